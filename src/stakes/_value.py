@@ -1,0 +1,58 @@
+"""Frozen values: equality and hash by content.
+
+A value is a frozen dataclass whose fields are plain Python objects or read-only arrays. Two values
+are equal when they are of one type and all their fields are equal; nan equals nan here, because a
+value that holds an undefined number is still the same value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Self
+
+import numpy as np
+
+__all__ = ["Value"]
+
+
+class Value:
+    """Mixin for ``@dataclass(frozen=True, eq=False)``."""
+
+    @classmethod
+    def _trusted(cls, **parts: Any) -> Self:
+        """Build a value from parts that the library itself made, without checking them again."""
+        value = object.__new__(cls)
+        value._fill(parts)
+        return value
+
+    def _fill(self, parts: dict[str, Any]) -> None:
+        """Set the fields once; arrays become read-only."""
+        for name, part in parts.items():
+            if isinstance(part, np.ndarray):
+                part.setflags(write=False)
+            object.__setattr__(self, name, part)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._fill(state)  # pickles and copies would otherwise hold writable arrays
+
+    def _content(self) -> tuple[Any, ...]:
+        return tuple(_key(getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._content()))
+
+
+def _key(part: Any) -> Any:
+    """Something hashable that is equal exactly when the part is."""
+    if not isinstance(part, np.ndarray):
+        return part
+    # Adding zero turns -0.0 into 0.0, so that equal numbers have equal bytes; every nan is one nan.
+    plain = part + 0.0 if part.dtype.kind == "f" else part
+    if plain.dtype.kind == "f":
+        plain = np.where(np.isnan(plain), np.nan, plain)
+    return (plain.shape, plain.dtype.kind, plain.tobytes())

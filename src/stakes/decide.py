@@ -1,0 +1,268 @@
+"""Decisions from posteriors, and posteriors in their other currencies.
+
+Nothing here reads ``problem.prior``: posteriors hold for some prior, and moving them to another is
+an act of its own, `shift_prior`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Labels
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.problem import Problem
+
+__all__ = [
+    "PriorEstimate",
+    "bayes_decision_indices",
+    "bayes_decisions",
+    "estimate_prior",
+    "expected_costs",
+    "log_likelihood_ratios",
+    "posteriors_from_log_likelihoods",
+    "posteriors_from_log_odds",
+    "shift_prior",
+]
+
+_BLOCK = 1 << 16  # rows at a time, so that memory stays flat
+_TIE = 1e-12  # relative to the largest cost: what rounding may do to equal costs
+
+
+def expected_costs(
+    posteriors: object, problem: Problem, *, case_costs: object = None
+) -> FloatArray:
+    r"""Cost that each decision is expected to incur, case by case.
+
+    .. math:: \sum_k P(k \mid x)\, c_{kd}
+
+    Parameters
+    ----------
+    posteriors : array_like of shape (n, K), or (n,) for P(second class) of two
+    case_costs : array_like of shape (n, K, M), optional
+        Every case's own cost matrix, in place of the problem's.
+
+    Returns
+    -------
+    array of shape (n, M)
+
+    Examples
+    --------
+    >>> expected_costs([0.2, 0.9], Problem.binary(false_alarm=1, miss=5))
+    array([[1. , 0.8],
+           [4.5, 0.1]])
+    """
+    rows = _check.posteriors("posteriors", posteriors, problem.n_classes)
+    costs = _costs(rows, problem, case_costs)
+    return rows @ costs if costs.ndim == 2 else np.einsum("nk,nkm->nm", rows, costs)
+
+
+def bayes_decision_indices(
+    posteriors: object, problem: Problem, *, case_costs: object = None
+) -> IntArray:
+    """Position of the cheapest decision for every case (ferrer-ec, eq 7).
+
+    Decisions whose expected costs differ by rounding alone are tied; the first one wins.
+    """
+    rows = _check.posteriors("posteriors", posteriors, problem.n_classes)
+    costs = _costs(rows, problem, case_costs)
+    tie = _TIE * float(np.abs(costs).max(initial=0.0))
+    chosen = np.empty(len(rows), dtype=np.intp)
+    for block in _blocks(len(rows)):
+        if costs.ndim == 2:
+            expected = rows[block] @ costs
+        else:
+            expected = np.einsum("nk,nkm->nm", rows[block], costs[block])
+        cheapest = expected.min(axis=1, keepdims=True)
+        chosen[block] = np.argmax(expected <= cheapest + tie, axis=1)
+    return chosen
+
+
+def bayes_decisions(
+    posteriors: object, problem: Problem, *, case_costs: object = None
+) -> npt.NDArray[Any]:
+    """Label of the cheapest decision for every case (ferrer-ec, eq 7).
+
+    Examples
+    --------
+    A rectangular problem: the second best decision is often to ask.
+
+    >>> problem = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"],
+    ...                   decisions=["approve", "review", "block"])
+    >>> bayes_decisions([0.001, 0.1, 0.9], problem)
+    array(['approve', 'review', 'block'], dtype='<U7')
+    """
+    chosen = bayes_decision_indices(posteriors, problem, case_costs=case_costs)
+    return label_array(problem.decisions)[chosen]
+
+
+def label_array(names: Labels) -> npt.NDArray[Any]:
+    """Labels as an array that keeps their type: text, whole numbers, booleans, else objects."""
+    kinds = {type(label) for label in names}
+    if len(kinds) == 1:
+        return np.array(names)
+    mixed = np.empty(len(names), dtype=object)
+    mixed[:] = names
+    return mixed
+
+
+def posteriors_from_log_odds(log_odds: object) -> FloatArray:
+    """P(second class), of shape (n,), from log(P(second)/P(first)); infinities are certainty.
+
+    >>> posteriors_from_log_odds([0.0, float("inf")])
+    array([0.5, 1. ])
+    """
+    values = _check.real_scores("log_odds", log_odds)
+    damped = np.exp(-np.abs(values))
+    return np.where(values >= 0, 1.0, damped) / (1.0 + damped)
+
+
+def posteriors_from_log_likelihoods(log_likelihoods: object, prior: object) -> FloatArray:
+    r"""Posteriors of shape (n, K) from log P(x | k), up to a constant per case, and a prior.
+
+    A class of prior zero gets posterior zero.
+
+    >>> posteriors_from_log_likelihoods([[0.0, 0.0]], [0.7, 0.3])
+    array([[0.7, 0.3]])
+    """
+    values = _check.floats("log_likelihoods", log_likelihoods, ndim=2)
+    shares = _check.prior("prior", prior, tuple(range(values.shape[1])))
+    with np.errstate(divide="ignore"):
+        return _softmax(values + np.log(shares))
+
+
+def log_likelihood_ratios(posteriors: object, prior: object) -> FloatArray:
+    r"""Log-likelihoods relative to the first class, from posteriors and the prior they hold for.
+
+    .. math:: \log \frac{P(k \mid x)}{P(0 \mid x)} - \log \frac{\pi_k}{\pi_0}
+
+    Posteriors of shape (n,) give (n,); (n, K) give (n, K), whose first column is zero, and
+    `posteriors_from_log_likelihoods` is the way back. Certainty is infinite; nan where the prior
+    gives a class no chance, or where both posteriors are zero.
+
+    >>> log_likelihood_ratios([0.3], [0.7, 0.3])
+    array([0.])
+    """
+    rows, single = _read(posteriors)
+    shares = _check.prior("prior", prior, tuple(range(rows.shape[1])))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = np.log(rows) - np.log(shares)
+        ratios = scaled - scaled[:, :1]
+    ratios[:, 0] = 0.0
+    return np.asarray(ratios[:, 1] if single else ratios)
+
+
+def shift_prior(posteriors: object, from_prior: object, to_prior: object) -> FloatArray:
+    r"""Move posteriors that hold for one prior to another; the likelihoods stay.
+
+    .. math:: P'(k \mid x) \propto P(k \mid x)\, \pi'_k / \pi_k
+
+    The shape stays: (n,) or (n, K). A class that the old prior rules out but the new one expects
+    cannot be recovered, and is an error; a case that only such classes explain is nan.
+
+    >>> shift_prior([0.5], from_prior=[0.5, 0.5], to_prior=[0.9, 0.1])
+    array([0.1])
+    """
+    rows, single = _read(posteriors)
+    names: Labels = tuple(range(rows.shape[1]))
+    old = _check.prior("from_prior", from_prior, names)
+    new = _check.prior("to_prior", to_prior, names)
+    lost = np.flatnonzero((old == 0) & (new > 0))
+    if lost.size:
+        raise InputError(
+            f"from_prior must be positive where to_prior is; class number {lost[0]} has 0 and "
+            f"{new[lost[0]]:g}. Posteriors say nothing about a class that they rule out."
+        )
+    moved = _moved(rows, np.divide(new, old, out=np.zeros(old.size), where=old > 0))
+    return np.asarray(moved[:, 1] if single else moved)
+
+
+@dataclass(frozen=True, eq=False)
+class PriorEstimate(Value):
+    """An estimated prior, after how many steps, and whether the steps had come to rest."""
+
+    prior: FloatArray
+    iterations: int
+    converged: bool
+
+
+def estimate_prior(
+    posteriors: object,
+    from_prior: object,
+    *,
+    tolerance: float = 1e-10,
+    max_iterations: int = 10_000,
+) -> PriorEstimate:
+    """Class shares of new, unlabelled cases, by the EM algorithm of Saerens and others (2002).
+
+    The posteriors hold for `from_prior`; each step moves them to the present estimate and takes
+    their mean as the next. It wants calibrated posteriors. The answer is the maximum-likelihood
+    prior of the new cases.
+
+    Examples
+    --------
+    >>> sure = [0.01] * 90 + [0.99] * 10
+    >>> estimate_prior(sure, from_prior=[0.5, 0.5]).prior.round(3)
+    array([0.908, 0.092])
+    """
+    rows, _ = _read(posteriors)
+    size = rows.shape[1]
+    if len(rows) == 0:
+        raise InputError("posteriors must hold at least one case; there are none.")
+    old = _check.prior("from_prior", from_prior, tuple(range(size)))
+    if not (old > 0).all():
+        raise InputError("from_prior must be positive for every class; one is zero. Leave it out.")
+    estimate, change, iterations = old, np.inf, 0
+    while change > tolerance and iterations < max_iterations:
+        total = np.zeros(size)
+        for block in _blocks(len(rows)):
+            total += _moved(rows[block], estimate / old).sum(axis=0)
+        change = float(np.abs(total / len(rows) - estimate).max())
+        estimate = total / len(rows)
+        iterations += 1
+    return PriorEstimate._trusted(
+        prior=estimate, iterations=iterations, converged=change <= tolerance
+    )
+
+
+def _read(posteriors: object) -> tuple[FloatArray, bool]:
+    """Posteriors of shape (n, K), and whether they came as P(second class)."""
+    array = _check.probabilities("posteriors", posteriors)
+    size = array.shape[1] if array.ndim == 2 else 2
+    return _check.posteriors("posteriors", posteriors, size), array.ndim == 1
+
+
+def _costs(rows: FloatArray, problem: Problem, case_costs: object) -> FloatArray:
+    """The problem's (K, M) costs, or every case's own (n, K, M)."""
+    if case_costs is None:
+        return problem.costs
+    costs = _check.floats("case_costs", case_costs)
+    shape = (len(rows), *problem.costs.shape)
+    if costs.shape != shape:
+        raise InputError(
+            f"case_costs must have shape {shape}, one matrix of classes by decisions for each "
+            f"case; its shape is {costs.shape}."
+        )
+    return costs
+
+
+def _blocks(n_rows: int) -> Iterator[slice]:
+    for start in range(0, n_rows, _BLOCK):
+        yield slice(start, start + _BLOCK)
+
+
+def _moved(rows: FloatArray, ratio: FloatArray) -> FloatArray:
+    scaled = rows * ratio
+    with np.errstate(invalid="ignore"):
+        return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
+
+
+def _softmax(logits: FloatArray) -> FloatArray:
+    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))

@@ -1,0 +1,149 @@
+"""Expected cost and its kin: where a tally meets a problem.
+
+All functions take Counts of shape (…, K, M) and carry the leading axes through.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.tally import Counts
+
+__all__ = [
+    "cost_shares",
+    "decision_rates",
+    "expected_cost",
+    "expected_cost_per_class",
+    "naive_cost",
+    "normalized_cost",
+    "perfect_cost",
+    "prior_of",
+    "relative_economic_value",
+    "utility_yield",
+]
+
+
+def _meet(counts: Counts, problem: Problem) -> None:
+    """Refuse counts and a problem that speak of different things."""
+    if counts.values.shape[-2:] != problem.costs.shape:
+        raise InputError(
+            f"counts and problem must have the same classes and decisions; counts are "
+            f"{counts.n_classes} by {counts.n_decisions}, costs {problem.n_classes} by "
+            f"{problem.n_decisions}. Rows are classes, columns are decisions."
+        )
+    _check.same_labels("the classes of counts and problem", counts.classes, problem.classes)
+    _check.same_labels("the decisions of counts and problem", counts.decisions, problem.decisions)
+
+
+def prior_of(counts: Counts, problem: Problem) -> FloatArray:
+    """The class shares that count, of shape (…, K): the problem's prior, else the data's shares."""
+    _meet(counts, problem)
+    if problem.prior is None:
+        return counts.shares
+    return np.broadcast_to(problem.prior, counts.values.shape[:-1])
+
+
+def decision_rates(counts: Counts) -> FloatArray:
+    r"""Share of each decision within each class, :math:`P(d \mid k)`, of shape (…, K, M).
+
+    nan for a class without cases.
+
+    >>> decision_rates(Counts([[8, 2, 0], [1, 1, 2]]))
+    array([[0.8 , 0.2 , 0.  ],
+           [0.25, 0.25, 0.5 ]])
+    """
+    with np.errstate(invalid="ignore"):
+        return np.asarray(counts.values / counts.values.sum(axis=-1, keepdims=True))
+
+
+def expected_cost(counts: Counts, problem: Problem) -> FloatArray:
+    r"""Cost per case that these decisions will incur once deployed.
+
+    .. math:: \sum_k \pi_k \sum_d P(d \mid k)\, c_{kd}
+
+    Decisions enter through their rates within each class only, so the class balance of the
+    evaluation data does not matter when the problem states a prior (ferrer-ec, eq 2). A class that
+    the prior expects but the data lack makes the answer nan; a class of prior zero is ignored.
+
+    Examples
+    --------
+    >>> counts = Counts([[90, 10, 0], [2, 3, 5]])
+    >>> problem = Problem([[0, 3, 25], [180, 8, 0]], prior=[0.995, 0.005])
+    >>> float(expected_cost(counts, problem).round(4))
+    0.4905
+    """
+    per_class = expected_cost_per_class(counts, problem)
+    prior = prior_of(counts, problem)
+    return np.asarray(np.sum(prior * np.where(prior > 0, per_class, 0.0), axis=-1))
+
+
+def expected_cost_per_class(counts: Counts, problem: Problem) -> FloatArray:
+    r"""Cost per case of each class, :math:`\sum_d P(d \mid k)\, c_{kd}`, of shape (…, K).
+
+    nan for a class without cases.
+    """
+    _meet(counts, problem)
+    return np.asarray(np.einsum("...km,km->...k", decision_rates(counts), problem.costs))
+
+
+def cost_shares(counts: Counts, problem: Problem) -> FloatArray:
+    r"""Where the money goes: each cell's part :math:`\pi_k P(d \mid k)\, c_{kd}` of the cost.
+
+    Of shape (…, K, M); its sum is the expected cost.
+    """
+    prior = prior_of(counts, problem)[..., None]
+    rates = np.where(prior > 0, decision_rates(counts), 0.0)
+    return np.asarray(prior * rates * problem.costs)
+
+
+def naive_cost(counts: Counts, problem: Problem) -> FloatArray:
+    r"""Cost per case of the best decision made without looking (ferrer-ec, eq 3).
+
+    .. math:: \min_d \sum_k \pi_k c_{kd}
+    """
+    return np.asarray((prior_of(counts, problem) @ problem.costs).min(axis=-1))
+
+
+def perfect_cost(counts: Counts, problem: Problem) -> FloatArray:
+    r"""Cost per case of the best decision of each class, :math:`\sum_k \pi_k \min_d c_{kd}`."""
+    return np.asarray(prior_of(counts, problem) @ problem.costs.min(axis=-1))
+
+
+def normalized_cost(counts: Counts, problem: Problem) -> FloatArray:
+    r"""Expected cost on the scale where 0 is perfect and 1 is not looking at the case.
+
+    .. math:: \frac{EC - EC_{perfect}}{EC_{naive} - EC_{perfect}}
+
+    (ferrer-ec, eq 3, for any costs.) Where not looking is perfect already, it is nan if these
+    decisions are perfect too, else inf.
+
+    Examples
+    --------
+    Finley's tornado forecasts of 1884 lose to never forecasting a tornado:
+
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> float(normalized_cost(finley, Problem.zero_one(2)).round(2))
+    1.86
+    """
+    regret = problem.regret()  # its zeros are exact, so no tolerance is needed below
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(expected_cost(counts, regret) / naive_cost(counts, regret))
+
+
+def relative_economic_value(counts: Counts, problem: Problem) -> FloatArray:
+    """1 − `normalized_cost`: 1 is perfect, 0 is not looking; higher is better."""
+    return 1.0 - normalized_cost(counts, problem)
+
+
+def utility_yield(counts: Counts, problem: Problem) -> FloatArray:
+    r"""Utility per case, :math:`\sum_{kd} U_{kd} C_{kd}` (dyrland, eq 10); higher is better.
+
+    >>> A = Counts([[0.27, 0.23], [0.15, 0.35]])
+    >>> float(utility_yield(A, Problem.from_utilities([[15, -35], [-335, 165]])).round(9))
+    3.5
+    """
+    return 0.0 - expected_cost(counts, problem)

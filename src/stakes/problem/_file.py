@@ -1,0 +1,108 @@
+"""Problem files: TOML that names classes, decisions, costs (or utilities), prior and unit."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stakes._check import FloatArray, Label, Labels
+from stakes.errors import InputError
+
+__all__ = ["read", "write"]
+
+_KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior"}
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The keywords of Problem that the file states; its labels match by text."""
+    try:
+        with open(path, "rb") as file:
+            stated = tomllib.load(file)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} must be TOML; it is not: {error}. Mend that line.") from None
+    unknown = sorted(set(stated) - _KEYS)
+    if unknown or ("costs" in stated) == ("utilities" in stated):
+        fault = f"it holds {unknown[0]!r}" if unknown else "it holds both, or neither"
+        raise InputError(
+            f"{path} must hold [costs] or [utilities], and beside them only classes, decisions, "
+            f"prior and unit; {fault}."
+        )
+    sign = 1 if "costs" in stated else -1
+    table = stated.get("costs", stated.get("utilities"))
+    if not isinstance(table, Mapping) or not all(isinstance(r, Mapping) for r in table.values()):
+        raise InputError(f"{path}: costs must be a table class → decision → cost; it is not.")
+    classes = stated.get("classes", list(table))
+    rows = _by_text(path, "costs", table, classes)
+    decisions = stated.get("decisions", list(rows[0]))
+    costs = [_by_text(path, "costs", row, decisions) for row in rows]
+    prior = stated.get("prior")
+    if isinstance(prior, Mapping):
+        prior = _by_text(path, "prior", prior, classes)
+    return {
+        "costs": [[_signed(path, cost, sign) for cost in row] for row in costs],
+        "classes": classes,
+        "decisions": decisions,
+        "prior": prior,
+        "unit": stated.get("unit"),
+    }
+
+
+def _signed(path: str | Path, cost: Any, sign: int) -> float:
+    if isinstance(cost, bool) or not isinstance(cost, int | float):
+        raise InputError(f"{path}: every cost must be a number; one is {cost!r}.")
+    return sign * cost
+
+
+def _by_text(
+    path: str | Path, what: str, table: Mapping[str, Any], labels: list[Label]
+) -> list[Any]:
+    """Entries in the order of the labels, whose text is the key."""
+    keys = [_text(label) for label in labels]
+    missing = [key for key in keys if key not in table]
+    unknown = [key for key in table if key not in keys]
+    if missing or unknown:
+        fault = f"lacks {missing[0]!r}" if missing else f"holds {unknown[0]!r}"
+        raise InputError(
+            f"{path}: {what} must have one entry for each of {', '.join(keys)}; it {fault}."
+        )
+    return [table[key] for key in keys]
+
+
+def _text(label: object) -> str:
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def write(
+    path: str | Path,
+    costs: FloatArray,
+    classes: Labels,
+    decisions: Labels,
+    prior: FloatArray | None,
+    unit: str | None,
+) -> None:
+    """Write the file in one piece."""
+    lines = [] if unit is None else [f"unit = {json.dumps(unit)}"]
+    lines += [f"classes = {_array(classes)}", f"decisions = {_array(decisions)}", "", "[costs]"]
+    for label, row in zip(classes, costs.tolist(), strict=True):
+        cells = ", ".join(
+            f"{_quoted(decision)} = {cost!r}" for decision, cost in zip(decisions, row, strict=True)
+        )
+        lines.append(f"{_quoted(label)} = {{ {cells} }}")
+    if prior is not None:
+        lines += ["", "[prior]"]
+        lines += [
+            f"{_quoted(label)} = {share!r}"
+            for label, share in zip(classes, prior.tolist(), strict=True)
+        ]
+    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _quoted(label: Label) -> str:
+    return json.dumps(_text(label), ensure_ascii=False)  # a TOML basic string is a JSON string
+
+
+def _array(labels: Labels) -> str:
+    return "[" + ", ".join(json.dumps(label, ensure_ascii=False) for label in labels) + "]"

@@ -1,0 +1,451 @@
+"""Problem: what is at stake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import inf, log, nan
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Label, Labels
+from stakes._text import html_table, text_table
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.problem import _file
+from stakes.problem._names import axis_names, class_names, from_mapping
+from stakes.problem._relations import proportional, same_prior
+
+__all__ = ["Naive", "Problem"]
+
+_TIE = 1e-12  # relative to the largest cost: what rounding may do to equal costs
+
+
+@dataclass(frozen=True)
+class Naive:
+    """The best decision made without looking at the case.
+
+    `decision` is the first of the `tied` ones in the problem's order; `cost` is per case.
+    """
+
+    decision: Label
+    cost: float
+    tied: Labels
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Problem(Value):
+    """What is at stake: a cost for every true class and every decision that can be taken.
+
+    Parameters
+    ----------
+    costs : array_like of shape (K, M), or mapping class → decision → cost
+        Rows are true classes, columns are decisions. A mapping settles orientation and labels by
+        name. Negative costs are gains.
+    classes, decisions : sequence of str, int or bool, optional
+        By default 0, 1, …; decisions are the classes when there are as many of them.
+    prior : K probabilities, or mapping from class to probability, optional
+        Shares of the classes once deployed. None: the shares of the data at hand.
+    unit : str, optional
+        What a cost is counted in.
+
+    Examples
+    --------
+    >>> Problem(
+    ...     costs=[[0, 3, 25], [180, 8, 0]],
+    ...     classes=["legit", "fraud"], decisions=["approve", "review", "block"],
+    ...     prior=[0.995, 0.005], unit="EUR",
+    ... )
+    Problem: cost in EUR of each decision, class by class
+           approve  review  block  prior
+    legit        0       3     25  0.995
+    fraud      180       8      0  0.005
+    """
+
+    costs: FloatArray
+    classes: Labels
+    decisions: Labels
+    prior: FloatArray | None
+    unit: str | None
+
+    def __init__(
+        self,
+        costs: object,
+        *,
+        classes: object = None,
+        decisions: object = None,
+        prior: object = None,
+        unit: str | None = None,
+    ) -> None:
+        if isinstance(costs, Mapping):
+            classes, decisions, costs = from_mapping(costs, classes, decisions)
+        array = _check.floats("costs", costs)
+        if array.ndim != 2 or 0 in array.shape:
+            raise InputError(
+                f"costs must be a table of classes (rows) by decisions (columns); its shape is "
+                f"{array.shape}. Per-case costs go to bayes_decisions and metrics as case_costs."
+            )
+        n_classes, n_decisions = array.shape
+        names = axis_names("classes", classes, n_classes, tuple(range(n_classes)))
+        same = names if n_classes == n_decisions else tuple(range(n_decisions))
+        self._fill(
+            {
+                "costs": array,
+                "classes": names,
+                "decisions": axis_names("decisions", decisions, n_decisions, same),
+                "prior": None if prior is None else _check.prior("prior", prior, names),
+                "unit": None if unit is None else str(unit),
+            }
+        )
+
+    # Named problems ------------------------------------------------------------------------------
+
+    @classmethod
+    def zero_one(cls, classes: object, *, prior: object = None, unit: str | None = None) -> Self:
+        """Every mistake costs one: the expected cost is the error rate (ferrer-ec, eq 5).
+
+        `classes` is a number of classes or their labels.
+
+        >>> Problem.zero_one(3).costs
+        array([[0., 1., 1.],
+               [1., 0., 1.],
+               [1., 1., 0.]])
+        """
+        names = class_names(classes)
+        return cls(1 - np.eye(len(names)), classes=names, prior=prior, unit=unit)
+
+    @classmethod
+    def binary(
+        cls,
+        *,
+        false_alarm: float,
+        miss: float,
+        hit: float = 0.0,
+        correct_rejection: float = 0.0,
+        **common: Any,
+    ) -> Self:
+        """Two classes and two decisions; the second of each is the positive one.
+
+        >>> Problem.binary(false_alarm=1, miss=9).threshold
+        0.1
+        """
+        return cls([[correct_rejection, false_alarm], [miss, hit]], **common)
+
+    @classmethod
+    def balanced(
+        cls,
+        prior: object,
+        *,
+        classes: object = None,
+        decisions: object = None,
+        unit: str | None = None,
+    ) -> Self:
+        r"""Mistakes cost :math:`1/(K P_i)`: the balanced error rate (ferrer-ec, eq 6).
+
+        The problem states that prior too, because its expected cost is the balanced error rate
+        under no other. A share of zero is an error: the cost would be infinite.
+        """
+        size = len(prior) if hasattr(prior, "__len__") else 0
+        if classes is None and isinstance(prior, Mapping):
+            classes = tuple(prior)
+        names = axis_names("classes", classes, size, tuple(range(size)))
+        shares = _check.prior("prior", prior, names)
+        if not (shares > 0).all():
+            raise InputError(
+                "prior must be positive for every class of a balanced problem, whose costs are "
+                f"1/(K prior); it is zero for {names[int(np.argmin(shares))]!r}. Leave it out."
+            )
+        costs = (1 - np.eye(size)) / (size * shares[:, None])
+        return cls(costs, classes=names, decisions=decisions, prior=shares, unit=unit)
+
+    @classmethod
+    def from_utilities(cls, utilities: object, **common: Any) -> Self:
+        """Utilities, rows classes and columns decisions, are costs times −1 (ferrer-ec, §2)."""
+        if isinstance(utilities, Mapping):
+            classes, decisions, utilities = from_mapping(
+                utilities, common.pop("classes", None), common.pop("decisions", None)
+            )
+            common.update(classes=classes, decisions=decisions)
+        return cls(-_check.floats("utilities", utilities, ndim=2), **common)
+
+    @classmethod
+    def from_threshold(cls, p: float, **common: Any) -> Self:
+        """The binary problem whose Bayes threshold is p: false alarms cost p, misses 1 − p.
+
+        "From which probability on would you act?" is often easier to answer than "what does
+        each mistake cost?".
+        """
+        p = _check.number("p", p, low=0, high=1)
+        return cls.binary(false_alarm=p, miss=1 - p, **common)
+
+    @classmethod
+    def detection(
+        cls, *, p_target: float, miss: float = 1.0, false_alarm: float = 1.0, **common: Any
+    ) -> Self:
+        """NIST's detection cost: misses of targets against false alarms on non-targets."""
+        p_target = _check.number("p_target", p_target, low=0, high=1)
+        settings = {
+            "classes": ("non-target", "target"),
+            "decisions": ("reject", "accept"),
+            "prior": (1 - p_target, p_target),
+        }
+        return cls.binary(false_alarm=false_alarm, miss=miss, **{**settings, **common})
+
+    @classmethod
+    def from_utility_coordinates(cls, x: float, y: float, **common: Any) -> Self:
+        """The binary problem at a point of the utility space (dyrland, eq 13).
+
+        >>> Problem.from_utility_coordinates(0.3, -0.6).utilities
+        array([[0.7, 0.6],
+               [0. , 1. ]])
+        """
+        x, y = _check.number("x", x, low=-1, high=1), _check.number("y", y, low=-1, high=1)
+        if abs(y - x) > 1:
+            raise InputError(
+                f"x and y must satisfy |y − x| ≤ 1, or a mistake would be worth more than the "
+                f"right decision; got x = {x:g}, y = {y:g}. Move them closer together."
+            )
+        return cls.from_utilities(
+            [[1 - max(x, 0), max(-y, 0)], [max(y, 0), 1 + min(x, 0)]], **common
+        )
+
+    @classmethod
+    def expected(
+        cls, problems: Iterable[Problem], *, weights: object = None, **common: Any
+    ) -> Self:
+        """The mean of several problems: what to use when the costs are uncertain.
+
+        Expected cost is linear in the costs, so the mean problem ranks systems by their expected
+        cost over all of them (dyrland, eq 18, 19). The problems share labels and prior.
+        """
+        given = list(problems)
+        if not given or not all(isinstance(problem, Problem) for problem in given):
+            raise InputError("problems must be a list of at least one Problem; it is not.")
+        first = given[0]
+        for problem in given[1:]:
+            _check.same_labels("the classes of the problems", first.classes, problem.classes)
+            _check.same_labels("the decisions of the problems", first.decisions, problem.decisions)
+            same_prior(first.prior, problem.prior)
+        shares = _check.weights("weights", weights, len(given))
+        costs = np.average([problem.costs for problem in given], axis=0, weights=shares)
+        units = {problem.unit for problem in given}
+        settings = {
+            "classes": first.classes,
+            "decisions": first.decisions,
+            "prior": first.prior,
+            "unit": first.unit if len(units) == 1 else None,
+        }
+        return cls(costs, **{**settings, **common})
+
+    # Files ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_toml(cls, path: str | Path, **common: Any) -> Self:
+        """Read a problem file; labels match by text, and keywords replace what the file says."""
+        return cls(**{**_file.read(path), **common})
+
+    def to_toml(self, path: str | Path) -> None:
+        """Write a problem file that `from_toml` reads back as an equal problem."""
+        _file.write(path, self.costs, self.classes, self.decisions, self.prior, self.unit)
+
+    # Transformations -----------------------------------------------------------------------------
+
+    def with_prior(self, prior: object) -> Self:
+        """The same stakes under other class shares; None: the shares of the data at hand."""
+        checked = None if prior is None else _check.prior("prior", prior, self.classes)
+        return self._but(prior=checked)
+
+    def with_abstention(self, cost: object, name: Label = "abstain") -> Self:
+        """Add a decision that costs the same in every class, or one cost for each class.
+
+        >>> Problem.zero_one(["cat", "dog"]).with_abstention(0.2)
+        Problem: cost of each decision, class by class
+             cat  dog  abstain
+        cat    0    1      0.2
+        dog    1    0      0.2
+        """
+        if isinstance(cost, Mapping):
+            cost = _check.by_label("cost", cost, self.classes)
+        column = _check.floats("cost", cost)
+        if column.shape not in ((), (self.n_classes,)):
+            raise InputError(
+                f"cost must be one number or one for each of the {self.n_classes} classes; "
+                f"its shape is {column.shape}."
+            )
+        columns = np.broadcast_to(column, (self.n_classes,))[:, None]
+        return self._but(
+            costs=np.concatenate([self.costs, columns], axis=1),
+            decisions=_check.labels("decisions", (*self.decisions, name)),
+        )
+
+    def regret(self) -> Self:
+        """Costs above the best decision of each class; systems rank alike (ferrer-ec, §2)."""
+        return self._but(costs=self.costs - self.costs.min(axis=1, keepdims=True))
+
+    def rescaled(self) -> Self:
+        """Utilities moved and scaled to [0, 1]; systems rank alike (dyrland, eq 12)."""
+        span = np.ptp(self.costs)
+        if span == 0:
+            raise InputError(
+                "costs must differ to be rescaled; all are equal. Nothing is at stake here."
+            )
+        return self._but(costs=-(self.costs.max() - self.costs) / span, unit=None)
+
+    def _but(self, **changes: Any) -> Self:
+        parts = {name: getattr(self, name) for name in ("costs", "classes", "decisions")}
+        return self._trusted(**{**parts, "prior": self.prior, "unit": self.unit, **changes})
+
+    # Questions -----------------------------------------------------------------------------------
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return int(self.costs.shape[0])
+
+    @property
+    def n_decisions(self) -> int:
+        """M."""
+        return int(self.costs.shape[1])
+
+    @property
+    def utilities(self) -> FloatArray:
+        """Costs times −1."""
+        return -self.costs + 0.0
+
+    @property
+    def naive(self) -> Naive:
+        """The best decision without looking at the case, under the stated prior (ferrer-ec, eq 3).
+
+        >>> Problem.binary(false_alarm=1, miss=9, prior=[0.95, 0.05]).naive
+        Naive(decision=0, cost=0.45, tied=(0,))
+        """
+        per_decision = self._stated_prior("naive") @ self.costs
+        tied = np.flatnonzero(per_decision <= per_decision.min() + self._tie())
+        return Naive(
+            decision=self.decisions[tied[0]],
+            cost=float(per_decision.min()),
+            tied=tuple(self.decisions[j] for j in tied),
+        )
+
+    @property
+    def perfect_cost(self) -> float:
+        """Cost per case of the best decision of each class, under the stated prior."""
+        return float(self._stated_prior("perfect_cost") @ self.costs.min(axis=1))
+
+    @property
+    def threshold(self) -> float:
+        r"""The probability of the positive class above which the positive decision is cheaper.
+
+        With a false alarm dearer by a, a miss dearer by b than the right decision, it is
+        :math:`a/(a+b)` (ferrer-ec, eq 18–20). −inf: always decide positive; inf: never; nan: the
+        decision does not matter.
+        """
+        a, b = self._excess()
+        if min(a, b) >= 0:
+            return a / (a + b) if a + b > 0 else nan
+        return -inf if a < 0 else inf
+
+    @property
+    def log_odds_threshold(self) -> float:
+        """The same on log-odds: log(a/b)."""
+        a, b = self._excess()
+        if min(a, b) > 0:
+            return log(a) - log(b)
+        threshold = self.threshold
+        return threshold if threshold != threshold else (-inf if threshold <= 0 else inf)
+
+    @property
+    def utility_coordinates(self) -> tuple[float, float]:
+        """The point (x, y) of a binary problem in the space of utility matrices (dyrland, eq 13).
+
+        >>> Problem.from_utilities([[15, -35], [-335, 165]]).utility_coordinates
+        (0.3, -0.6)
+        """
+        a, b = self._excess()
+        if min(a, b) < 0:
+            raise InputError(
+                "costs must make the right decision of each class no dearer than the wrong one; "
+                "in one class it is. Such problems lie outside the utility space of dyrland."
+            )
+        (u00, u01), (u10, u11) = self.rescaled().utilities.tolist()
+        return u11 - u00, u10 - u01
+
+    def is_affine_of(self, other: Problem) -> bool:
+        """Whether these costs are a positive multiple of the other's plus one constant (eq 11).
+
+        The prior and the unit do not enter.
+        """
+        self._same_decisions(other)
+        ours, theirs = self.costs - self.costs.mean(), other.costs - other.costs.mean()
+        return proportional(ours, theirs)
+
+    def is_equivalent(self, other: Problem) -> bool:
+        """Whether both problems rank all systems alike.
+
+        They do when prior × regret agrees up to one positive factor; without priors, when regret
+        does. A problem that states a prior is not equivalent to one that leaves it to the data.
+        """
+        self._same_decisions(other)
+        if (self.prior is None) != (other.prior is None):
+            return False
+        ours, theirs = (
+            problem.regret().costs * (1.0 if problem.prior is None else problem.prior[:, None])
+            for problem in (self, other)
+        )
+        return proportional(ours, theirs)
+
+    # Inside --------------------------------------------------------------------------------------
+
+    def _stated_prior(self, question: str) -> FloatArray:
+        if self.prior is None:
+            raise InputError(
+                f"{question} needs a stated prior; this problem has none. Use with_prior, or "
+                f"measures.naive_cost and measures.perfect_cost, which take the data's shares."
+            )
+        return self.prior
+
+    def _tie(self) -> float:
+        return _TIE * float(np.abs(self.costs).max())
+
+    def _excess(self) -> tuple[float, float]:
+        """What a false alarm and a miss cost above the right decision (E10)."""
+        if self.costs.shape != (2, 2):
+            raise InputError(
+                f"a threshold needs two classes and two decisions; this problem has "
+                f"{self.n_classes} and {self.n_decisions}. bayes_decisions works for any shape."
+            )
+        (c00, c01), (c10, c11) = self.costs.tolist()
+        a, b = c01 - c00, c10 - c11
+        if a < 0 and b < 0:
+            raise InputError(
+                "decisions must be in the order of the classes they suit; here each class is "
+                "served best by the other's decision. Swap the decisions."
+            )
+        return a, b
+
+    def _same_decisions(self, other: Problem) -> None:
+        _check.same_labels("the classes of the problems", self.classes, other.classes)
+        _check.same_labels("the decisions of the problems", self.decisions, other.decisions)
+
+    def _table(self) -> tuple[list[object], list[list[object]], str]:
+        header: list[object] = ["", *self.decisions]
+        rows: list[list[object]] = [
+            [label, *(f"{cost:.7g}" for cost in row)]
+            for label, row in zip(self.classes, self.costs, strict=True)
+        ]
+        if self.prior is not None:
+            header.append("prior")
+            for row, share in zip(rows, self.prior, strict=True):
+                row.append(f"{share:.7g}")
+        unit = f" in {self.unit}" if self.unit else ""
+        return header, rows, f"Problem: cost{unit} of each decision, class by class"
+
+    def __repr__(self) -> str:
+        header, rows, caption = self._table()
+        return f"{caption}\n{text_table(header, rows)}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table())

@@ -1,0 +1,76 @@
+"""What all tallies share when rows come in: codes, weights, groups, and one pass of counting."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Labels
+
+__all__ = ["Frame", "Rows", "cell_sums", "class_factors", "read_rows", "total"]
+
+
+class Frame(Protocol):
+    """Whatever names classes and decisions; a Problem does."""
+
+    @property
+    def classes(self) -> Labels: ...
+    @property
+    def decisions(self) -> Labels: ...
+
+
+class Rows(NamedTuple):
+    """Encoded rows of positive weight."""
+
+    columns: tuple[npt.NDArray[Any], ...]
+    weights: FloatArray | None  # None: every case counts once
+    group: IntArray | None
+    groups: Labels | None
+
+
+def read_rows(columns: dict[str, npt.NDArray[Any]], weights: object, by: object = None) -> Rows:
+    """Check that the columns describe the same cases; drop the cases of weight zero."""
+    n_cases = _check.same_length(**columns)
+    weight = _check.weights("weights", weights, n_cases)
+    parts = tuple(columns.values())
+    keep = None if weights is None or weight.all() else weight > 0
+    if keep is not None:
+        parts = tuple(part[keep] for part in parts)
+    group, groups = None, None
+    if by is not None:
+        groups = _check.distinct("by", by)
+        group = _check.codes("by", by, groups)
+        _check.same_length(**columns, by=group)
+        if keep is not None:
+            group = group[keep]
+    if weights is None:
+        return Rows(parts, None, group, groups)
+    return Rows(parts, weight if keep is None else weight[keep], group, groups)
+
+
+def cell_sums(rows: Rows, cell: IntArray, shape: tuple[int, ...]) -> FloatArray:
+    """The weight of every cell, with a leading axis of groups when there are groups."""
+    if rows.group is not None and rows.groups is not None:
+        cell = rows.group * int(np.prod(shape)) + cell
+        shape = (len(rows.groups), *shape)
+    sums = np.bincount(cell, weights=rows.weights, minlength=int(np.prod(shape)))
+    return sums.astype(np.float64).reshape(shape)
+
+
+def total(weights: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
+    """Sum of weights, always as an array type that indexes and broadcasts."""
+    return np.asarray(weights.sum(axis=axis), dtype=np.float64)
+
+
+def class_factors(prior: FloatArray, per_class: FloatArray) -> FloatArray:
+    """The factor of each class that turns its share into the prior and keeps the total.
+
+    A class that the prior expects but that has no cases gets inf, and inf x 0 cases is nan: what
+    its decisions would have been is unknown.
+    """
+    cases = per_class.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(prior > 0, prior * cases / per_class, 0.0)

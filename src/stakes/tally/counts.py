@@ -1,0 +1,257 @@
+"""Counts: how often each decision was taken in each class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Label, Labels
+from stakes._text import html_table, text_table
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.tally._rows import Frame, cell_sums, class_factors, read_rows, total
+
+__all__ = ["Counts"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Counts(Value):
+    """How often each decision was taken in each class: rows are classes, columns are decisions.
+
+    Parameters
+    ----------
+    values : array_like of shape (…, K, M)
+        Weights that are zero or more. Leading axes are free: groups, replicates, thresholds.
+    classes, decisions : sequence of labels, optional
+        Tallies with different labels do not merge; a tally without labels matches by position.
+
+    Examples
+    --------
+    Finley's tornado forecasts of 1884:
+
+    >>> finley = Counts([[2680, 72], [23, 28]], classes=["calm", "tornado"],
+    ...                 decisions=["no alarm", "alarm"])
+    >>> finley
+    Counts of 2803 cases
+             no alarm  alarm
+    calm         2680     72
+    tornado        23     28
+    >>> (finley + finley).n_cases
+    array(5606.)
+    """
+
+    values: FloatArray
+    classes: Labels | None
+    decisions: Labels | None
+    groups: Labels | None
+
+    def __init__(self, values: object, *, classes: object = None, decisions: object = None) -> None:
+        array = _check.non_negative("values", values)
+        if array.ndim < 2 or 0 in array.shape[-2:]:
+            raise InputError(
+                f"values must have shape (…, classes, decisions); the shape is {array.shape}. "
+                f"Pass a table whose rows are true classes and whose columns are decisions."
+            )
+        self._fill(
+            {
+                "values": array,
+                "classes": _axis_labels("classes", classes, array.shape[-2]),
+                "decisions": _axis_labels("decisions", decisions, array.shape[-1]),
+                "groups": None,
+            }
+        )
+
+    @classmethod
+    def from_decisions(
+        cls,
+        y_true: object,
+        decided: object,
+        problem: Frame,
+        *,
+        weights: object = None,
+        by: object = None,
+    ) -> Self:
+        """Count the decisions of every class, with the problem's labels.
+
+        >>> from stakes import Problem
+        >>> problem = Problem([[0, 1, 0.3], [5, 0, 0.3]], decisions=["no", "yes", "ask"])
+        >>> Counts.from_decisions([0, 0, 1], ["no", "ask", "yes"], problem).values
+        array([[1., 0., 1.],
+               [0., 1., 0.]])
+        """
+        truth = _check.codes("y_true", y_true, problem.classes)
+        decision = _check.codes("decided", decided, problem.decisions)
+        rows = read_rows({"y_true": truth, "decided": decision}, weights, by)
+        shape = (len(problem.classes), len(problem.decisions))
+        cell = rows.columns[0] * shape[1] + rows.columns[1]
+        return cls._trusted(
+            values=cell_sums(rows, cell, shape),
+            classes=problem.classes,
+            decisions=problem.decisions,
+            groups=rows.groups,
+        )
+
+    @classmethod
+    def from_labels(
+        cls,
+        y_true: object,
+        y_pred: object,
+        *,
+        labels: object = None,
+        weights: object = None,
+        by: object = None,
+    ) -> Self:
+        """Count predicted classes: the square confusion matrix, labels sorted unless given.
+
+        >>> Counts.from_labels(["cat", "dog", "dog"], ["cat", "dog", "cat"])
+        Counts of 3 cases
+             cat  dog
+        cat    1    0
+        dog    1    1
+        """
+        names = (
+            _check.labels("labels", labels)
+            if labels is not None
+            else _check.distinct(
+                "the labels of y_true and y_pred",
+                list(
+                    dict.fromkeys(
+                        (*_check.distinct("y_true", y_true), *_check.distinct("y_pred", y_pred))
+                    )
+                ),
+            )
+        )
+        truth = _check.codes("y_true", y_true, names)
+        predicted = _check.codes("y_pred", y_pred, names)
+        rows = read_rows({"y_true": truth, "y_pred": predicted}, weights, by)
+        cell = rows.columns[0] * len(names) + rows.columns[1]
+        return cls._trusted(
+            values=cell_sums(rows, cell, (len(names), len(names))),
+            classes=names,
+            decisions=names,
+            groups=rows.groups,
+        )
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return int(self.values.shape[-2])
+
+    @property
+    def n_decisions(self) -> int:
+        """M."""
+        return int(self.values.shape[-1])
+
+    @property
+    def n_cases(self) -> FloatArray:
+        """Total weight, of shape (…)."""
+        return total(self.values, (-2, -1))
+
+    @property
+    def shares(self) -> FloatArray:
+        """Share of each class, of shape (…, K); nan without cases."""
+        per_class = total(self.values, -1)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(per_class / per_class.sum(axis=-1, keepdims=True))
+
+    def __add__(self, other: Self) -> Self:
+        """Tallies of two sets of cases as the tally of all."""
+        if not isinstance(other, Counts):
+            return NotImplemented
+        if other.values.shape != self.values.shape:
+            raise InputError(
+                f"both Counts must have one shape; they have {self.values.shape} and "
+                f"{other.values.shape}. Name all classes, decisions and groups in both."
+            )
+        return self._trusted(
+            values=self.values + other.values,
+            classes=_check.same_labels("the classes", self.classes, other.classes),
+            decisions=_check.same_labels("the decisions", self.decisions, other.decisions),
+            groups=_check.same_labels("the groups", self.groups, other.groups),
+        )
+
+    def __getitem__(self, index: Any) -> Self:
+        """Index the leading axes; classes and decisions stay."""
+        leading = np.empty(self.values.shape[:-2], dtype=bool)[index]  # refuses to reach further
+        shape = (*leading.shape, *self.values.shape[-2:])
+        return self._with(self.values[index].reshape(shape), groups=None)
+
+    def group(self, label: Label) -> Self:
+        """The counts of one group."""
+        groups = self.groups or ()
+        if label not in groups:
+            raise InputError(f"label must be one of the groups {groups}; got {label!r}.")
+        return self._with(self.values[groups.index(label)], groups=None)
+
+    def smoothed(self, alpha: float) -> Self:
+        """Add `alpha` cases to every cell.
+
+        >>> Counts([[3, 0], [1, 2]]).smoothed(0.5).values
+        array([[3.5, 0.5],
+               [1.5, 2.5]])
+        """
+        alpha = _check.number("alpha", alpha, low=0)
+        return self._with(self.values + alpha, groups=self.groups)
+
+    def normalized(self) -> Self:
+        """Shares of all cases; they sum to one, or are nan without cases."""
+        with np.errstate(invalid="ignore"):
+            return self._with(self.values / self.n_cases[..., None, None], groups=self.groups)
+
+    def with_prior(self, prior: object) -> Self:
+        """Reweight the classes to these shares; every measure of it is a deployment measure.
+
+        The total stays. A class that the prior expects but that has no cases becomes nan.
+
+        >>> Counts([[8, 2], [5, 5]]).with_prior([0.9, 0.1]).values
+        array([[14.4,  3.6],
+               [ 1. ,  1. ]])
+        """
+        names = self.classes or tuple(range(self.n_classes))
+        shares = _check.prior("prior", prior, names)
+        factors = class_factors(shares, total(self.values, -1))
+        with np.errstate(invalid="ignore"):
+            return self._with(self.values * factors[..., None], groups=self.groups)
+
+    def _with(self, values: FloatArray, groups: Labels | None) -> Self:
+        return self._trusted(
+            values=values, classes=self.classes, decisions=self.decisions, groups=groups
+        )
+
+    def _table(self) -> tuple[list[object], list[list[object]]]:
+        classes = self.classes or tuple(range(self.n_classes))
+        decisions = self.decisions or tuple(range(self.n_decisions))
+        rows: list[list[object]] = [
+            [label, *(f"{cell:.7g}" for cell in row)]
+            for label, row in zip(classes, self.values, strict=True)
+        ]
+        return ["", *decisions], rows
+
+    def __repr__(self) -> str:
+        if self.values.ndim > 2:
+            return (
+                f"Counts of shape {self.values.shape[:-2]} x "
+                f"{self.n_classes} classes x {self.n_decisions} decisions"
+            )
+        return f"Counts of {self.n_cases:.7g} cases\n" + text_table(*self._table())
+
+    def _repr_html_(self) -> str:
+        if self.values.ndim > 2:
+            return f"<p>{self!r}</p>"
+        return html_table(*self._table(), f"Counts of {self.n_cases:.7g} cases")
+
+
+def _axis_labels(name: str, values: object, size: int) -> Labels | None:
+    """Labels of one axis, when there are any."""
+    if values is None:
+        return None
+    names = _check.labels(name, values)
+    if len(names) != size:
+        raise InputError(
+            f"{name} must name all {size} of that axis; {len(names)} are named. "
+            f"Rows are classes, columns are decisions."
+        )
+    return names

@@ -1,0 +1,185 @@
+"""JointCounts: what several models decided about the same cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Labels
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.tally._rows import Frame, Rows, cell_sums, class_factors, read_rows, total
+from stakes.tally.counts import Counts
+
+__all__ = ["JointCounts"]
+
+_DENSE_CELLS = 1 << 20  # up to here one pass of counting beats a sort
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointCounts(Value):
+    """The distinct tuples (class, decision of model 1, … , decision of model J) and their weights.
+
+    The tally of paired work: differences between models on the same cases are sums over it.
+    Made by `from_decisions`.
+
+    Attributes
+    ----------
+    cells : (T, 1 + J) positions of the class and of each model's decision, in lexical order
+    weights : (…, T)
+    models : J names
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> joint = JointCounts.from_decisions(
+    ...     [0, 0, 1, 1], {"old": [0, 1, 1, 0], "new": [0, 0, 1, 0]}, Problem.zero_one(2))
+    >>> joint
+    JointCounts of 4 cases, models old, new, 4 distinct tuples
+    >>> joint.model("old").values
+    array([[1., 1.],
+           [1., 1.]])
+    """
+
+    cells: IntArray
+    weights: FloatArray
+    models: Labels
+    classes: Labels
+    decisions: Labels
+
+    @classmethod
+    def from_decisions(
+        cls,
+        y_true: object,
+        decided: Mapping[Any, object],
+        problem: Frame,
+        *,
+        weights: object = None,
+    ) -> Self:
+        """Count the joint decisions of all models, given as a mapping from model to decisions."""
+        if not isinstance(decided, Mapping) or not decided:
+            raise InputError(
+                "decided must be a mapping from model to decisions, with at least one model. "
+                "Use Counts.from_decisions for a single array."
+            )
+        models = _check.labels("the models", decided)
+        columns: dict[str, Any] = {"y_true": _check.codes("y_true", y_true, problem.classes)}
+        for model, labels in zip(models, decided.values(), strict=True):
+            name = f"decided[{model!r}]"
+            columns[name] = _check.codes(name, labels, problem.decisions)
+        rows = read_rows(columns, weights)
+        sizes = (len(problem.classes), *(len(problem.decisions) for _ in models))
+        cells, sums = _distinct_cells(rows, sizes)
+        return cls._trusted(
+            cells=cells,
+            weights=sums,
+            models=models,
+            classes=problem.classes,
+            decisions=problem.decisions,
+        )
+
+    @property
+    def n_cases(self) -> FloatArray:
+        """Total weight, of shape (…)."""
+        return total(self.weights, -1)
+
+    @property
+    def shares(self) -> FloatArray:
+        """Share of each class, of shape (…, K); nan without cases."""
+        per_class = self._per_class()
+        with np.errstate(invalid="ignore"):
+            return np.asarray(per_class / per_class.sum(axis=-1, keepdims=True))
+
+    def model(self, name: object) -> Counts:
+        """The counts of one model."""
+        if name not in self.models:
+            raise InputError(f"name must be one of the models {self.models}; got {name!r}.")
+        column = 1 + self.models.index(name)
+        shape = (len(self.classes), len(self.decisions))
+        cell = self.cells[:, 0] * shape[1] + self.cells[:, column]
+        return Counts._trusted(
+            values=self._sums_over(cell, shape),
+            classes=self.classes,
+            decisions=self.decisions,
+            groups=None,
+        )
+
+    def with_prior(self, prior: object) -> Self:
+        """Reweight the classes to these shares; the total stays."""
+        shares = _check.prior("prior", prior, self.classes)
+        factors = class_factors(shares, self._per_class())
+        with np.errstate(invalid="ignore"):
+            weights = self.weights * factors[..., self.cells[:, 0]]
+        return self.with_weights(weights)
+
+    def with_weights(self, weights: FloatArray) -> Self:
+        """The same tuples with other weights of shape (…, T), such as redraws."""
+        return self._trusted(
+            cells=self.cells,
+            weights=weights,
+            models=self.models,
+            classes=self.classes,
+            decisions=self.decisions,
+        )
+
+    def __add__(self, other: Self) -> Self:
+        """Tallies of two sets of cases as the tally of all."""
+        if not isinstance(other, JointCounts):
+            return NotImplemented
+        for what in ("models", "classes", "decisions"):
+            _check.same_labels(f"the {what}", getattr(self, what), getattr(other, what))
+        cells, where = np.unique(
+            np.concatenate([self.cells, other.cells]), axis=0, return_inverse=True
+        )
+        where = where.reshape(-1)
+        split = len(self.cells)
+        leading = np.broadcast_shapes(self.weights.shape[:-1], other.weights.shape[:-1])
+        weights = np.zeros((*leading, len(cells)))
+        weights[..., where[:split]] += self.weights
+        weights[..., where[split:]] += other.weights
+        return self._trusted(
+            cells=cells,
+            weights=weights,
+            models=self.models,
+            classes=self.classes,
+            decisions=self.decisions,
+        )
+
+    def _per_class(self) -> FloatArray:
+        return self._sums_over(self.cells[:, 0], (len(self.classes),))
+
+    def _sums_over(self, cell: IntArray, shape: tuple[int, ...]) -> FloatArray:
+        """Sum the tuples into cells, for all leading axes at once."""
+        indicator = np.zeros((len(cell), prod(shape)))
+        indicator[np.arange(len(cell)), cell] = 1.0
+        sums = self.weights @ indicator
+        return np.asarray(sums.reshape(*self.weights.shape[:-1], *shape))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(str, self.models))
+        if self.weights.ndim > 1:
+            return (
+                f"JointCounts of shape {self.weights.shape[:-1]}, models {shown}, "
+                f"{len(self.cells)} distinct tuples"
+            )
+        return (
+            f"JointCounts of {self.n_cases:.7g} cases, models {shown}, "
+            f"{len(self.cells)} distinct tuples"
+        )
+
+
+def _distinct_cells(rows: Rows, sizes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+    """The tuples that occur, in lexical order, and their weights."""
+    if prod(sizes) <= _DENSE_CELLS:
+        code = np.ravel_multi_index(rows.columns, sizes)
+        sums = cell_sums(rows, code.astype(np.intp), (prod(sizes),))
+        occurring = np.flatnonzero(sums)
+        cells = np.stack(np.unravel_index(occurring, sizes), axis=1)
+        return cells.astype(np.intp), sums[occurring]
+    cells, where = np.unique(np.stack(rows.columns, axis=1), axis=0, return_inverse=True)
+    return cells.astype(np.intp), cell_sums(rows, where.reshape(-1), (len(cells),))

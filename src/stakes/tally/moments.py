@@ -1,0 +1,167 @@
+"""LossMoments: weight, sums and cross-products of per-case losses, class by class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Labels
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.tally._rows import class_factors, read_rows, total
+
+__all__ = ["LossMoments"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LossMoments(Value):
+    """Per class the weight, the sums and the cross-products of J losses that every case has.
+
+    The tally of proper scores and of per-case costs, and of their paired differences: means,
+    standard errors and covariances between the losses are functions of it. Made by `from_losses`.
+
+    Attributes
+    ----------
+    weight : (…, K)
+    sums : (…, K, J)
+    products : (…, K, J, J)
+    names : J names of the losses, or None
+    classes : K labels
+
+    Examples
+    --------
+    >>> moments = LossMoments.from_losses([0, 0, 1], {"old": [0, 2, 5], "new": [1, 1, 3]})
+    >>> moments.means
+    array([[1., 1.],
+           [5., 3.]])
+    >>> moments.mean([0.5, 0.5])
+    array([3., 2.])
+    """
+
+    weight: FloatArray
+    sums: FloatArray
+    products: FloatArray
+    names: Labels | None
+    classes: Labels
+
+    @classmethod
+    def from_losses(
+        cls,
+        y_true: object,
+        losses: object,
+        *,
+        classes: object = None,
+        weights: object = None,
+    ) -> Self:
+        """Sum the losses: a mapping from name to (n,) array, or one (n, J) array."""
+        labels = (
+            _check.distinct("y_true", y_true)
+            if classes is None
+            else _check.labels("classes", classes)
+        )
+        names, matrix = _loss_matrix(losses)
+        truth = _check.codes("y_true", y_true, labels)
+        rows = read_rows({"y_true": truth, "losses": matrix}, weights)
+        code, loss = rows.columns
+        weight = np.ones(len(loss)) if rows.weights is None else rows.weights
+        sums = np.empty((len(labels), matrix.shape[1]))
+        products = np.empty((*sums.shape, matrix.shape[1]))
+        for k in range(len(labels)):
+            own = code == k
+            weighted = loss[own] * weight[own, None]
+            sums[k] = weighted.sum(axis=0)
+            products[k] = weighted.T @ loss[own]
+        return cls._trusted(
+            weight=np.bincount(code, weights=weight, minlength=len(labels)),
+            sums=sums,
+            products=products,
+            names=names,
+            classes=labels,
+        )
+
+    @property
+    def n_cases(self) -> FloatArray:
+        """Total weight, of shape (…)."""
+        return total(self.weight, -1)
+
+    @property
+    def shares(self) -> FloatArray:
+        """Share of each class, of shape (…, K); nan without cases."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.weight / self.weight.sum(axis=-1, keepdims=True))
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean of each loss within each class, of shape (…, K, J); nan for an absent class."""
+        with np.errstate(invalid="ignore"):
+            return self.sums / self.weight[..., None]
+
+    @property
+    def covariances(self) -> FloatArray:
+        """Covariances of the losses within each class, of shape (…, K, J, J), divided by weight."""
+        means = self.means
+        with np.errstate(invalid="ignore"):
+            second = self.products / self.weight[..., None, None]
+        return second - means[..., :, None] * means[..., None, :]
+
+    def mean(self, prior: object = None) -> FloatArray:
+        """Mean of each loss per case, of shape (…, J), under a prior or the data's own shares.
+
+        A class that the prior expects but that has no cases makes it nan; prior zero ignores it.
+        """
+        shares = self.shares if prior is None else _check.prior("prior", prior, self.classes)
+        weighted = np.where(shares[..., None] > 0, self.means, 0.0) * shares[..., None]
+        return np.asarray(weighted.sum(axis=-2))
+
+    def with_prior(self, prior: object) -> Self:
+        """Reweight the classes to these shares; the total stays."""
+        shares = _check.prior("prior", prior, self.classes)
+        factors = class_factors(shares, self.weight)
+        with np.errstate(invalid="ignore"):
+            return self._trusted(
+                weight=self.weight * factors,
+                sums=self.sums * factors[..., None],
+                products=self.products * factors[..., None, None],
+                names=self.names,
+                classes=self.classes,
+            )
+
+    def __add__(self, other: Self) -> Self:
+        """Tallies of two sets of cases as the tally of all."""
+        if not isinstance(other, LossMoments):
+            return NotImplemented
+        if self.sums.shape != other.sums.shape:
+            raise InputError(
+                f"both LossMoments must have one shape; they have {self.sums.shape} and "
+                f"{other.sums.shape}. Name all classes in both with classes=."
+            )
+        return self._trusted(
+            weight=self.weight + other.weight,
+            sums=self.sums + other.sums,
+            products=self.products + other.products,
+            names=_check.same_labels("the names", self.names, other.names),
+            classes=_check.same_labels("the classes", self.classes, other.classes),
+        )
+
+    def __repr__(self) -> str:
+        names = "" if self.names is None else " " + ", ".join(map(str, self.names))
+        return f"LossMoments of {self.sums.shape[-1]} losses{names} in {len(self.classes)} classes"
+
+
+def _loss_matrix(losses: object) -> tuple[Labels | None, FloatArray]:
+    """Names and an (n, J) array."""
+    if isinstance(losses, Mapping):
+        names = _check.labels("the names of the losses", losses)
+        columns = {
+            f"losses[{name!r}]": _check.floats(f"losses[{name!r}]", column, ndim=1)
+            for name, column in zip(names, losses.values(), strict=True)
+        }
+        if not columns:
+            raise InputError("losses must hold at least one loss; the mapping is empty. Add one.")
+        _check.same_length(**columns)
+        return names, np.stack(list(columns.values()), axis=1)
+    return None, _check.floats("losses", losses, ndim=2)

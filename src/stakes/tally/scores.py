@@ -1,0 +1,267 @@
+"""ScoreTable: for each distinct score, the weight of each of two classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.tally._rows import Rows, cell_sums, class_factors, read_rows, total
+from stakes.tally.counts import Counts
+
+__all__ = ["ScoreTable"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class ScoreTable(Value):
+    """For each distinct score, the weight of the negative and of the positive class.
+
+    A higher score speaks for the positive class, which is the second; the positive decision is
+    taken when score > threshold. Everything about binary scores is a function of this table.
+
+    Parameters
+    ----------
+    scores : array_like of shape (S,)
+        Distinct real numbers or infinities, in increasing order.
+    weights : array_like of shape (…, S, 2)
+        Weight of the negatives and of the positives that have this score.
+    classes : two labels, optional
+
+    Examples
+    --------
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
+    >>> table
+    ScoreTable of 4 cases, 2 positive, 3 distinct scores from 0.1 to 0.8
+    >>> table.weights
+    array([[1., 0.],
+           [1., 1.],
+           [0., 1.]])
+    """
+
+    scores: FloatArray
+    weights: FloatArray
+    classes: Labels | None
+    groups: Labels | None
+
+    def __init__(self, scores: object, weights: object, *, classes: object = None) -> None:
+        score = _check.real_scores("scores", scores)
+        weight = _check.non_negative("weights", weights)
+        if not (score[1:] > score[:-1]).all():
+            raise InputError(
+                "scores must be distinct and increasing; these are not. "
+                "ScoreTable.from_scores sorts and pools the scores of single cases."
+            )
+        if weight.ndim < 2 or weight.shape[-2:] != (score.size, 2) or score.size == 0:
+            raise InputError(
+                f"weights must have shape (…, {score.size}, 2), one row for each score and one "
+                f"column for each class; the shape is {weight.shape}. The positive class is second."
+            )
+        names = None if classes is None else _check.labels("classes", classes)
+        if names is not None and len(names) != 2:
+            raise InputError(
+                f"classes must be two labels, negative then positive; got {len(names)}."
+            )
+        self._fill({"scores": score, "weights": weight, "classes": names, "groups": None})
+
+    @classmethod
+    def from_scores(
+        cls,
+        y_true: object,
+        scores: object,
+        *,
+        positive: Label | None = None,
+        weights: object = None,
+        by: object = None,
+    ) -> Self:
+        """Sort once and pool equal scores.
+
+        Parameters
+        ----------
+        positive : label of the positive class; may be left out for labels 0/1 and booleans
+        by : labels, one per case; the table gets a leading axis of groups that share its scores
+        """
+        names, truth = _two_classes(y_true, positive)
+        score = _check.real_scores("scores", scores)
+        rows = read_rows({"y_true": truth, "scores": score}, weights, by)
+        distinct, pooled = _pool(rows)
+        return cls._trusted(scores=distinct, weights=pooled, classes=names, groups=rows.groups)
+
+    @property
+    def n_cases(self) -> FloatArray:
+        """Total weight, of shape (…)."""
+        return total(self.weights, (-2, -1))
+
+    @property
+    def shares(self) -> FloatArray:
+        """Shares of the negative and the positive class, of shape (…, 2); nan without cases."""
+        per_class = total(self.weights, -2)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(per_class / per_class.sum(axis=-1, keepdims=True))
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """Thresholds of the S + 1 ways to cut the scores: -inf (all positive), then each score."""
+        return np.concatenate([[-np.inf], self.scores])
+
+    def counts(self) -> Counts:
+        """The decisions at every threshold, as counts of shape (…, S + 1, 2, 2).
+
+        Cut j takes the positive decision for ``scores[j:]``: all cases at j = 0, none at j = S.
+
+        >>> ScoreTable([0.2, 0.7], [[3, 1], [0, 2]]).counts().values[1]
+        array([[3., 0.],
+               [1., 2.]])
+        """
+        shape = (*self.weights.shape[:-2], self.scores.size + 1, 2, 2)
+        values = np.zeros(shape)
+        np.cumsum(self.weights, axis=-2, out=values[..., 1:, :, 0])
+        values[..., :-1, :, 1] = np.cumsum(self.weights[..., ::-1, :], axis=-2)[..., ::-1, :]
+        return Counts._trusted(
+            values=values, classes=self.classes, decisions=None, groups=self.groups
+        )
+
+    def with_prior(self, prior: object) -> Self:
+        """Reweight the classes to these shares; every measure of it is a deployment measure."""
+        shares = _check.prior("prior", prior, self.classes or (0, 1))
+        factors = class_factors(shares, total(self.weights, -2))
+        with np.errstate(invalid="ignore"):
+            return self.with_weights(self.weights * factors[..., None, :])
+
+    def with_weights(self, weights: FloatArray) -> Self:
+        """The same scores with other weights of shape (…, S, 2), such as redraws."""
+        groups = self.groups if weights.shape == self.weights.shape else None
+        return self._trusted(
+            scores=self.scores, weights=weights, classes=self.classes, groups=groups
+        )
+
+    def binned(self, edges: object) -> Self:
+        """Pool the scores between edges; each bin (low, high] has the mean score of its cases.
+
+        The decisions at a threshold that is an edge stay exactly as they were. Scores beyond the
+        outer edges form two more bins; empty bins are left out.
+
+        >>> ScoreTable([0.1, 0.3, 0.8], [[3, 0], [1, 2], [0, 4]]).binned([0.5]).scores
+        array([0.2, 0.8])
+        """
+        bounds = _check.real_scores("edges", edges)
+        if not (bounds[1:] > bounds[:-1]).all():
+            raise InputError("edges must be increasing; these are not. Sort them, without repeats.")
+        _refuse_leading_axes(self, "binned")
+        return self._pooled(np.searchsorted(bounds, self.scores, side="left"))
+
+    def _pooled(self, bins: IntArray) -> Self:
+        """Pool runs of scores; `bins` does not decrease along the scores."""
+        kept = self.weights.sum(axis=-1) > 0
+        scores, weights, bins = self.scores[kept], self.weights[kept], bins[kept]
+        starts = _run_starts(bins)
+        pooled = np.add.reduceat(weights, starts, axis=0)
+        mass = weights.sum(axis=1)
+        means = np.add.reduceat(scores * mass, starts) / np.add.reduceat(mass, starts)
+        ends = np.concatenate([starts[1:], [scores.size]]) - 1
+        means = np.clip(means, scores[starts], scores[ends])  # rounding must not leave the bin
+        return self._trusted(scores=means, weights=pooled, classes=self.classes, groups=None)
+
+    def __add__(self, other: Self) -> Self:
+        """Tallies of two sets of cases as the tally of all, over the union of their scores."""
+        if not isinstance(other, ScoreTable):
+            return NotImplemented
+        classes = _check.same_labels("the classes", self.classes, other.classes)
+        groups = _check.same_labels("the groups", self.groups, other.groups)
+        leading = self.weights.shape[:-2]
+        if other.weights.shape[:-2] != leading:
+            raise InputError(
+                f"both ScoreTables must have the same leading axes; they have {leading} and "
+                f"{other.weights.shape[:-2]}. Name all groups in both."
+            )
+        scores = np.union1d(self.scores, other.scores)
+        weights = np.zeros((*leading, scores.size, 2))
+        weights[..., np.searchsorted(scores, self.scores), :] += self.weights
+        weights[..., np.searchsorted(scores, other.scores), :] += other.weights
+        return self._trusted(scores=scores, weights=weights, classes=classes, groups=groups)
+
+    def __getitem__(self, index: Any) -> Self:
+        """Index the leading axes; scores and classes stay."""
+        leading = np.empty(self.weights.shape[:-2], dtype=bool)[index]
+        shape = (*leading.shape, *self.weights.shape[-2:])
+        return self._trusted(
+            scores=self.scores,
+            weights=self.weights[index].reshape(shape),
+            classes=self.classes,
+            groups=None,
+        )
+
+    def group(self, label: Label) -> Self:
+        """The table of one group."""
+        groups = self.groups or ()
+        if label not in groups:
+            raise InputError(f"label must be one of the groups {groups}; got {label!r}.")
+        return self[groups.index(label)]
+
+    def __repr__(self) -> str:
+        span = f"{self.scores.size} distinct scores from {self.scores[0]:g} to {self.scores[-1]:g}"
+        if self.weights.ndim > 2:
+            return f"ScoreTable of shape {self.weights.shape[:-2]}, {span}"
+        positives = self.weights[:, 1].sum()
+        return f"ScoreTable of {self.n_cases:.7g} cases, {positives:.7g} positive, {span}"
+
+
+def _pool(rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """The distinct scores in order, and the weight of each class at each of them."""
+    label, values = rows.columns
+    if rows.weights is not None or rows.group is not None:
+        order = np.argsort(values)
+        ordered = values[order]
+        starts = _run_starts(ordered)
+        rank = np.empty(values.size, dtype=np.intp)
+        rank[order] = np.repeat(np.arange(starts.size), np.diff(starts, append=values.size))
+        return ordered[starts] + 0.0, cell_sums(rows, rank * 2 + label, (starts.size, 2))
+    # Cases that count once need no record of who is who: two plain sorts beat one argsort.
+    ordered = np.sort(values)
+    starts = _run_starts(ordered)
+    distinct = ordered[starts] + 0.0
+    reached = np.searchsorted(np.sort(values[label == 1]), distinct, side="right")
+    positives = np.diff(reached, prepend=0)
+    negatives = np.diff(starts, append=values.size) - positives
+    return distinct, np.stack([negatives, positives], axis=-1).astype(np.float64)
+
+
+def _run_starts(ordered: FloatArray | IntArray) -> IntArray:
+    """Where each run of equal values begins."""
+    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+
+
+def _refuse_leading_axes(table: ScoreTable, verb: str) -> None:
+    if table.weights.ndim > 2:
+        raise InputError(
+            f"{verb} changes scores and wants a single table; this one has leading axes "
+            f"{table.weights.shape[:-2]}. Take one with table[index]."
+        )
+
+
+def _two_classes(y_true: object, positive: Label | None) -> tuple[Labels | None, IntArray]:
+    """The labels (negative, positive) and 1 for each positive case."""
+    found = _check.distinct("y_true", y_true)
+    if positive is None:
+        if not set(found) <= {0, 1}:
+            raise InputError(
+                f"positive must be stated unless the labels are 0/1 or booleans; y_true holds "
+                f"{', '.join(map(repr, found[:4]))}. Pass positive=<label of the positive class>."
+            )
+        return (0, 1), _check.codes("y_true", y_true, (0, 1))
+    (positive,) = _check.labels("positive", [positive])
+    others = tuple(label for label in found if label != positive)
+    if len(others) > 1 or (len(others) == len(found) and len(found) > 1):
+        raise InputError(
+            f"y_true must hold two labels, one of them positive={positive!r}; it holds "
+            f"{', '.join(map(repr, found[:4]))}{', …' * (len(found) > 4)}. "
+            f"For one class against the rest, pass y_true == {positive!r}."
+        )
+    names = (*others, positive)
+    shift = 2 - len(names)  # a table without negatives still counts its positives as such
+    codes = _check.codes("y_true", y_true, names) + shift
+    return (names if len(names) == 2 else None), codes.astype(np.intp)
