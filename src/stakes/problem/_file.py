@@ -36,7 +36,7 @@ def read(path: str | Path) -> dict[str, Any]:
         raise InputError(f"{path}: costs must be a table class → decision → cost; it is not.")
     classes = stated.get("classes", list(table))
     rows = _by_text(path, "costs", table, classes)
-    decisions = stated.get("decisions", list(rows[0]))
+    decisions = stated.get("decisions", list(next(iter(table.values()))))
     costs = [_by_text(path, "costs", row, decisions) for row in rows]
     prior = stated.get("prior")
     if isinstance(prior, Mapping):

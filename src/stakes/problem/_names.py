@@ -45,5 +45,6 @@ def from_mapping(
             "costs must map every class to a mapping from decision to cost; it does not. "
             "Write {class: {decision: cost, …}, …}."
         )
-    names = _check.labels("decisions", rows[0] if decisions is None else decisions)
+    written_first = next(iter(table.values()))
+    names = _check.labels("decisions", written_first if decisions is None else decisions)
     return rows_of, names, [_check.by_label("costs", row, names) for row in rows]

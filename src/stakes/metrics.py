@@ -1,0 +1,142 @@
+"""Row-level functions in scikit-learn's convention: ``f(y_true, y_pred or y_proba, *, …)``.
+
+Each is a few lines over a tally, so ``sklearn.metrics.make_scorer`` and everything else that
+expects this convention can use them. Lower is better unless the name says otherwise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes.decide import bayes_decisions
+from stakes.errors import InputError
+from stakes.measures import cost
+from stakes.problem import Problem
+from stakes.tally import Counts, LossMoments
+
+__all__ = [
+    "bayes_cost",
+    "expected_cost",
+    "normalized_bayes_cost",
+    "normalized_cost",
+    "utility_yield",
+]
+
+
+def expected_cost(
+    y_true: object,
+    y_pred: object,
+    *,
+    problem: Problem,
+    sample_weight: object = None,
+    case_costs: object = None,
+) -> float:
+    """Cost per case of these decisions, under the problem's prior or the data's shares.
+
+    Parameters
+    ----------
+    y_pred : array_like of shape (n,)
+        Decisions, labels of ``problem.decisions``.
+    case_costs : array_like of shape (n, K, M), optional
+        Every case's own costs, in place of the problem's.
+
+    Examples
+    --------
+    >>> problem = Problem.binary(false_alarm=1, miss=9)
+    >>> expected_cost([0, 0, 1, 1], [0, 1, 1, 0], problem=problem)
+    2.5
+    """
+    if case_costs is None:
+        counts = Counts.from_decisions(y_true, y_pred, problem, weights=sample_weight)
+        return float(cost.expected_cost(counts, problem))
+    return float(_case_losses(y_true, y_pred, problem, sample_weight, case_costs)[0])
+
+
+def normalized_cost(
+    y_true: object,
+    y_pred: object,
+    *,
+    problem: Problem,
+    sample_weight: object = None,
+    case_costs: object = None,
+) -> float:
+    """Expected cost where 0 is perfect and 1 is the best constant decision.
+
+    With `case_costs`, naive is the decision that is cheapest in the mean, perfect the mean of each
+    case's cheapest decision.
+
+    >>> normalized_cost([0, 0, 1], [0, 0, 0], problem=Problem.zero_one(2))
+    1.0
+    """
+    if case_costs is None:
+        counts = Counts.from_decisions(y_true, y_pred, problem, weights=sample_weight)
+        return float(cost.normalized_cost(counts, problem))
+    losses = _case_losses(y_true, y_pred, problem, sample_weight, case_costs)
+    own, perfect, naive = losses[0], losses[1], losses[2:].min()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float((own - perfect) / (naive - perfect))
+
+
+def utility_yield(
+    y_true: object, y_pred: object, *, problem: Problem, sample_weight: object = None
+) -> float:
+    """Utility per case of these decisions; higher is better."""
+    return -expected_cost(y_true, y_pred, problem=problem, sample_weight=sample_weight)
+
+
+def bayes_cost(
+    y_true: object,
+    y_proba: object,
+    *,
+    problem: Problem,
+    sample_weight: object = None,
+    case_costs: object = None,
+) -> float:
+    """Expected cost of the Bayes decisions that these posteriors lead to.
+
+    The posteriors are taken as they are; ``shift_prior`` moves them to another prior.
+
+    >>> bayes_cost([0, 0, 1], [0.05, 0.3, 0.2], problem=Problem.binary(false_alarm=1, miss=9))
+    0.333333
+    """
+    decided = bayes_decisions(y_proba, problem, case_costs=case_costs)
+    return expected_cost(
+        y_true, decided, problem=problem, sample_weight=sample_weight, case_costs=case_costs
+    )
+
+
+def normalized_bayes_cost(
+    y_true: object,
+    y_proba: object,
+    *,
+    problem: Problem,
+    sample_weight: object = None,
+    case_costs: object = None,
+) -> float:
+    """Normalised cost of the Bayes decisions that these posteriors lead to."""
+    decided = bayes_decisions(y_proba, problem, case_costs=case_costs)
+    return normalized_cost(
+        y_true, decided, problem=problem, sample_weight=sample_weight, case_costs=case_costs
+    )
+
+
+def _case_losses(
+    y_true: object, y_pred: object, problem: Problem, weights: object, case_costs: object
+) -> FloatArray:
+    """Mean costs of the decisions taken, of perfect ones, and of each constant decision."""
+    truth = _check.codes("y_true", y_true, problem.classes)
+    decided = _check.codes("y_pred", y_pred, problem.decisions)
+    costs = _check.floats("case_costs", case_costs, ndim=3)
+    n_cases = _check.same_length(y_true=truth, y_pred=decided, case_costs=costs)
+    if costs.shape[1:] != problem.costs.shape:
+        raise InputError(
+            f"case_costs must have shape (n, {problem.n_classes}, {problem.n_decisions}); "
+            f"its shape is {costs.shape}. Rows of each matrix are classes."
+        )
+    own_class = costs[np.arange(n_cases), truth]
+    taken = own_class[np.arange(n_cases), decided]
+    columns = np.column_stack([taken, own_class.min(axis=1), own_class])
+    moments = LossMoments.from_losses(y_true, columns, classes=problem.classes, weights=weights)
+    return moments.mean(problem.prior)

@@ -1,0 +1,239 @@
+"""The border: what is refused, and in which words."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import stakes
+from stakes import Counts, InputError, JointCounts, LossMoments, Problem, ScoreTable
+
+TWO_BY_THREE = Problem(
+    [[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["approve", "review", "block"]
+)
+
+
+def refuses(call, *fragments: str) -> None:
+    """The call raises an InputError whose message holds every fragment."""
+    with pytest.raises(InputError) as caught:
+        call()
+    for fragment in fragments:
+        assert re.search(fragment, str(caught.value)), (fragment, str(caught.value))
+
+
+def test_every_error_is_a_value_error_and_a_stakes_error():
+    assert issubclass(InputError, ValueError)
+    assert issubclass(InputError, stakes.StakesError)
+
+
+@pytest.mark.parametrize(
+    ("prior", "fragments"),
+    [
+        ([-0.1, 1.1], ("prior", r"\[0, 1\]", "2 of 2", "-0.1 at position 0")),
+        ([np.nan, 1.0], ("prior", "1 of 2", "nan at position 0")),
+        ([0.5, 0.6], ("prior must sum to one", "1.1", "Divide")),
+        ([0.5, 0.5 + 1e-8], ("prior must sum to one",)),
+        ([1.0], ("one probability for each of the 2 classes", "holds 1")),
+        ({"legit": 1.0}, ("lacks 'fraud'",)),
+        ({"legit": 0.5, "fraud": 0.5, "other": 0}, ("holds 'other'",)),
+    ],
+)
+def test_priors_that_are_no_distribution_are_refused(prior, fragments):
+    refuses(lambda: TWO_BY_THREE.with_prior(prior), *fragments)
+
+
+def test_single_precision_priors_may_be_off_by_a_millionth():
+    prior = np.array([0.1, 0.9], dtype=np.float32) * np.float32(1 + 4e-7)
+    assert Problem.zero_one(2, prior=prior).prior is not None
+    refuses(lambda: Problem.zero_one(2, prior=prior.astype(float)), "sum to one")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_costs_must_be_finite(bad):
+    refuses(lambda: Problem([[0, bad], [1, 0]]), "costs", "finite", "1 of 4", r"\(0, 1\)")
+
+
+def test_costs_must_be_a_table():
+    refuses(lambda: Problem([0, 1]), "classes", "decisions", r"\(2,\)")
+    refuses(lambda: Problem([["a", "b"]]), "costs must hold real numbers")
+    refuses(lambda: Problem([[1, 2], [3]]), "costs must hold real numbers")
+    refuses(
+        lambda: Problem([[0, 1, 2]], classes=["a", "b"]), "classes must name each of the 1 rows"
+    )
+    refuses(lambda: Problem({"a": {"x": 0, "y": 1}, "b": {"x": 1}}), "lacks 'y'")
+    refuses(lambda: Problem({"a": 1}), "mapping from decision to cost")
+
+
+def test_labels_must_be_distinct_text_or_whole_numbers():
+    refuses(lambda: Problem.zero_one(["a", "a"]), "distinct", "'a' stands twice")
+    refuses(lambda: Problem.zero_one([1, True]), "distinct", "1, 1.0 and True are one label")
+    refuses(lambda: Problem.zero_one([0.5, 1]), "str, int or bool", "0.5")
+    refuses(lambda: Problem.zero_one("ab"), "sequence of labels")
+
+
+@pytest.mark.parametrize(
+    ("weights", "fragments"),
+    [
+        ([1, -1, 1], ("weights", "zero or more", "1 of 3", "-1 at position 1")),
+        ([1, np.nan, 1], ("weights", "finite", "nan at position 1")),
+        ([1, np.inf, 1], ("weights", "finite", "inf at position 1")),
+        ([0, 0, 0], ("weights must have a positive total", "all 3 are zero")),
+        ([1, 1], ("y_true and weights", "3 rows", "has 2")),
+    ],
+)
+def test_weights_that_are_none_are_refused_by_every_tally(weights, fragments):
+    y = ["legit", "fraud", "legit"]
+    decided = ["approve", "block", "review"]
+    for make in (
+        lambda: Counts.from_decisions(y, decided, TWO_BY_THREE, weights=weights),
+        lambda: JointCounts.from_decisions(y, {"m": decided}, TWO_BY_THREE, weights=weights),
+        lambda: ScoreTable.from_scores(y, [1, 2, 3], positive="fraud", weights=weights),
+        lambda: LossMoments.from_losses(y, {"m": [1, 2, 3]}, weights=weights),
+        lambda: Counts.from_labels(y, y, weights=weights),
+    ):
+        refuses(make, *fragments)
+
+
+def test_unknown_labels_are_counted_and_shown():
+    refuses(
+        lambda: Counts.from_decisions(["legit", "frod", "frod"], ["block"] * 3, TWO_BY_THREE),
+        "y_true",
+        "'legit', 'fraud'",
+        "2 of 3",
+        "'frod' at position 1",
+        "Rename",
+    )
+    refuses(lambda: Counts.from_decisions(["legit"], ["wait"], TWO_BY_THREE), "decided", "'wait'")
+    refuses(
+        lambda: Counts.from_decisions(["1"], [0], Problem.zero_one(2)),
+        "'1' and 1 are different labels",
+    )
+    refuses(lambda: Counts.from_decisions([0, np.nan], [0, 1], Problem.zero_one(2)), "nan")
+    refuses(lambda: Counts.from_decisions([0, None], [0, 1], Problem.zero_one(2)), "None")
+
+
+def test_lengths_that_differ_are_refused():
+    refuses(
+        lambda: Counts.from_decisions([0, 1], [0], Problem.zero_one(2)),
+        "y_true and decided",
+        "2 rows",
+        "has 1",
+    )
+    refuses(lambda: ScoreTable.from_scores([0, 1], [0.1, 0.2, 0.3]), "y_true and scores")
+    refuses(
+        lambda: Counts.from_labels([0, 1], [0, 1], by=["a"]), "y_true and by", "2 rows", "has 1"
+    )
+
+
+def test_no_cases_at_all_are_refused():
+    refuses(lambda: ScoreTable.from_scores([], []), "at least one case")
+    refuses(lambda: Counts.from_decisions([], [], Problem.zero_one(2)), "at least one case")
+
+
+def test_scores_must_be_ordered_numbers_and_may_be_infinite():
+    refuses(lambda: ScoreTable.from_scores([0, 1], [np.nan, 1]), "scores", "1 of 2", "nan")
+    table = ScoreTable.from_scores([0, 1, 1], [-np.inf, np.inf, 0])
+    assert table.scores.tolist() == [-np.inf, 0, np.inf]
+    refuses(lambda: ScoreTable([2, 1], [[1, 1], [1, 1]]), "increasing")
+    refuses(lambda: ScoreTable([1, 2], [[1, 1]]), r"\(…, 2, 2\)", r"\(1, 2\)")
+
+
+def test_the_positive_label_is_stated_unless_labels_are_zero_and_one():
+    refuses(lambda: ScoreTable.from_scores(["a", "b"], [1, 2]), "positive must be stated", "'a'")
+    refuses(
+        lambda: ScoreTable.from_scores(["a", "b", "c"], [1, 2, 3], positive="a"),
+        "two labels",
+        "y_true == 'a'",
+    )
+    refuses(lambda: ScoreTable.from_scores(["a", "b"], [1, 2], positive="c"), "two labels", "'c'")
+    assert ScoreTable.from_scores([True, False], [1, 2]).classes == (0, 1)
+    assert ScoreTable.from_scores(["a", "b"], [1, 2], positive="a").classes == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    ("posteriors", "fragments"),
+    [
+        ([0.5, 1.5], ("posteriors", r"\[0, 1\]", "1 of 2", "1.5 at position 1", "Scores")),
+        ([0.5, np.nan], ("posteriors", "nan")),
+        ([0.5, np.inf], ("posteriors", "inf")),
+        ([[0.5, 0.4]], ("sum to one in every row", "0.9 at position 0")),
+        ([[0.2, 0.3, 0.5]], (r"\(n, 2\)", r"\(1, 3\)")),
+        ("abc", ("real numbers",)),
+    ],
+)
+def test_posteriors_that_are_none_are_refused(posteriors, fragments):
+    refuses(lambda: stakes.bayes_decisions(posteriors, TWO_BY_THREE), *fragments)
+
+
+def test_per_case_costs_have_one_matrix_for_each_case():
+    refuses(
+        lambda: stakes.bayes_decisions([0.5], TWO_BY_THREE, case_costs=np.zeros((2, 2, 3))),
+        r"\(1, 2, 3\)",
+        r"\(2, 2, 3\)",
+    )
+    refuses(
+        lambda: stakes.metrics.expected_cost(
+            ["legit"], ["block"], problem=TWO_BY_THREE, case_costs=np.zeros((1, 3, 2))
+        ),
+        r"\(n, 2, 3\)",
+        r"\(1, 3, 2\)",
+    )
+
+
+def test_counts_meet_only_problems_with_their_labels():
+    counts = Counts([[1, 2], [3, 4]], classes=["a", "b"])
+    refuses(lambda: stakes.expected_cost(counts, Problem.zero_one(["b", "a"])), "same order")
+    refuses(lambda: stakes.expected_cost(counts, TWO_BY_THREE), "2 by 2", "2 by 3")
+    assert stakes.expected_cost(Counts([[1, 2], [3, 4]]), Problem.zero_one(["b", "a"])) == 0.5
+    refuses(lambda: counts + Counts([[1, 2], [3, 4]], classes=["b", "a"]), "classes", "same order")
+    refuses(lambda: counts + Counts([[1, 2, 3], [3, 4, 5]]), "one shape")
+
+
+def test_counts_must_be_tables_of_numbers_that_are_zero_or_more():
+    refuses(lambda: Counts([1, 2]), "classes, decisions", r"\(2,\)")
+    refuses(lambda: Counts([[1, -2]]), "zero or more", "-2")
+    refuses(lambda: Counts([[1, 2]], classes=["a", "b"]), "name all 1")
+
+
+def test_tallies_of_different_groups_models_or_losses_do_not_merge():
+    y = [0, 1]
+    first = Counts.from_labels(y, y, by=["x", "y"])
+    refuses(lambda: first + Counts.from_labels(y, y, by=["x", "z"]), "groups")
+    zero_one = Problem.zero_one(2)
+    joint = JointCounts.from_decisions(y, {"m": y}, zero_one)
+    refuses(lambda: joint + JointCounts.from_decisions(y, {"n": y}, zero_one), "models")
+    refuses(lambda: joint.model("z"), "'m'", "'z'")
+    refuses(lambda: JointCounts.from_decisions(y, y, zero_one), "mapping from model")
+    moments = LossMoments.from_losses(y, {"m": y})
+    refuses(lambda: moments + LossMoments.from_losses(y, {"n": y}), "names")
+    refuses(lambda: moments + LossMoments.from_losses([0, 0], {"m": y}), "one shape")
+
+
+def test_reversed_decisions_and_other_shapes_have_no_threshold():
+    refuses(lambda: Problem([[1, 0], [0, 1]]).threshold, "Swap")
+    refuses(lambda: TWO_BY_THREE.threshold, "two classes and two decisions", "2 and 3")
+    refuses(lambda: Problem([[1, 0], [0, 1]]).utility_coordinates, "Swap")
+    refuses(lambda: Problem([[0, 1], [0, 0.5]]).utility_coordinates, "outside the utility space")
+
+
+def test_questions_that_need_a_prior_say_so():
+    refuses(lambda: TWO_BY_THREE.naive, "naive needs a stated prior", "measures.naive_cost")
+    refuses(lambda: TWO_BY_THREE.perfect_cost, "perfect_cost needs a stated prior")
+
+
+def test_problem_files_that_are_none_are_refused(tmp_path):
+    def file(text: str):
+        path = tmp_path / "problem.toml"
+        path.write_text(text)
+        return lambda: Problem.from_toml(path)
+
+    refuses(file("costs = "), "must be TOML")
+    refuses(file("unit = 'EUR'"), r"\[costs\] or \[utilities\]", "neither")
+    refuses(file("[costs]\na = {x = 1}\n[utilities]\na = {x = 1}"), "both")
+    refuses(file("colour = 'red'\n[costs]\na = {x = 1}"), "'colour'")
+    refuses(file("[costs]\na = {x = 1}\nb = {y = 1}"), "lacks 'x'")
+    refuses(file("[costs]\na = {x = 'much'}"), "must be a number", "'much'")
+    refuses(file("[costs]\na = 1"), "class → decision → cost")
+    refuses(file("[costs]\na = {x = 1}\n[prior]\nb = 1.0"), "prior", "lacks 'a'")

@@ -1,0 +1,265 @@
+"""Tallies: reading rows, merging, reweighting, pooling."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stakes import Counts, InputError, JointCounts, LossMoments, Problem, ScoreTable
+
+PROBLEM = Problem(
+    [[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["approve", "review", "block"]
+)
+case = st.tuples(
+    st.sampled_from(PROBLEM.classes),
+    st.sampled_from(PROBLEM.decisions),
+    st.integers(1, 3),
+    st.sampled_from([-1.0, 0.0, 0.25, 0.5, 7.0]),
+)
+cases = st.lists(case, min_size=1, max_size=30)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [list, tuple, np.array, lambda x: np.array(x, dtype=object)],
+)
+def test_labels_come_in_many_forms(read):
+    y, decided = ["legit", "fraud", "legit"], ["block", "block", "approve"]
+    counts = Counts.from_decisions(read(y), read(decided), PROBLEM)
+    assert counts.values.tolist() == [[1, 0, 1], [0, 0, 1]]
+
+
+def test_one_label_in_many_number_types():
+    zero_one = Problem.zero_one(2)
+    for y in (
+        [1, 0],
+        [1.0, 0.0],
+        [True, False],
+        np.array([1, 0], dtype=np.uint8),
+        np.array([1, 0], dtype=object),
+        np.array([1, 0], dtype=np.float32),
+        [np.int64(1), False],
+    ):
+        assert Counts.from_decisions(y, [1, 1], zero_one).values.tolist() == [[0, 1], [0, 1]]
+
+
+def test_frames_and_categoricals_come_in():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    y, decided = ["legit", "fraud", "legit"], ["block", "block", "approve"]
+    expected = Counts.from_decisions(y, decided, PROBLEM)
+    for series in (
+        pd.Series(y),
+        pd.Series(y, dtype="category"),
+        pd.Categorical(y),
+        pl.Series(y),
+        pl.Series(y, dtype=pl.Categorical),
+        pd.Series(y, dtype="string"),
+    ):
+        assert Counts.from_decisions(series, decided, PROBLEM) == expected
+    with pytest.raises(InputError, match="one label for every case"):
+        Counts.from_decisions(pd.DataFrame({"y": y}), decided, PROBLEM)
+    with pytest.raises(InputError, match="1 of 2"):
+        Counts.from_decisions(pd.Series(["legit", None]), decided[:2], PROBLEM)
+
+
+@given(cases)
+def test_counts_are_plain_sums(rows):
+    y, decided, weights, _ = zip(*rows, strict=True)
+    slow = [[0.0] * 3 for _ in range(2)]
+    for k, d, w, _ in rows:
+        slow[PROBLEM.classes.index(k)][PROBLEM.decisions.index(d)] += w
+    counts = Counts.from_decisions(y, decided, PROBLEM, weights=weights)
+    assert counts.values.tolist() == slow
+    assert counts.n_cases == sum(weights)
+    groups = ["even" if w % 2 == 0 else "odd" for w in weights]
+    by_group = Counts.from_decisions(y, decided, PROBLEM, weights=weights, by=groups)
+    assert by_group.groups == tuple(sorted(set(groups)))
+    assert by_group.values.sum(axis=0).tolist() == slow
+    for name in by_group.groups:
+        own = [row for row, group in zip(rows, groups, strict=True) if group == name]
+        alone = Counts.from_decisions(
+            [r[0] for r in own], [r[1] for r in own], PROBLEM, weights=[r[2] for r in own]
+        )
+        assert by_group.group(name) == alone
+
+
+@given(cases)
+def test_score_tables_pool_equal_scores(rows):
+    y, _, weights, scores = zip(*rows, strict=True)
+    table = ScoreTable.from_scores([k == "fraud" for k in y], scores, weights=weights)
+    assert table.scores.tolist() == sorted(set(scores))
+    for score, (negative, positive) in zip(table.scores, table.weights, strict=True):
+        assert negative == sum(w for k, _, w, s in rows if s == score and k == "legit")
+        assert positive == sum(w for k, _, w, s in rows if s == score and k == "fraud")
+    repeated = [row for row in rows for _ in range(row[2])]
+    plain = ScoreTable.from_scores([r[0] == "fraud" for r in repeated], [r[3] for r in repeated])
+    assert plain == table  # cases that count once take another road to the same table
+
+
+@given(cases)
+def test_counts_of_a_table_are_the_decisions_above_each_threshold(rows):
+    y, _, weights, scores = zip(*rows, strict=True)
+    truth = np.array([k == "fraud" for k in y])
+    table = ScoreTable.from_scores(truth, scores, weights=weights)
+    counts = table.counts()
+    assert counts.values.shape == (table.scores.size + 1, 2, 2)
+    for threshold, values in zip(table.thresholds, counts.values, strict=True):
+        above = np.array(scores) > threshold
+        expected = Counts.from_labels(truth, above, labels=[False, True], weights=weights)
+        assert values.tolist() == expected.values.tolist()
+
+
+def test_binning_keeps_the_decisions_at_every_edge_and_the_mean_score():
+    rng = np.random.default_rng(0)
+    y, scores = rng.random(300) < 0.2, rng.normal(size=300).round(1)
+    table = ScoreTable.from_scores(y, scores)
+    edges = [-1.0, 0.0, 0.3, 1.55]
+    binned = table.binned(edges)
+    assert binned.scores.size == 5
+    for edge in edges:
+        above, binned_above = table.scores > edge, binned.scores > edge
+        assert (table.weights[above].sum(0) == binned.weights[binned_above].sum(0)).all()
+    mean = (table.scores * table.weights.sum(1)).sum()
+    assert (binned.scores * binned.weights.sum(1)).sum() == pytest.approx(mean)
+    assert table.binned([]).scores.size == 1
+    with pytest.raises(InputError, match="increasing"):
+        table.binned([1, 0])
+    with pytest.raises(InputError, match=r"table\[index\]"):
+        ScoreTable(table.scores, np.stack([table.weights] * 2)).binned(edges)
+
+
+@given(cases, cases)
+def test_tallies_of_chunks_add_up_to_the_tally_of_all(first, second):
+    def tallies(rows):
+        y, decided, weights, scores = zip(*rows, strict=True)
+        return (
+            Counts.from_decisions(y, decided, PROBLEM, weights=weights),
+            ScoreTable.from_scores([k == "fraud" for k in y], scores, weights=weights),
+            JointCounts.from_decisions(
+                y, {"m": decided, "n": decided[::-1]}, PROBLEM, weights=weights
+            ),
+        )
+
+    y, decided, _, _ = zip(*first, *second, strict=True)
+    reverse = [d for rows in (first, second) for d in [row[1] for row in rows][::-1]]
+    together = tallies(first + second)
+    joint = JointCounts.from_decisions(
+        y, {"m": decided, "n": reverse}, PROBLEM, weights=[row[2] for row in first + second]
+    )
+    for one, two, all_ in zip(tallies(first), tallies(second), (*together[:2], joint), strict=True):
+        assert one + two == all_
+        assert two + one == all_
+
+
+@given(cases)
+def test_joint_counts_hold_every_models_counts(rows):
+    y, decided, weights, _ = zip(*rows, strict=True)
+    other = decided[1:] + decided[:1]
+    joint = JointCounts.from_decisions(y, {"m": decided, "n": other}, PROBLEM, weights=weights)
+    assert joint.model("m") == Counts.from_decisions(y, decided, PROBLEM, weights=weights)
+    assert joint.model("n") == Counts.from_decisions(y, other, PROBLEM, weights=weights)
+    assert joint.n_cases == sum(weights)
+    assert len({tuple(cell) for cell in joint.cells.tolist()}) == len(joint.cells)
+    assert joint.shares == pytest.approx(joint.model("m").shares)
+
+
+def test_joint_counts_of_many_models_do_not_overflow():
+    rng = np.random.default_rng(0)
+    y = np.array(PROBLEM.classes)[rng.integers(0, 2, 50)]
+    decided = {f"m{j}": np.array(PROBLEM.decisions)[rng.integers(0, 3, 50)] for j in range(45)}
+    joint = JointCounts.from_decisions(y, decided, PROBLEM)
+    for name in ("m0", "m44"):
+        assert joint.model(name) == Counts.from_decisions(y, decided[name], PROBLEM)
+
+
+@given(cases, st.floats(0.05, 0.95))
+def test_with_prior_changes_shares_and_nothing_within_classes(rows, p):
+    y, decided, weights, scores = zip(*rows, strict=True)
+    counts = Counts.from_decisions(y, decided, PROBLEM, weights=weights)
+    moved = counts.with_prior({"fraud": p, "legit": 1 - p})
+    if len(set(y)) == 1:
+        assert np.isnan(moved.values).any(axis=1).sum() == 1
+        only = counts.with_prior([1.0, 0.0] if y[0] == "legit" else [0.0, 1.0])
+        assert only == counts
+        return
+    assert moved.shares == pytest.approx([1 - p, p])
+    assert moved.n_cases == pytest.approx(sum(weights))
+    rates = counts.values / counts.values.sum(axis=1, keepdims=True)
+    assert moved.values / moved.values.sum(axis=1, keepdims=True) == pytest.approx(rates)
+    table = ScoreTable.from_scores(y, scores, positive="fraud", weights=weights)
+    assert table.with_prior([1 - p, p]).shares == pytest.approx([1 - p, p])
+    joint = JointCounts.from_decisions(y, {"m": decided}, PROBLEM, weights=weights)
+    assert joint.with_prior([1 - p, p]).model("m").values == pytest.approx(moved.values)
+
+
+def test_loss_moments_are_sums_and_products_class_by_class():
+    rng = np.random.default_rng(3)
+    y, losses, weights = rng.integers(0, 3, 40), rng.normal(size=(40, 2)), rng.integers(1, 4, 40)
+    moments = LossMoments.from_losses(y, losses, weights=weights)
+    for k in range(3):
+        own = np.repeat(losses[y == k], weights[y == k], axis=0)
+        assert moments.weight[k] == len(own)
+        assert moments.means[k] == pytest.approx(own.mean(axis=0))
+        assert moments.covariances[k] == pytest.approx(np.cov(own.T, bias=True))
+    everything = np.repeat(losses, weights, axis=0)
+    assert moments.mean() == pytest.approx(everything.mean(axis=0))
+    prior = [0.2, 0.5, 0.3]
+    assert moments.mean(prior) == pytest.approx(prior @ moments.means)
+    assert moments.with_prior(prior).mean() == pytest.approx(moments.mean(prior))
+    half = LossMoments.from_losses(y[:20], losses[:20], weights=weights[:20], classes=[0, 1, 2])
+    rest = LossMoments.from_losses(y[20:], losses[20:], weights=weights[20:], classes=[0, 1, 2])
+    assert (half + rest).products == pytest.approx(moments.products)
+    lacking = LossMoments.from_losses([0, 0], [[1.0], [2.0]], classes=[0, 1])
+    assert np.isnan(lacking.mean([0.5, 0.5])).all()
+    assert lacking.mean([1, 0]) == pytest.approx([1.5])
+
+
+def test_smoothing_and_normalising():
+    counts = Counts([[3, 0], [1, 4]], classes=["a", "b"])
+    assert counts.smoothed(0.5).values.tolist() == [[3.5, 0.5], [1.5, 4.5]]
+    assert counts.normalized().values.sum() == pytest.approx(1)
+    assert counts.normalized().classes == ("a", "b")
+    with pytest.raises(InputError, match="alpha"):
+        counts.smoothed(-1)
+    assert np.isnan(Counts([[0, 0]]).normalized().values).all()
+
+
+def test_leading_axes_can_be_indexed_and_nothing_more():
+    counts = Counts(np.arange(24).reshape(4, 2, 3))
+    assert counts[1] == Counts(np.arange(6, 12).reshape(2, 3))
+    assert counts[1:3].values.shape == (2, 2, 3)
+    assert counts[[True, False, True, False]].values.shape == (2, 2, 3)
+    with pytest.raises(IndexError):
+        counts[0, 1]
+    table = ScoreTable([0.1, 0.2], np.ones((5, 2, 2)))
+    assert table[2] == ScoreTable([0.1, 0.2], np.ones((2, 2)))
+    with pytest.raises(IndexError):
+        table[0, 0]
+
+
+def test_values_are_frozen_equal_by_content_and_survive_pickling():
+    y = [0, 1, 1]
+    made = [
+        Counts.from_labels(y, y),
+        ScoreTable.from_scores(y, y),
+        LossMoments.from_losses(y, {"a": y}),
+        JointCounts.from_decisions(y, {"m": y}, Problem.zero_one(2)),
+    ]
+    for value in made:
+        again = pickle.loads(pickle.dumps(value))
+        assert again == value == copy.deepcopy(value)
+        assert hash(again) == hash(value)
+        for part in vars(again).values():
+            assert not isinstance(part, np.ndarray) or not part.flags.writeable
+        assert repr(value)
+
+
+def test_infinite_scores_are_fine_for_ranks():
+    table = ScoreTable.from_scores([0, 1, 0, 1], [-np.inf, np.inf, 0.0, -0.0])
+    assert table.scores.tolist() == [-np.inf, 0.0, np.inf]
+    assert table.weights.tolist() == [[1, 0], [1, 1], [0, 1]]
