@@ -8,17 +8,17 @@ from typing import Any, Self
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, Label, Labels
+from stakes._check import FloatArray, Labels
 from stakes._text import html_table, text_table
-from stakes._value import Value
 from stakes.errors import InputError
+from stakes.tally._groups import Grouped, leading_index
 from stakes.tally._rows import Frame, cell_sums, class_factors, read_rows, total
 
 __all__ = ["Counts"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Counts(Value):
+class Counts(Grouped):
     """How often each decision was taken in each class: rows are classes, columns are decisions.
 
     Parameters
@@ -175,16 +175,7 @@ class Counts(Value):
 
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; classes and decisions stay."""
-        leading = np.empty(self.values.shape[:-2], dtype=bool)[index]  # refuses to reach further
-        shape = (*leading.shape, *self.values.shape[-2:])
-        return self._with(self.values[index].reshape(shape), groups=None)
-
-    def group(self, label: Label) -> Self:
-        """The counts of one group."""
-        groups = self.groups or ()
-        if label not in groups:
-            raise InputError(f"label must be one of the groups {groups}; got {label!r}.")
-        return self._with(self.values[groups.index(label)], groups=None)
+        return self._with(leading_index(self.values, 2, index), groups=None)
 
     def smoothed(self, alpha: float) -> Self:
         """Add `alpha` cases to every cell.

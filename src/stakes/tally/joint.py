@@ -11,8 +11,8 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
-from stakes._value import Value
 from stakes.errors import InputError
+from stakes.tally._groups import Grouped, leading_index
 from stakes.tally._rows import Frame, Rows, cell_sums, class_factors, read_rows, total
 from stakes.tally.counts import Counts
 
@@ -22,7 +22,7 @@ _DENSE_CELLS = 1 << 20  # up to here one pass of counting beats a sort
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointCounts(Value):
+class JointCounts(Grouped):
     """The distinct tuples (class, decision of model 1, … , decision of model J) and their weights.
 
     The tally of paired work: differences between models on the same cases are sums over it.
@@ -33,6 +33,7 @@ class JointCounts(Value):
     cells : (T, 1 + J) positions of the class and of each model's decision, in lexical order
     weights : (…, T)
     models : J names
+    groups : labels of the first leading axis, when made with by=, else None
 
     Examples
     --------
@@ -51,6 +52,7 @@ class JointCounts(Value):
     models: Labels
     classes: Labels
     decisions: Labels
+    groups: Labels | None
 
     @classmethod
     def from_decisions(
@@ -60,8 +62,13 @@ class JointCounts(Value):
         problem: Frame,
         *,
         weights: object = None,
+        by: object = None,
     ) -> Self:
-        """Count the joint decisions of all models, given as a mapping from model to decisions."""
+        """Count the joint decisions of all models, given as a mapping from model to decisions.
+
+        `by` holds labels, one per case, of groups or of units that were observed together; the
+        tally gets a leading axis of them.
+        """
         if not isinstance(decided, Mapping) or not decided:
             raise InputError(
                 "decided must be a mapping from model to decisions, with at least one model. "
@@ -72,7 +79,7 @@ class JointCounts(Value):
         for model, labels in zip(models, decided.values(), strict=True):
             name = f"decided[{model!r}]"
             columns[name] = _check.codes(name, labels, problem.decisions)
-        rows = read_rows(columns, weights)
+        rows = read_rows(columns, weights, by)
         sizes = (len(problem.classes), *(len(problem.decisions) for _ in models))
         cells, sums = _distinct_cells(rows, sizes)
         return cls._trusted(
@@ -81,6 +88,7 @@ class JointCounts(Value):
             models=models,
             classes=problem.classes,
             decisions=problem.decisions,
+            groups=rows.groups,
         )
 
     @property
@@ -106,7 +114,7 @@ class JointCounts(Value):
             values=self._sums_over(cell, shape),
             classes=self.classes,
             decisions=self.decisions,
-            groups=None,
+            groups=self.groups,
         )
 
     def with_prior(self, prior: object) -> Self:
@@ -119,19 +127,18 @@ class JointCounts(Value):
 
     def with_weights(self, weights: FloatArray) -> Self:
         """The same tuples with other weights of shape (…, T), such as redraws."""
-        return self._trusted(
-            cells=self.cells,
-            weights=weights,
-            models=self.models,
-            classes=self.classes,
-            decisions=self.decisions,
-        )
+        groups = self.groups if weights.shape == self.weights.shape else None
+        return self._with(self.cells, weights, groups)
+
+    def __getitem__(self, index: Any) -> Self:
+        """Index the leading axes; tuples, models and labels stay."""
+        return self._with(self.cells, leading_index(self.weights, 1, index), None)
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all."""
         if not isinstance(other, JointCounts):
             return NotImplemented
-        for what in ("models", "classes", "decisions"):
+        for what in ("models", "classes", "decisions", "groups"):
             _check.same_labels(f"the {what}", getattr(self, what), getattr(other, what))
         cells, where = np.unique(
             np.concatenate([self.cells, other.cells]), axis=0, return_inverse=True
@@ -142,12 +149,16 @@ class JointCounts(Value):
         weights = np.zeros((*leading, len(cells)))
         weights[..., where[:split]] += self.weights
         weights[..., where[split:]] += other.weights
+        return self._with(cells, weights, self.groups)
+
+    def _with(self, cells: IntArray, weights: FloatArray, groups: Labels | None) -> Self:
         return self._trusted(
             cells=cells,
             weights=weights,
             models=self.models,
             classes=self.classes,
             decisions=self.decisions,
+            groups=groups,
         )
 
     def _per_class(self) -> FloatArray:
@@ -176,10 +187,10 @@ class JointCounts(Value):
 def _distinct_cells(rows: Rows, sizes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
     """The tuples that occur, in lexical order, and their weights."""
     if prod(sizes) <= _DENSE_CELLS:
-        code = np.ravel_multi_index(rows.columns, sizes)
-        sums = cell_sums(rows, code.astype(np.intp), (prod(sizes),))
-        occurring = np.flatnonzero(sums)
+        code = np.ravel_multi_index(rows.columns, sizes).astype(np.intp)
+        occurring = np.flatnonzero(np.bincount(code, minlength=prod(sizes)))
         cells = np.stack(np.unravel_index(occurring, sizes), axis=1)
-        return cells.astype(np.intp), sums[occurring]
-    cells, where = np.unique(np.stack(rows.columns, axis=1), axis=0, return_inverse=True)
+        where = np.searchsorted(occurring, code)
+    else:
+        cells, where = np.unique(np.stack(rows.columns, axis=1), axis=0, return_inverse=True)
     return cells.astype(np.intp), cell_sums(rows, where.reshape(-1), (len(cells),))

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, Labels
-from stakes._value import Value
+from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
-from stakes.tally._rows import class_factors, read_rows, total
+from stakes.tally._groups import Grouped, leading_index
+from stakes.tally._rows import Rows, cell_sums, class_factors, read_rows, total
 
 __all__ = ["LossMoments"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LossMoments(Value):
+class LossMoments(Grouped):
     """Per class the weight, the sums and the cross-products of J losses that every case has.
 
     The tally of proper scores and of per-case costs, and of their paired differences: means,
@@ -31,6 +31,7 @@ class LossMoments(Value):
     products : (…, K, J, J)
     names : J names of the losses, or None
     classes : K labels
+    groups : labels of the first leading axis, when made with by=, else None
 
     Examples
     --------
@@ -47,6 +48,7 @@ class LossMoments(Value):
     products: FloatArray
     names: Labels | None
     classes: Labels
+    groups: Labels | None
 
     @classmethod
     def from_losses(
@@ -56,8 +58,13 @@ class LossMoments(Value):
         *,
         classes: object = None,
         weights: object = None,
+        by: object = None,
     ) -> Self:
-        """Sum the losses: a mapping from name to (n,) array, or one (n, J) array."""
+        """Sum the losses: a mapping from name to (n,) array, or one (n, J) array.
+
+        `by` holds labels, one per case, of groups or of units that were observed together; the
+        tally gets a leading axis of them.
+        """
         labels = (
             _check.distinct("y_true", y_true)
             if classes is None
@@ -65,22 +72,22 @@ class LossMoments(Value):
         )
         names, matrix = _loss_matrix(losses)
         truth = _check.codes("y_true", y_true, labels)
-        rows = read_rows({"y_true": truth, "losses": matrix}, weights)
+        rows = read_rows({"y_true": truth, "losses": matrix}, weights, by)
         code, loss = rows.columns
-        weight = np.ones(len(loss)) if rows.weights is None else rows.weights
-        sums = np.empty((len(labels), matrix.shape[1]))
-        products = np.empty((*sums.shape, matrix.shape[1]))
-        for k in range(len(labels)):
-            own = code == k
-            weighted = loss[own] * weight[own, None]
-            sums[k] = weighted.sum(axis=0)
-            products[k] = weighted.T @ loss[own]
+        columns = list(loss.T)
+        sums = np.stack([_sums(rows, code, column, len(labels)) for column in columns], axis=-1)
+        products = np.empty((*sums.shape, len(columns)))
+        for i, first in enumerate(columns):
+            for j, second in enumerate(columns[: i + 1]):
+                product = _sums(rows, code, first * second, len(labels))
+                products[..., i, j] = products[..., j, i] = product
         return cls._trusted(
-            weight=np.bincount(code, weights=weight, minlength=len(labels)),
+            weight=cell_sums(rows, code, (len(labels),)),
             sums=sums,
             products=products,
             names=names,
             classes=labels,
+            groups=rows.groups,
         )
 
     @property
@@ -128,7 +135,19 @@ class LossMoments(Value):
                 products=self.products * factors[..., None, None],
                 names=self.names,
                 classes=self.classes,
+                groups=self.groups,
             )
+
+    def __getitem__(self, index: Any) -> Self:
+        """Index the leading axes; losses and classes stay."""
+        return self._trusted(
+            weight=leading_index(self.weight, 1, index),
+            sums=leading_index(self.sums, 2, index),
+            products=leading_index(self.products, 3, index),
+            names=self.names,
+            classes=self.classes,
+            groups=None,
+        )
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all."""
@@ -145,11 +164,18 @@ class LossMoments(Value):
             products=self.products + other.products,
             names=_check.same_labels("the names", self.names, other.names),
             classes=_check.same_labels("the classes", self.classes, other.classes),
+            groups=_check.same_labels("the groups", self.groups, other.groups),
         )
 
     def __repr__(self) -> str:
         names = "" if self.names is None else " " + ", ".join(map(str, self.names))
         return f"LossMoments of {self.sums.shape[-1]} losses{names} in {len(self.classes)} classes"
+
+
+def _sums(rows: Rows, code: IntArray, column: FloatArray, n_classes: int) -> FloatArray:
+    """The weighted sum of one column within each class, and within each group if there are any."""
+    weighted = column if rows.weights is None else column * rows.weights
+    return cell_sums(rows._replace(weights=weighted), code, (n_classes,))
 
 
 def _loss_matrix(losses: object) -> tuple[Labels | None, FloatArray]:

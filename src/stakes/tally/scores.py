@@ -9,8 +9,8 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes._value import Value
 from stakes.errors import InputError
+from stakes.tally._groups import Grouped, leading_index
 from stakes.tally._rows import Rows, cell_sums, class_factors, read_rows, total
 from stakes.tally.counts import Counts
 
@@ -18,7 +18,7 @@ __all__ = ["ScoreTable"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class ScoreTable(Value):
+class ScoreTable(Grouped):
     """For each distinct score, the weight of the negative and of the positive class.
 
     A higher score speaks for the positive class, which is the second; the positive decision is
@@ -186,21 +186,12 @@ class ScoreTable(Value):
 
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; scores and classes stay."""
-        leading = np.empty(self.weights.shape[:-2], dtype=bool)[index]
-        shape = (*leading.shape, *self.weights.shape[-2:])
         return self._trusted(
             scores=self.scores,
-            weights=self.weights[index].reshape(shape),
+            weights=leading_index(self.weights, 2, index),
             classes=self.classes,
             groups=None,
         )
-
-    def group(self, label: Label) -> Self:
-        """The table of one group."""
-        groups = self.groups or ()
-        if label not in groups:
-            raise InputError(f"label must be one of the groups {groups}; got {label!r}.")
-        return self[groups.index(label)]
 
     def __repr__(self) -> str:
         span = f"{self.scores.size} distinct scores from {self.scores[0]:g} to {self.scores[-1]:g}"
