@@ -1,14 +1,28 @@
 """What a classifier's decisions cost, which model to deploy, and how sure one can be.
 
 Bring predictions and what is at stake: a `Problem` holds a cost for every true class and every
-decision. Rows become tallies (`Counts`, `JointCounts`, `ScoreTable`, `LossMoments`); measures are
-functions of tallies. Names are loaded when they are first used.
+decision. `evaluate` gives a report. Below it, rows become tallies (`Counts`, `JointCounts`,
+`ScoreTable`, `LossMoments`), and measures are functions of tallies. Names are loaded when they are
+first used, so that importing this package loads numpy and nothing heavier.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from stakes._version import __version__
+
 if TYPE_CHECKING:
+    from stakes.conditions import (
+        Beta,
+        CostProportions,
+        Mixture,
+        Point,
+        Points,
+        Sample,
+        Skews,
+        Truncated,
+        Uniform,
+    )
     from stakes.decide import (
         bayes_decision_indices,
         bayes_decisions,
@@ -20,13 +34,38 @@ if TYPE_CHECKING:
         shift_prior,
     )
     from stakes.errors import InputError, MissingExtraError, StakesError
+    from stakes.evaluation import evaluate
     from stakes.measures.cost import expected_cost, normalized_cost
     from stakes.problem import Problem
+    from stakes.ranking import auc, equal_error_rate
+    from stakes.report import Report
+    from stakes.rows import Decisions, Posteriors, Scores
     from stakes.tally import Counts, JointCounts, LossMoments, ScoreTable
-
-__version__ = "0.1.0.dev0"
+    from stakes.thresholds import (
+        Optimal,
+        RateDriven,
+        RateFixed,
+        RateUniform,
+        ScoreDriven,
+        ScoreFixed,
+        ScoreUniform,
+        best_threshold,
+        expected_loss,
+        h_measure,
+    )
 
 _HOME = {
+    "conditions": (
+        "Beta",
+        "CostProportions",
+        "Mixture",
+        "Point",
+        "Points",
+        "Sample",
+        "Skews",
+        "Truncated",
+        "Uniform",
+    ),
     "decide": (
         "bayes_decision_indices",
         "bayes_decisions",
@@ -38,27 +77,84 @@ _HOME = {
         "shift_prior",
     ),
     "errors": ("InputError", "MissingExtraError", "StakesError"),
+    "evaluation": ("evaluate",),
     "measures.cost": ("expected_cost", "normalized_cost"),
     "problem": ("Problem",),
+    "ranking": ("auc", "equal_error_rate"),
+    "report": ("Report",),
+    "rows": ("Decisions", "Posteriors", "Scores"),
     "tally": ("Counts", "JointCounts", "LossMoments", "ScoreTable"),
+    "thresholds": (
+        "Optimal",
+        "RateDriven",
+        "RateFixed",
+        "RateUniform",
+        "ScoreDriven",
+        "ScoreFixed",
+        "ScoreUniform",
+        "best_threshold",
+        "expected_loss",
+        "h_measure",
+    ),
 }
-_ROOMS = ("agreement", "measures", "metrics", "simulate")
+_ROOMS = (
+    "agreement",
+    "audit",
+    "calibration",
+    "conditions",
+    "curve",
+    "curves",
+    "inference",
+    "measures",
+    "metrics",
+    "ranking",
+    "regions",
+    "scoring",
+    "simulate",
+    "thresholds",
+)
 _ROOM_OF = {name: room for room, names in _HOME.items() for name in names}
 
 __all__ = [
+    "Beta",
+    "CostProportions",
     "Counts",
+    "Decisions",
     "InputError",
     "JointCounts",
     "LossMoments",
     "MissingExtraError",
+    "Mixture",
+    "Optimal",
+    "Point",
+    "Points",
+    "Posteriors",
     "Problem",
+    "RateDriven",
+    "RateFixed",
+    "RateUniform",
+    "Report",
+    "Sample",
+    "ScoreDriven",
+    "ScoreFixed",
     "ScoreTable",
+    "ScoreUniform",
+    "Scores",
+    "Skews",
     "StakesError",
+    "Truncated",
+    "Uniform",
+    "auc",
     "bayes_decision_indices",
     "bayes_decisions",
+    "best_threshold",
+    "equal_error_rate",
     "estimate_prior",
+    "evaluate",
     "expected_cost",
     "expected_costs",
+    "expected_loss",
+    "h_measure",
     "log_likelihood_ratios",
     "normalized_cost",
     "posteriors_from_log_likelihoods",

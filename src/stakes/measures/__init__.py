@@ -1,15 +1,18 @@
 """Measures: pure functions of counts (and of a problem), one formula each.
 
 `cost` holds the expected cost and its kin, `confusion` the familiar metrics of a square table,
-`clinical` those of diagnostic tests. Leading axes are carried through; undefined is nan.
+`chance` agreement beyond chance, `clinical` the measures of diagnostic tests. Leading axes are
+carried through; undefined is nan.
 """
 
-from stakes.measures import clinical, confusion, cost
+from stakes.measures import chance, clinical, confusion, cost
+from stakes.measures.chance import *  # noqa: F403
 from stakes.measures.clinical import *  # noqa: F403
 from stakes.measures.confusion import *  # noqa: F403
 from stakes.measures.cost import *  # noqa: F403
 
 __all__: list[str] = []
+__all__ += chance.__all__
 __all__ += clinical.__all__
 __all__ += confusion.__all__
 __all__ += cost.__all__

@@ -397,8 +397,6 @@ class Problem(Value):
         )
         return proportional(ours, theirs)
 
-    # Inside --------------------------------------------------------------------------------------
-
     def _stated_prior(self, question: str) -> FloatArray:
         if self.prior is None:
             raise InputError(

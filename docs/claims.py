@@ -1,0 +1,153 @@
+"""Write docs/claims.md: every claim of the papers, and the tests that hold it.
+
+A test holds a claim when its name carries the claim's id: ``test_E8_…``, or ``test_E5_E6_…`` for
+two. Run ``python docs/claims.py`` after adding such a test; the suite fails while the table is old.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "docs" / "claims.md"
+
+PAPERS = {
+    "E": "Expected cost (ferrer-ec)",
+    "A": "Metrics over many confusion matrices (ferrer-analysis)",
+    "K": "Multi-class goodness of fit (itai-katz)",
+    "D": "Utilities (dyrland)",
+    "H": "Threshold choice and expected loss (hernandez-orallo)",
+}
+
+CLAIMS = {
+    "E1": "The mean cost over cases is the sum over classes and decisions of cost × prior × rate.",
+    "E2": "Priors of the deployment replace the shares of the data; the rates within classes stay.",
+    "E3": "Utilities are costs with the sign changed; regrets rank systems as the costs do.",
+    "E4": "Decisions need not be classes: tables may be wider or narrower than square.",
+    "E5": "Normalised cost is 0 for perfect and 1 for naive decisions, whatever the costs.",
+    "E6": "For two classes the normalised cost depends on the costs and the prior by one ratio.",
+    "E7": "Error rate and balanced error rate are expected costs.",
+    "E8": "The Bayes decision has the least expected cost; the first one wins a tie.",
+    "E9": "Under 0-1 costs the Bayes decision is the most probable class.",
+    "E10": "For two classes the Bayes decision is a threshold on the posterior or its log-odds.",
+    "E11": "Abstaining at cost α pays when every posterior lies below 1 − α.",
+    "E12": "1 − F-beta is an expected cost divided by a term that moves with the decisions.",
+    "E13": "The best F-beta of a system that does not look at the case has a closed form.",
+    "E14": "MCC is one minus the balanced normalised cost, times a factor that moves.",
+    "E15": "Macro F has two meanings, and both are offered under names of their own.",
+    "E16": "Net benefit is a normalised cost, shifted and scaled, and its threshold is its cost.",
+    "E17": "LR+ is 1 + (1 − balanced normalised cost) / false-alarm rate.",
+    "E18": "Calibrated Bayes decisions err no more than the EER and either prior.",
+    "E19": "The threshold that is best for a metric tells which costs the metric implies.",
+    "E20": "Curves of metrics over thresholds, and the costs implied by their optima.",
+    "E21": "Costs of naive, most-probable and Bayes decisions under five cost matrices.",
+    "E22": "The simulator draws nearest-integer class counts and knows the exact posteriors.",
+    "E23": "Calibration can be assessed and mended.",
+    "A1": "Nine metrics of 21 systems; the cost-1.5 column was printed for a cost of √2.",
+    "A2": "Expected costs against MCC and F1 over all binary confusion matrices.",
+    "A3": "The normalised balanced cost is the sum of the error rates, divided by K − 1.",
+    "K0": "The test of 50,000 people: 490 false alarms, a third of the detected are healthy.",
+    "K1": "The power mean, from the minimum through harmonic and geometric to the maximum.",
+    "K2": "General F1 and Fowlkes-Mallows: a mean within each class, an average over classes.",
+    "K3": "The F1 of the negative class is the harmonic mean of specificity and NPV.",
+    "K4": "The power mean of sensitivity, precision, specificity and NPV.",
+    "K5": "The determinant of the matrix of geometric means generalises MCC.",
+    "K6": "That determinant is MCC for 2 × 2, bounded by one, and blind to relabelling.",
+    "K7": "The determinant of the worked example is 0.225669.",
+    "K8": "Cramér's φ, which is the absolute MCC for 2 × 2.",
+    "K9": "Any binary metric averaged over all pairs of classes.",
+    "K10": "A metric is suitable when it has five properties; a failing one gets a witness.",
+    "K11": "A determinant of ±1 means a perfect relabelling, which is named.",
+    "K12": "Additive smoothing of a table of counts.",
+    "K13": "General F1 and Cramér's φ of the worked example; both are 1 on the identity.",
+    "D1": "Seven metrics of classifiers A and B.",
+    "D2": "Utility yields of A and B, in the factory and in the hospital.",
+    "D3": "Maximising expected utility is the Bayes decision.",
+    "D4": "An affine change of utilities ranks alike; utilities rescale to [0, 1].",
+    "D5": "A binary utility matrix is a point of a hexagon.",
+    "D6": "A metric complies only if it is linear in the counts, at every class share.",
+    "D7": "Metrics against yields for random confusion matrices.",
+    "D8": "With unknown utilities, use their expectation; symmetric ignorance gives accuracy.",
+    "D9": "How often each metric ranks a pair of classifiers wrongly.",
+    "D10": "The same for wrongly assessed utilities, over the size of the error.",
+    "D11": "The best ROC point is where the tangent has the slope that the costs demand.",
+    "D12": "Utilities that differ from case to case accumulate.",
+    "H1": "A fixed threshold leads to a weighted 0-1 loss.",
+    "H2": "A fixed rate of positive decisions, realised by interpolation.",
+    "H3": "Uniformly drawn thresholds lead to the mean absolute error.",
+    "H4": "Score-driven thresholds under uniform costs lead to the Brier score.",
+    "H5": "Uniformly drawn rates lead to AUC.",
+    "H6": "Rate-driven thresholds lead to AUC too, one sixth lower.",
+    "H7": "Optimal thresholds lead to the refinement loss of the convex hull.",
+    "H8": "The Brier score is calibration loss plus refinement loss, bin by single score.",
+    "H9": "Evenly spaced scores tie Brier score, MAE and AUC together.",
+    "H10": "For calibrated scores Brier score, half MAE and refinement loss agree.",
+    "H11": "Isotonic calibration is the convex hull, and best for every proper score.",
+    "H12": "The order of the expected losses, and their values for a perfect ranking.",
+    "H13": "Models A and B under the threshold-choice methods.",
+    "H14": "Which metric belongs to which method; the other names of AUC.",
+    "H15": "The area under each loss curve is its expected loss.",
+    "H16": "Hand's H with any distribution of costs.",
+    "H17": "Cost and skew versions agree for equal classes; random cost magnitudes.",
+    "H18": "Any distribution of operating conditions, exactly and piece by piece.",
+    "H19": "Convex models, and the three transformations that make scores so.",
+}
+
+
+def span(letter: str, first: int, last: int) -> tuple[str, ...]:
+    """Ids from first to last, both included."""
+    return tuple(f"{letter}{number}" for number in range(first, last + 1))
+
+
+# Claims whose rooms exist, each of which must have a test.
+REQUIRED = (
+    *span("E", 1, 17),
+    *("E21", "E22", "A1", "A3"),
+    *span("K", 0, 9),
+    *span("K", 11, 13),
+    *span("D", 1, 5),
+    *("D8", "D12"),
+)
+
+
+def ids_in(test_name: str) -> list[str]:
+    """Read E5 and E6 from ``test_E5_E6_normalised_cost``."""
+    found = re.match(r"test((?:_[EAKDH]\d+)+)(?=_|$)", test_name)
+    return found.group(1).strip("_").split("_") if found else []
+
+
+def tests_by_claim(folder: Path) -> dict[str, list[str]]:
+    """Map each id to the tests that carry it, as ``path::function``, in order."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(folder.rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                for claim in ids_in(node.name):
+                    place = f"{path.relative_to(folder.parent).as_posix()}::{node.name}"
+                    found.setdefault(claim, []).append(place)
+    return {claim: sorted(tests) for claim, tests in found.items()}
+
+
+def written(tests: dict[str, list[str]]) -> str:
+    """Return the page: one table per paper, one row per claim that has a test."""
+    lines = [
+        "# Claims and the tests that hold them",
+        "",
+        "Written by `docs/claims.py`; do not edit. A claim is here once a test carries its id.",
+    ]
+    for letter, title in PAPERS.items():
+        rows = [
+            f"| {claim} | {statement} | {'<br>'.join(f'`{test}`' for test in tests[claim])} |"
+            for claim, statement in CLAIMS.items()
+            if claim[0] == letter and claim in tests
+        ]
+        if rows:
+            lines += ["", f"## {title}", "", "| id | claim | tests |", "|---|---|---|", *rows]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    TABLE.write_text(written(tests_by_claim(ROOT / "tests")), encoding="utf-8")
+    print(f"{TABLE.relative_to(ROOT)} is up to date")

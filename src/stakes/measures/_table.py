@@ -1,0 +1,41 @@
+"""Parts that the measures of counts share: square tables, silent division, the diagonal."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes._check import FloatArray, same_labels
+from stakes.errors import InputError
+from stakes.tally import Counts
+
+__all__ = ["diagonal", "off_diagonal", "ratio", "square"]
+
+
+def square(counts: Counts) -> FloatArray:
+    """Table (..., K, K) of counts whose decisions are the classes; others are refused."""
+    if counts.n_classes != counts.n_decisions:
+        raise InputError(
+            f"counts must have one decision for every class, in the same order; it has "
+            f"{counts.n_classes} classes and {counts.n_decisions} decisions. Measure decisions "
+            f"that are no class with expected_cost, or leave their columns out."
+        )
+    same_labels("the classes and the decisions of counts", counts.classes, counts.decisions)
+    return counts.values
+
+
+def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> FloatArray:
+    """Divide in silence: 0/0 is nan, and x/0 is inf."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient: FloatArray = np.divide(part, whole)
+    return quotient
+
+
+def diagonal(values: FloatArray) -> FloatArray:
+    """Right decisions of each class, (..., K)."""
+    return np.diagonal(values, axis1=-2, axis2=-1)
+
+
+def off_diagonal(values: FloatArray) -> FloatArray:
+    """Wrong decisions, (..., K, K): chosen, not multiplied by zero, so that nan is left out too."""
+    return np.where(np.eye(values.shape[-1], dtype=bool), 0.0, values)

@@ -1,0 +1,190 @@
+"""Measures of diagnostic tests: likelihood ratios, odds, informedness, and net benefit.
+
+Likelihood ratios and their kin give one value for every class, that class against the rest: for
+two classes the last entry, ``[..., 1]``, is the value of the positive class. Net benefit is for two
+classes and two decisions, the second of each being the positive one. Higher is better, except for
+`likelihood_ratio_negative`. Undefined is nan.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes._check import FloatArray, probabilities
+from stakes.errors import InputError
+from stakes.measures._table import ratio
+from stakes.measures.confusion import (
+    negative_predictive_value,
+    one_vs_rest,
+    precision,
+    recall,
+    specificity,
+)
+from stakes.tally import Counts
+
+__all__ = [
+    "diagnostic_odds_ratio",
+    "informedness",
+    "likelihood_ratio_negative",
+    "likelihood_ratio_positive",
+    "markedness",
+    "net_benefit",
+    "standardized_net_benefit",
+]
+
+
+# One value for every class -----------------------------------------------------------------------
+
+
+def informedness(counts: Counts) -> FloatArray:
+    r"""Youden's J of each class: sensitivity plus specificity less one; higher is better.
+
+    .. math:: J_k = R_{kk} + TN_k / (TN_k + FP_k) - 1
+
+    For two classes this is one minus the normalised balanced error rate. Undefined when the class
+    is absent, or all there is. Shape (..., K). Reference: ferrer-ec, eq 14.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> informedness(finley).round(3)
+    array([0.523, 0.523])
+    """
+    return recall(counts) + specificity(counts) - 1
+
+
+def markedness(counts: Counts) -> FloatArray:
+    r"""Precision plus negative predictive value less one, of each class; higher is better.
+
+    .. math:: N_{kk} / N_{*k} + TN_k / (TN_k + FN_k) - 1
+
+    Undefined when the class is never decided, or always. Shape (..., K). Reference: Powers 2011.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> markedness(finley).round(3)
+    array([0.271, 0.271])
+    """
+    return precision(counts) + negative_predictive_value(counts) - 1
+
+
+def _rates(counts: Counts) -> FloatArray:
+    """Of each class against the rest, the rates (..., K, 2, 2) of decisions within each row."""
+    cells = one_vs_rest(counts).values
+    return ratio(cells, cells.sum(axis=-1, keepdims=True))
+
+
+def likelihood_ratio_positive(counts: Counts) -> FloatArray:
+    r"""How much likelier each decision is for its own class than for the rest; higher is better.
+
+    .. math:: LR_+ = \frac{\text{sensitivity}}{1 - \text{specificity}}
+
+    Without false alarms it is inf if any case is detected, else undefined; undefined too when the
+    class is absent, or all there is. Shape (..., K). Reference: ferrer-ec, eq 28.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> likelihood_ratio_positive(finley).round(3)
+    array([ 2.159, 20.985])
+    """
+    rates = _rates(counts)
+    return ratio(rates[..., 1, 1], rates[..., 0, 1])
+
+
+def likelihood_ratio_negative(counts: Counts) -> FloatArray:
+    r"""How much likelier any other decision is for the class than for the rest; lower is better.
+
+    .. math:: LR_- = \frac{1 - \text{sensitivity}}{\text{specificity}}
+
+    At specificity zero it is inf if any case is missed, else undefined; undefined too when the
+    class is absent, or all there is. Shape (..., K).
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> likelihood_ratio_negative(finley).round(3)
+    array([0.048, 0.463])
+    """
+    rates = _rates(counts)
+    return ratio(rates[..., 1, 0], rates[..., 0, 0])
+
+
+def diagnostic_odds_ratio(counts: Counts) -> FloatArray:
+    r"""Odds of each decision within its class over its odds outside; higher is better.
+
+    .. math:: \frac{TP_k \cdot TN_k}{FP_k \cdot FN_k} = \frac{LR_+}{LR_-}
+
+    Without false alarms or misses it is inf, unless true positives or true negatives lack too:
+    then it is undefined. Shape (..., K). Reference: Glas et al. 2003.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> diagnostic_odds_ratio(finley).round(3)
+    array([45.314, 45.314])
+    """
+    rates = _rates(counts)
+    return ratio(rates[..., 1, 1] * rates[..., 0, 0], rates[..., 0, 1] * rates[..., 1, 0])
+
+
+# Net benefit -------------------------------------------------------------------------------------
+
+
+def _shares(counts: Counts) -> FloatArray:
+    """Cells of a table of two classes and two decisions, as shares of its cases."""
+    if counts.values.shape[-2:] != (2, 2):
+        raise InputError(
+            f"counts must have two classes and two decisions, the second ones positive; it has "
+            f"{counts.n_classes} classes and {counts.n_decisions} decisions. "
+            f"Pick a class with one_vs_rest, or state costs and use expected_cost."
+        )
+    return ratio(counts.values, counts.n_cases[..., None, None])
+
+
+def net_benefit(counts: Counts, threshold: npt.ArrayLike) -> FloatArray:
+    r"""Hits per case, less false alarms at the exchange rate of the threshold.
+
+    .. math:: \frac{N_{22}}{N} - \frac{p}{1 - p} \cdot \frac{N_{12}}{N}
+
+    The threshold p in [0, 1] is the probability at which one is indifferent; it is broadcast
+    against the leading axes. At p = 1 the answer is -inf with false alarms, else the true
+    positives per case. Higher is better. Undefined without cases. Shape (...).
+    Reference: ferrer-ec, eq 25.
+
+    Examples
+    --------
+    Whoever would take shelter at a risk of one in ten:
+
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> float(net_benefit(finley, 0.1).round(5))
+    0.00714
+    """
+    at = probabilities("threshold", threshold)
+    shares = _shares(counts)
+    false_alarms, hits = shares[..., 0, 1], shares[..., 1, 1]
+    with np.errstate(invalid="ignore"):
+        loss = ratio(at, 1 - at) * false_alarms
+    # At p = 1 the exchange rate is infinite, and no false alarm still costs nothing.
+    return hits - np.where(false_alarms == 0, 0.0, loss)
+
+
+def standardized_net_benefit(counts: Counts, threshold: npt.ArrayLike) -> FloatArray:
+    r"""Net benefit as a share of the most that can be had; higher is better.
+
+    .. math:: NB(p) / P_2
+
+    One for perfect decisions. Undefined without positives. Shape (...). Reference: Kerr et al.
+    2016.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> float(standardized_net_benefit(finley, 0.1).round(3))
+    0.392
+    """
+    benefit = net_benefit(counts, threshold)
+    positives = _shares(counts)[..., 1, :].sum(axis=-1)
+    return np.where(positives > 0, ratio(benefit, positives), np.nan)

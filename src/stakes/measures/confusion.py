@@ -1,0 +1,352 @@
+"""Every familiar metric of a table of counts, one formula per function.
+
+Rows are true classes, columns are decisions; leading axes are carried through. Functions that
+speak of one class give one value for every class, that class against the rest: for two classes
+the last entry, ``[..., 1]``, is the value of the positive class. They want square tables, because a
+decision that is no class (abstain, review) has a cost but no recall. Undefined is nan.
+
+Most of these are better when higher; `error_rate` and `balanced_error_rate` are expected costs.
+What they say about costs is worked out in ferrer-ec, section 3 and appendix C.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes._check import FloatArray, Label, number
+from stakes.errors import InputError
+from stakes.measures._table import diagonal, off_diagonal, ratio, square
+from stakes.tally import Counts
+
+__all__ = [
+    "abstention_rate",
+    "accuracy",
+    "balanced_accuracy",
+    "balanced_error_rate",
+    "best_naive_f_beta",
+    "coverage",
+    "error_rate",
+    "f_beta",
+    "f_beta_of_averages",
+    "fowlkes_mallows",
+    "macro_f_beta",
+    "negative_predictive_value",
+    "one_vs_rest",
+    "precision",
+    "recall",
+    "specificity",
+]
+
+
+def one_vs_rest(counts: Counts) -> Counts:
+    """Each class against the rest: K tables of two classes, the class itself the positive one.
+
+    Shape (..., K, K) becomes (..., K, 2, 2); table k holds, row by row, the true negatives, false
+    positives, false negatives and true positives of class k.
+
+    Examples
+    --------
+    >>> one_vs_rest(Counts([[5, 6, 2], [2, 8, 11], [8, 2, 10]])).values[0]
+    array([[31., 10.],
+           [ 8.,  5.]])
+    """
+    values = square(counts)
+    elsewhere = values @ (1 - np.eye(counts.n_classes))  # of row i, decided as anything but k
+    cells = [
+        off_diagonal(elsewhere).sum(axis=-2),
+        off_diagonal(values).sum(axis=-2),
+        diagonal(elsewhere),
+        diagonal(values),
+    ]
+    tables = np.stack(cells, axis=-1).reshape(*values.shape[:-1], 2, 2)
+    return Counts._trusted(values=tables, classes=None, decisions=None, groups=counts.groups)
+
+
+# Over all cases ----------------------------------------------------------------------------------
+
+
+def error_rate(counts: Counts) -> FloatArray:
+    r"""Share of cases that get a wrong decision.
+
+    .. math:: \frac1N \sum_{i \ne j} N_{ij}
+
+    The expected cost of `Problem.zero_one` at the class shares of the data. Undefined without
+    cases. Shape (...). Reference: ferrer-ec, eq 5.
+
+    Examples
+    --------
+    Finley's tornado forecasts of 1884 (truth in rows, forecasts in columns):
+
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> float(error_rate(finley).round(4))
+    0.0339
+    """
+    return ratio(off_diagonal(square(counts)).sum(axis=(-2, -1)), counts.n_cases)
+
+
+def accuracy(counts: Counts) -> FloatArray:
+    r"""Share of cases that get the right decision; higher is better.
+
+    .. math:: \frac1N \sum_i N_{ii}
+
+    Undefined without cases. Shape (...). Reference: ferrer-analysis, eq 5.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> float(accuracy(finley).round(4))
+    0.9661
+    """
+    return ratio(diagonal(square(counts)).sum(axis=-1), counts.n_cases)
+
+
+def balanced_error_rate(counts: Counts) -> FloatArray:
+    r"""Error rate of the classes, averaged with equal weight.
+
+    .. math:: \frac1K \sum_i \frac1{N_{i*}} \sum_{j \ne i} N_{ij}
+
+    The expected cost of `Problem.balanced`. Undefined when a class is absent. Shape (...).
+    Reference: ferrer-ec, eq 6.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> float(balanced_error_rate(finley).round(4))
+    0.2386
+    """
+    values = square(counts)
+    return np.asarray(np.mean(ratio(off_diagonal(values).sum(-1), values.sum(-1)), axis=-1))
+
+
+def balanced_accuracy(counts: Counts) -> FloatArray:
+    r"""Recall of the classes, averaged with equal weight; higher is better.
+
+    .. math:: \frac1K \sum_i R_{ii}
+
+    Undefined when a class is absent. Shape (...). Reference: ferrer-analysis, eq 9.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> float(balanced_accuracy(finley).round(4))
+    0.7614
+    """
+    return np.asarray(np.mean(recall(counts), axis=-1))
+
+
+def abstention_rate(counts: Counts, *, decision: Label = "abstain") -> FloatArray:
+    """Share of cases that get the decision which stands for abstaining.
+
+    Undefined without cases. Shape (...).
+
+    Examples
+    --------
+    >>> counts = Counts([[6, 1, 3], [0, 8, 2]], decisions=["legit", "fraud", "abstain"])
+    >>> float(abstention_rate(counts))
+    0.25
+    """
+    return ratio(counts.values[..., _column(counts, decision)].sum(axis=-1), counts.n_cases)
+
+
+def coverage(counts: Counts, *, decision: Label = "abstain") -> FloatArray:
+    """Share of cases that get any other decision than the one which stands for abstaining.
+
+    Undefined without cases. Shape (...).
+
+    Examples
+    --------
+    >>> counts = Counts([[6, 1, 3], [0, 8, 2]], decisions=["legit", "fraud", "abstain"])
+    >>> float(coverage(counts))
+    0.75
+    """
+    others = np.delete(counts.values, _column(counts, decision), axis=-1)
+    return ratio(others.sum(axis=(-2, -1)), counts.n_cases)
+
+
+def _column(counts: Counts, decision: Label) -> int:
+    """Where the decision stands among the decisions of the counts."""
+    if counts.decisions is None or decision not in counts.decisions:
+        known = f"are {counts.decisions}" if counts.decisions else "have no labels"
+        raise InputError(
+            f"decision must be one of the decisions of counts; {decision!r} is none of them, "
+            f"they {known}. Name the decision that abstains, as in decision='review', "
+            f"and label the decisions of counts."
+        )
+    return counts.decisions.index(decision)
+
+
+# One value for every class -----------------------------------------------------------------------
+
+
+def recall(counts: Counts) -> FloatArray:
+    r"""Share of each class that is decided as that class; higher is better.
+
+    .. math:: R_{kk} = N_{kk} / N_{k*}
+
+    Undefined for an absent class. Shape (..., K). Reference: ferrer-ec, eq 8.
+
+    Examples
+    --------
+    Of the 51 tornadoes 28 were forecast:
+
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> recall(finley).round(3)
+    array([0.974, 0.549])
+    """
+    values = square(counts)
+    return ratio(diagonal(values), values.sum(axis=-1))
+
+
+def specificity(counts: Counts) -> FloatArray:
+    r"""Share of the cases outside each class that are decided as another; higher is better.
+
+    .. math:: TN_k / (TN_k + FP_k)
+
+    Undefined when all cases are of the class. Shape (..., K). Reference: itai-katz, section 1.3.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> specificity(finley).round(3)
+    array([0.549, 0.974])
+    """
+    negatives = one_vs_rest(counts).values[..., 0, :]
+    return ratio(negatives[..., 0], negatives.sum(axis=-1))
+
+
+def precision(counts: Counts) -> FloatArray:
+    r"""Share of the cases decided as a class that are of that class; higher is better.
+
+    .. math:: N_{kk} / N_{*k}
+
+    Undefined for a class that is never decided. Shape (..., K). Reference: ferrer-ec, eq 8.
+
+    Examples
+    --------
+    A forecast of a tornado was right in 28 of 100 cases:
+
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> precision(finley).round(3)
+    array([0.991, 0.28 ])
+    """
+    values = square(counts)
+    return ratio(diagonal(values), values.sum(axis=-2))
+
+
+def negative_predictive_value(counts: Counts) -> FloatArray:
+    r"""Share of the cases decided as another class that are not of the class; higher is better.
+
+    .. math:: TN_k / (TN_k + FN_k)
+
+    Undefined when all cases are decided as the class. Shape (..., K). Reference: itai-katz,
+    section 1.3.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> negative_predictive_value(finley).round(3)
+    array([0.28 , 0.991])
+    """
+    decided_otherwise = one_vs_rest(counts).values[..., :, 0]
+    return ratio(decided_otherwise[..., 0], decided_otherwise.sum(axis=-1))
+
+
+def f_beta(counts: Counts, beta: float) -> FloatArray:
+    r"""F score: precision and recall of each class in one number; higher is better.
+
+    .. math:: \frac{(1 + \beta^2) N_{kk}}{\beta^2 N_{k*} + N_{*k}}
+
+    One minus it is the expected cost with misses :math:`\beta^2` times as dear as false alarms,
+    divided by :math:`\beta^2 P_k + R_{*k}`, so that it favours whoever decides k more often.
+    By counts: 0 for a class that is present and never decided, or the other way round; undefined
+    only where the class occurs on neither side. Shape (..., K). Reference: ferrer-ec, eq 9, 12.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> f_beta(finley, 1).round(3)
+    array([0.983, 0.371])
+    """
+    beta_squared = number("beta", beta, low=0) ** 2
+    values = square(counts)
+    whole = beta_squared * values.sum(axis=-1) + values.sum(axis=-2)
+    return ratio((1 + beta_squared) * diagonal(values), whole)
+
+
+def best_naive_f_beta(counts: Counts, beta: float) -> FloatArray:
+    r"""F score of always deciding the class: a system below it is not worth having.
+
+    .. math:: \frac{(1 + \beta^2) P_k}{\beta^2 P_k + 1}
+
+    Undefined without cases. Shape (..., K). Reference: ferrer-ec, section 3.1.
+
+    Examples
+    --------
+    Forecasting a tornado every day:
+
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> best_naive_f_beta(finley, 1).round(3)
+    array([0.991, 0.036])
+    """
+    beta_squared = number("beta", beta, low=0) ** 2
+    present = square(counts).sum(axis=-1)
+    whole = beta_squared * present + counts.n_cases[..., None]
+    return ratio((1 + beta_squared) * present, whole)
+
+
+def macro_f_beta(counts: Counts, beta: float) -> FloatArray:
+    r"""Mean of the classes' F scores; higher is better.
+
+    .. math:: \frac1K \sum_k F_{\beta,k}
+
+    scikit-learn's macro average; `f_beta_of_averages` is the other reading of the name. Undefined
+    when any class is (see `f_beta`). Shape (...). Reference: ferrer-ec, section 3.3.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> float(macro_f_beta(finley, 1).round(3))
+    0.677
+    """
+    return np.asarray(np.mean(f_beta(counts, beta), axis=-1))
+
+
+def f_beta_of_averages(counts: Counts, beta: float) -> FloatArray:
+    r"""F score of the mean precision and the mean recall of the classes; higher is better.
+
+    .. math:: \frac{(1 + \beta^2) \bar P \bar R}{\beta^2 \bar P + \bar R}
+
+    `macro_f_beta` is the other reading of "macro F". No right decision at all gives 0. Undefined
+    when a class is absent or never decided. Shape (...). Reference: ferrer-ec, section 3.3.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> float(f_beta_of_averages(finley, 1).round(3))
+    0.693
+    """
+    beta_squared = number("beta", beta, low=0) ** 2
+    mean_precision, mean_recall = np.mean(precision(counts), -1), np.mean(recall(counts), -1)
+    score = ratio(
+        (1 + beta_squared) * mean_precision * mean_recall,
+        beta_squared * mean_precision + mean_recall,
+    )
+    # Both are 0 together, when no decision is right; by counts the score is 0 then.
+    return np.where((mean_precision == 0) & (mean_recall == 0), 0.0, score)
+
+
+def fowlkes_mallows(counts: Counts) -> FloatArray:
+    r"""Geometric mean of precision and recall of each class; higher is better.
+
+    .. math:: N_{kk} / \sqrt{N_{k*} N_{*k}}
+
+    Undefined for a class that is absent or never decided. Shape (..., K). Reference: itai-katz,
+    section 2.1.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> fowlkes_mallows(finley).round(3)
+    array([0.983, 0.392])
+    """
+    return np.sqrt(recall(counts) * precision(counts))

@@ -1,0 +1,243 @@
+"""Every tally and every measure obeys the laws of its registry; see ``laws.py``."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import stakes.tally
+from laws import (
+    TALLIES,
+    WEIGHTS,
+    WHOLE_WEIGHTS,
+    Law,
+    Subject,
+    agree,
+    reordered_argument,
+    repeated,
+    weights_of,
+)
+
+FILES = sorted(path.stem for path in Path(__file__).parent.glob("laws_*.py"))
+REGISTERS = [importlib.import_module(name) for name in FILES]
+LAWS: list[Law] = [law for register in REGISTERS for law in register.LAWS]
+
+every_law = pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+every_weighable_law = pytest.mark.parametrize(
+    "law", [law for law in LAWS if law.subject.weighable], ids=lambda law: law.name
+)
+every_law_without_a_positive_class = pytest.mark.parametrize(
+    "law", [law for law in LAWS if law.moves is not None], ids=lambda law: law.name
+)
+every_tally = pytest.mark.parametrize(
+    "subject", TALLIES, ids=lambda subject: getattr(subject, "name", subject.kind.__name__)
+)
+few = settings(max_examples=15)
+
+
+# Nobody is left out ------------------------------------------------------------------------------
+
+
+def modules_of(room: str) -> Iterator[ModuleType]:
+    """The room itself and the public files in it."""
+    module = importlib.import_module(room)
+    yield module
+    for found in pkgutil.iter_modules(getattr(module, "__path__", [])):
+        if not found.name.startswith("_"):
+            yield importlib.import_module(f"{room}.{found.name}")
+
+
+def public_functions(room: str) -> set[str]:
+    return {
+        f"{module.__name__}.{name}"
+        for module in modules_of(room)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if not name.startswith("_") and function.__module__ == module.__name__
+    }
+
+
+@pytest.mark.parametrize("register", REGISTERS, ids=FILES)
+def test_every_public_function_of_a_room_is_in_the_registry(register: Any) -> None:
+    registered = {f"{law.measure.__module__}.{law.name}" for law in LAWS}
+    public = set().union(*(public_functions(room) for room in register.ROOMS))
+    assert public, "a room without public functions is no room"
+    assert sorted(public - registered) == []
+
+
+def test_measures_and_agreement_have_registers() -> None:
+    rooms = {room for register in REGISTERS for room in register.ROOMS}
+    assert {"stakes.measures", "stakes.agreement"} <= rooms
+
+
+def test_every_tally_is_in_the_registry() -> None:
+    tallies = {getattr(stakes.tally, name) for name in stakes.tally.__all__}
+    assert {kind for kind in tallies if isinstance(kind, type)} == {s.kind for s in TALLIES}
+
+
+def test_no_measure_is_registered_twice() -> None:
+    names = [f"{law.measure.__module__}.{law.name}" for law in LAWS]
+    assert len(names) == len(set(names))
+
+
+# Tallies -----------------------------------------------------------------------------------------
+
+
+def draw_cases(data: Any, subject: Subject) -> tuple[Any, list[Any]]:
+    world = data.draw(subject.worlds(), label="world")
+    return world, data.draw(subject.cases(world), label="cases")
+
+
+@every_tally
+@given(data=st.data())
+def test_a_tally_is_the_plain_sum_over_cases(subject: Subject, data: Any) -> None:
+    world, cases = draw_cases(data, subject)
+    weights = data.draw(weights_of(cases, WEIGHTS), label="weights")
+    tally = subject.tally(world, cases, weights)
+    assert subject.plain(tally) == subject.slow(world, cases, weights)
+    assert tally.n_cases == sum(weights)
+
+
+@every_tally
+@given(data=st.data())
+def test_tallies_of_chunks_add_up_to_the_tally_of_all(subject: Subject, data: Any) -> None:
+    """Halves and quarters are exact in binary, so the equality is too."""
+    world = data.draw(subject.worlds())
+    chunks = [data.draw(subject.cases(world), label="chunk") for _ in range(3)]
+    weights = [data.draw(weights_of(chunk, WEIGHTS)) for chunk in chunks]
+    first, second, third = map(subject.tally, [world] * 3, chunks, weights)
+    whole = subject.tally(world, [*chain(*chunks)], [*chain(*weights)])
+    assert (first + second) + third == whole
+    assert first + (second + third) == whole
+    assert third + (second + first) == whole
+
+
+@every_tally
+@given(data=st.data())
+def test_merging_fractional_weights_is_associative_to_rounding(subject: Subject, data: Any) -> None:
+    world = data.draw(subject.worlds())
+    chunks = [data.draw(subject.cases(world)) for _ in range(3)]
+    tenths = st.integers(1, 30).map(lambda tenth: tenth / 10)
+    first, second, third = (
+        subject.tally(world, chunk, data.draw(weights_of(chunk, tenths))) for chunk in chunks
+    )
+    one, other = subject.plain((first + second) + third), subject.plain(third + (second + first))
+    for left, right in zip(one, other, strict=True):
+        agree(np.array(left), np.array(right))
+
+
+@every_tally
+@given(data=st.data())
+def test_the_order_of_the_cases_does_not_matter(subject: Subject, data: Any) -> None:
+    world, cases = draw_cases(data, subject)
+    weights = data.draw(weights_of(cases, WEIGHTS))
+    shuffled = data.draw(st.permutations(range(len(cases))))
+    again = subject.tally(world, [cases[i] for i in shuffled], [weights[i] for i in shuffled])
+    assert again == subject.tally(world, cases, weights)
+
+
+@every_tally
+@given(data=st.data())
+def test_a_weight_is_a_repetition_and_no_weight_is_absence(subject: Subject, data: Any) -> None:
+    world, cases = draw_cases(data, subject)
+    weights = data.draw(weights_of(cases, WHOLE_WEIGHTS))
+    assert subject.tally(world, cases, weights) == subject.tally(world, repeated(cases, weights))
+
+
+@every_tally
+@given(data=st.data())
+def test_classes_in_another_order_give_the_tally_in_that_order(subject: Subject, data: Any) -> None:
+    world, cases = draw_cases(data, subject)
+    order = data.draw(subject.orders(world))
+    renamed = subject.tally(
+        subject.reordered_world(world, order), subject.reordered_cases(cases, order)
+    )
+    assert renamed == subject.reordered_tally(subject.tally(world, cases), order)
+
+
+@every_tally
+@given(data=st.data())
+def test_groups_are_the_tallies_of_their_own_cases(subject: Subject, data: Any) -> None:
+    world, cases = draw_cases(data, subject)
+    by = [data.draw(st.sampled_from(["north", "south"])) for _ in cases]
+    grouped = subject.tally(world, cases, None, by)
+    for index, label in enumerate(grouped.groups):
+        own = [case for case, group in zip(cases, by, strict=True) if group == label]
+        expected = subject.plain(subject.tally(world, own))
+        assert subject.plain(grouped[index]) == expected
+
+
+# Measures ----------------------------------------------------------------------------------------
+
+
+def draw_tally(data: Any, law: Law, world: Any) -> Any:
+    cases = data.draw(law.subject.cases(world), label="cases")
+    weighable = law.subject.weighable
+    return law.subject.tally(
+        world, cases, data.draw(weights_of(cases, WEIGHTS)) if weighable else None
+    )
+
+
+@every_law
+@given(data=st.data())
+def test_a_measure_agrees_with_its_slow_twin(law: Law, data: Any) -> None:
+    world = data.draw(law.subject.worlds())
+    tally = draw_tally(data, law, world)
+    arguments = data.draw(law.arguments(world), label="arguments")
+    agree(law(tally, *arguments), law.twin(law.subject.plain(tally), *arguments))
+
+
+@every_law
+@few
+@given(data=st.data())
+def test_leading_axes_are_carried_through(law: Law, data: Any) -> None:
+    world = data.draw(law.subject.worlds())
+    tallies = [draw_tally(data, law, world) for _ in range(4)]
+    arguments = data.draw(law.arguments(world), label="arguments")
+    singles = [law(tally, *arguments) for tally in tallies]
+    for shape in ((4,), (2, 2)):
+        batch = law(law.subject.stacked(tallies, shape), *arguments)
+        assert batch.shape == (*shape, *singles[0].shape)
+        agree(batch.reshape(4, *singles[0].shape), singles)
+
+
+@every_weighable_law
+@few
+@given(data=st.data())
+def test_a_measure_depends_on_the_cases_alone(law: Law, data: Any) -> None:
+    """Not on their order, nor on whether a case is weighted, repeated, or merged from chunks."""
+    subject = law.subject
+    world, cases = draw_cases(data, subject)
+    weights = data.draw(weights_of(cases, WHOLE_WEIGHTS))
+    arguments = data.draw(law.arguments(world), label="arguments")
+    value = law(subject.tally(world, cases, weights), *arguments)
+    singles = data.draw(st.permutations(repeated(cases, weights)))
+    agree(law(subject.tally(world, singles), *arguments), value)
+    cut = data.draw(st.integers(0, len(singles)))
+    chunks = [subject.tally(world, chunk) for chunk in (singles[:cut], singles[cut:]) if chunk]
+    merged = chunks[0] if len(chunks) == 1 else chunks[0] + chunks[1]
+    agree(law(merged, *arguments), value)
+
+
+@every_law_without_a_positive_class
+@few
+@given(data=st.data())
+def test_classes_in_another_order_only_move_the_values(law: Law, data: Any) -> None:
+    assert law.moves is not None
+    world = data.draw(law.subject.worlds())
+    tally = draw_tally(data, law, world)
+    arguments = data.draw(law.arguments(world), label="arguments")
+    order = data.draw(law.subject.orders(world), label="order")
+    renamed = [reordered_argument(argument, order) for argument in arguments]
+    found = law(law.subject.reordered_tally(tally, order), *renamed)
+    agree(found, law.moves(law(tally, *arguments), order))

@@ -1,0 +1,440 @@
+"""The floor plan, the front door and the sizes, read from the source itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stakes
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "stakes"
+
+# Room → the rooms it may import; it may also import those that they may import. The order is that
+# of the building, from the ground up, and the table in CONTRIBUTING.md says the same.
+PLAN: dict[str, tuple[str, ...]] = {
+    "errors": (),
+    "_version": (),
+    "_check": ("errors",),
+    "_value": (),
+    "_text": (),
+    "rows": ("_check", "_value"),
+    "problem": ("_check", "_value", "_text"),
+    "tally": ("_check", "_value", "_text"),
+    "decide": ("problem",),
+    "measures": ("problem", "tally"),
+    "agreement": ("measures",),
+    "curve": ("_check", "_value"),
+    "ranking": ("tally", "curve"),
+    "scoring": ("tally", "problem", "ranking"),
+    "conditions": ("ranking", "measures"),
+    "thresholds": ("conditions", "ranking", "measures"),
+    "curves": ("thresholds", "scoring"),
+    "calibration": ("scoring", "curves", "decide"),
+    "inference": ("measures", "ranking"),
+    "regions": ("thresholds", "inference"),
+    "audit": ("regions", "agreement"),
+    "simulate": ("problem", "tally", "decide"),
+    "metrics": ("rows", "decide", "measures", "scoring"),
+    "report": ("rows", "_version", "calibration", "audit", "simulate", "metrics"),
+    "evaluation": ("report",),
+    "render": ("report", "curve"),
+    "plot": ("report", "curve"),
+    "adapters": ("tally", "evaluation"),
+    "cli": ("evaluation", "render", "plot", "adapters"),
+}
+
+# File of a folder → the files of the same folder that it may import.
+FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "measures": {
+        "cost": (),
+        "_table": (),
+        "confusion": ("cost", "_table"),
+        "chance": ("cost", "_table", "confusion"),
+        "clinical": ("cost", "_table", "confusion"),
+    },
+}
+
+# The only imports of our own rooms that may wait until a function is called: room, method, goal.
+DEFERRED = (
+    (r"report", r"Report\.(to_\w+|from_json|_repr_html_)", r"render"),
+    (r"report", r"Report\.frame", r"adapters"),
+    (r"curve", r"Curve\.plot", r"plot"),
+    (r"tally", r"\w+\.from_frame", r"adapters"),
+)
+
+# Rooms that bring a foreign library in; all others live on numpy and scipy.
+GUESTS = {"adapters", "render", "plot", "cli"}
+
+# Rooms that every import of a name from the front door may load: scipy waits until it is called.
+LIGHT = {
+    *("errors", "_check", "_value", "_text", "rows", "problem", "tally", "decide", "measures"),
+}
+
+
+# Reading the source ------------------------------------------------------------------------------
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module, and the function that imports it ("" at the top of the file)."""
+
+    module: str
+    line: int
+    function: str
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def modules() -> dict[str, Path]:
+    return {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def room_of(module: str) -> str:
+    """The room of ``stakes.measures.cost`` is measures; the front door itself has no room."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def rooms() -> list[str]:
+    return sorted({room_of(name) for name in modules()} - {""})
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(modules()[module].read_text(encoding="utf-8"))
+
+
+def functions(module: str) -> Iterator[tuple[str, Function]]:
+    """Qualified name and node of every function, nested ones included."""
+
+    def visit(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
+        for child in ast.iter_child_nodes(node):
+            name = prefix
+            if isinstance(child, Function | ast.ClassDef):
+                name = f"{prefix}.{child.name}".lstrip(".")
+            if isinstance(child, Function):
+                yield name, child
+            yield from visit(child, name)
+
+    yield from visit(tree_of(module), "")
+
+
+def targets(node: ast.Import | ast.ImportFrom, module: str) -> Iterator[str]:
+    """What an import statement names; ``from stakes.measures import cost`` names the file."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+        return
+    base = node.module or ""
+    if node.level:
+        is_folder = modules()[module].name == "__init__.py"
+        parts = module.split(".")
+        kept = parts[: len(parts) - node.level + is_folder]
+        base = ".".join([*kept, base] if base else kept)
+    for alias in node.names:
+        below = f"{base}.{alias.name}"
+        yield below if below in modules() else base
+
+
+@cache
+def imports(module: str) -> tuple[Import, ...]:
+    within: dict[ast.AST, str] = {}
+    for name, function in functions(module):  # outer functions first, so the innermost name stays
+        within.update(dict.fromkeys(ast.walk(function), name))
+    return tuple(
+        Import(target, node.lineno, within.get(node, ""))
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for target in targets(node, module)
+    )
+
+
+def own_imports(module: str) -> list[Import]:
+    return [found for found in imports(module) if found.module.split(".")[0] == "stakes"]
+
+
+def where(module: str, line: int) -> str:
+    return f"{modules()[module].relative_to(ROOT)}:{line}"
+
+
+# The floor plan ----------------------------------------------------------------------------------
+
+
+@cache
+def reachable(room: str) -> frozenset[str]:
+    direct = PLAN[room]
+    return frozenset(direct).union(*(reachable(other) for other in direct))
+
+
+def is_deferred_by_plan(module: str, found: Import) -> bool:
+    return any(
+        re.fullmatch(room, room_of(module))
+        and re.fullmatch(method, found.function)
+        and re.fullmatch(goal, room_of(found.module))
+        for room, method, goal in DEFERRED
+    )
+
+
+def breach(module: str, found: Import) -> str | None:
+    """Say what is wrong with one import of our own, or nothing."""
+    here, there = room_of(module), room_of(found.module)
+    if there == "":
+        return "imports the front door; name the room that holds what you need"
+    if is_deferred_by_plan(module, found):
+        return None
+    if found.function:
+        return f"{found.function} defers an import of {there}, which DEFERRED does not list"
+    if here == there:
+        allowed = FOLDERS.get(here, {}).get(module.split(".")[-1])
+        if allowed is not None and found.module.split(".")[-1] not in allowed:
+            return f"imports {found.module}, which FOLDERS does not allow"
+        return None
+    if there not in reachable(here):
+        return f"{here} may not import {there}"
+    if any(part.startswith("_") for part in found.module.split(".")[2:]):
+        return f"imports {found.module}, which is private to {there}"
+    return None
+
+
+def test_the_plan_points_one_way() -> None:
+    order = list(TopologicalSorter(PLAN).static_order())  # raises on a cycle
+    assert set(order) == set(PLAN), "the plan names a room that has no row"
+    position = {room: place for place, room in enumerate(PLAN)}
+    upward = [(r, o) for r, others in PLAN.items() for o in others if position[o] > position[r]]
+    assert upward == [], "rows stand in the order of the building, from the ground up"
+
+
+def test_every_room_is_on_the_plan() -> None:
+    assert [room for room in rooms() if room not in PLAN] == []
+
+
+def test_every_file_of_a_planned_folder_is_on_the_plan() -> None:
+    unknown = [
+        name
+        for name in modules()
+        if (folder := FOLDERS.get(room_of(name))) is not None
+        and name.count(".") > 1
+        and name.split(".")[-1] not in folder
+    ]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_a_room_imports_only_what_the_plan_allows(room: str) -> None:
+    breaches = [
+        f"{where(module, found.line)}: {complaint}"
+        for module in modules()
+        if room_of(module) == room
+        for found in own_imports(module)
+        if (complaint := breach(module, found))
+    ]
+    assert breaches == []
+
+
+def test_no_two_modules_import_each_other_at_any_distance() -> None:
+    graph = {
+        module: {found.module for found in own_imports(module) if not found.function}
+        for module in modules()
+        if module != "stakes"
+    }
+    list(TopologicalSorter(graph).static_order())  # raises CycleError, which shows the cycle
+
+
+def test_a_deferred_import_serves_a_single_line() -> None:
+    long_ones = []
+    for module in modules():
+        deferring = {f.function for f in own_imports(module) if is_deferred_by_plan(module, f)}
+        for name, function in functions(module):
+            body = [
+                statement
+                for statement in function.body[bool(ast.get_docstring(function)) :]
+                if not isinstance(statement, ast.Import | ast.ImportFrom)
+            ]
+            if name in deferring and len(body) > 1:
+                long_ones.append(where(module, function.lineno))
+    assert long_ones == []
+
+
+def test_contributing_shows_the_same_plan() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\| ([^|]*) \|$", text, flags=re.MULTILINE)
+    shown = {room: tuple(re.findall(r"\w+", may)) for room, may in rows}
+    assert shown == PLAN
+    assert list(shown) == list(PLAN), "in the same order"
+
+
+# What comes from outside -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", [name for name in modules() if room_of(name) not in GUESTS])
+def test_core_modules_import_numpy_and_scipy_only(module: str) -> None:
+    permitted = {"stakes", "numpy", "scipy"} | sys.stdlib_module_names
+    foreign = [
+        f"{where(module, found.line)}: {found.module}"
+        for found in imports(module)
+        if found.module.split(".")[0] not in permitted
+    ]
+    assert foreign == []
+
+
+@pytest.mark.parametrize("module", [name for name in modules() if room_of(name) in LIGHT])
+def test_light_rooms_load_scipy_only_where_it_is_used(module: str) -> None:
+    heavy = [
+        where(module, found.line)
+        for found in imports(module)
+        if found.module.split(".")[0] == "scipy" and not found.function
+    ]
+    assert heavy == []
+
+
+def loaded_after(statement: str) -> set[str]:
+    """Top-level packages that a fresh interpreter holds after one statement."""
+    report = "import sys; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", f"{statement}\n{report}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    assert done.stderr == ""
+    return set(done.stdout.split())
+
+
+HEAVY = {
+    *("click", "duckdb", "jinja2", "matplotlib", "mlflow", "narwhals", "pandas", "polars"),
+    *("pyarrow", "rich", "scipy", "sklearn", "torch", "torchmetrics"),
+}
+
+
+def test_importing_stakes_loads_numpy_and_nothing_heavier() -> None:
+    third_party = loaded_after("import stakes") - loaded_after("import numpy")
+    assert third_party - sys.stdlib_module_names == {"stakes"}
+    assert third_party & HEAVY == set()
+
+
+def test_costing_decisions_loads_numpy_and_nothing_heavier() -> None:
+    statement = "from stakes import Counts, Problem, bayes_decisions, expected_cost"
+    assert loaded_after(statement) & HEAVY == set()
+
+
+# The front door ----------------------------------------------------------------------------------
+
+
+def test_all_is_sorted_and_holds_no_name_twice() -> None:
+    assert list(stakes.__all__) == sorted(set(stakes.__all__))
+
+
+def test_every_name_of_all_resolves_and_is_listed_by_dir() -> None:
+    missing = [name for name in stakes.__all__ if not hasattr(stakes, name)]
+    assert missing == []
+    assert set(stakes.__all__) - set(dir(stakes)) == set()
+
+
+def test_every_name_that_the_front_door_offers_is_in_all() -> None:
+    """What type checkers are told, what is loaded lazily and what dir() lists is one set."""
+    told = {
+        alias.asname or alias.name
+        for node in ast.walk(tree_of("stakes"))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "stakes"
+        for alias in node.names
+    }
+    listed = {name for name in dir(stakes) if not name.startswith("_")}
+    assert told == set(stakes.__all__)
+    assert set(stakes._ROOM_OF) == set(stakes.__all__)
+    assert listed - set(stakes._ROOMS) == set(stakes.__all__)
+
+
+def test_every_room_that_the_front_door_offers_is_there() -> None:
+    assert [room for room in stakes._ROOMS if f"stakes.{room}" not in modules()] == []
+    assert [room for room in stakes._ROOMS if not hasattr(stakes, room)] == []
+
+
+def test_no_public_name_is_the_name_of_a_room() -> None:
+    """Importing the room would put the module where the name was."""
+    assert set(stakes.__all__) & set(PLAN) == set()
+
+
+def test_star_import_brings_exactly_all() -> None:
+    names: dict[str, object] = {}
+    exec("from stakes import *", names)
+    assert set(names) - {"__builtins__"} == set(stakes.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error_that_names_it() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        getattr(stakes, "no_" + "such_name")
+
+
+def test_each_public_name_has_one_home_which_lists_it_too() -> None:
+    homeless = [
+        name
+        for name in stakes.__all__
+        if (home := getattr(getattr(stakes, name), "__module__", None)) is not None
+        and name not in getattr(sys.modules[home], "__all__", [name])
+    ]
+    assert homeless == []
+
+
+# Sizes and leftovers -----------------------------------------------------------------------------
+
+
+def body_lines(function: Function) -> int:
+    """Lines of a function without its signature and its docstring."""
+    body = function.body[bool(ast.get_docstring(function)) :]
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+@pytest.mark.parametrize("module", modules())
+def test_modules_stay_below_450_lines(module: str) -> None:
+    assert len(modules()[module].read_text(encoding="utf-8").splitlines()) <= 450
+
+
+@pytest.mark.parametrize("module", modules())
+def test_function_bodies_stay_below_45_lines(module: str) -> None:
+    sizes = {name: body_lines(node) for name, node in functions(module)}
+    assert {name: size for name, size in sizes.items() if size > 45} == {}
+
+
+@pytest.mark.parametrize("module", modules())
+def test_nothing_is_left_for_later(module: str) -> None:
+    text = modules()[module].read_text(encoding="utf-8")
+    assert re.findall(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b", text) == []
+
+
+# The project file --------------------------------------------------------------------------------
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_the_lowest_versions_that_are_tested_are_the_lowest_that_are_promised() -> None:
+    pins = [pin for pin in project()["dependency-groups"]["lowest"] if isinstance(pin, str)]
+    tested = {pin.split("==")[0]: pin.split("==")[1] for pin in pins}
+    promised = dict(bound.split(">=") for bound in project()["project"]["dependencies"])
+    assert tested == {name: f"{version}.0" for name, version in promised.items()}
+
+
+def test_the_package_says_that_it_is_typed() -> None:
+    assert (SOURCE / "py.typed").exists()
+
+
+def test_the_version_is_said_once() -> None:
+    assert getattr(stakes, "__version__", None) in (None, project()["project"]["version"])
