@@ -1,0 +1,139 @@
+"""Bayes-error plots: error rates of log-likelihood ratios at every prior (Brümmer)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from stakes._check import FloatArray
+from stakes._value import Value
+from stakes.ranking.hull import hull_cuts, single
+from stakes.ranking.roc import ratio, weights_above
+from stakes.tally import ScoreTable
+
+__all__ = ["BayesErrorPlot", "BayesErrorRate", "bayes_error_plot"]
+
+
+@dataclass(frozen=True, eq=False)
+class BayesErrorRate(Value):
+    """Error rate of Bayes decisions as a function of the log-odds of the positive class.
+
+    Calling it with prior log-odds gives the error rate, elementwise: the positive decision is
+    taken where log-likelihood ratio plus prior log-odds exceed zero.
+
+    Attributes
+    ----------
+    log_likelihood_ratios : (T,) array
+        Increasing; here the decisions change.
+    false_alarm_rate, miss_rate : (T + 1,) arrays
+        Entry j holds when ``log_likelihood_ratios[j:]`` get the positive decision; nan where the
+        class is absent.
+    """
+
+    log_likelihood_ratios: FloatArray
+    false_alarm_rate: FloatArray
+    miss_rate: FloatArray
+
+    def __call__(self, prior_log_odds: npt.ArrayLike) -> FloatArray:
+        """Error rate at these prior log-odds."""
+        log_odds = np.asarray(prior_log_odds, dtype=np.float64)
+        false_alarm_rate, miss_rate = self._rates(log_odds)
+        return np.asarray(expit(log_odds) * miss_rate + expit(-log_odds) * false_alarm_rate)
+
+    def normalized(self, prior_log_odds: npt.ArrayLike) -> FloatArray:
+        """Error rate over that of the best constant decision: below one, the scores help.
+
+        The normalised expected cost of ferrer-ec, eq 4, for costs and priors that make these
+        odds.
+        """
+        log_odds = np.asarray(prior_log_odds, dtype=np.float64)
+        false_alarm_rate, miss_rate = self._rates(log_odds)
+        with np.errstate(over="ignore", invalid="ignore"):
+            alarms = np.exp(np.maximum(-log_odds, 0)) * false_alarm_rate
+            misses = np.exp(np.maximum(log_odds, 0)) * miss_rate
+        return np.asarray(
+            np.where(false_alarm_rate == 0, 0.0, alarms) + np.where(miss_rate == 0, 0.0, misses)
+        )
+
+    def _rates(self, log_odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        cut = np.searchsorted(self.log_likelihood_ratios, -log_odds, side="right")
+        return self.false_alarm_rate[cut], self.miss_rate[cut]
+
+
+@dataclass(frozen=True, eq=False)
+class BayesErrorPlot(Value):
+    """How much calibration costs at every prior: the scores as they are, and at their best.
+
+    Attributes
+    ----------
+    actual : BayesErrorRate
+        Of the scores, read as log-likelihood ratios.
+    minimum : BayesErrorRate
+        Of the best threshold at every prior, which is that of the segments of the ROC hull. Its
+        largest value is the equal error rate on the hull.
+    """
+
+    actual: BayesErrorRate
+    minimum: BayesErrorRate
+
+    @staticmethod
+    def reference(prior_log_odds: npt.ArrayLike) -> FloatArray:
+        """Error rate of the best constant decision, the smaller of the two priors."""
+        return np.asarray(expit(-np.abs(np.asarray(prior_log_odds, dtype=np.float64))))
+
+    def columns(self, prior_log_odds: npt.ArrayLike) -> dict[str, FloatArray]:
+        """All curves at these prior log-odds, plain and normalised."""
+        return {
+            "prior_log_odds": np.array(prior_log_odds, dtype=np.float64),
+            "actual": self.actual(prior_log_odds),
+            "minimum": self.minimum(prior_log_odds),
+            "reference": self.reference(prior_log_odds),
+            "actual_normalized": self.actual.normalized(prior_log_odds),
+            "minimum_normalized": self.minimum.normalized(prior_log_odds),
+        }
+
+
+def bayes_error_plot(table: ScoreTable) -> BayesErrorPlot:
+    """Error rates of Bayes decisions at every prior, for scores that are log-likelihood ratios.
+
+    In place of a grid of thresholds there is a step for each score: all priors are exact. Class
+    shares of the data play no part. Where actual and minimum part, calibration is amiss; where
+    the normalised curve exceeds one, it would be better not to look at the scores. Costs move the
+    prior: a false alarm at cost a and a miss at cost b add log(b/a) to the log-odds. nan where a
+    class is absent; Brümmer and de Villiers (2013), The BOSARIS toolkit; ferrer-ec, section 2.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> plot = bayes_error_plot(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.3, 3.0]))
+    >>> plot.actual([-5, 0, 5]).round(4).tolist()
+    [0.0067, 0.25, 0.0067]
+    >>> plot.minimum([-5, 0, 5]).round(4).tolist()
+    [0.0033, 0.25, 0.0033]
+    """
+    weights = single(table, "a Bayes-error plot")
+    cuts = hull_cuts(weights)
+    segments = np.add.reduceat(weights, cuts[:-1], axis=0)
+    totals = weights.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.log(segments / totals)
+        best = relative[:, 1] - relative[:, 0]
+    return BayesErrorPlot(
+        actual=_rate(table.scores, weights, np.arange(len(weights) + 1)),
+        minimum=_rate(best, weights, cuts),
+    )
+
+
+def _rate(
+    log_likelihood_ratios: FloatArray, weights: FloatArray, cuts: npt.NDArray[np.intp]
+) -> BayesErrorRate:
+    above = weights_above(weights)
+    alarms, hits = above[:, 0], above[:, 1]
+    return BayesErrorRate._trusted(
+        log_likelihood_ratios=log_likelihood_ratios,
+        false_alarm_rate=ratio(alarms, alarms[:1])[cuts],
+        miss_rate=ratio(hits[:1] - hits, hits[:1])[cuts],
+    )

@@ -1,0 +1,111 @@
+"""Decision curves: net benefit over the threshold probability (Vickers and Elkin, 2006)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes._check import FloatArray
+from stakes._value import Value
+from stakes.curve import Curve
+from stakes.ranking.hull import single
+from stakes.ranking.roc import weights_above
+from stakes.scoring.tables import probability_scores
+from stakes.tally import ScoreTable
+
+__all__ = ["DecisionCurve", "decision_curve"]
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionCurve(Value):
+    """Net benefit of a model beside the two policies that need no model; higher is better.
+
+    Attributes
+    ----------
+    net_benefit : Curve on [0, 1]
+        Of treating the cases whose score exceeds the threshold probability.
+    treat_all, treat_none : Curve
+        Of treating everybody, and nobody.
+    prevalence : share of positives
+    """
+
+    net_benefit: Curve
+    treat_all: Curve
+    treat_none: Curve
+    prevalence: float
+
+    @property
+    def standardized(self) -> Curve:
+        """Net benefit over prevalence, the most that any model could reach: at most one.
+
+        nan everywhere without positives.
+        """
+        if not self.prevalence > 0:
+            return Curve.undefined(0.0, 1.0)
+        return self.net_benefit * (1 / self.prevalence)
+
+    def interventions_avoided(self, p: npt.ArrayLike) -> FloatArray:
+        r"""Interventions spared per case against treating all, at no loss of found positives.
+
+        .. math:: \frac{NB(p) - NB_{all}(p)}{p / (1 - p)}
+                  = \frac{TN}{n} - \frac{FN}{n}\,\frac{1 - p}{p}
+
+        Elementwise in the threshold probability p; nan outside [0, 1]. At p = 0 it is -inf with
+        missed positives, else TN/n.
+
+        Examples
+        --------
+        >>> from stakes.tally import ScoreTable
+        >>> curve = decision_curve(ScoreTable([0.1, 0.4], [[6, 1], [1, 2]]))
+        >>> curve.interventions_avoided(0.2).round(3).tolist()
+        0.2
+        """
+        points = np.asarray(p, dtype=np.float64)
+        found, alarms = (
+            Curve(self.net_benefit.knots, self.net_benefit.coefficients[:, [column]])(points)
+            for column in (0, 3)  # the shares TP/n and -FP/n
+        )
+        missed, spared = self.prevalence - found, (1 - self.prevalence) + alarms
+        with np.errstate(divide="ignore", invalid="ignore"):
+            price = (1 - points) / points * missed
+        return np.asarray(spared - np.where(missed == 0, 0.0, price))
+
+
+def decision_curve(table: ScoreTable) -> DecisionCurve:
+    r"""Net benefit of acting on probabilities that exceed a threshold probability p.
+
+    .. math:: NB(p) = \frac{TP(p)}{n} - \frac{FP(p)}{n}\,\frac{p}{1 - p}
+
+    Exact: linear in the odds between two scores, with a jump at every score; a score equal to p
+    gets the negative decision. At p = 1 nobody is treated and the value is 0, that of treating all
+    -inf. The threshold p is the cost proportion, and the expected cost at costs p and 1 - p is
+    (1 - p)(π₁ - NB(p)); ferrer-ec, eq 25 to 27. Scores must be probabilities;
+    ``table.with_prior(q)`` gives the curve in deployment.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> curve = decision_curve(ScoreTable([0.1, 0.4], [[6, 1], [1, 2]]))
+    >>> curve.net_benefit([0.0, 0.2, 0.4]).round(3).tolist()
+    [0.3, 0.175, 0.0]
+    >>> curve.treat_all(0.2).round(3).tolist()
+    0.125
+    """
+    weights, scores = single(table, "a decision curve"), probability_scores(table)
+    above = weights_above(weights) / table.n_cases if table.n_cases > 0 else weights_above(weights)
+    negative, prevalence = above[0].tolist()
+    if not negative + prevalence > 0:
+        nothing = Curve.undefined(0.0, 1.0)
+        return DecisionCurve(nothing, nothing, nothing, float("nan"))
+    starts = np.concatenate([[0.0], scores[(scores > 0) & (scores < 1)], [1.0]])
+    treated = above[np.searchsorted(scores, starts, side="right")]
+    pieces = np.zeros((starts.size, 4))
+    pieces[:, 0], pieces[:, 3] = treated[:, 1], -treated[:, 0]
+    return DecisionCurve(
+        net_benefit=Curve(np.append(starts, 1.0), pieces),  # the last piece is the point p = 1
+        treat_all=Curve([0.0, 1.0], [[prevalence, 0.0, 0.0, -negative]]),
+        treat_none=Curve([0.0, 1.0], [[0.0]]),
+        prevalence=prevalence,
+    )

@@ -1,0 +1,54 @@
+"""What only ranks decide: ROC, its convex hull, areas, operating points, and maps of scores.
+
+Every function reads a `ScoreTable`; scores may be any real number or infinite, because only their
+order matters. A measure whose class is absent is nan. None of them depends on the class shares,
+except `weighted_auc` and `average_precision`; ``table.with_prior(p)`` gives their deployment
+versions.
+"""
+
+from stakes.ranking.areas import (
+    auc,
+    auc_of_hull,
+    average_precision,
+    gini,
+    kendall_distance,
+    mann_whitney_u,
+    partial_auc,
+    standardized_partial_auc,
+    weighted_auc,
+)
+from stakes.ranking.hull import hull_cuts, is_convex, roc_hull
+from stakes.ranking.maps import convexified, evenly_spaced, isotonic, midpoint_spaced
+from stakes.ranking.points import (
+    equal_error_rate,
+    kolmogorov_smirnov,
+    sensitivity_at_specificity,
+    specificity_at_sensitivity,
+)
+from stakes.ranking.roc import Roc, roc, weights_above
+
+__all__ = [
+    "Roc",
+    "auc",
+    "auc_of_hull",
+    "average_precision",
+    "convexified",
+    "equal_error_rate",
+    "evenly_spaced",
+    "gini",
+    "hull_cuts",
+    "is_convex",
+    "isotonic",
+    "kendall_distance",
+    "kolmogorov_smirnov",
+    "mann_whitney_u",
+    "midpoint_spaced",
+    "partial_auc",
+    "roc",
+    "roc_hull",
+    "sensitivity_at_specificity",
+    "specificity_at_sensitivity",
+    "standardized_partial_auc",
+    "weighted_auc",
+    "weights_above",
+]

@@ -1,0 +1,204 @@
+"""Areas under the ROC and the precision-recall curve."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes.ranking.hull import hull_cuts
+from stakes.ranking.roc import ratio, running_sum, weights_above
+from stakes.tally import ScoreTable
+
+__all__ = [
+    "auc",
+    "auc_of_hull",
+    "average_precision",
+    "gini",
+    "kendall_distance",
+    "mann_whitney_u",
+    "partial_auc",
+    "standardized_partial_auc",
+    "weighted_auc",
+]
+
+
+def _u_statistic(weights: FloatArray) -> FloatArray:
+    negative, positive = weights[..., 0], weights[..., 1]
+    above = running_sum(positive[..., ::-1])[..., ::-1]
+    return np.asarray(np.sum(negative * (above - positive / 2), axis=-1))
+
+
+def _pairs(weights: FloatArray) -> FloatArray:
+    return np.asarray(weights[..., 0].sum(axis=-1) * weights[..., 1].sum(axis=-1))
+
+
+def mann_whitney_u(table: ScoreTable) -> FloatArray:
+    r"""Weight of the pairs of a negative and a positive case that the scores put in order.
+
+    .. math:: U = \sum_{i \in 0} \sum_{j \in 1} w_i w_j ([s_i < s_j] + \tfrac12 [s_i = s_j])
+
+    The Wilcoxon-Mann-Whitney statistic of the positive class; zero where a class is absent.
+    Exact for whole weights up to 10**8 cases. Shape (...,); hernandez-orallo, section 7.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> float(mann_whitney_u(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
+    3.5
+    """
+    return _u_statistic(table.weights)
+
+
+def auc(table: ScoreTable) -> FloatArray:
+    r"""Area under the ROC curve: the chance that a positive outscores a negative, ties counting ½.
+
+    .. math:: \mathrm{AUC} = U / (W_0 W_1)
+
+    nan where a class is absent. Class shares do not matter. Shape (...,); hernandez-orallo,
+    definition 16; ferrer-ec, appendix C.3.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> float(auc(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
+    0.875
+    """
+    return ratio(mann_whitney_u(table), _pairs(table.weights))
+
+
+def gini(table: ScoreTable) -> FloatArray:
+    """Gini coefficient 2 AUC − 1, also known as Somers' D: 1 perfect, 0 blind, −1 reversed.
+
+    Higher is better. nan where a class is absent. Shape (...,); hernandez-orallo, table 4.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> float(gini(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
+    0.75
+    """
+    return 2 * auc(table) - 1
+
+
+def kendall_distance(table: ScoreTable) -> FloatArray:
+    """Kendall's tau distance to the perfect ranking: the share of swapped pairs, 1 − AUC.
+
+    Pairs are those of two classes; a tied pair is half swapped. nan where a class is absent.
+    Shape (...,); hernandez-orallo, section 7.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> float(kendall_distance(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
+    0.125
+    """
+    return 1 - auc(table)
+
+
+def weighted_auc(table: ScoreTable) -> FloatArray:
+    r"""Area under the ROC curve whose axes are as long as the classes are large.
+
+    .. math:: \mathrm{wAUC} = \pi_0 \pi_1 \mathrm{AUC}
+
+    The chance that two cases drawn with replacement are a negative and a positive, in this order,
+    with scores in this order. It rules the expected loss of the rate methods, which is
+    π₀π₁ − 2 wAUC plus a constant. nan where a class is absent. Shape (...,); hernandez-orallo,
+    table 4.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> float(weighted_auc(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
+    0.21875
+    """
+    return ratio(auc(table) * _pairs(table.weights), table.n_cases**2)
+
+
+def auc_of_hull(table: ScoreTable) -> FloatArray:
+    """Area under the convex hull of the ROC curve (AUCH).
+
+    Equals ``auc(isotonic(table))`` and is never below `auc`. nan where a class is absent. Shape
+    (...,); hernandez-orallo, section 7.2.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> float(auc_of_hull(ScoreTable.from_scores([1, 0, 0, 1], [1, 2, 3, 4])))
+    0.75
+    """
+    flat = table.weights.reshape(-1, *table.weights.shape[-2:])
+    # Every table has segments of its own, hence the loop over leading axes.
+    areas = [_u_statistic(np.add.reduceat(w, hull_cuts(w)[:-1], axis=0)) for w in flat]
+    return ratio(np.reshape(areas, table.weights.shape[:-2]), _pairs(table.weights))
+
+
+def partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) -> FloatArray:
+    r"""Area under the ROC curve from false-alarm rate 0 up to a limit.
+
+    .. math:: \int_0^m \mathrm{hit\ rate}\; d(\mathrm{false\ alarm\ rate})
+
+    The raw area, at most m: neither divided by m nor standardised. The curve is linear between its
+    points, so a limit inside a tie group cuts that group in proportion. nan where a class is
+    absent. Shape (...,).
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])
+    >>> float(partial_auc(table, max_false_alarm_rate=0.25))
+    0.15625
+    """
+    limit = _check.number("max_false_alarm_rate", max_false_alarm_rate, low=0, high=1)
+    negative, positive = table.weights[..., 0], table.weights[..., 1]
+    above = weights_above(table.weights)
+    inside = np.minimum(above[..., 0], limit * above[..., :1, 0])
+    width = inside[..., :-1] - inside[..., 1:]
+    slope = np.divide(positive, negative, out=np.zeros_like(negative), where=negative > 0)
+    area = np.sum(width * (above[..., 1:, 1] + width * slope / 2), axis=-1)
+    return ratio(area, _pairs(table.weights))
+
+
+def standardized_partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) -> FloatArray:
+    r"""McClish's standardised partial area: ½ for blind scores, 1 for perfect ones.
+
+    .. math:: \tfrac12 \left(1 + \frac{A - m^2/2}{m - m^2/2}\right)
+
+    with A the raw `partial_auc` up to the limit m. nan where a class is absent and where m is 0.
+    Shape (...,). McClish (1989), Analyzing a portion of the ROC curve.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])
+    >>> round(float(standardized_partial_auc(table, max_false_alarm_rate=0.25)), 4)
+    0.7857
+    """
+    area = partial_auc(table, max_false_alarm_rate=max_false_alarm_rate)
+    best = np.float64(max_false_alarm_rate)
+    blind = best**2 / 2
+    return (1 + ratio(area - blind, np.asarray(best - blind))) / 2
+
+
+def average_precision(table: ScoreTable) -> FloatArray:
+    r"""Area under the precision-recall curve as a step function.
+
+    .. math:: \sum_j (R_j - R_{j+1})\, P_j
+
+    over cuts j, with R_j and P_j recall and precision when ``scores[j:]`` get the positive
+    decision: no interpolation, which would flatter. Higher is better. It depends on the class
+    shares: ``table.with_prior(p)`` gives its value in deployment. nan where the positive class is
+    absent; 1 where the negative one is. Shape (...,); ferrer-ec, appendix C.3.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])
+    >>> round(float(average_precision(table)), 4)
+    0.8333
+    """
+    positive = table.weights[..., 1]
+    above = weights_above(table.weights)[..., :-1, :]
+    found = above.sum(axis=-1)
+    precision = np.divide(above[..., 1], found, out=np.zeros_like(found), where=found > 0)
+    return ratio(np.sum(positive * precision, axis=-1), positive.sum(axis=-1))

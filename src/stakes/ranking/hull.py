@@ -1,0 +1,143 @@
+"""The convex hull of the ROC curve, exact on counts and linear in the number of scores."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes._check import BoolArray, FloatArray, IntArray
+from stakes.errors import InputError
+from stakes.ranking.roc import Roc, ratio, roc
+from stakes.tally import ScoreTable
+
+__all__ = ["hull_cuts", "is_convex", "roc_hull", "single"]
+
+# Whole weights are compared exactly. Fractional ones carry rounding errors, so that points on one
+# line are off it by a few units in the last place; a relative bend below this counts as none.
+_STRAIGHT = 1e-13
+
+# Rows are pooled in pieces that fit into the cache, and then the pieces with each other.
+_PIECE = 1 << 17
+
+# When a sweep removes fewer than this share of the vertices, walking is cheaper than sweeping.
+_SWEEP = 0.1
+
+
+def single(table: ScoreTable, what: str) -> FloatArray:
+    """Weights (S, 2) of a table without leading axes; any other is refused."""
+    if table.weights.ndim != 2:
+        raise InputError(
+            f"table must have no leading axes where {what} is asked for; its weights have shape "
+            f"{table.weights.shape}. Index one table, table[0], or loop over them."
+        )
+    return table.weights
+
+
+def _slack(weights: FloatArray) -> float:
+    return 1.0 if np.array_equal(weights, np.floor(weights)) else 1.0 + _STRAIGHT
+
+
+def hull_cuts(weights: FloatArray) -> IntArray:
+    """Cuts that are vertices of the convex hull of the ROC curve.
+
+    Cut j gives the positive decision to ``scores[j:]``. Between two successive cuts the cases form
+    one segment of the hull, and the share of positives rises strictly from segment to segment:
+    segments are maximal, points on a line are dropped. The trivial cuts 0 and S are always there.
+    Scores without weight are skipped. Comparisons are by cross-multiplication, hence exact for
+    whole weights up to 10**8 cases; for fractional weights a bend of less than 1e-13 is straight.
+
+    Parameters
+    ----------
+    weights : (S, 2) array
+        Negatives and positives at each score, in increasing order of scores.
+
+    Examples
+    --------
+    The second and third score are out of order and belong together:
+
+    >>> hull_cuts(np.array([[3.0, 0.0], [1.0, 2.0], [2.0, 1.0], [0.0, 4.0]])).tolist()
+    [0, 1, 3, 4]
+    """
+    n_scores, slack = len(weights), _slack(weights)
+    starts = np.arange(n_scores)
+    pieces = [
+        _pooled(starts[first : first + _PIECE], weights[first : first + _PIECE], slack)
+        for first in range(0, n_scores, _PIECE)
+    ]
+    starts, blocks = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    starts, _ = _pooled(starts, blocks, slack)
+    return np.concatenate([[0], starts[1:], [n_scores]]).astype(np.intp)
+
+
+def _pooled(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArray, FloatArray]:
+    """Pool adjacent blocks until the share of positives rises strictly.
+
+    A point of the curve that is not above the line through its two neighbours is not a vertex of
+    the hull, whatever becomes of the neighbours; so one sweep may remove all such points at once.
+    """
+    occupied = blocks[:, 0] + blocks[:, 1] > 0
+    if not occupied.all():
+        starts, blocks = starts[occupied], blocks[occupied]
+    while starts.size > 1:
+        negative, positive = blocks[:, 0], blocks[:, 1]
+        rises = positive[:-1] * negative[1:] * slack < negative[:-1] * positive[1:]
+        kept = np.flatnonzero(np.concatenate([[True], rises]))
+        removed = starts.size - kept.size
+        if removed == 0:
+            break
+        starts, blocks = starts[kept], np.add.reduceat(blocks, kept, axis=0)
+        if removed < _SWEEP * (removed + starts.size):
+            return _walked(starts, blocks, slack)
+    return starts, blocks
+
+
+def _walked(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArray, FloatArray]:
+    """Pool one block at a time: linear even where sweeps would each remove a single vertex."""
+    pooled: list[tuple[int, float, float]] = []
+    for start, (negative, positive) in zip(starts.tolist(), blocks.tolist(), strict=True):
+        while pooled and not pooled[-1][2] * negative * slack < pooled[-1][1] * positive:
+            start, more_negative, more_positive = pooled.pop()
+            negative, positive = negative + more_negative, positive + more_positive
+        pooled.append((start, negative, positive))
+    columns = np.array(pooled)
+    return starts[np.searchsorted(starts, columns[:, 0])], columns[:, 1:]
+
+
+def roc_hull(table: ScoreTable) -> Roc:
+    """Vertices of the convex hull of the ROC curve: the best that thresholds can do at any cost.
+
+    From (1, 1) to (0, 0), both always included; points on a line are dropped. A table with leading
+    axes is refused, because every hull has vertices of its own; hernandez-orallo, section 6.1.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> hull = roc_hull(ScoreTable([1, 2, 3, 4], [[3, 0], [1, 2], [2, 1], [0, 4]]))
+    >>> hull.thresholds.tolist()
+    [-inf, 1.0, 3.0, 4.0]
+    """
+    cuts = hull_cuts(single(table, "the hull"))
+    curve = roc(table)
+    return Roc._trusted(
+        thresholds=curve.thresholds[cuts],
+        false_alarm_rate=curve.false_alarm_rate[cuts],
+        hit_rate=curve.hit_rate[cuts],
+    )
+
+
+def is_convex(table: ScoreTable) -> BoolArray:
+    """Whether the ROC curve is its own convex hull: (...,) booleans.
+
+    True when the share of positives does not fall from one score to the next higher one
+    (hernandez-orallo, definition 25). Every calibrated table is convex; not every convex one is
+    calibrated. With a single class there is nothing to fall, and the answer is True.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> bool(is_convex(ScoreTable([1, 2, 3], [[3, 0], [1, 2], [2, 1]])))
+    False
+    """
+    weights = table.weights
+    share = ratio(weights[..., 1], weights[..., 0] + weights[..., 1])
+    reached = np.maximum.accumulate(np.where(np.isnan(share), 0.0, share), axis=-1)
+    return np.asarray(~np.any(share * _slack(weights) < reached, axis=-1))

@@ -1,0 +1,141 @@
+"""Maps from a score table to a score table that keep the order of the cases.
+
+With them every theorem about scores is one equation between tables (hernandez-orallo, table 5).
+Scores without weight are dropped; class labels are kept. Each table would get scores of its own,
+so a table with leading axes is refused.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.errors import InputError
+from stakes.ranking.hull import hull_cuts, single
+from stakes.ranking.roc import running_sum
+from stakes.tally import ScoreTable
+
+__all__ = ["convexified", "evenly_spaced", "isotonic", "midpoint_spaced"]
+
+
+def evenly_spaced(table: ScoreTable) -> ScoreTable:
+    r"""Replace the score of the i-th of n cases by (i − 1)/(n − 1).
+
+    Tied cases share the mean of their positions. On evenly spaced scores the mean absolute error
+    is ½ + n/(n−1)·π₀π₁(1 − 2 AUC). Fractional weights and a single case have no positions and are
+    refused; hernandez-orallo, definition 31.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])
+    >>> evenly_spaced(table).scores.tolist()
+    [0.0, 0.5, 1.0]
+    """
+    _, weights = _occupied(table, "evenly spaced scores")
+    size = weights[:, 0] + weights[:, 1]
+    fractional = np.flatnonzero(size != np.floor(size))
+    if fractional.size:
+        raise InputError(
+            f"table must hold whole cases to be spaced evenly; {fractional.size} of {size.size} "
+            f"scores hold fractions, the first {size[fractional[0]]:g} cases at score number "
+            f"{fractional[0]}. midpoint_spaced accepts fractional weights."
+        )
+    n_cases = size.sum()
+    if n_cases < 2:
+        raise InputError(
+            "table must hold at least two cases to be spaced evenly; it holds one. "
+            "midpoint_spaced puts a single case at one half."
+        )
+    before = running_sum(size) - size
+    return _rescored(table, (before + (size - 1) / 2) / (n_cases - 1), weights)
+
+
+def midpoint_spaced(table: ScoreTable) -> ScoreTable:
+    r"""Replace the score of the i-th of n cases by (i − ½)/n, its mid-rank as a share.
+
+    Tied cases share the mean of their positions; fractional weights are welcome. On such scores
+    the mean absolute error is ½ + π₀π₁(1 − 2 AUC) exactly; the finite form of hernandez-orallo,
+    definition 32 and theorem 36.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])
+    >>> midpoint_spaced(table).scores.tolist()
+    [0.125, 0.5, 0.875]
+    """
+    _, weights = _occupied(table, "midpoint spacing")
+    size = weights[:, 0] + weights[:, 1]
+    middle = running_sum(size) - size / 2
+    return _rescored(table, middle / size.sum(), weights)
+
+
+def isotonic(table: ScoreTable) -> ScoreTable:
+    r"""Replace every score by the share of positives in its segment of the ROC hull (PAV).
+
+    This is isotonic regression of the class on the score: of all non-decreasing maps it has the
+    smallest Brier score, and the smallest value of every other proper score. The result is
+    perfectly calibrated, its ROC curve is the hull, and cases of one segment are tied. With a
+    single class all scores become 0 or 1; hernandez-orallo, section 7.2.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> calibrated = isotonic(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.3, 3.0]))
+    >>> calibrated.scores.tolist(), calibrated.weights.tolist()
+    ([0.0, 0.5, 1.0], [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    """
+    _, weights = _occupied(table, "isotonic regression")
+    segments = np.add.reduceat(weights, hull_cuts(weights)[:-1], axis=0)
+    return _rescored(table, segments[:, 1] / (segments[:, 0] + segments[:, 1]), segments)
+
+
+def convexified(table: ScoreTable) -> ScoreTable:
+    r"""Give the cases of each segment of the ROC hull their mean score (ROCCH).
+
+    The ROC curve becomes its convex hull, while scores stay on their own scale: a score that is a
+    segment by itself is untouched, and nothing is calibrated. Optimal losses do not change
+    (hernandez-orallo, definition 26 and theorem 27), and ``isotonic(convexified(table))`` is
+    ``isotonic(table)``. With these scores the Brier score is the calibration loss plus the
+    refinement loss of hull bins. A segment that reaches from −inf to inf gets the score 0.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> convexified(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.4, 3.0])).scores.round(9)
+    array([-1.5,  0.3,  3. ])
+    """
+    scores, weights = _occupied(table, "convexified scores")
+    cuts = hull_cuts(weights)
+    first, last = cuts[:-1], cuts[1:] - 1
+    segments = np.add.reduceat(weights, first, axis=0)
+    size = weights[:, 0] + weights[:, 1]
+    share = size / np.repeat(np.add.reduceat(size, first), last - first + 1)
+    with np.errstate(invalid="ignore"):  # −inf + inf, in the one segment that holds both
+        mean = np.add.reduceat(share * scores, first)
+    mean = np.where(np.isnan(mean), 0.0, mean)
+    return _rescored(table, np.clip(mean, scores[first], scores[last]), segments)
+
+
+def _occupied(table: ScoreTable, what: str) -> tuple[FloatArray, FloatArray]:
+    """Scores and weights (S, 2) of the scores that carry weight."""
+    weights = single(table, what)
+    occupied = weights[:, 0] + weights[:, 1] > 0
+    if not occupied.any():
+        raise InputError(
+            f"table must hold cases where {what} is asked for; none of its {occupied.size} scores "
+            f"has a positive weight. A prior for a class without cases leaves no weight."
+        )
+    return (
+        (table.scores, weights) if occupied.all() else (table.scores[occupied], weights[occupied])
+    )
+
+
+def _rescored(table: ScoreTable, scores: FloatArray, weights: FloatArray) -> ScoreTable:
+    """Table of new scores in the same order; scores that rounding made equal are merged."""
+    scores = np.maximum.accumulate(scores)
+    first = np.flatnonzero(np.concatenate([[True], scores[1:] > scores[:-1]]))
+    if first.size < scores.size:
+        scores, weights = scores[first], np.add.reduceat(weights, first, axis=0)
+    return ScoreTable._trusted(scores=scores, weights=weights, classes=table.classes, groups=None)

@@ -1,0 +1,113 @@
+"""Single operating points of the ROC curve."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes.ranking.roc import ratio, roc, weights_above
+from stakes.tally import ScoreTable
+
+__all__ = [
+    "equal_error_rate",
+    "kolmogorov_smirnov",
+    "sensitivity_at_specificity",
+    "specificity_at_sensitivity",
+]
+
+# A rate that misses its target by less than this has reached it: sums of fractional weights round.
+_REACHED = 1e-12
+
+
+def equal_error_rate(table: ScoreTable) -> FloatArray:
+    """Error rate at the point of the ROC curve where both classes have the same one.
+
+    The curve is followed along its straight lines, so the point may lie between two thresholds or
+    inside a tie group, where it is reached by randomising. Pass ``convexified(table)`` for the
+    value on the convex hull. nan where a class is absent. Shape (...,); ferrer-ec, appendix C.3.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> float(equal_error_rate(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
+    0.25
+    """
+    above = weights_above(table.weights)
+    alarms, hits = above[..., 0], above[..., 1]
+    # Miss rate less false-alarm rate, times the number of pairs: exact on counts, −1 … 1 times it.
+    excess = (hits[..., :1] - hits) * alarms[..., :1] - alarms * hits[..., :1]
+    after = np.maximum(np.argmax(excess >= 0, axis=-1, keepdims=True), 1)
+    low, high = (np.take_along_axis(excess, cut, axis=-1) for cut in (after - 1, after))
+    start, end = (np.take_along_axis(alarms, cut, axis=-1) for cut in (after - 1, after))
+    crossing = start + ratio(-low, high - low) * (end - start)
+    return ratio(crossing, alarms[..., :1])[..., 0]
+
+
+def kolmogorov_smirnov(table: ScoreTable) -> FloatArray:
+    r"""Largest distance between the score distributions of the two classes.
+
+    .. math:: \max_t |F_0(t) - F_1(t)| = \max_t |\mathrm{hit\ rate} - \mathrm{false\ alarm\ rate}|
+
+    Two-sided: reversed scores count as far apart. Higher is better. nan where a class is absent.
+    Shape (...,).
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> float(kolmogorov_smirnov(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
+    0.5
+    """
+    curve = roc(table)
+    return np.asarray(np.max(np.abs(curve.hit_rate - curve.false_alarm_rate), axis=-1))
+
+
+def sensitivity_at_specificity(table: ScoreTable, specificity: float) -> FloatArray:
+    """Highest hit rate among the thresholds whose specificity reaches a target.
+
+    Thresholds of the data only: nothing is interpolated, because a mixture of two thresholds needs
+    a coin at deployment; for that reading, interpolate `roc`. A specificity equal to the target
+    counts. nan where a class is absent. Shape (...,); the "specificity at a target sensitivity"
+    family that ferrer-ec, section 3, announces.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])
+    >>> float(sensitivity_at_specificity(table, 0.9))
+    0.5
+    """
+    target = _check.number("specificity", specificity, low=0, high=1)
+    hit_rate, correct_rejection_rate = _rates(table)
+    cut = np.argmax(correct_rejection_rate >= target - _REACHED, axis=-1, keepdims=True)
+    return np.take_along_axis(hit_rate, cut, axis=-1)[..., 0]
+
+
+def specificity_at_sensitivity(table: ScoreTable, sensitivity: float) -> FloatArray:
+    """Highest specificity among the thresholds whose hit rate reaches a target.
+
+    The mirror of `sensitivity_at_specificity`, under the same reading.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])
+    >>> float(specificity_at_sensitivity(table, 0.9))
+    0.5
+    """
+    target = _check.number("sensitivity", sensitivity, low=0, high=1)
+    hit_rate, correct_rejection_rate = _rates(table)
+    reached = np.count_nonzero(hit_rate >= target - _REACHED, axis=-1, keepdims=True)
+    return np.take_along_axis(correct_rejection_rate, np.maximum(reached - 1, 0), axis=-1)[..., 0]
+
+
+def _rates(table: ScoreTable) -> tuple[FloatArray, FloatArray]:
+    """Hit rate and specificity at every cut; both nan where either class is absent."""
+    above = weights_above(table.weights)
+    totals = above[..., :1, :]
+    both = np.where(np.all(totals > 0, axis=-1), 1.0, np.nan)
+    # Counts first, one division after: 2 of 10 is then the very number that a caller writes as 0.2.
+    return (
+        both * ratio(above[..., 1], totals[..., 1]),
+        both * ratio(totals[..., 0] - above[..., 0], totals[..., 0]),
+    )
