@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -49,22 +46,11 @@ few = settings(max_examples=15)
 # Nobody is left out ------------------------------------------------------------------------------
 
 
-def modules_of(room: str) -> Iterator[ModuleType]:
-    """The room itself and the public files in it."""
-    module = importlib.import_module(room)
-    yield module
-    for found in pkgutil.iter_modules(getattr(module, "__path__", [])):
-        if not found.name.startswith("_"):
-            yield importlib.import_module(f"{room}.{found.name}")
-
-
 def public_functions(room: str) -> set[str]:
-    return {
-        f"{module.__name__}.{name}"
-        for module in modules_of(room)
-        for name, function in inspect.getmembers(module, inspect.isfunction)
-        if not name.startswith("_") and function.__module__ == module.__name__
-    }
+    """What the room offers: the functions that its ``__all__`` names."""
+    offered = importlib.import_module(room)
+    named = {name: getattr(offered, name) for name in offered.__all__}
+    return {f"{f.__module__}.{name}" for name, f in named.items() if inspect.isfunction(f)}
 
 
 @pytest.mark.parametrize("register", REGISTERS, ids=FILES)

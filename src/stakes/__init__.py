@@ -9,7 +9,7 @@ first used, so that importing this package loads numpy and nothing heavier.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from stakes._version import __version__
+from stakes._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from stakes.conditions import (

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from stakes._check import FloatArray, Label, number
 from stakes.errors import InputError
-from stakes.measures._table import diagonal, off_diagonal, ratio, square
+from stakes.measures.table import diagonal, off_diagonal, ratio, square
 from stakes.tally import Counts
 
 __all__ = [

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.measures._table import diagonal, off_diagonal, ratio, square
 from stakes.measures.cost import decision_rates, prior_of
+from stakes.measures.table import diagonal, off_diagonal, ratio, square
 from stakes.problem import Problem
 from stakes.tally import Counts
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from stakes._check import FloatArray, probabilities
 from stakes.errors import InputError
-from stakes.measures._table import ratio
 from stakes.measures.confusion import (
     negative_predictive_value,
     one_vs_rest,
@@ -21,6 +20,7 @@ from stakes.measures.confusion import (
     recall,
     specificity,
 )
+from stakes.measures.table import ratio
 from stakes.tally import Counts
 
 __all__ = [

@@ -15,7 +15,7 @@ import numpy as np
 
 from stakes._check import FloatArray, Label, number
 from stakes.errors import InputError
-from stakes.measures._table import diagonal, off_diagonal, ratio, square
+from stakes.measures.table import diagonal, off_diagonal, ratio, square
 from stakes.tally import Counts
 
 __all__ = [
