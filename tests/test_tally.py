@@ -263,3 +263,5 @@ def test_infinite_scores_are_fine_for_ranks():
     table = ScoreTable.from_scores([0, 1, 0, 1], [-np.inf, np.inf, 0.0, -0.0])
     assert table.scores.tolist() == [-np.inf, 0.0, np.inf]
     assert table.weights.tolist() == [[1, 0], [1, 1], [0, 1]]
+    assert table.binned([]).scores.tolist() == [0.0]
+    assert table.binned([0.0]).scores.tolist() == [-np.inf, np.inf]

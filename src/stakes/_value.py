@@ -47,12 +47,16 @@ class Value:
         return hash((type(self), self._content()))
 
 
+_NAN = "not a number"  # every nan is one nan
+
+
 def _key(part: Any) -> Any:
     """Something hashable that is equal exactly when the part is."""
-    if not isinstance(part, np.ndarray):
-        return part
-    # Adding zero turns -0.0 into 0.0, so that equal numbers have equal bytes; every nan is one nan.
-    plain = part + 0.0 if part.dtype.kind == "f" else part
-    if plain.dtype.kind == "f":
-        plain = np.where(np.isnan(plain), np.nan, plain)
-    return (plain.shape, plain.dtype.kind, plain.tobytes())
+    if isinstance(part, np.ndarray):
+        if part.dtype.kind != "f":
+            return (part.shape, part.dtype.kind, part.tobytes())
+        # Adding zero turns -0.0 into 0.0, so that equal numbers have equal bytes.
+        return (part.shape, "f", np.where(np.isnan(part), np.nan, part + 0.0).tobytes())
+    if isinstance(part, tuple):
+        return tuple(_key(item) for item in part)
+    return _NAN if isinstance(part, float) and part != part else part

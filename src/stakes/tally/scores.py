@@ -161,7 +161,9 @@ class ScoreTable(Grouped):
         starts = _run_starts(bins)
         pooled = np.add.reduceat(weights, starts, axis=0)
         mass = weights.sum(axis=1)
-        means = np.add.reduceat(scores * mass, starts) / np.add.reduceat(mass, starts)
+        with np.errstate(invalid="ignore"):  # −inf + inf, in a bin that holds both
+            means = np.add.reduceat(scores * mass, starts) / np.add.reduceat(mass, starts)
+        means = np.where(np.isnan(means), 0.0, means)
         ends = np.concatenate([starts[1:], [scores.size]]) - 1
         means = np.clip(means, scores[starts], scores[ends])  # rounding must not leave the bin
         return self._trusted(scores=means, weights=pooled, classes=self.classes, groups=None)

@@ -1,0 +1,141 @@
+"""How sure the costs are: joint redraws of all systems on the same cases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray, Labels
+from stakes.decide import label_array
+from stakes.evaluation.cases import Cases
+from stakes.inference import (
+    AllCases,
+    BayesianBootstrap,
+    Estimate,
+    Scheme,
+    Units,
+    WithinClasses,
+    bootstrap,
+)
+from stakes.problem import Problem
+from stakes.report import Interval
+from stakes.tally import JointCounts
+
+__all__ = ["Costs", "costs_of", "interval_of", "joint_counts", "scheme_for"]
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Costs and normalised costs of J systems and of not looking, with joint replicates.
+
+    `estimate` has shape (2, J + 1): costs, then normalised costs; the last column is the best
+    decision without looking.
+    """
+
+    names: Labels
+    estimate: Estimate
+    level: float
+
+    def cost(self, name: str) -> Interval:
+        """Cost per case of one system."""
+        return self._interval(0, self.names.index(name))
+
+    def normalized(self, name: str) -> Interval:
+        """Normalised cost of one system."""
+        return self._interval(1, self.names.index(name))
+
+    def saving(self, dearer: str | None, cheaper: str) -> Interval:
+        """What the cheaper system saves against another, or against not looking (None)."""
+        first = -1 if dearer is None else self.names.index(dearer)
+        second = self.names.index(cheaper)
+        costs, drawn = self.estimate.value[0], self.estimate.replicates[:, 0]
+        return interval_of(
+            costs[first] - costs[second], drawn[:, first] - drawn[:, second], self.level
+        )
+
+    def probability_cheapest(self, among: list[str]) -> dict[str, float]:
+        """Share of the replicates in which each of these is the cheapest; ties are split."""
+        places = [self.names.index(name) for name in among]
+        drawn = self.estimate.replicates[:, 0][:, places]
+        drawn = drawn[~np.isnan(drawn).any(axis=1)]
+        if not len(drawn):
+            return dict.fromkeys(among, float("nan"))
+        least = drawn <= drawn.min(axis=1, keepdims=True)
+        shares = (least / least.sum(axis=1, keepdims=True)).mean(axis=0)
+        return dict(zip(among, shares.tolist(), strict=True))
+
+    @property
+    def undefined(self) -> int:
+        """Replicates in which some cost is undefined."""
+        return int(np.isnan(self.estimate.replicates[:, 0]).any(axis=1).sum())
+
+    def _interval(self, row: int, column: int) -> Interval:
+        value = self.estimate.value[row, column]
+        return interval_of(value, self.estimate.replicates[:, row, column], self.level)
+
+
+def interval_of(value: FloatArray, replicates: FloatArray, level: float) -> Interval:
+    """A value with the percentile interval of its replicates; undefined ones are left out."""
+    defined = replicates[np.isfinite(replicates)]
+    if defined.size < 2:
+        return Interval(float(value), float("nan"), float("nan"))
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(value), float(low), float(high))
+
+
+def scheme_for(cases: Cases) -> Scheme:
+    """What was drawn at random: clusters, cases of each class, or cases."""
+    if (cases.n_clusters or 0) > 1:
+        return Units()
+    if not cases.whole:
+        return BayesianBootstrap()
+    return AllCases() if cases.problem.prior is None else WithinClasses()
+
+
+def joint_counts(cases: Cases, decided: dict[str, IntArray]) -> JointCounts:
+    """The joint decisions of all systems; clusters are its leading axis."""
+    names = label_array(cases.problem.decisions)
+    return JointCounts.from_decisions(
+        cases.labels,
+        {name: names[codes] for name, codes in decided.items()},
+        cases.problem,
+        weights=cases.weights,
+        by=cases.cluster,
+    )
+
+
+def costs_of(
+    joint: JointCounts,
+    problem: Problem,
+    scheme: Scheme,
+    *,
+    replicates: int,
+    rng: np.random.Generator,
+    level: float,
+) -> Costs:
+    """Costs of all systems and of not looking, by joint redraws."""
+    names = tuple(str(name) for name in joint.models)
+
+    def measure(tally: JointCounts) -> FloatArray:
+        shares = tally.shares if problem.prior is None else problem.prior
+        weights = tally if problem.prior is None else tally.with_prior(problem.prior)
+        spent = np.stack([_cost(weights, place, problem) for place in range(len(names))], axis=-1)
+        lacking = np.any((shares > 0) & ~(tally.shares > 0), axis=-1)
+        spent = np.where(lacking[..., None], np.nan, spent)
+        naive = (shares @ problem.costs).min(axis=-1) + 0 * spent[..., 0]
+        perfect = shares @ problem.costs.min(axis=-1)
+        costs = np.concatenate([spent, naive[..., None]], axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            normal = (costs - perfect[..., None]) / (naive - perfect)[..., None]
+        return np.stack([costs, normal], axis=-2)
+
+    made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=scheme)
+    return Costs(names, made, level)
+
+
+def _cost(joint: JointCounts, place: int, problem: Problem) -> FloatArray:
+    """Mean cost of one system over the cases of a joint tally, (…)."""
+    per_cell = problem.costs[joint.cells[:, 0], joint.cells[:, 1 + place]]
+    with np.errstate(invalid="ignore"):
+        return np.asarray(joint.weights @ per_cell / joint.weights.sum(axis=-1))

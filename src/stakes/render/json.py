@@ -1,0 +1,87 @@
+"""Reports as JSON and back, with a versioned schema.
+
+Every value is an object of its fields; arrays are nested lists. JSON has no nan and no infinities:
+they are the strings "nan", "inf" and "-inf".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.render.files import write_whole
+from stakes.report import Report
+
+__all__ = ["from_json", "plain", "to_json"]
+
+SCHEMA = "stakes-report/1"
+
+
+def to_json(report: Report, path: str | Path | None = None) -> str:
+    """The report as JSON text, written to a file when a path is given."""
+    text = json.dumps({"schema": SCHEMA, **plain(report)}, ensure_ascii=False, allow_nan=False)
+    if path is not None:
+        write_whole(path, text)
+    return text
+
+
+def from_json(source: str | Path) -> Report:
+    """The report written as JSON: its text, or the path of a file."""
+    is_text = isinstance(source, str) and source.lstrip().startswith("{")
+    text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"source must be the JSON of a report; it is not: {error}.") from None
+    schema = data.pop("schema", None) if isinstance(data, dict) else None
+    if schema != SCHEMA:
+        raise InputError(
+            f"source must be a report of schema {SCHEMA!r}; its schema is {schema!r}. "
+            f"Read it with the version of stakes that wrote it."
+        )
+    report: Report = _value(Report, data)
+    return report
+
+
+def plain(value: Any) -> Any:
+    """The value made of dicts, lists, text, numbers and None alone."""
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _value(kind: Any, data: Any) -> Any:
+    """The value of a type that these plain parts stand for."""
+    if get_origin(kind) is UnionType:
+        kinds = get_args(kind)
+        if data is None and NoneType in kinds:
+            return None
+        structured = [k for k in kinds if k is not NoneType]
+        return _value(structured[0], data) if len(structured) == 1 else data
+    if get_origin(kind) is tuple:
+        parts = get_args(kind)
+        inner = parts[:1] * len(data) if parts[-1] is Ellipsis else parts
+        return tuple(_value(part, item) for part, item in zip(inner, data, strict=True))
+    if get_origin(kind) is np.ndarray:
+        (item,) = get_args(get_args(kind)[1])
+        return np.array(data, dtype=item)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        parsed = {field.name: _value(hints[field.name], data[field.name]) for field in fields(kind)}
+        made: Any = kind
+        return made._trusted(**parsed) if issubclass(made, Value) else made(**parsed)
+    return float(data) if kind is float else data

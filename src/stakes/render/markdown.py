@@ -1,0 +1,48 @@
+"""A report as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from stakes.render.files import write_whole
+from stakes.render.tables import Section, Table, sections
+from stakes.report import Report
+
+__all__ = ["to_markdown"]
+
+
+def to_markdown(report: Report, path: str | Path | None = None) -> str:
+    """All sections, with tables that GitHub and others show as tables."""
+    problem = "\n".join(f"    {_plain(line)}" for line in str(report.problem).splitlines())
+    parts = ["# What the decisions cost", problem, *map(_section, sections(report))]
+    text = "\n\n".join(parts) + "\n"
+    if path is not None:
+        write_whole(path, text)
+    return text
+
+
+def _section(part: Section) -> str:
+    lines = [f"## {_escaped(part.title)}", *(f"{_escaped(text)}" for text in part.sentences)]
+    if part.table is not None:
+        lines.append(_table(part.table))
+    return "\n\n".join(lines)
+
+
+def _table(table: Table) -> str:
+    rule = ["---", *("---:" for _ in table.header[1:])]
+    return "\n".join(_row(row) for row in (table.header, rule, *table.rows))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    """Text that shows as it is: no HTML, no table cells and no emphasis out of a label."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", _plain(text))
+
+
+def _plain(text: str) -> str:
+    return text.replace("\n", " ")

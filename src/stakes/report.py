@@ -1,0 +1,223 @@
+"""Report: everything that `evaluate` found out, as a value.
+
+A report holds numbers, tallies and sentences, never rows. It prints itself, and turns into JSON,
+Markdown, HTML and frames; none of these computes anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stakes._check import Label, Labels
+from stakes._value import Value
+from stakes.audit import Disagreement
+from stakes.problem import Problem
+from stakes.regions import Margin, Regions
+from stakes.tally import Counts, ScoreTable
+
+__all__ = [
+    "Assumptions",
+    "Caveat",
+    "Interval",
+    "ModelQuality",
+    "NaiveDecision",
+    "Report",
+    "Slice",
+    "SliceCost",
+    "System",
+    "Verdict",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Interval(Value):
+    """A number and the ends of its interval; nan where undefined."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveDecision(Value):
+    """The best decision made without looking, under the prior of the report."""
+
+    decision: Label
+    cost: float
+    tied: Labels
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict(Value):
+    """What to deploy, and how sure one can be.
+
+    `cheapest` and `runner_up` are names of systems; `told_apart` says whether the interval of
+    their difference leaves zero out. `sentences` say it all in plain words.
+    """
+
+    cheapest: str
+    runner_up: str | None
+    saving_over_naive: Interval
+    saving_over_runner_up: Interval | None
+    probability_cheapest: float
+    told_apart: bool | None
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Assumptions(Value):
+    """What was given and what was chosen."""
+
+    n_cases: float
+    n_rows: int
+    weighted: bool
+    prior: tuple[float, ...]
+    prior_stated: bool
+    posterior_prior: tuple[float, ...]
+    calibrator: str | None
+    clusters: int | None
+    replicates: int
+    seed: int
+    level: float
+    version: str
+
+
+@dataclass(frozen=True, eq=False)
+class System(Value):
+    """A model with a decision rule.
+
+    `threshold` is the probability or score above which the positive decision is taken, where there
+    is one. A system that is not a `candidate` is shown but cannot win: its threshold was tuned on
+    these very cases.
+    """
+
+    name: str
+    model: str
+    rule: str
+    threshold: float | None
+    candidate: bool
+    counts: Counts
+    cost: Interval
+    normalized: Interval
+    probability_cheapest: float
+
+
+@dataclass(frozen=True, eq=False)
+class ModelQuality(Value):
+    """How good the scores of a model are, whatever is done with them.
+
+    Numbers that the predictions do not allow are None. `expected_losses` maps each
+    threshold-choice method to its expected loss over uniform cost proportions, `advice` says which
+    of them these scores are good for.
+    """
+
+    model: str
+    kind: str
+    auc: Interval | None
+    h: float | None
+    normalized_log_loss: float | None
+    normalized_brier: float | None
+    calibration_cost: float | None
+    calibration_share: float | None
+    expected_losses: tuple[tuple[str, float], ...]
+    advice: str | None
+    table: ScoreTable | None
+
+
+@dataclass(frozen=True, eq=False)
+class Caveat(Value):
+    """Something to know before the verdict is used, with its evidence."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class SliceCost(Value):
+    """Cost per case of one system in one slice."""
+
+    system: str
+    cost: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class Slice(Value):
+    """The same numbers for one group of cases; `note` says when it is too small to tell."""
+
+    group: Label
+    n_cases: float
+    cheapest: str | None
+    costs: tuple[SliceCost, ...]
+    note: str | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Value):
+    """What the decisions of several models cost, which to deploy, and how sure one can be.
+
+    Made by `stakes.evaluate`.
+    """
+
+    problem: Problem
+    verdict: Verdict
+    assumptions: Assumptions
+    naive: NaiveDecision
+    perfect_cost: float
+    systems: tuple[System, ...]
+    models: tuple[ModelQuality, ...]
+    regions: tuple[Regions, ...]
+    margins: tuple[Margin, ...]
+    disagreement: Disagreement | None
+    caveats: tuple[Caveat, ...]
+    slices: tuple[Slice, ...]
+
+    def system(self, name: str) -> System:
+        """The system of that name."""
+        return next(system for system in self.systems if system.name == name)
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def to_text(self) -> str:
+        """The report as plain text."""
+        from stakes.render.text import to_text
+
+        return to_text(self)
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """The report as Markdown, written to a file when a path is given."""
+        from stakes.render.markdown import to_markdown
+
+        return to_markdown(self, path)
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The report as JSON with a versioned schema, written to a file when a path is given."""
+        from stakes.render.json import to_json
+
+        return to_json(self, path)
+
+    @classmethod
+    def from_json(cls, text: str | Path) -> Report:
+        """The report that was written as JSON: its text, or the path of a file."""
+        from stakes.render.json import from_json
+
+        return from_json(text)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The interactive page, self-contained, written to a file when a path is given."""
+        from stakes.render.html import to_html
+
+        return to_html(self, path)
+
+    def _repr_html_(self) -> str:
+        from stakes.render.notebook import to_notebook
+
+        return to_notebook(self)
+
+    def frame(self, library: Any = None) -> Any:
+        """The table of systems as a frame of the given library (pandas, polars, pyarrow)."""
+        from stakes.adapters.frame import systems_frame
+
+        return systems_frame(self, library)
