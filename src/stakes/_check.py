@@ -323,21 +323,29 @@ def _label_array(name: str, values: object) -> npt.NDArray[Any]:
     return array
 
 
-def codes(name: str, values: object, names: Labels) -> IntArray:
-    """The position of every value in the labels; unknown values are refused."""
-    array = _label_array(name, values)
+def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:
+    """Where each value stands among the labels; -1 where it does not."""
+    if array.dtype.kind in "bi" and names == tuple(range(len(names))):
+        return np.where((array >= 0) & (array < len(names)), array, -1).astype(np.intp)
     result = np.full(array.shape, -1, dtype=np.intp)
-    text = array.dtype.kind == "U"
     if array.dtype.kind == "O":
         for position, label in enumerate(names):
             result[np.asarray(array == label, dtype=bool)] = position
-    else:
-        mine = [k for k, label in enumerate(names) if isinstance(label, str) == text]
-        if mine:
-            order = np.array(sorted(mine, key=lambda k: names[k]), dtype=np.intp)
-            known = np.array([names[k] for k in order])
-            near = np.minimum(np.searchsorted(known, array), len(known) - 1)
-            result = np.where(known[near] == array, order[near], -1)
+        return result
+    text = array.dtype.kind == "U"
+    mine = [k for k, label in enumerate(names) if isinstance(label, str) == text]
+    if not mine:
+        return result
+    order = np.array(sorted(mine, key=lambda k: names[k]), dtype=np.intp)
+    known = np.array([names[k] for k in order])
+    near = np.minimum(np.searchsorted(known, array), len(known) - 1)
+    return np.where(known[near] == array, order[near], -1)
+
+
+def codes(name: str, values: object, names: Labels) -> IntArray:
+    """The position of every value in the labels; unknown values are refused."""
+    array = _label_array(name, values)
+    result = _positions(array, names)
     unknown = np.flatnonzero(result < 0)
     if unknown.size:
         first = _plain(array[unknown[0]])

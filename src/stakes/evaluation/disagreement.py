@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from math import isnan, nan
 
 import numpy as np
 
@@ -12,10 +12,12 @@ from stakes.evaluation.cases import Cases
 from stakes.evaluation.systems import Predictions
 from stakes.ranking import auc
 from stakes.report import System
-from stakes.scoring import Brier, LogLoss, ScoringRule, mean_score
+from stakes.scoring import Brier, LogLoss, mean_score
 from stakes.tally import Counts
 
 __all__ = ["disagreement_of"]
+
+_LOSSES = {"log loss": LogLoss(), "Brier score": Brier()}  # lower is better
 
 
 def disagreement_of(
@@ -28,64 +30,53 @@ def disagreement_of(
     """
     if len(predictions) < 2:
         return None
-    rows: dict[str, list[float]] = {}
-    signs: dict[str, int] = {}
-    for name, sign, value in _metrics(cases):
-        values = [value(one) for one in predictions]
-        if np.sum(~np.isnan(values)) > 1:
-            rows[name], signs[name] = values, sign
+    found = [_values(one, cases) for one in predictions]
+    rows = {
+        name: np.array([values.get(name, nan) for values in found])
+        for name in dict.fromkeys(name for values in found for name in values)
+    }
+    rows = {name: row for name, row in rows.items() if np.sum(~np.isnan(row)) > 1}
     costs = np.array([_least_cost(one.model, systems) for one in predictions])
-    goodness = [signs[name] * np.array(values) for name, values in rows.items()]
-    empty = np.empty((0, len(predictions)))
+    picks = [picked(-row if name in _LOSSES else row) for name, row in rows.items()]
+    shape = (len(rows), len(predictions))
     return Disagreement._trusted(
         models=tuple(one.model for one in predictions),
         metrics=tuple(rows),
         costs=costs,
         best=picked(-costs),
-        values=np.array(list(rows.values())) if rows else empty,
-        picks=np.array([picked(good) for good in goodness]) if rows else empty.astype(bool),
+        values=np.array(list(rows.values())).reshape(shape),
+        picks=np.array(picks, dtype=bool).reshape(shape),
         unit=cases.problem.unit,
     )
 
 
 def _least_cost(model: str, systems: tuple[System, ...]) -> float:
     own = [system.cost.value for system in systems if system.model == model and system.candidate]
-    return min((cost for cost in own if cost == cost), default=float("nan"))
+    return min((cost for cost in own if not isnan(cost)), default=nan)
 
 
-def _metrics(cases: Cases) -> list[tuple[str, int, Callable[[Predictions], float]]]:
-    """Name, +1 where higher is better, and the value for one model (nan where it has none)."""
-    familiar = FAMILIAR if cases.problem.n_classes == 2 else FAMILIAR_MULTICLASS
-    found: list[tuple[str, int, Callable[[Predictions], float]]] = [
-        (name, 1, lambda one, metric=metric: _of_counts(one, cases, metric))  # type: ignore[misc]
-        for name, metric in familiar.items()
-    ]
-    found.append(("AUC", 1, lambda one: _auc(one)))
-    for name, rule in (("log loss", LogLoss()), ("Brier score", Brier())):
-        found.append((name, -1, lambda one, rule=rule: _proper(one, cases, rule)))  # type: ignore[misc]
+def _values(one: Predictions, cases: Cases) -> dict[str, float]:
+    """Every familiar number that this model has."""
+    found: dict[str, float] = {}
+    counts = _most_probable(one, cases)
+    if counts is not None:
+        familiar = FAMILIAR if cases.problem.n_classes == 2 else FAMILIAR_MULTICLASS
+        found.update((name, float(metric(counts))) for name, metric in familiar.items())
+    if one.table is not None:
+        found["AUC"] = float(auc(one.table))
+    if one.posteriors is not None:
+        for name, rule in _LOSSES.items():
+            found[name] = mean_score(cases.truth, one.posteriors, rule, weights=cases.weights)
     return found
 
 
-def _of_counts(one: Predictions, cases: Cases, metric: Callable[[Counts], object]) -> float:
-    decided = one.decided
+def _most_probable(one: Predictions, cases: Cases) -> Counts | None:
+    """Predicted classes: the most probable ones, or decisions that stand for classes."""
     if one.posteriors is not None:
         decided = np.argmax(one.posteriors, axis=1)
-    elif cases.problem.n_decisions != cases.problem.n_classes:
-        return float("nan")
-    if decided is None:
-        return float("nan")
-    counts = Counts.from_labels(
-        cases.truth, decided, labels=range(cases.problem.n_classes), weights=cases.weights
-    )
-    return float(np.asarray(metric(counts)))
-
-
-def _auc(one: Predictions) -> float:
-    return float("nan") if one.table is None else float(auc(one.table))
-
-
-def _proper(one: Predictions, cases: Cases, rule: ScoringRule) -> float:
-    if one.posteriors is None:
-        return float("nan")
-    classes = cases.problem.classes
-    return mean_score(cases.labels, one.posteriors, rule, classes=classes, weights=cases.weights)
+    elif one.decided is not None and cases.problem.n_decisions == cases.problem.n_classes:
+        decided = one.decided
+    else:
+        return None
+    classes = range(cases.problem.n_classes)
+    return Counts.from_labels(cases.truth, decided, labels=classes, weights=cases.weights)

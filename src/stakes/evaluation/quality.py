@@ -33,11 +33,11 @@ def quality_of(
     """Ranks, proper scores and calibration of one model; `spent` maps its rules to their costs."""
     rows = _posteriors_for_prior(predictions, cases)
     table = _deployed(predictions, rows, cases)
-    proper = {"classes": cases.problem.classes, "weights": cases.weights, "prior": cases.prior}
+    proper = {"weights": cases.weights, "prior": cases.prior}
     log_loss, brier = (
         (None, None)
         if rows is None
-        else tuple(normalized_score(cases.labels, rows, r, **proper) for r in (LogLoss(), Brier()))
+        else tuple(normalized_score(cases.truth, rows, r, **proper) for r in (LogLoss(), Brier()))
     )
     losses = _expected_losses(predictions.kind, table)
     as_is = spent.get(MOVED, spent.get(BAYES))
@@ -62,8 +62,9 @@ def _deployed(predictions: Predictions, rows: FloatArray | None, cases: Cases) -
     """The table of two classes once deployed: scores and class shares for the prior."""
     if predictions.table is None:
         return None
-    moved = predictions.table if rows is None else score_table(rows[:, 1], cases)
-    return moved.with_prior(cases.prior)
+    if rows is None or rows is predictions.posteriors:
+        return predictions.table.with_prior(cases.prior)
+    return score_table(rows[:, 1], cases).with_prior(cases.prior)
 
 
 def _posteriors_for_prior(predictions: Predictions, cases: Cases) -> FloatArray | None:
