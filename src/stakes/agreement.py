@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from stakes._check import FloatArray, Label, number
 from stakes.errors import InputError
-from stakes.measures.table import diagonal, off_diagonal, ratio, square
+from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, square
 from stakes.tally import Counts
 
 __all__ = [
@@ -169,8 +169,7 @@ def general_fowlkes_mallows(counts: Counts, *, average: float) -> FloatArray:
 
 def _true_negatives(values: FloatArray) -> FloatArray:
     """Of each class, (..., K): the cases outside it that get another decision."""
-    elsewhere = values @ (1 - np.eye(values.shape[-1]))  # of row i, decided as anything but k
-    return np.asarray(off_diagonal(elsewhere).sum(axis=-2))
+    return np.asarray(off_diagonal(elsewhere(values)).sum(axis=-2))
 
 
 def f1_of_negatives(counts: Counts) -> FloatArray:

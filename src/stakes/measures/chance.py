@@ -11,7 +11,7 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.measures.cost import decision_rates, prior_of
-from stakes.measures.table import diagonal, off_diagonal, ratio, square
+from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, square
 from stakes.problem import Problem
 from stakes.tally import Counts
 
@@ -45,8 +45,7 @@ def mcc(counts: Counts) -> FloatArray:
 
 def _unlike_pairs(first: FloatArray, second: FloatArray) -> FloatArray:
     """Sum of ``first_k second_l`` over k ≠ l; a sum of what is there, so that zero is zero."""
-    pairs: FloatArray = np.sum(first * (second @ (1 - np.eye(first.shape[-1]))), axis=-1)
-    return pairs
+    return np.asarray(np.sum(first * elsewhere(second), axis=-1))
 
 
 def cohen_kappa(counts: Counts) -> FloatArray:

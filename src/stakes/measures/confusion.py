@@ -15,7 +15,7 @@ import numpy as np
 
 from stakes._check import FloatArray, Label, number
 from stakes.errors import InputError
-from stakes.measures.table import diagonal, off_diagonal, ratio, square
+from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, square
 from stakes.tally import Counts
 
 __all__ = [
@@ -51,11 +51,11 @@ def one_vs_rest(counts: Counts) -> Counts:
            [ 8.,  5.]])
     """
     values = square(counts)
-    elsewhere = values @ (1 - np.eye(counts.n_classes))  # of row i, decided as anything but k
+    others = elsewhere(values)  # of row i, decided as anything but k
     cells = [
-        off_diagonal(elsewhere).sum(axis=-2),
+        off_diagonal(others).sum(axis=-2),
         off_diagonal(values).sum(axis=-2),
-        diagonal(elsewhere),
+        diagonal(others),
         diagonal(values),
     ]
     tables = np.stack(cells, axis=-1).reshape(*values.shape[:-1], 2, 2)

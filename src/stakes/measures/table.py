@@ -9,7 +9,7 @@ from stakes._check import FloatArray, same_labels
 from stakes.errors import InputError
 from stakes.tally import Counts
 
-__all__ = ["diagonal", "off_diagonal", "ratio", "square"]
+__all__ = ["diagonal", "elsewhere", "off_diagonal", "ratio", "square"]
 
 
 def square(counts: Counts) -> FloatArray:
@@ -39,3 +39,13 @@ def diagonal(values: FloatArray) -> FloatArray:
 def off_diagonal(values: FloatArray) -> FloatArray:
     """Wrong decisions, (..., K, K): chosen, not multiplied by zero, so that nan is left out too."""
     return np.where(np.eye(values.shape[-1], dtype=bool), 0.0, values)
+
+
+def elsewhere(values: FloatArray) -> FloatArray:
+    """Along the last axis the sum of all other entries, (..., K), summed and never subtracted.
+
+    What is empty is then exactly zero, fractional weights or not.
+    """
+    if values.shape[-1] == 2:  # the same as below, without a product of tiny matrices
+        return values[..., ::-1]
+    return np.asarray(values @ (1 - np.eye(values.shape[-1])))

@@ -1,0 +1,118 @@
+"""Metrics against the utility yield, table by table, and the tables they put in reverse order."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray
+from stakes._value import Value
+from stakes.audit.metric import Metric, read_metrics
+from stakes.audit.models import by_position
+from stakes.errors import InputError
+from stakes.measures.cost import utility_yield
+from stakes.problem import Problem
+from stakes.tally import Counts
+
+__all__ = ["AgainstYield", "against_yield"]
+
+_ROWS = 256  # tables compared with all others at a time
+
+
+@dataclass(frozen=True, eq=False)
+class AgainstYield(Value):
+    """Points of dyrland's figures 2 and 3.
+
+    Attributes
+    ----------
+    metrics : Q names
+    yields : (n,) utility yield of each table
+    values : (Q, n) the metrics
+    goodness : (Q, n) the same, higher being better
+    """
+
+    metrics: tuple[str, ...]
+    yields: FloatArray
+    values: FloatArray
+    goodness: FloatArray
+
+    def reversed_share(self, metric: str) -> float:
+        """Share of the pairs of tables that the metric puts in the opposite order of the yield."""
+        good = self.goodness[self.metrics.index(metric)]
+        n_tables = self.yields.size
+        opposite = sum(
+            np.count_nonzero(
+                np.subtract.outer(self.yields[first : first + _ROWS], self.yields)
+                * np.subtract.outer(good[first : first + _ROWS], good)
+                < 0
+            )
+            for first in range(0, n_tables, _ROWS)
+        )
+        return opposite / (n_tables * (n_tables - 1)) if n_tables > 1 else float("nan")
+
+    def reversed_chain(self, metric: str) -> IntArray:
+        """The longest run of tables that the metric ranks in completely reverse order.
+
+        From the lowest yield to the highest, so that the metric falls all the way. A metric that
+        never errs has chains of one table.
+        """
+        good = self.goodness[self.metrics.index(metric)]
+        known = np.flatnonzero(~np.isnan(good) & ~np.isnan(self.yields))
+        # Tables of equal yield in the order of rising goodness cannot follow each other.
+        order = known[np.lexsort((good[known], self.yields[known]))]
+        return _falling(order, good)
+
+
+def _falling(order: IntArray, good: FloatArray) -> IntArray:
+    """Positions of the longest strictly falling subsequence, by patience sorting."""
+    tops: list[float] = []
+    last: list[int] = []
+    before = np.full(good.size, -1, dtype=np.intp)
+    for position in order.tolist():
+        pile = bisect_left(tops, -good[position])
+        before[position] = last[pile - 1] if pile else -1
+        tops[pile : pile + 1] = [-good[position]]
+        last[pile : pile + 1] = [position]
+    chain = [last[-1]] if last else []
+    while chain and before[chain[-1]] >= 0:
+        chain.append(int(before[chain[-1]]))
+    return np.array(chain[::-1], dtype=np.intp)
+
+
+def against_yield(
+    counts: Counts, problem: Problem, *, metrics: Mapping[str, Metric]
+) -> AgainstYield:
+    """Metrics of many tables against their utility yield (dyrland, figures 2 and 3).
+
+    Where the points of a metric do not lie on one rising curve, some tables are ranked wrongly. The
+    tables, of shape (n, K, M), should have the same class shares, as models tested on one data set
+    do.
+
+    Examples
+    --------
+    >>> from stakes.audit import FAMILIAR, against_yield
+    >>> from stakes.problem import Problem
+    >>> from stakes.tally import Counts
+    >>> factory = Problem.from_utilities([[165, -335], [-35, 15]])
+    >>> tables = Counts([[[0.35, 0.15], [0.23, 0.27]], [[0.32, 0.18], [0.07, 0.43]]])
+    >>> points = against_yield(tables, factory, metrics=FAMILIAR)
+    >>> points.yields.round(9), points.reversed_chain("F1")
+    (array([ 3.5, -3.5]), array([1, 0]))
+    """
+    names, judges = read_metrics(metrics)
+    if counts.values.ndim != 3:
+        raise InputError(
+            f"counts must hold many tables along one axis, of shape (n, K, M); the shape is "
+            f"{counts.values.shape}. Flatten the leading axes, or stack single tables."
+        )
+    plain = by_position(counts)
+    size = counts.values.shape[0]
+    return AgainstYield._trusted(
+        metrics=names,
+        yields=utility_yield(counts, problem),
+        values=np.array([judge(plain) for judge in judges]).reshape(len(judges), size),
+        goodness=np.array([judge.goodness(plain) for judge in judges]).reshape(len(judges), size),
+    )

@@ -1,0 +1,323 @@
+"""Whether a metric is a utility in disguise.
+
+A metric complies with decision theory when, on any one test set, it ranks tables as some fixed
+utility matrix does (dyrland, eq 17): moving cases from one decision to another is then an
+improvement everywhere or nowhere. So we look at the direction in which the metric rises fastest,
+in the space of tables, at many tables of many class shares. If all directions agree they are the
+utilities, and pairs of distant tables must agree with them too. If two disagree, some change is an
+improvement at one table and a deterioration at the other: that is the witness, and it is checked
+by evaluating the metric itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes._value import Value
+from stakes.audit.metric import Metric
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.tally import Counts
+
+__all__ = ["Compliance", "Witness", "compliance"]
+
+_TABLES = 200  # where the metric's direction is measured
+_PAIRS = 2000  # of distant tables, ranked by the metric and by the utilities found
+_CASES = 1000.0  # of the tables of a witness
+_PARALLEL = 1e-6  # directions closer than this are one direction
+_CLEAR = 1e-6  # a difference of utilities that no error in them can turn
+_REAL = 1e-11  # a difference, relative to the metric, that is no rounding error
+_STENCIL = np.array([-2.0, -1.0, 1.0, 2.0])
+_SLOPE = np.array([1.0, -8.0, 8.0, -1.0]) / 12
+
+
+@dataclass(frozen=True, eq=False)
+class Witness(Value):
+    """Two pairs of tables that no single utility matrix can rank as the metric does.
+
+    Both pairs make the same change, up to a positive factor: the second table of each differs from
+    the first by a multiple of one matrix. Each pair keeps its class shares.
+
+    Attributes
+    ----------
+    better : Counts (2, K, M): the metric says that the second table is better
+    worse : Counts (2, K, M): the metric says that the second table is worse
+    better_values, worse_values : (2,) the metric at these tables
+    """
+
+    better: Counts
+    worse: Counts
+    better_values: FloatArray
+    worse_values: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Compliance(Value):
+    """Whether a metric is a utility in disguise.
+
+    Attributes
+    ----------
+    utilities : (K, M) the utility matrix that ranks as the metric does, each row starting at 0 and
+        the largest entry 1; None when there is none
+    witness : what proves that there is none; None when the metric complies
+    reason : in words
+    """
+
+    utilities: FloatArray | None
+    witness: Witness | None
+    reason: str
+
+    @property
+    def complies(self) -> bool:
+        """Whether some utility matrix ranks all tables as the metric does."""
+        return self.utilities is not None
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the metric assumes."""
+        if self.utilities is None:
+            raise InputError(f"the metric assumes no problem: {self.reason}.")
+        return Problem.from_utilities(self.utilities)
+
+
+def compliance(
+    metric: Metric,
+    *,
+    shape: tuple[int, int],
+    rng: np.random.Generator,
+    shares: object = None,
+) -> Compliance:
+    """Whether some utility matrix ranks all tables as a metric does, and which one.
+
+    Precision, F-beta, MCC, kappa and Fowlkes-Mallows do not comply. Balanced accuracy complies
+    on any one test set, but with utilities that change from test set to test set. Monotonic
+    functions of a compliant metric comply. The answer is yes when many tables, drawn with `rng`,
+    show nothing to the contrary; a no comes with its proof. Reference: dyrland, section 3.3.
+
+    Parameters
+    ----------
+    metric : a `Gain` or a `Loss`; it sees tables of positive counts
+    shape : numbers of classes and decisions, such as (2, 2)
+    shares : class shares, when only one test set is in question; None: they vary
+
+    Examples
+    --------
+    >>> from stakes.audit import FAMILIAR, compliance
+    >>> rng = np.random.default_rng(1)
+    >>> compliance(FAMILIAR["recall"], shape=(2, 2), rng=rng).utilities
+    array([[0., 0.],
+           [0., 1.]])
+    >>> answer = compliance(FAMILIAR["F1"], shape=(2, 2), rng=rng)
+    >>> answer.complies, answer.witness is None
+    (False, False)
+    """
+    fixed = None if shares is None else _check.prior("shares", shares, tuple(range(shape[0])))
+    tables = _random_tables(rng, _TABLES, shape, fixed)
+    directions, moving = _directions(metric, tables)
+    tables, directions = tables[moving], directions[moving]
+    for first, second in _by_angle(directions):
+        change = np.tensordot(directions[first] - directions[second], _moves(shape), 1)
+        found = _witness(metric, tables[first], tables[second], change, whole=fixed is None)
+        if found is not None:
+            return _refuted(found)
+    if not moving.all():
+        return Compliance(
+            utilities=None,
+            witness=None,
+            reason="the metric is flat or undefined at some tables of positive counts, so that it "
+            "ties tables that every utility matrix tells apart",
+        )
+    utilities = _as_utilities(directions.mean(axis=0), shape)
+    pairs = _random_pairs(rng, shape, fixed)
+    return _confirmed(metric, utilities, pairs, tables[0])
+
+
+def _refuted(witness: Witness) -> Compliance:
+    return Compliance(
+        utilities=None,
+        witness=witness,
+        reason="the same change of the table is an improvement at one table and a deterioration at "
+        "another",
+    )
+
+
+def _confirmed(
+    metric: Metric, utilities: FloatArray, pairs: FloatArray, table: FloatArray
+) -> Compliance:
+    """Compare the metric with the utilities found, on pairs (P, 2, K, M) of distant tables."""
+    change = pairs[:, 1] - pairs[:, 0]
+    worth = np.einsum("pkm,km->p", change, utilities)
+    values = _evaluate(metric, pairs)
+    gain = values[:, 1] - values[:, 0]
+    clear = np.abs(worth) > _CLEAR
+    rounding = _REAL * np.abs(values).max(axis=1)
+    opposite = np.flatnonzero(clear & (np.abs(gain) > rounding) & (gain * worth < 0))
+    for p in opposite[:_TABLES].tolist():
+        turn = np.sign(worth[p])  # so that the change is for the better, by the utilities
+        start, end = pairs[p] if turn > 0 else pairs[p, ::-1]
+        found = _witness_against(metric, table, start, end)
+        if found is not None:
+            return _refuted(found)
+    if opposite.size or not np.all(np.abs(gain[clear]) > 0):
+        return Compliance(
+            utilities=None,
+            witness=None,
+            reason="the metric ties, or jumps between, tables that its own direction tells apart",
+        )
+    return Compliance(
+        utilities=utilities,
+        witness=None,
+        reason=f"it ranks {len(pairs)} pairs of tables as these utilities do",
+    )
+
+
+# Tables ------------------------------------------------------------------------------------------
+
+
+def _random_tables(
+    rng: np.random.Generator, size: int, shape: tuple[int, int], shares: FloatArray | None
+) -> FloatArray:
+    """Tables (size, K, M) of shares of cases, every cell well above zero."""
+    n_classes, n_decisions = shape
+    rates = rng.dirichlet(np.ones(n_decisions), (size, n_classes))
+    rates = 0.7 * rates + 0.3 / n_decisions
+    if shares is None:
+        drawn = rng.dirichlet(np.ones(n_classes), size)
+        shares = 0.9 * drawn + 0.1 / n_classes
+    return np.asarray(rates * shares[..., None])
+
+
+def _evaluate(metric: Metric, tables: FloatArray) -> FloatArray:
+    return metric.goodness(
+        Counts._trusted(values=tables * _CASES, classes=None, decisions=None, groups=None)
+    )
+
+
+def _random_pairs(
+    rng: np.random.Generator, shape: tuple[int, int], shares: FloatArray | None
+) -> FloatArray:
+    """Pairs (P, 2, K, M) of tables, near and far, both of a pair with the same class shares."""
+    per_class = _random_tables(rng, _PAIRS, shape, shares).sum(axis=-1)[:, None, :, None]
+    rates = rng.dirichlet(np.full(shape[1], 0.5), (_PAIRS, 2, shape[0]))
+    distance = rng.choice([1.0, 0.1, 0.01], (_PAIRS, 1, 1))
+    rates[:, 1] = rates[:, 0] + distance * (rates[:, 1] - rates[:, 0])
+    return np.asarray(per_class * rates)
+
+
+# Directions --------------------------------------------------------------------------------------
+
+
+def _moves(shape: tuple[int, int]) -> FloatArray:
+    """Changes (K(M − 1), K, M): in one class, cases move from the first decision to another."""
+    n_classes, n_decisions = shape
+    moves = np.zeros((n_classes, n_decisions - 1, n_classes, n_decisions))
+    for k in range(n_classes):
+        moves[k, :, k, 0] = -1
+        moves[k, np.arange(n_decisions - 1), k, np.arange(1, n_decisions)] = 1
+    return moves.reshape(-1, n_classes, n_decisions)
+
+
+def _directions(metric: Metric, tables: FloatArray) -> tuple[FloatArray, _check.BoolArray]:
+    """Unit vectors (T, K(M − 1)) in which the metric rises fastest, and where it moves at all.
+
+    Slopes are taken by a rule of fourth order, so that smooth metrics lose nothing to the step.
+    """
+    moves = _moves((tables.shape[-2], tables.shape[-1]))
+    step = 0.01 * tables.min(axis=(-2, -1))[:, None, None, None]
+    shifts = step[..., None] * (_STENCIL[:, None, None] * moves[:, None])
+    values = _evaluate(metric, tables[:, None, None] + shifts)
+    slopes = values @ _SLOPE / step[..., 0, 0]
+    size = np.sqrt(np.sum(slopes**2, axis=-1, keepdims=True))
+    scale = np.abs(values).max(axis=(1, 2))[:, None]
+    moving = size * step[..., 0, 0] > _REAL * scale
+    return np.divide(slopes, size, out=np.full_like(slopes, np.nan), where=moving), moving[:, 0]
+
+
+def _by_angle(directions: FloatArray) -> Iterator[tuple[int, int]]:
+    """Each table with the one whose direction differs most; the largest angles come first."""
+    if len(directions) == 0:
+        return
+    gaps = 1 - directions @ directions.T
+    partner = gaps.argmax(axis=1)
+    angle = np.sqrt(2 * np.maximum(gaps[np.arange(len(gaps)), partner], 0))
+    for first in np.argsort(-angle, kind="stable").tolist():
+        if angle[first] < _PARALLEL:
+            return
+        yield first, int(partner[first])
+
+
+def _as_utilities(direction: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    """Utilities of all decisions, from those relative to the first; each row starts at 0."""
+    relative = np.concatenate([np.zeros((shape[0], 1)), direction.reshape(shape[0], -1)], axis=1)
+    regret = relative - relative.min(axis=1, keepdims=True)
+    return np.asarray(np.round(regret / regret.max(), 9) + 0.0)
+
+
+# Witnesses ---------------------------------------------------------------------------------------
+
+
+def _witness(
+    metric: Metric, good: FloatArray, bad: FloatArray, change: FloatArray, *, whole: bool
+) -> Witness | None:
+    """Make a change that is an improvement at one table and a deterioration at another.
+
+    Counts of whole cases are tried first, large changes before small ones, to be easy to read.
+    """
+    starts = np.stack([good, bad]) * _CASES
+    unit = change / np.abs(change).max()
+    sizes = (100.0, 50.0, 20.0, 10.0, 5.0, 2.0)
+    if whole:
+        for size in sizes:
+            steps = np.round(size * unit[:, 1:])  # the first decision balances each class
+            step = np.concatenate([-steps.sum(axis=1, keepdims=True), steps], axis=1)
+            found = _checked(metric, np.maximum(np.round(starts), 1.0), step)
+            if found is not None:
+                return found
+    for size in (*sizes, 1.0, 0.1, 0.01):
+        found = _checked(metric, starts, size * unit)
+        if found is not None:
+            return found
+    return None
+
+
+def _checked(metric: Metric, starts: FloatArray, step: FloatArray) -> Witness | None:
+    """The witness, if the tables are possible and the metric says what it should say."""
+    ends = starts + step
+    if not (np.all(ends >= 0) and np.any(step)):
+        return None
+    tables = np.stack([starts, ends], axis=1)
+    return _judged(metric, tables[0], tables[1])
+
+
+def _witness_against(
+    metric: Metric, table: FloatArray, start: FloatArray, end: FloatArray
+) -> Witness | None:
+    """A pair that is ranked wrongly, and the same change, smaller, where it is ranked rightly."""
+    worse = np.stack([start, end]) * _CASES
+    for share in (0.5, 0.1, 0.01, 0.001):
+        moved = table + share * (end - start)
+        if np.all(moved >= 0):
+            found = _judged(metric, np.stack([table, moved]) * _CASES, worse)
+            if found is not None:
+                return found
+    return None
+
+
+def _judged(metric: Metric, better: FloatArray, worse: FloatArray) -> Witness | None:
+    values = _evaluate(metric, np.stack([better, worse]) / _CASES)
+    gain = values[:, 1] - values[:, 0]
+    rounding = _REAL * np.abs(values).max()
+    if not (gain[0] > rounding and gain[1] < -rounding):
+        return None
+    first, second = (
+        Counts._trusted(values=table, classes=None, decisions=None, groups=None)
+        for table in (better, worse)
+    )
+    return Witness._trusted(
+        better=first, worse=second, better_values=metric(first), worse_values=metric(second)
+    )

@@ -1,0 +1,158 @@
+"""Which metrics would have picked another model, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes._check import BoolArray, FloatArray, Label, Labels
+from stakes._text import html_table, text_table
+from stakes._value import Value
+from stakes.audit.metric import Metric, read_metrics
+from stakes.audit.models import Models, by_position, picked, read_models
+from stakes.measures.cost import expected_cost
+from stakes.problem import Problem
+
+__all__ = ["Disagreement", "disagreement"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Disagreement(Value):
+    """What each metric says of each model, which it picks, and what the pick costs.
+
+    Attributes
+    ----------
+    models : J names
+    metrics : Q names
+    costs : (…, J) expected cost per case, in the unit of the problem
+    best : (…, J) the models of least cost, ties included
+    values : (…, Q, J) the metrics
+    picks : (…, Q, J) the models that each metric puts first, ties included
+    """
+
+    models: Labels
+    metrics: tuple[str, ...]
+    costs: FloatArray
+    best: BoolArray
+    values: FloatArray
+    picks: BoolArray
+    unit: str | None
+
+    @property
+    def excess(self) -> FloatArray:
+        """What each model costs per case above the best one, (…, J)."""
+        least = np.where(self.best, self.costs, np.inf).min(axis=-1, keepdims=True)
+        return np.where(self.best, 0.0, self.costs - np.where(np.isinf(least), np.nan, least))
+
+    @property
+    def regret(self) -> FloatArray:
+        """What following each metric costs per case above the best model, (…, Q).
+
+        Where a metric cannot tell models apart this is the dearest of its picks, since the metric
+        gives no reason to avoid it. nan where the metric is undefined for all models.
+        """
+        of_picks = np.where(self.picks, self.excess[..., None, :], -np.inf).max(axis=-1)
+        return np.where(self.picks.any(axis=-1), of_picks, np.nan)
+
+    @property
+    def misled(self) -> BoolArray:
+        """Whether a model that is not the best is among the picks of each metric, (…, Q)."""
+        return np.asarray((self.picks & ~self.best[..., None, :]).any(axis=-1))
+
+    def picks_of(self, metric: str) -> tuple[Label, ...]:
+        """The models that one metric puts first, for tables without leading axes."""
+        return self._names(self.picks[self.metrics.index(metric)])
+
+    def columns(self) -> dict[str, list[object]]:
+        """What the table shows, by column, for tables without leading axes."""
+        table: dict[str, list[object]] = {"metric": ["expected cost", *self.metrics]}
+        for j, model in enumerate(self.models):
+            table[str(model)] = [float(self.costs[j]), *self.values[:, j].tolist()]
+        chosen = (self.best, *self.picks)
+        table["picks"] = [", ".join(map(str, self._names(row))) for row in chosen]
+        table["costs more"] = [0.0, *self.regret.tolist()]
+        return table
+
+    def _names(self, chosen: BoolArray) -> tuple[Label, ...]:
+        return tuple(model for model, taken in zip(self.models, chosen, strict=True) if taken)
+
+    def _table(self) -> tuple[list[object], list[list[object]], str]:
+        columns = self.columns()
+        rows = [
+            [f"{cell:.4g}" if isinstance(cell, float) else cell for cell in row]
+            for row in zip(*columns.values(), strict=True)
+        ]
+        unit = f" in {self.unit}" if self.unit else ""
+        return ["", *list(columns)[1:]], rows, f"Disagreement: cost per case{unit}, and metrics"
+
+    def __repr__(self) -> str:
+        if self.costs.ndim > 1:
+            return (
+                f"Disagreement of shape {self.costs.shape[:-1]} x "
+                f"{len(self.metrics)} metrics x {len(self.models)} models"
+            )
+        header, rows, caption = self._table()
+        return f"{caption}\n{text_table(header, rows)}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self!r}</p>" if self.costs.ndim > 1 else html_table(*self._table())
+
+
+def disagreement(
+    models: Models, problem: Problem, *, metrics: Mapping[str, Metric]
+) -> Disagreement:
+    """Which metrics would have picked another model, and what that choice costs per case.
+
+    The cost is that of deployment: the problem's prior replaces the shares of the data. The metrics
+    are computed as people compute them, on the data at hand; pass ``counts.with_prior(prior)`` to
+    give them the prior too. Values within 1e-12 of the best tie with it. Leading axes, such as
+    redraws, are carried through. Reference: dyrland, section 0.
+
+    Parameters
+    ----------
+    models : tables by name, joint counts, or counts whose first leading axis is the models
+    metrics : name → metric, such as `FAMILIAR` or ``familiar_metrics(problem)``
+
+    Examples
+    --------
+    The factory of dyrland's story, with "long" durability for the positive class: all metrics but
+    one recommend B, and B loses 3.5 $ per component where A earns 3.5 $.
+
+    >>> from stakes.audit import FAMILIAR, disagreement
+    >>> from stakes.problem import Problem
+    >>> from stakes.tally import Counts
+    >>> factory = Problem.from_utilities(
+    ...     [[165, -335], [-35, 15]], classes=["short", "long"], unit="$")
+    >>> A, B = Counts([[0.35, 0.15], [0.23, 0.27]]), Counts([[0.32, 0.18], [0.07, 0.43]])
+    >>> disagreement({"A": A, "B": B}, factory, metrics=FAMILIAR)
+    Disagreement: cost per case in $, and metrics
+                            A       B  picks  costs more
+    expected cost        -3.5     3.5      A           0
+    accuracy             0.62    0.75      B           7
+    balanced accuracy    0.62    0.75      B           7
+    precision          0.6429  0.7049      B           7
+    recall               0.54    0.86      B           7
+    specificity           0.7    0.64      A           0
+    F1                  0.587  0.7748      B           7
+    MCC                0.2431  0.5126      B           7
+    Cohen's kappa        0.24     0.5      B           7
+    Fowlkes-Mallows    0.5892  0.7786      B           7
+    """
+    names, judges = read_metrics(metrics)
+    labels, tables = read_models(models)
+    costs = expected_cost(tables, problem)
+    plain = by_position(tables)
+    values = [judge(plain) for judge in judges]
+    picks = [picked(judge.goodness(plain)) for judge in judges]
+    shape = (*costs.shape[:-1], len(judges), len(labels))
+    return Disagreement._trusted(
+        models=labels,
+        metrics=names,
+        costs=costs,
+        best=picked(-costs),
+        values=np.stack(values, axis=-2) if values else np.empty(shape),
+        picks=np.stack(picks, axis=-2) if picks else np.empty(shape, dtype=bool),
+        unit=problem.unit,
+    )

@@ -1,0 +1,150 @@
+r"""The exact share of wrongly ranked pairs, for metrics that are linear at each class share.
+
+Let :math:`d_0, d_1` be the differences of two classifiers in their rates of right decisions. The
+utilities prefer the second classifier when :math:`u_0 d_0 + u_1 d_1 > 0`, with
+:math:`u = (a \pi_0, b \pi_1)` and the gains a, b of being right; a linear metric does when
+:math:`v_0 d_0 + v_1 d_1 > 0`. Both differences are symmetric about zero, so that the two disagree
+with a probability that depends on the two directions only, through the distribution function G of
+the ratio of the gaps :math:`|d_1|/|d_0|`: with a position on the circle, of circumference 2,
+
+.. math:: T(v) = \tfrac12 (1 - G(v_0/v_1)) \text{ in the first quadrant, and so on,}
+
+it is the distance of T(u) and T(v). What remains is an integral over the cost proportion and the
+class share, smooth between known kinks when both are written as log-odds.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.audit.metric import Metric
+from stakes.audit.settings import (
+    RateDistribution,
+    RateSampler,
+    ShareDistribution,
+    ShareSampler,
+    UtilitySampler,
+)
+from stakes.audit.utility_space import UtilityDistribution
+from stakes.errors import InputError
+from stakes.tally import Counts
+
+__all__ = ["exact_misranking"]
+
+_REACH = 36.0  # log-odds beyond which nothing of a bounded density is left: e**-36 < 3e-16
+_LINEAR = 1e-9  # how far, relative to its weights, a metric may be from linear
+_GRID = np.arange(-_REACH, _REACH + 1, 2.0)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+
+def exact_misranking(
+    metric: Metric,
+    *,
+    utilities: UtilitySampler,
+    class_share: ShareSampler,
+    rates: RateSampler,
+) -> float:
+    """Share of pairs that a metric ranks wrongly, by integration, to about 1e-10.
+
+    For metrics that are linear in the rates of right decisions at each class share, such as
+    accuracy, recall, balanced accuracy and any fixed cost matrix; nan for the others. The arguments
+    are those of `misranking`, but must be distributions that know their densities. Reference:
+    dyrland, figures 6 and 7.
+
+    Examples
+    --------
+    >>> from stakes.audit import FAMILIAR, uniform_setting
+    >>> print(f"{exact_misranking(FAMILIAR['accuracy'], **uniform_setting()):.6%}")
+    8.767406%
+    """
+    from scipy.integrate import quad
+
+    if not isinstance(utilities, UtilityDistribution):
+        raise _unknown("utilities", "UniformUtilities or NormalUtilities")
+    if not isinstance(class_share, ShareDistribution):
+        raise _unknown("class_share", "UniformShares")
+    if not isinstance(rates, RateDistribution):
+        raise _unknown("rates", "RisingRates")
+    at = partial(_wrong_at, metric=metric, utilities=utilities, rates=rates)
+
+    def integrand(log_odds: float) -> float:
+        share = np.array([_logistic(-log_odds), _logistic(log_odds)])
+        density = float(class_share.density(share[1]))
+        return density * float(share[0] * share[1]) * at(log_odds, share) if density else 0.0
+
+    probe = integrand(0.3)
+    if np.isnan(probe):
+        return probe
+    # Halves apart: the middle is where most metrics have a kink.
+    return float(
+        sum(
+            quad(integrand, low, high, epsabs=1e-13, epsrel=1e-13, limit=200)[0]
+            for low, high in ((-_REACH, 0.0), (0.0, _REACH))
+        )
+    )
+
+
+def _unknown(name: str, known: str) -> InputError:
+    return InputError(
+        f"{name} must be a distribution with a known density for an exact value; it is a sampler. "
+        f"Use {known}, or estimate the value with misranking."
+    )
+
+
+def _logistic(x: float | FloatArray) -> FloatArray:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def _wrong_at(
+    share_log_odds: float,
+    share: FloatArray,
+    *,
+    metric: Metric,
+    utilities: UtilityDistribution,
+    rates: RateDistribution,
+) -> float:
+    """Probability of a wrong order at one class share (2,)."""
+    weight = _linear_weights(metric, share)
+    if weight is None:
+        return np.nan
+    with np.errstate(divide="ignore"):
+        kink = share_log_odds + np.log(np.abs(weight[0])) - np.log(np.abs(weight[1]))
+    breaks = np.clip([0.0, share_log_odds, kink], -_REACH, _REACH)
+    edges = np.unique(np.concatenate([_GRID, breaks]))
+    half = np.diff(edges)[:, None] / 2
+    cost = edges[:-1, None] + half * (_NODES + 1)
+    proportion = _logistic(cost)
+    position = _position(np.exp(cost - share_log_odds), np.array(1.0), rates)
+    distance = np.abs(position - _position(weight[0], weight[1], rates))
+    wrong = np.minimum(distance, 2 - distance)
+    density = utilities.cost_proportion_density(proportion) * proportion * _logistic(-cost)
+    return float(np.sum(half * _WEIGHTS * density * wrong))
+
+
+def _position(first: FloatArray, second: FloatArray, rates: RateDistribution) -> FloatArray:
+    """Where a direction lies on the circle of circumference 2 that starts at (1, 0)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = rates.gap_ratio_cdf(np.asarray(np.abs(first) / np.abs(second)))
+    from_first_axis = (1 - spread) / 2
+    upper = np.where(first >= 0, from_first_axis, 1 - from_first_axis)
+    return np.where(second >= 0, upper, 2 - upper)
+
+
+def _linear_weights(metric: Metric, share: FloatArray) -> FloatArray | None:
+    """What a metric gives to each rate of right decisions; None unless it is linear in them.
+
+    nan, and so None, where the metric does not move at all: then it orders nothing.
+    """
+    rates = np.array([[0, 0], [1, 0], [0, 1], [1, 1], [0.75, 0.5], [0.5, 0.875], [0.6, 0.6]])
+    tables = np.empty((len(rates), 2, 2))
+    for k in range(2):
+        tables[:, k, k], tables[:, k, 1 - k] = share[k] * rates[:, k], share[k] * (1 - rates[:, k])
+    counts = Counts._trusted(values=tables, classes=None, decisions=None, groups=None)
+    value = metric.goodness(counts)
+    weights = value[1:3] - value[0]
+    bend = np.abs(value[0] + rates @ weights - value)
+    size = np.abs(weights).max()
+    return weights if size > 0 and np.all(bend <= _LINEAR * size) else None

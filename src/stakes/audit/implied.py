@@ -1,0 +1,365 @@
+"""Which costs a metric implies: those for which its favourite threshold would be the right one.
+
+Whoever chooses a threshold, or has a metric choose it, has chosen costs. Two readings tell which:
+
+- *Bayes*: were the scores calibrated, the threshold would be right for one cost proportion, the
+  threshold itself on the scale of probabilities (ferrer-ec, section 4.1).
+- *empirical*: on these data the threshold is the cheapest for an interval of cost proportions,
+  given by the two segments of the ROC hull that meet there; for none, when it is below the hull.
+
+Cost proportions c, cost ratios (1 − c)/c (what a miss costs, in false alarms) and skews are three
+ways to write the same.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray
+from stakes._value import Value
+from stakes.audit.metric import Metric
+from stakes.audit.models import picked
+from stakes.errors import InputError
+from stakes.ranking import hull_cuts, weights_above
+from stakes.tally import Counts, ScoreTable
+
+__all__ = [
+    "CostRange",
+    "ImpliedCosts",
+    "ImpliedCostsOfRedraws",
+    "LogOdds",
+    "Optimum",
+    "Probabilities",
+    "RawScores",
+    "Scale",
+    "costs_of_threshold",
+    "implied_costs",
+    "implied_costs_of_redraws",
+]
+
+_STRAIGHT = 1e-12  # relative distance from the hull that rounding of fractional weights may make
+
+
+# Scales ------------------------------------------------------------------------------------------
+
+
+class Scale(Value, ABC):
+    """What a score means, hence for which cost proportion a threshold is the Bayes threshold."""
+
+    @abstractmethod
+    def cost_proportion(self, threshold: float) -> float:
+        """Cost proportion whose Bayes threshold this is; nan when scores are on no such scale."""
+
+
+@dataclass(frozen=True, eq=False)
+class Probabilities(Scale):
+    """Scores are probabilities of the positive class."""
+
+    def cost_proportion(self, threshold: float) -> float:  # noqa: D102
+        return min(max(threshold, 0.0), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LogOdds(Scale):
+    """Scores are log-odds of the positive class."""
+
+    def cost_proportion(self, threshold: float) -> float:  # noqa: D102
+        with np.errstate(over="ignore"):
+            return float(1 / (1 + np.exp(-threshold)))
+
+
+@dataclass(frozen=True, eq=False)
+class RawScores(Scale):
+    """Scores only rank; there is no Bayes threshold on them."""
+
+    def cost_proportion(self, threshold: float) -> float:  # noqa: D102
+        return float("nan")
+
+
+# Results -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CostRange(Value):
+    """An interval of cost proportions, also as cost ratios and as skews; nan when it is empty.
+
+    Attributes
+    ----------
+    cost_proportion : (2,) lowest and highest c
+    shares : (2,) class shares that make skews of them
+    reason : why the interval is empty; "" otherwise
+
+    Examples
+    --------
+    A miss costs between four and nine times as much as a false alarm:
+
+    >>> CostRange(np.array([0.1, 0.2]), np.array([0.5, 0.5]), "").cost_ratio
+    array([4., 9.])
+    """
+
+    cost_proportion: FloatArray
+    shares: FloatArray
+    reason: str
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no such costs."""
+        return bool(np.isnan(self.cost_proportion).any())
+
+    @property
+    def cost_ratio(self) -> FloatArray:
+        """Cost of a miss over that of a false alarm, lowest and highest."""
+        with np.errstate(divide="ignore"):
+            return np.asarray((1 - self.cost_proportion) / self.cost_proportion)[::-1]
+
+    @property
+    def skew(self) -> FloatArray:
+        """Lowest and highest cπ₀/(cπ₀ + (1−c)π₁)."""
+        false_alarm = self.cost_proportion * self.shares[0]
+        return np.asarray(false_alarm / (false_alarm + (1 - self.cost_proportion) * self.shares[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum(Value):
+    """A threshold, and the costs for which it is right.
+
+    Attributes
+    ----------
+    threshold : the lowest threshold that takes these decisions; -inf: all positive
+    below : any threshold in [threshold, below) takes the same decisions
+    bayes : costs for which some such threshold is the Bayes threshold
+    empirical : costs for which no other threshold is cheaper on these data
+    """
+
+    threshold: float
+    below: float
+    bayes: CostRange
+    empirical: CostRange
+
+
+@dataclass(frozen=True, eq=False)
+class ImpliedCosts(Value):
+    """The best value of a metric and the thresholds, several if they tie, that reach it.
+
+    `value` is nan, and there is no optimum, where the metric is undefined at every threshold.
+    """
+
+    value: float
+    optima: tuple[Optimum, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ImpliedCostsOfRedraws(Value):
+    """Implied costs in each of R redraws of the data: how stable a metric's choice is.
+
+    Of several optima the one with the lowest threshold counts. Undefined is nan.
+
+    Attributes
+    ----------
+    threshold, value, ties : (R,)
+    bayes, empirical : (R, 2) cost proportions; the latter nan where the threshold is off the hull
+    shares : (R, 2)
+    """
+
+    threshold: FloatArray
+    value: FloatArray
+    ties: IntArray
+    bayes: FloatArray
+    empirical: FloatArray
+    shares: FloatArray
+
+    @property
+    def cost_ratio(self) -> FloatArray:
+        """Cost ratio whose Bayes threshold the metric's is, (R,): e^(−threshold) on log-odds."""
+        with np.errstate(divide="ignore"):
+            return np.asarray((1 - self.bayes[:, 0]) / self.bayes[:, 0])
+
+    @property
+    def off_hull(self) -> float:
+        """Share of the redraws in which no costs at all would choose the metric's threshold."""
+        defined = ~np.isnan(self.threshold)
+        empty = np.isnan(self.empirical[:, 0]) & defined
+        return float(empty.sum() / defined.sum()) if defined.any() else float("nan")
+
+
+# Questions ---------------------------------------------------------------------------------------
+
+
+def implied_costs(table: ScoreTable, metric: Metric, *, scale: Scale) -> ImpliedCosts:
+    r"""Thresholds that are best for a metric, and the costs for which they would be right.
+
+    On calibrated log-odds the threshold :math:`t_o` is the Bayes threshold when a miss costs
+    :math:`e^{-t_o}` false alarms (ferrer-ec, section 4.1). A metric has a choice only between the
+    cuts of the data, so that the costs come as intervals. Pass ``table.with_prior(prior)`` for
+    other class shares.
+
+    Parameters
+    ----------
+    table : a single table, without leading axes
+    metric : any function of counts, such as ``FAMILIAR["F1"]``
+    scale : `Probabilities`, `LogOdds` or `RawScores`
+
+    Examples
+    --------
+    >>> from stakes.audit import FAMILIAR, Probabilities, implied_costs
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable([0.1, 0.3, 0.6, 0.9], [[40, 2], [10, 5], [5, 10], [1, 9]])
+    >>> (optimum,) = implied_costs(table, FAMILIAR["F1"], scale=Probabilities()).optima
+    >>> optimum.threshold, optimum.below
+    (0.3, 0.6)
+    >>> optimum.bayes.cost_ratio.round(2), optimum.empirical.cost_ratio.round(2)
+    (array([0.67, 2.33]), array([0.5, 2. ]))
+    """
+    cuts = _cuts(table)
+    counts = cuts.counts()
+    best = np.flatnonzero(picked(metric.goodness(counts)))
+    if not best.size:
+        return ImpliedCosts(value=float("nan"), optima=())
+    return ImpliedCosts(
+        value=float(metric(counts)[best[0]]),
+        optima=tuple(_optimum(cuts, cut, scale) for cut in best.tolist()),
+    )
+
+
+def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: Scale) -> Optimum:
+    """The costs for which a given threshold, say 0.5, is right.
+
+    Examples
+    --------
+    >>> from stakes.audit import Probabilities, costs_of_threshold
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable([0.1, 0.3, 0.6, 0.9], [[40, 2], [10, 5], [5, 10], [1, 9]])
+    >>> costs_of_threshold(table, 0.5, scale=Probabilities()).empirical.cost_ratio.round(2)
+    array([0.5, 2. ])
+    """
+    (score,) = _check.real_scores("threshold", [threshold])
+    cuts = _cuts(table)
+    return _optimum(cuts, int(np.searchsorted(cuts.below[:-1], score, side="right")), scale)
+
+
+def implied_costs_of_redraws(
+    redraws: ScoreTable, metric: Metric, *, scale: Scale
+) -> ImpliedCostsOfRedraws:
+    """Implied costs in each redraw of a table, so that their instability shows.
+
+    Parameters
+    ----------
+    redraws : a table with one leading axis, (R, S, 2), such as a bootstrap makes
+    """
+    if redraws.weights.ndim != 3:
+        raise InputError(
+            f"redraws must have one leading axis; its weights have shape {redraws.weights.shape}. "
+            f"implied_costs reads a single table."
+        )
+    size = len(redraws.weights)
+    each = [implied_costs(redraws[r], metric, scale=scale) for r in range(size)]
+    nan, none = float("nan"), np.full(2, np.nan)
+    first = [one.optima[0] if one.optima else None for one in each]
+    return ImpliedCostsOfRedraws._trusted(
+        threshold=np.array([nan if o is None else o.threshold for o in first]),
+        value=np.array([one.value for one in each]),
+        ties=np.array([len(one.optima) for one in each], dtype=np.intp),
+        bayes=np.array([none if o is None else o.bayes.cost_proportion for o in first]),
+        empirical=np.array([none if o is None else o.empirical.cost_proportion for o in first]),
+        shares=redraws.shares,
+    )
+
+
+# Inside ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Cuts:
+    """All ways to cut a table, read once: what each of them decides, and which are on the hull."""
+
+    thresholds: FloatArray  # (S + 1,) the lowest that makes this cut
+    below: FloatArray  # (S + 1,) all thresholds below this make the same cut
+    above: FloatArray  # (S + 1, 2) weight of each class with the positive decision
+    vertices: IntArray
+    shares: FloatArray
+
+    def counts(self) -> Counts:
+        """Decisions (S + 1, 2, 2), stored cell by cell, which is how metrics run fast."""
+        positive = self.above.T
+        cells = np.stack([positive[:, :1] - positive, positive], axis=1)  # class, decision, cut
+        values = np.moveaxis(cells, -1, 0)
+        return Counts._trusted(values=values, classes=None, decisions=None, groups=None)
+
+    def between(self, first: int, last: int) -> tuple[float, float]:
+        """Weight of negatives and positives between two cuts."""
+        negatives, positives = (self.above[first] - self.above[last]).tolist()
+        return negatives, positives
+
+    def positive_share(self, first: int, last: int) -> float:
+        """Share of positives between two cuts."""
+        negatives, positives = self.between(first, last)
+        return positives / (negatives + positives)
+
+
+def _cuts(table: ScoreTable) -> _Cuts:
+    """The cuts of a table; scores that no case has are left out, so that no two decide alike."""
+    if table.weights.ndim != 2:
+        raise InputError(
+            f"table must have no leading axes here; its weights have shape {table.weights.shape}. "
+            f"implied_costs_of_redraws reads a leading axis of redraws."
+        )
+    kept = table.weights.sum(axis=-1) > 0
+    if not kept.any():
+        raise InputError(
+            "table must hold cases; none of its scores has a positive weight. "
+            "A prior for a class without cases leaves no weight."
+        )
+    scores, weights = table.scores[kept], table.weights[kept]
+    return _Cuts(
+        thresholds=np.concatenate([[-np.inf], scores]),
+        below=np.concatenate([scores, [np.inf]]),
+        above=weights_above(weights),
+        vertices=hull_cuts(weights),
+        shares=table.shares,
+    )
+
+
+def _optimum(cuts: _Cuts, cut: int, scale: Scale) -> Optimum:
+    threshold, below = float(cuts.thresholds[cut]), float(cuts.below[cut])
+    ends = np.array([scale.cost_proportion(threshold), scale.cost_proportion(below)])
+    reason = "raw scores have no Bayes threshold" if np.isnan(ends).any() else ""
+    return Optimum(
+        threshold=threshold,
+        below=below,
+        bayes=CostRange._trusted(cost_proportion=ends, shares=cuts.shares, reason=reason),
+        empirical=_empirical(cuts, cut),
+    )
+
+
+def _empirical(cuts: _Cuts, cut: int) -> CostRange:
+    """Cost proportions between the shares of positives just below and just above the cut."""
+    vertices = cuts.vertices
+    after = int(np.searchsorted(vertices, cut))
+    low, high, reason = 0.0, 1.0, ""
+    if vertices[after] == cut:
+        if after > 0:
+            low = cuts.positive_share(vertices[after - 1], cut)
+        if after + 1 < vertices.size:
+            high = cuts.positive_share(cut, vertices[after + 1])
+    else:
+        start, end = int(vertices[after - 1]), int(vertices[after])
+        low = high = cuts.positive_share(start, end)
+        if not _on_the_line(cuts, start, cut, end):
+            low = high = float("nan")
+            reason = (
+                f"the threshold lies below the convex hull of the ROC curve: whatever the costs, "
+                f"{cuts.thresholds[start]:g} or {cuts.thresholds[end]:g} is cheaper"
+            )
+    return CostRange._trusted(
+        cost_proportion=np.array([low, high]), shares=cuts.shares, reason=reason
+    )
+
+
+def _on_the_line(cuts: _Cuts, start: int, cut: int, end: int) -> bool:
+    """Whether both parts of a segment of the hull have the same share of positives."""
+    (n0, p0), (n1, p1) = cuts.between(start, cut), cuts.between(cut, end)
+    return bool(abs(p0 * n1 - n0 * p1) <= _STRAIGHT * (n0 + n1) * (p0 + p1))

@@ -1,0 +1,168 @@
+"""Metrics that rank models, and which way they do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from stakes import agreement
+from stakes._check import FloatArray
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.measures import chance, confusion
+from stakes.problem import Problem
+from stakes.tally import Counts
+
+__all__ = [
+    "FAMILIAR",
+    "FAMILIAR_MULTICLASS",
+    "Gain",
+    "Loss",
+    "Measure",
+    "Metric",
+    "PositiveClass",
+    "familiar_metrics",
+    "read_metrics",
+]
+
+Measure = Callable[[Counts], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Metric(Value, ABC):
+    """A function of counts that ranks models; its type, `Gain` or `Loss`, says which way.
+
+    The function takes Counts of shape (…, K, M) and gives one number for each table, (…); nan where
+    it is undefined. It must carry leading axes through, as all measures of this library do.
+    """
+
+    measure: Measure
+
+    def __call__(self, counts: Counts) -> FloatArray:
+        """Values of the metric, of shape (…)."""
+        values = np.asarray(self.measure(counts), dtype=np.float64)
+        leading = counts.values.shape[:-2]
+        if values.shape != leading:
+            raise InputError(
+                f"a metric must give one number for each table; for tables of shape {leading} "
+                f"{self.measure!r} gave {values.shape}. Take one class of a per-class measure with "
+                f"PositiveClass(measure), and carry leading axes through."
+            )
+        return values
+
+    @abstractmethod
+    def goodness(self, counts: Counts) -> FloatArray:
+        """The metric, turned so that higher is better."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gain(Metric):
+    """A metric whose higher values are better.
+
+    Examples
+    --------
+    >>> from stakes.measures import accuracy
+    >>> float(Gain(accuracy).goodness(Counts([[8, 2], [1, 9]])))
+    0.85
+    """
+
+    def goodness(self, counts: Counts) -> FloatArray:  # noqa: D102
+        return self(counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Loss(Metric):
+    """A metric whose lower values are better.
+
+    Examples
+    --------
+    >>> from stakes.measures import error_rate
+    >>> float(Loss(error_rate).goodness(Counts([[8, 2], [1, 9]])))
+    -0.15
+    """
+
+    def goodness(self, counts: Counts) -> FloatArray:  # noqa: D102
+        return -self(counts)
+
+
+@dataclass(frozen=True, eq=False)
+class PositiveClass(Value):
+    """The value that a per-class measure gives to the positive class, the last one.
+
+    Examples
+    --------
+    >>> from stakes.measures import recall
+    >>> float(PositiveClass(recall)(Counts([[8, 2], [1, 9]])))
+    0.9
+    """
+
+    measure: Measure
+
+    def __call__(self, counts: Counts) -> FloatArray:
+        """Last entry of the measure, of shape (…)."""
+        return np.asarray(self.measure(counts))[..., -1]
+
+
+#: What people look at when there are two classes, by the names that they use.
+FAMILIAR: Mapping[str, Metric] = MappingProxyType(
+    {
+        "accuracy": Gain(confusion.accuracy),
+        "balanced accuracy": Gain(confusion.balanced_accuracy),
+        "precision": Gain(PositiveClass(confusion.precision)),
+        "recall": Gain(PositiveClass(confusion.recall)),
+        "specificity": Gain(PositiveClass(confusion.specificity)),
+        "F1": Gain(PositiveClass(partial(confusion.f_beta, beta=1))),
+        "MCC": Gain(chance.mcc),
+        "Cohen's kappa": Gain(chance.cohen_kappa),
+        "Fowlkes-Mallows": Gain(PositiveClass(confusion.fowlkes_mallows)),
+    }
+)
+
+#: The same for any number of classes, none of which comes first.
+FAMILIAR_MULTICLASS: Mapping[str, Metric] = MappingProxyType(
+    {
+        "accuracy": Gain(confusion.accuracy),
+        "balanced accuracy": Gain(confusion.balanced_accuracy),
+        "macro F1": Gain(partial(confusion.macro_f_beta, beta=1)),
+        "MCC": Gain(chance.mcc),
+        "Cohen's kappa": Gain(chance.cohen_kappa),
+        "Fowlkes-Mallows": Gain(partial(agreement.general_fowlkes_mallows, average=1)),
+        "determinant MCC": Gain(agreement.determinant_mcc),
+        "Cramér's phi": Gain(agreement.cramers_phi),
+    }
+)
+
+
+def familiar_metrics(problem: Problem) -> Mapping[str, Metric]:
+    """The familiar metrics that this problem allows.
+
+    `FAMILIAR` for two classes and two decisions, `FAMILIAR_MULTICLASS` where the decisions are the
+    classes, and none otherwise: a decision that is no class has a cost but no recall.
+
+    >>> len(familiar_metrics(Problem([[0, 3, 25], [180, 8, 0]])))
+    0
+    """
+    if problem.costs.shape == (2, 2):
+        return FAMILIAR
+    return FAMILIAR_MULTICLASS if problem.classes == problem.decisions else {}
+
+
+def read_metrics(metrics: Mapping[str, Metric]) -> tuple[tuple[str, ...], tuple[Metric, ...]]:
+    """Names and metrics; bare functions are refused, because they do not say what is better."""
+    if not isinstance(metrics, Mapping):
+        raise InputError(
+            f"metrics must be a mapping from name to metric; got {type(metrics).__name__}. "
+            f"FAMILIAR is one, and {{'accuracy': Gain(accuracy)}} is another."
+        )
+    for name, metric in metrics.items():
+        if not isinstance(metric, Metric):
+            raise InputError(
+                f"metrics must say which way is better; {name!r} is {metric!r}. "
+                f"Wrap it: Gain(measure) where higher is better, Loss(measure) where lower is."
+            )
+    return tuple(map(str, metrics)), tuple(metrics.values())

@@ -1,0 +1,192 @@
+"""Where studies of mis-ranking draw from: class shares, rates, errors in the utilities.
+
+A sampler is any callable; those here also know what an exact value needs. The two settings of
+dyrland, section 4.2, are `uniform_setting` and `gaussian_setting`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes._value import Value
+from stakes.audit.utility_space import NormalUtilities, UniformUtilities
+from stakes.errors import InputError
+
+__all__ = [
+    "AssessmentError",
+    "ErrorSampler",
+    "RateDistribution",
+    "RateSampler",
+    "RisingRates",
+    "Setting",
+    "ShareDistribution",
+    "ShareSampler",
+    "UniformShares",
+    "UtilitySampler",
+    "gaussian_setting",
+    "uniform_setting",
+]
+
+#: ``(rng, n)`` → utility matrices (n, 2, 2), rows classes.
+UtilitySampler = Callable[[np.random.Generator, int], FloatArray]
+#: ``(rng, (n,))`` → shares of the positive class.
+ShareSampler = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
+#: ``(rng, (2, 2, n))`` → the rate at which each model (first axis) is right about each class.
+RateSampler = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
+#: ``(rng, utilities)`` → the utilities as somebody assessed them; both (n, classes, decisions).
+ErrorSampler = Callable[[np.random.Generator, FloatArray], FloatArray]
+
+
+class Setting(TypedDict):
+    """Arguments of `misranking` and `exact_misranking` that say which world is studied."""
+
+    utilities: UtilitySampler
+    class_share: ShareSampler
+    rates: RateSampler
+
+
+class ShareDistribution(Value, ABC):
+    """Shares of the positive class, with their density."""
+
+    @abstractmethod
+    def __call__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        """Draw shares in [0, 1]."""
+
+    @abstractmethod
+    def density(self, share: FloatArray) -> FloatArray:
+        """Density at each share in (0, 1)."""
+
+
+@dataclass(frozen=True, eq=False)
+class UniformShares(ShareDistribution):
+    """All shares of the positive class equally likely (dyrland, section 4.2)."""
+
+    def __call__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        """Draw shares in [0, 1]."""
+        return rng.random(shape)
+
+    def density(self, share: FloatArray) -> FloatArray:  # noqa: D102
+        return np.ones_like(share)
+
+
+class RateDistribution(Value, ABC):
+    """Rates of right decisions, independent and alike for all models and classes."""
+
+    @abstractmethod
+    def __call__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        """Draw rates in [0, 1]."""
+
+    @abstractmethod
+    def gap_ratio_cdf(self, ratio: FloatArray) -> FloatArray:
+        """Probability that the gap of two rates is at most `ratio` times the gap of two others."""
+
+
+@dataclass(frozen=True, eq=False)
+class RisingRates(RateDistribution):
+    r"""Rates in [½, 1] with density 8(r − ½): classifiers tend to be good (dyrland, section 3.3).
+
+    Examples
+    --------
+    The gap of one pair is the larger one as often as not:
+
+    >>> float(RisingRates().gap_ratio_cdf(np.array(1.0)))
+    0.5
+    """
+
+    def __call__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        """Draw by inverting the distribution function, 4(r − ½)²."""
+        rates = rng.random(shape)
+        np.sqrt(rates, out=rates)
+        rates += 1
+        rates /= 2
+        return rates
+
+    def gap_ratio_cdf(self, ratio: FloatArray) -> FloatArray:
+        """Integrate the gap's density (4/3)(2 − 3d + d³), d in units of ½, against its CDF."""
+        below = np.minimum(ratio, 1)
+        with np.errstate(divide="ignore"):
+            above = np.minimum(1 / ratio, 1)
+        return np.where(ratio <= 1, _rising_gap_ratio(below), 1 - _rising_gap_ratio(above))
+
+
+def _rising_gap_ratio(ratio: FloatArray) -> FloatArray:
+    return np.asarray(ratio * (32 / 45 - ratio * (2 / 9 - ratio * ratio / 90)))
+
+
+@dataclass(frozen=True, eq=False)
+class AssessmentError(Value):
+    """Normal errors in assessed utilities, as a share of the largest difference between them.
+
+    Utilities are in [0, 1], as `Problem.rescaled` makes them. Every one gets an error of its own;
+    what leaves [0, 1], and a class whose best decision is no longer the best, is drawn again
+    (dyrland, section 4.2). sd = 0.1 reads "10 % error"; because of the redrawing the realised
+    standard deviation is smaller.
+
+    Examples
+    --------
+    >>> identity = np.eye(2)[None]
+    >>> assessed = AssessmentError(sd=0.1)(np.random.default_rng(1), identity)
+    >>> bool(assessed.min() >= 0 and assessed.max() <= 1)
+    True
+    """
+
+    sd: float
+
+    def __post_init__(self) -> None:
+        _check.number("sd", self.sd, low=0)
+
+    def __call__(self, rng: np.random.Generator, utilities: FloatArray) -> FloatArray:
+        """Draw assessed utilities of the same shape (n, K, M)."""
+        if not (np.min(utilities) >= 0 and np.max(utilities) <= 1):
+            raise InputError(
+                f"utilities must lie in [0, 1] to be assessed with an error; they run from "
+                f"{np.min(utilities):g} to {np.max(utilities):g}. Use Problem.rescaled first."
+            )
+        n_draws, n_classes, n_decisions = utilities.shape
+        # One column for each class of each matrix: the condition binds decisions of one class only.
+        true = np.moveaxis(utilities, 0, -1).swapaxes(0, 1).reshape(n_decisions, -1)
+        best = true == true.max(axis=0)
+        assessed = self._candidates(rng, true)
+        again = np.flatnonzero(~_keeps_order(best, assessed))
+        true, best = true.take(again, axis=1), best.take(again, axis=1)
+        while again.size:
+            candidates = self._candidates(rng, true)
+            bad = ~_keeps_order(best, candidates)
+            assessed[:, again] = candidates  # the bad ones are overwritten in the next round
+            again, true, best = again[bad], true.compress(bad, axis=1), best.compress(bad, axis=1)
+        cells = assessed.reshape(n_decisions, n_classes, n_draws)
+        return np.moveaxis(cells, (0, 1, 2), (2, 1, 0))
+
+    def _candidates(self, rng: np.random.Generator, true: FloatArray) -> FloatArray:
+        """Normals about the truth; about 0 and 1 only the half that can be kept."""
+        error = rng.standard_normal(true.shape)
+        error *= self.sd
+        inwards = 0.5 - true
+        at_the_edge = np.abs(inwards) == 0.5
+        return np.asarray(true + np.where(at_the_edge, np.copysign(error, inwards), error))
+
+
+def _keeps_order(best: _check.BoolArray, assessed: FloatArray) -> _check.BoolArray:
+    """Whether a column (M,) lies in [0, 1] and no entry is above the best one."""
+    within = (np.abs(assessed - 0.5) <= 0.5).all(axis=0)
+    top = np.where(best, assessed, -np.inf).max(axis=0)
+    return np.asarray(within & (assessed <= top).all(axis=0))
+
+
+def uniform_setting() -> Setting:
+    """The first setting of dyrland, section 4.2: utilities uniform on the hexagon."""
+    return Setting(utilities=UniformUtilities(), class_share=UniformShares(), rates=RisingRates())
+
+
+def gaussian_setting() -> Setting:
+    """The second setting of dyrland, section 4.2: normal about the identity, sd 1/3."""
+    return Setting(
+        utilities=NormalUtilities(1 / 3), class_share=UniformShares(), rates=RisingRates()
+    )

@@ -1,0 +1,244 @@
+"""Which properties a multi-class metric has: the five that itai-katz, section 3.1, asks for.
+
+A suitable metric (1) lies between −1 and 1, (2) does not depend on the order of the classes,
+(3) does not change when truth and decisions change places, (4) is one for a perfect fit, and
+(5) only for a perfect fit. One that lacks (5), but is one only where relabelling the decisions
+makes the fit perfect, is semi-suitable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import BoolArray, FloatArray
+from stakes._text import html_table, text_table
+from stakes._value import Value
+from stakes.agreement import perfect_relabelling
+from stakes.audit.metric import Metric
+from stakes.errors import InputError
+from stakes.tally import Counts
+
+__all__ = ["Counterexample", "Suitability", "suitability"]
+
+_ROUNDING = 1e-9
+_RANDOM = 2000  # random tables of each kind
+_SMALL = 20_000  # as many tables of small whole numbers as a search may hold
+_ORDERS = 24  # as many orders of the classes as a search may hold
+
+BOUNDED = "between -1 and 1"
+ORDER = "same in any order of the classes"
+FLIP = "same when truth and decisions change places"
+PERFECT = "one for a perfect fit"
+ONLY_PERFECT = "one only for a perfect fit"
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexample(Value):
+    """A table, or a table and its twin, that shows that a property fails.
+
+    Attributes
+    ----------
+    table : Counts
+    value : the metric there
+    twin : the table that should have the same value, for the two invariances; None otherwise
+    twin_value : the metric there; None without a twin
+    """
+
+    table: Counts
+    value: float
+    twin: Counts | None
+    twin_value: float | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Suitability(Value):
+    """The five properties of a metric, each with a counterexample or None.
+
+    Attributes
+    ----------
+    n_classes : how many classes the tables had
+    properties : five names
+    counterexamples : five, None where the search found none
+    relabellings_only : whether all imperfect tables of value one become perfect by relabelling
+    """
+
+    n_classes: int
+    properties: tuple[str, ...]
+    counterexamples: tuple[Counterexample | None, ...]
+    relabellings_only: bool
+
+    @property
+    def holds(self) -> tuple[bool, ...]:
+        """Whether each property holds."""
+        return tuple(example is None for example in self.counterexamples)
+
+    @property
+    def suitable(self) -> bool:
+        """Whether all five hold."""
+        return all(self.holds)
+
+    @property
+    def semi_suitable(self) -> bool:
+        """Whether the first four hold, and the fifth but for relabelling."""
+        return all(self.holds[:4]) and not self.holds[4] and self.relabellings_only
+
+    def _table(self) -> tuple[list[object], list[list[object]]]:
+        rows: list[list[object]] = [
+            [name, "yes" if example is None else f"no: {_shown(example)}"]
+            for name, example in zip(self.properties, self.counterexamples, strict=True)
+        ]
+        return ["", f"{self.n_classes} classes"], rows
+
+    def __repr__(self) -> str:
+        kind = "suitable" if self.suitable else "semi-suitable" if self.semi_suitable else "neither"
+        return f"Suitability: {kind}\n" + text_table(*self._table())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table(), "Suitability")
+
+
+def _shown(example: Counterexample) -> str:
+    text = f"{example.value:.4g} at {example.table.values.round(3).tolist()}"
+    if example.twin_value is None:
+        return text
+    return f"{text}, {example.twin_value:.4g} at its twin"
+
+
+def suitability(metric: Metric, *, n_classes: int, rng: np.random.Generator) -> Suitability:
+    """Which of the five properties of a suitable metric hold, with a witness where one fails.
+
+    Tables of small whole numbers, sparse and dense random tables, relabelled and nearly perfect
+    ones are tried; a property holds when none of them speaks against it. Undefined values break
+    neither the bounds nor the fifth property, but a metric that is undefined at a table and defined
+    at its twin is not invariant. Reference: itai-katz, section 3.1.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from stakes.agreement import determinant_mcc, general_f1
+    >>> from stakes.audit import Gain, suitability
+    >>> rng = np.random.default_rng(1)
+    >>> suitability(Gain(partial(general_f1, average=1)), n_classes=3, rng=rng).suitable
+    True
+    >>> answer = suitability(Gain(determinant_mcc), n_classes=3, rng=rng)
+    >>> answer.semi_suitable, answer.holds
+    (True, (True, True, True, True, False))
+    """
+    size = int(_check.number("n_classes", n_classes, low=2))
+    if size != n_classes:
+        raise InputError(f"n_classes must be a whole number; got {n_classes!r}.")
+    tables = _tables(size, rng)
+    values = _evaluate(metric, tables)
+    perfect = (tables * (1 - np.eye(size))).sum(axis=(1, 2)) == 0
+    full = perfect & (np.diagonal(tables, axis1=1, axis2=2) > 0).all(axis=1)
+    too_good = ~perfect & (values >= 1 - _ROUNDING)
+    flipped = np.swapaxes(tables, 1, 2)
+    examples = (
+        _single(tables, values, np.abs(values) > 1 + _ROUNDING),
+        _orders(metric, tables, values, rng),
+        _twin(tables, values, flipped, _evaluate(metric, flipped)),
+        _single(tables, values, full & ~(np.abs(values - 1) <= _ROUNDING)),
+        _single(tables, values, too_good),
+    )
+    return Suitability(
+        n_classes=size,
+        properties=(BOUNDED, ORDER, FLIP, PERFECT, ONLY_PERFECT),
+        counterexamples=examples,
+        relabellings_only=all(
+            perfect_relabelling(_counts(table)) is not None for table in tables[too_good]
+        ),
+    )
+
+
+def _counts(tables: FloatArray) -> Counts:
+    return Counts._trusted(values=tables, classes=None, decisions=None, groups=None)
+
+
+def _evaluate(metric: Metric, tables: FloatArray) -> FloatArray:
+    return metric(_counts(tables))
+
+
+# Where to look -----------------------------------------------------------------------------------
+
+
+def _tables(size: int, rng: np.random.Generator) -> FloatArray:
+    """Tables (T, K, K) that are likely to speak against a property; simple ones first."""
+    shape = (_RANDOM, size, size)
+    sparse = rng.integers(1, 20, shape) * (rng.random(shape) < 0.4)
+    skewed = np.floor(np.exp(rng.uniform(0, 9, shape)))
+    diagonal = np.eye(size) * rng.integers(1, 50, (_RANDOM // 10, size))[:, None]
+    near = diagonal + (rng.random((_RANDOM // 10, size, size)) < 0.2)
+    relabelled = np.array([np.eye(size)[list(order)] for order in _orders_of(size, rng)])
+    relabelled = relabelled * rng.integers(1, 50, (len(relabelled), size))[..., None]
+    tables = np.concatenate([_small(size), relabelled, diagonal, near, sparse, skewed])
+    return np.asarray(tables[tables.sum(axis=(1, 2)) > 0], dtype=np.float64)
+
+
+def _small(size: int) -> FloatArray:
+    """All tables of whole numbers from 0 up to what the search can hold; the identity at least."""
+    cells = size * size
+    base = 2
+    while (base + 1) ** cells <= _SMALL:
+        base += 1
+    if base**cells > _SMALL:
+        return np.eye(size)[None]
+    numbers = np.arange(1, base**cells)
+    digits = numbers[:, None] // base ** np.arange(cells)[::-1] % base
+    return digits.reshape(-1, size, size).astype(np.float64)
+
+
+def _orders_of(size: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+    """Orders of the classes other than the given one: all, or some of many."""
+    if size <= 4:
+        return list(permutations(range(size)))[1:]
+    drawn = [tuple(rng.permutation(size).tolist()) for _ in range(_ORDERS)]
+    exchange = (1, 0, *range(2, size))
+    return [exchange, *(order for order in drawn if order != tuple(range(size)))]
+
+
+# What fails --------------------------------------------------------------------------------------
+
+
+def _single(tables: FloatArray, values: FloatArray, fails: BoolArray) -> Counterexample | None:
+    found = np.flatnonzero(fails)
+    if not found.size:
+        return None
+    return Counterexample(
+        table=_counts(tables[found[0]]),
+        value=float(values[found[0]]),
+        twin=None,
+        twin_value=None,
+    )
+
+
+def _twin(
+    tables: FloatArray, values: FloatArray, twins: FloatArray, twin_values: FloatArray
+) -> Counterexample | None:
+    """The first table whose twin has another value; nan equals nan only."""
+    same = np.isclose(values, twin_values, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True)
+    found = np.flatnonzero(~same)
+    if not found.size:
+        return None
+    first = found[0]
+    return Counterexample(
+        table=_counts(tables[first]),
+        value=float(values[first]),
+        twin=_counts(twins[first]),
+        twin_value=float(twin_values[first]),
+    )
+
+
+def _orders(
+    metric: Metric, tables: FloatArray, values: FloatArray, rng: np.random.Generator
+) -> Counterexample | None:
+    for order in _orders_of(tables.shape[-1], rng):
+        listed = list(order)
+        twins = tables[:, listed][:, :, listed]
+        example = _twin(tables, values, twins, _evaluate(metric, twins))
+        if example is not None:
+            return example
+    return None

@@ -1,0 +1,270 @@
+"""How likely a metric picks the wrong one of your own models, given what you do not know.
+
+Two things are unknown: the costs, of which there is a list or a sampler of plausible problems, and
+the models' true tables, of which there are redraws. A metric picks a model on the observed tables;
+the pick is judged on each plausible pair of costs and tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import BoolArray, FloatArray, Labels
+from stakes._text import html_table, text_table
+from stakes._value import Value
+from stakes.audit.metric import Metric, read_metrics
+from stakes.audit.models import Models, by_position, picked, read_models
+from stakes.audit.settings import ErrorSampler
+from stakes.errors import InputError
+from stakes.measures.cost import decision_rates
+from stakes.problem import Problem
+from stakes.tally import Counts
+
+__all__ = ["ProblemSampler", "WrongPicks", "wrong_picks"]
+
+#: ``(rng, n)`` → n plausible problems.
+ProblemSampler = Callable[[np.random.Generator, int], Sequence[Problem]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WrongPicks(Value):
+    """How each criterion fares over the plausible worlds.
+
+    Attributes
+    ----------
+    criteria : Q names: the metrics, the cost matrices with errors, then "expected costs", which is
+        what to use when the costs are uncertain
+    models : J names
+    picks : (Q, J) how often each criterion picks each model on the observed tables; ties share
+    wrong, wrong_errors : (Q,) probability that the pick is not the best model, and the standard
+        error that the number of draws leaves
+    wrong_if_known : (Q,) the same if each criterion saw the true tables: its own fault, without
+        that of the small test set
+    regret, regret_errors : (Q,) what the picks cost per case above the best model, in the mean
+    draws : how many plausible worlds
+    undefined : how many more were left out, because a model's cost was undefined there
+    """
+
+    criteria: tuple[str, ...]
+    models: Labels
+    picks: FloatArray
+    wrong: FloatArray
+    wrong_errors: FloatArray
+    wrong_if_known: FloatArray
+    regret: FloatArray
+    regret_errors: FloatArray
+    draws: int
+    undefined: int
+    unit: str | None
+
+    def columns(self) -> dict[str, list[object]]:
+        """What the table shows, by column."""
+        return {
+            "criterion": list(self.criteria),
+            "wrong": self.wrong.tolist(),
+            "standard error": self.wrong_errors.tolist(),
+            "wrong if tables were known": self.wrong_if_known.tolist(),
+            "costs more": self.regret.tolist(),
+        }
+
+    def _table(self) -> tuple[list[object], list[list[object]], str]:
+        columns = self.columns()
+        rows: list[list[object]] = [
+            [name, f"{wrong:.1%}", f"{error:.1%}", f"{known:.1%}", f"{cost:.4g}"]
+            for name, wrong, error, known, cost in zip(*columns.values(), strict=True)
+        ]
+        unit = f", costs in {self.unit}" if self.unit else ""
+        return ["", *list(columns)[1:]], rows, f"WrongPicks over {self.draws} worlds{unit}"
+
+    def __repr__(self) -> str:
+        header, rows, caption = self._table()
+        return f"{caption}\n{text_table(header, rows)}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table())
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """Costs (R, K, M) and priors (R, K) of the plausible problems; nan: shares of the tables."""
+
+    costs: FloatArray
+    priors: FloatArray
+
+    def of(self, tables: Counts) -> FloatArray:
+        """Expected costs (R, J) of tables (R or 1, J, K, M)."""
+        stated = self.priors[:, None]
+        prior = np.where(np.isnan(stated), tables.shares, stated)
+        rates = np.where(prior[..., None] > 0, decision_rates(tables), 0.0)
+        return np.asarray(np.einsum("rjk,rjkm,rkm->rj", prior, rates, self.costs))
+
+    def mean_of(self, tables: Counts) -> FloatArray:
+        """Costs of tables (…, J, K, M) in the mean over all problems, (…, J)."""
+        floating = np.isnan(self.priors)
+        stated = np.where(floating, 0.0, self.priors)[..., None]
+        fixed = np.mean(stated * self.costs, axis=0)
+        by_share = np.mean(np.where(floating[..., None], self.costs, 0.0), axis=0)
+        weight = fixed + tables.shares[..., None] * by_share
+        rates = np.where(weight != 0, decision_rates(tables), 0.0)
+        return np.asarray(np.sum(weight * rates, axis=(-2, -1)))
+
+    def assessed(self, error: ErrorSampler, rng: np.random.Generator) -> _Costs:
+        """The same with errors in the costs, relative to their span."""
+        top = self.costs.max(axis=(1, 2), keepdims=True)
+        span = top - self.costs.min(axis=(1, 2), keepdims=True)
+        scaled = np.divide(top - self.costs, span, out=np.zeros_like(self.costs), where=span > 0)
+        return _Costs(top - span * error(rng, scaled), self.priors)
+
+
+def wrong_picks(
+    models: Models,
+    truths: Models,
+    problems: Sequence[Problem] | ProblemSampler,
+    *,
+    metrics: Mapping[str, Metric],
+    errors: Mapping[str, ErrorSampler],
+    rng: np.random.Generator,
+    weights: object = None,
+) -> WrongPicks:
+    """Probability that each metric, or a cost matrix with errors, picks the wrong model.
+
+    In each plausible world, one of the tables in `truths` is true and one of the problems is the
+    right one; the best model is that of least expected cost there. Metrics pick on the observed
+    tables, and so do the problem's own costs with errors. A criterion that ties counts as wrong by
+    the share of its picks that are.
+
+    Parameters
+    ----------
+    models : observed tables, by name, joint, or along the first axis
+    truths : plausible true tables of the same models, with one leading axis of redraws: Counts
+        (R, K, M) by name, or JointCounts with weights (R, T), which keeps models paired
+    problems : plausible problems, or ``(rng, n)`` → n of them
+    metrics : name → metric
+    errors : name → error in the costs, such as {"10 % error": AssessmentError(0.1)}
+    weights : of the problems in a list; equal when None
+
+    Examples
+    --------
+    >>> from stakes.audit import FAMILIAR, AssessmentError
+    >>> rng = np.random.default_rng(3)
+    >>> observed = {"A": Counts([[35, 15], [23, 27]]), "B": Counts([[32, 18], [7, 43]])}
+    >>> truths = {name: Counts(rng.multinomial(100, table.values.ravel() / 100, 2000)
+    ...     .reshape(-1, 2, 2)) for name, table in observed.items()}
+    >>> plausible = [Problem.from_utilities([[165, -335], [-35, gain]]) for gain in (0, 15, 30)]
+    >>> fate = wrong_picks(observed, truths, plausible, metrics={"F1": FAMILIAR["F1"]},
+    ...     errors={"20 % error": AssessmentError(0.2)}, rng=rng)
+    >>> fate.criteria
+    ('F1', '20 % error', 'expected costs')
+    >>> fate.wrong.round(1)
+    array([0.6, 0.5, 0.4])
+    """
+    names, judges = read_metrics(metrics)
+    labels, observed = read_models(models)
+    true_labels, true = read_models(truths)
+    _check.same_labels("the models", labels, true_labels)
+    if observed.values.ndim != 3 or true.values.ndim != 4:
+        raise InputError(
+            f"models must have one table each, and truths one leading axis of redraws; the tables "
+            f"have leading axes {observed.values.shape[:-3]} and {true.values.shape[:-3]}. "
+            f"Pass redraws as Counts of shape (R, K, M)."
+        )
+    draws = len(true.values)
+    plausible, unit = _draw_problems(problems, draws, weights, rng, observed)
+    truth = plausible.of(true)
+    single = observed[None]
+    seen = [picked(judge.goodness(by_position(single))) for judge in judges]
+    known = [picked(judge.goodness(by_position(true))) for judge in judges]
+    for error in errors.values():
+        assessed = plausible.assessed(error, rng)
+        seen.append(picked(-assessed.of(single)))
+        known.append(picked(-assessed.of(true)))
+    seen.append(picked(-plausible.mean_of(single)))
+    known.append(picked(-plausible.mean_of(true)))
+    criteria = (*names, *map(str, errors), "expected costs")
+    return _fate(criteria, labels, truth, seen, known, unit)
+
+
+def _draw_problems(
+    problems: Sequence[Problem] | ProblemSampler,
+    draws: int,
+    weights: object,
+    rng: np.random.Generator,
+    observed: Counts,
+) -> tuple[_Costs, str | None]:
+    """One plausible problem for every draw."""
+    given = list(problems(rng, draws) if callable(problems) else problems)
+    if not given or not all(isinstance(problem, Problem) for problem in given):
+        raise InputError("problems must be a list of at least one Problem; it is not.")
+    for problem in given:
+        if problem.costs.shape != observed.values.shape[-2:]:
+            raise InputError(
+                f"problems must fit the tables; one has costs {problem.costs.shape}, the tables "
+                f"are {observed.values.shape[-2:]}. Rows are classes, columns are decisions."
+            )
+        _check.same_labels("the classes", observed.classes, problem.classes)
+        _check.same_labels("the decisions", observed.decisions, problem.decisions)
+    shares = _check.weights("weights", weights, len(given))
+    chosen = (
+        np.arange(draws)
+        if callable(problems)
+        else rng.choice(len(given), size=draws, p=shares / shares.sum())
+    )
+    empty = np.full(observed.n_classes, np.nan)
+    priors = np.array([empty if problem.prior is None else problem.prior for problem in given])
+    units = {problem.unit for problem in given}
+    costs = np.array([problem.costs for problem in given])
+    return _Costs(costs[chosen], priors[chosen]), units.pop() if len(units) == 1 else None
+
+
+def _fate(
+    criteria: tuple[str, ...],
+    labels: Labels,
+    truth: FloatArray,
+    seen: list[BoolArray],
+    known: list[BoolArray],
+    unit: str | None,
+) -> WrongPicks:
+    """Judge the picks (R or 1, J) of each criterion by the true costs (R, J)."""
+    defined = ~np.isnan(truth).any(axis=-1)
+    if not defined.any():
+        raise InputError(
+            f"truths must hold a redraw in which every model has a cost; none of {defined.size} "
+            f"does. Redraw within classes where a prior is stated."
+        )
+    truth = truth[defined]
+    best, excess = picked(-truth), truth - truth.min(axis=-1, keepdims=True)
+    shares = np.array([np.broadcast_to(_shares(p), (defined.size, len(labels))) for p in seen])
+    shares = shares[:, defined]
+    wrong, regret = np.sum(shares * ~best, axis=-1), np.sum(shares * excess, axis=-1)
+    known_shares = np.array([_shares(p)[defined] for p in known])
+    return WrongPicks._trusted(
+        criteria=criteria,
+        models=labels,
+        picks=shares.mean(axis=1),
+        wrong=wrong.mean(axis=1),
+        wrong_errors=wrong.std(axis=1) / np.sqrt(len(truth)),
+        wrong_if_known=_mean_of_defined(np.sum(known_shares * ~best, axis=-1)),
+        regret=regret.mean(axis=1),
+        regret_errors=regret.std(axis=1) / np.sqrt(len(truth)),
+        draws=len(truth),
+        undefined=int(np.count_nonzero(~defined)),
+        unit=unit,
+    )
+
+
+def _mean_of_defined(values: FloatArray) -> FloatArray:
+    """Mean along the last axis of what is not nan; nan where all is."""
+    known = ~np.isnan(values)
+    number = known.sum(axis=-1)
+    total = np.where(known, values, 0.0).sum(axis=-1)
+    return np.asarray(np.divide(total, number, out=np.full(total.shape, np.nan), where=number > 0))
+
+
+def _shares(picks: BoolArray) -> FloatArray:
+    """Each pick's share among those that tie; nan where nothing could be picked."""
+    number = picks.sum(axis=-1, keepdims=True)
+    return np.asarray(np.divide(picks, number, out=np.full(picks.shape, np.nan), where=number > 0))
