@@ -9,7 +9,7 @@ LOWEST_PYTHON ?= $(shell for p in python3.11 python3.12; do \
 
 # Rooms of the package that need more than numpy and scipy, and tests that need other packages.
 BEYOND_CORE := --ignore=src/stakes/adapters --ignore=src/stakes/render \
-	--ignore=src/stakes/plot.py --ignore=src/stakes/cli.py \
+	--ignore=src/stakes/plot --ignore=src/stakes/cli \
 	--ignore=tests/peers -m "not peers"
 
 .DEFAULT_GOAL := help

@@ -107,6 +107,7 @@ _ROOMS = (
     "inference",
     "measures",
     "metrics",
+    "plot",
     "ranking",
     "regions",
     "scoring",

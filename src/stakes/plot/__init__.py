@@ -1,0 +1,38 @@
+"""Pictures: values in, matplotlib Axes in and out.
+
+One function for each curve and table; they compute nothing. Every function takes ``ax=`` and gives
+the Axes back; without it, it makes a figure of its own, outside pyplot's global state, so that
+``plot.roc(...).figure.savefig(path)`` works anywhere. Needs the extra ``plot``.
+"""
+
+from stakes.plot.curves import (
+    cost_curves,
+    decision_curves,
+    detection_error_tradeoff,
+    gains,
+    precision_recall,
+    reliability,
+    roc,
+    score_histogram,
+)
+from stakes.plot.tables import (
+    decision_table,
+    metric_disagreement,
+    regions_map,
+    utility_hexagon,
+)
+
+__all__ = [
+    "cost_curves",
+    "decision_curves",
+    "decision_table",
+    "detection_error_tradeoff",
+    "gains",
+    "metric_disagreement",
+    "precision_recall",
+    "regions_map",
+    "reliability",
+    "roc",
+    "score_histogram",
+    "utility_hexagon",
+]

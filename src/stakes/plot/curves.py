@@ -1,0 +1,176 @@
+"""Pictures of curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stakes.calibration import Band, Reliability
+from stakes.curve import Curve
+from stakes.curves import DecisionCurve, DetectionErrorTradeoff, PrecisionRecall
+from stakes.plot._style import GREY, INK, axes_for, finish, styles
+from stakes.tally import ScoreTable
+from stakes.thresholds import BestThreshold
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "cost_curves",
+    "decision_curves",
+    "detection_error_tradeoff",
+    "gains",
+    "precision_recall",
+    "reliability",
+    "roc",
+    "score_histogram",
+]
+
+_SMOOTH = 33  # points for each piece of a quadratic or odds curve
+
+
+def cost_curves(
+    curves: Mapping[str, Curve],
+    *,
+    condition: float | None = None,
+    x: str = "cost proportion",
+    ax: Axes | None = None,
+) -> Axes:
+    """Loss over the cost proportion (or skew), one line for each model or method.
+
+    `condition` marks the cost proportion at hand.
+    """
+    ax = axes_for(ax)
+    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
+        points = curve.points(_SMOOTH)
+        ax.plot(points["x"], points["y"], label=name, **style)
+    if condition is not None:
+        ax.axvline(condition, color=GREY, linewidth=1, linestyle=":")
+    ax.set_xlim(0, 1)
+    ax.set_ylim(bottom=0)
+    return finish(ax, x=x, y="loss", legend=True)
+
+
+def roc(
+    curves: Mapping[str, Curve],
+    *,
+    hulls: Mapping[str, Curve] | None = None,
+    best: Mapping[str, BestThreshold] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Hit rate over false-alarm rate, with hulls, and with the tangents of best thresholds."""
+    ax = axes_for(ax, square=True)
+    ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
+    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
+        corners = curve.columns()
+        ax.plot(corners["x"], corners["y"], label=name, **style)
+        if hulls and name in hulls:
+            hull = hulls[name].columns()
+            ax.plot(hull["x"], hull["y"], color=style["color"], linewidth=0.8, alpha=0.6)
+        if best and name in best:
+            _tangent(ax, best[name], style["color"])
+    ax.set_aspect("equal")
+    ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+    return finish(ax, x="false-alarm rate", y="hit rate", legend=True)
+
+
+def _tangent(ax: Axes, best: BestThreshold, colour: str) -> None:
+    """The line of equal cost through the best point, and the point."""
+    rates = best.counts.values[:, 1] / best.counts.values.sum(axis=1)
+    ax.plot(*rates, marker="o", markersize=5, color=colour)
+    if np.isfinite(best.intercept):
+        ax.axline(tuple(rates), slope=best.slope, color=colour, linewidth=0.8, linestyle=":")
+
+
+def precision_recall(curves: Mapping[str, PrecisionRecall], *, ax: Axes | None = None) -> Axes:
+    """Precision over recall, as steps: between two thresholds there is nothing to join."""
+    ax = axes_for(ax, square=True)
+    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
+        ax.plot(curve.recall, curve.precision, label=name, drawstyle="steps-post", **style)
+    ax.set(xlim=(0, 1.01), ylim=(0, 1.02))
+    return finish(ax, x="recall", y="precision", legend=True)
+
+
+def detection_error_tradeoff(
+    curves: Mapping[str, DetectionErrorTradeoff], *, ax: Axes | None = None
+) -> Axes:
+    """Miss rate over false-alarm rate on probit axes, labelled in percent."""
+    ax = axes_for(ax, square=True)
+    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
+        finite = np.isfinite(curve.false_alarm_probit) & np.isfinite(curve.miss_probit)
+        ax.plot(curve.false_alarm_probit[finite], curve.miss_probit[finite], label=name, **style)
+    percent = {0.1: -3.0902, 1: -2.3263, 5: -1.6449, 20: -0.8416, 50: 0.0, 80: 0.8416, 95: 1.6449}
+    labels = [f"{p:g} %" for p in percent]
+    ax.set_xticks(list(percent.values()), labels)
+    ax.set_yticks(list(percent.values()), labels)
+    ax.grid(color=GREY, alpha=0.3, linewidth=0.5)
+    return finish(ax, x="false-alarm rate", y="miss rate", legend=True)
+
+
+def decision_curves(
+    curves: Mapping[str, DecisionCurve],
+    *,
+    threshold: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Net benefit over the threshold probability, beside treating all and treating nobody."""
+    ax = axes_for(ax)
+    first = next(iter(curves.values()))
+    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
+        _net_benefit(ax, curve.net_benefit, label=name, **style)
+    _net_benefit(ax, first.treat_all, label="all", color=GREY, linewidth=1)
+    _net_benefit(ax, first.treat_none, label="nobody", color=INK, linewidth=1)
+    if threshold is not None:
+        ax.axvline(threshold, color=GREY, linewidth=1, linestyle=":")
+    top = first.prevalence
+    ax.set(xlim=(0, 1), ylim=(-0.25 * top, 1.1 * top))
+    return finish(ax, x="threshold probability", y="net benefit", legend=True)
+
+
+def _net_benefit(ax: Axes, curve: Curve, **style: Any) -> None:
+    points = curve.points(_SMOOTH)
+    shown = np.isfinite(points["y"])  # at probability one it may be infinite
+    ax.plot(points["x"][shown], points["y"][shown], **style)
+
+
+def gains(curves: Mapping[str, Curve], *, ax: Axes | None = None) -> Axes:
+    """Share of the positives found over the share of the cases looked at."""
+    ax = axes_for(ax, square=True)
+    ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
+    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
+        corners = curve.columns()
+        ax.plot(corners["x"], corners["y"], label=name, **style)
+    return finish(ax, x="share of cases", y="share of positives found", legend=True)
+
+
+def reliability(
+    curve: Reliability, *, band: Band | None = None, level: float = 0.9, ax: Axes | None = None
+) -> Axes:
+    """Observed share of positives over the score, with a band of what chance alone would do."""
+    ax = axes_for(ax, square=True)
+    ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
+    if band is not None:
+        low, high = band.limits(level)
+        ax.fill_between(band.scores, low, high, color="#0072B2", alpha=0.15, linewidth=0)
+    ax.plot(curve.scores, curve.observed, color="#0072B2", linewidth=1.4)
+    size = 6 + 60 * curve.bin_weights / curve.bin_weights.max()
+    ax.scatter(curve.bin_scores, curve.bin_shares, s=size, color="#0072B2", zorder=3)
+    ax.set_aspect("equal")
+    ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+    return finish(ax, x="score", y="observed share of positives", legend=False)
+
+
+def score_histogram(table: ScoreTable, *, bins: int = 30, ax: Axes | None = None) -> Axes:
+    """Scores of the two classes, the positives above the axis and the negatives below."""
+    ax = axes_for(ax)
+    names = table.classes or ("negative", "positive")
+    edges = np.histogram_bin_edges(table.scores[np.isfinite(table.scores)], bins)
+    for k, sign in ((1, 1), (0, -1)):
+        heights, _ = np.histogram(table.scores, edges, weights=table.weights[:, k])
+        colour = "#D55E00" if k else "#0072B2"
+        ax.stairs(sign * heights, edges, fill=True, color=colour, alpha=0.75, label=str(names[k]))
+    ax.axhline(0, color=INK, linewidth=0.8)
+    ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
+    return finish(ax, x="score", y="cases", legend=True)

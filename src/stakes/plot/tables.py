@@ -1,0 +1,123 @@
+"""Pictures of tables and of maps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.audit import Disagreement
+from stakes.plot._style import GREY, INK, axes_for, finish, styles
+from stakes.problem import Problem
+from stakes.regions import Regions
+from stakes.tally import Counts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["decision_table", "metric_disagreement", "regions_map", "utility_hexagon"]
+
+
+def decision_table(
+    counts: Counts, *, shares: FloatArray | None = None, ax: Axes | None = None
+) -> Axes:
+    """Cases of each class and decision, shaded by their share of the class.
+
+    `shares`, such as ``cost_shares(counts, problem)``, are written below the counts as parts of
+    the whole cost.
+    """
+    ax = axes_for(ax)
+    values = counts.values
+    rates = values / np.maximum(values.sum(axis=1, keepdims=True), 1e-300)
+    ax.imshow(rates, cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
+    for (k, d), count in np.ndenumerate(values):
+        text = f"{count:.6g}"
+        if shares is not None and shares.sum() > 0:
+            text += f"\n{100 * shares[k, d] / shares.sum():.3g} % of cost"
+        dark = rates[k, d] > 0.8
+        ax.text(
+            d, k, text, ha="center", va="center", color="white" if dark else INK, fontsize="small"
+        )
+    classes = counts.classes or tuple(range(counts.n_classes))
+    decisions = counts.decisions or tuple(range(counts.n_decisions))
+    ax.set_xticks(range(len(decisions)), [str(label) for label in decisions])
+    ax.set_yticks(range(len(classes)), [str(label) for label in classes])
+    return finish(ax, x="decision", y="true class", legend=False)
+
+
+def metric_disagreement(table: Disagreement, *, ax: Axes | None = None) -> Axes:
+    """What following each metric costs per case above the cheapest model."""
+    ax = axes_for(ax)
+    regret = table.regret
+    order = np.argsort(np.where(np.isnan(regret), -1, regret), kind="stable")
+    names = [table.metrics[i] for i in order]
+    ax.barh(names, regret[order], color=np.where(regret[order] > 0, "#D55E00", "#009E73"))
+    for place, i in enumerate(order):
+        picks = ", ".join(map(str, table.picks_of(table.metrics[i])))
+        ax.annotate(
+            f" {picks}", (np.nan_to_num(regret[i]), place), va="center", fontsize="small", color=INK
+        )
+    ax.margins(x=0.25)
+    unit = f", {table.unit}" if table.unit else ""
+    return finish(ax, x=f"extra cost per case{unit}", y="", legend=False)
+
+
+def regions_map(
+    regions: Regions, *, condition: tuple[float, float] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Which model is the cheapest, over the cost proportion and the share of positives.
+
+    Decisions that are fixed compare through the skew alone, so that every border is a curve of
+    constant skew.
+
+    Parameters
+    ----------
+    regions : over the skew, as ``cost_proportion_regions(models, prior=[0.5, 0.5])`` gives
+    condition : the point (cost proportion, share of positives) at hand
+    """
+    ax = axes_for(ax, square=True)
+    c = np.linspace(0, 1, 201)
+    colours = {name: style["color"] for name, style in styles(regions.models)}
+    labelled: set[str] = set()
+    for part in regions.parts:
+        name = ", ".join(map(str, part.cheapest))
+        colour = colours.get(str(part.cheapest[0]), GREY) if part.cheapest else GREY
+        label = None if name in labelled else name
+        labelled.add(name)
+        low, high = _share_at(c, part.high), _share_at(c, part.low)
+        ax.fill_between(c, low, high, color=colour, alpha=0.4, linewidth=0, label=label)
+    if condition is not None:
+        ax.plot(*condition, marker="x", color=INK, linestyle="none")
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    return finish(ax, x="cost proportion", y="share of positives", legend=True)
+
+
+def _share_at(c: FloatArray, skew: float) -> FloatArray:
+    """The share of positives at which this cost proportion has this skew."""
+    positive, negative = c * (1 - skew), (1 - c) * skew
+    corner = np.full(c.shape, float(skew < 0.5))  # where every share has the same skew
+    total = positive + negative
+    return np.asarray(np.divide(positive, total, out=corner, where=total > 0))
+
+
+def utility_hexagon(
+    problems: Mapping[str, Problem], *, outline: FloatArray, ax: Axes | None = None
+) -> Axes:
+    """Where binary problems sit in the space of utility matrices (dyrland, figure 1).
+
+    `outline` holds the corners (6, 2) of the admissible set, `audit.HEXAGON`.
+    """
+    ax = axes_for(ax, square=True)
+    closed = np.concatenate([outline, outline[:1]])
+    ax.fill(*outline.T, color=GREY, alpha=0.12, linewidth=0)
+    ax.plot(*closed.T, color=GREY, linewidth=1)
+    ax.plot(0, 0, marker="+", color=GREY)
+    ax.annotate("accuracy", (0, 0), xytext=(4, 4), textcoords="offset points", fontsize="small")
+    for (name, style), problem in zip(styles(problems), problems.values(), strict=True):
+        point = problem.utility_coordinates
+        ax.plot(*point, marker="o", color=style["color"])
+        ax.annotate(name, point, xytext=(5, -10), textcoords="offset points", fontsize="small")
+    ax.set_aspect("equal")
+    return finish(ax, x="x: right about the first ← → the second", y="y", legend=False)

@@ -1,0 +1,123 @@
+"""Pictures draw what the values say: the lines on the axes are the columns of the curves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stakes import CostProportions, Counts, Problem, ScoreTable, best_threshold
+from stakes.audit import FAMILIAR, HEXAGON, disagreement
+from stakes.calibration import consistency_band, reliability
+from stakes.curves import (
+    brier_curve,
+    decision_curve,
+    detection_error_tradeoff,
+    gains_curve,
+    hull_curve,
+    optimal_curve,
+    precision_recall,
+    roc_curve,
+)
+from stakes.measures import cost_shares
+from stakes.regions import cost_proportion_regions
+from stakes.scoring import HullBins
+
+pytest.importorskip("matplotlib")
+plot = pytest.importorskip("stakes.plot")
+
+PROBLEM = Problem.binary(false_alarm=1, miss=4)
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, ScoreTable]:
+    rng = np.random.default_rng(0)
+    y = rng.random(400) < 0.3
+    return {
+        name: ScoreTable.from_scores(y, np.clip(rng.normal(0.2 + 0.3 * y, spread), 0, 1).round(2))
+        for name, spread in (("sharp", 0.15), ("blunt", 0.3))
+    }
+
+
+def lines(ax) -> dict[str, np.ndarray]:
+    return {line.get_label(): line.get_xydata() for line in ax.get_lines()}
+
+
+def test_cost_curves_are_drawn_through_their_corners(tables):
+    curves = {n: brier_curve(t, CostProportions) for n, t in tables.items()}
+    curves["optimal"] = optimal_curve(tables["sharp"], CostProportions)
+    ax = plot.cost_curves(curves, condition=PROBLEM.threshold)
+    corners = curves["optimal"].columns()
+    drawn = lines(ax)["optimal"]
+    assert {tuple(p) for p in zip(corners["x"], corners["y"], strict=True)} <= {
+        tuple(p) for p in drawn
+    }
+    assert ax.get_xlabel() == "cost proportion"
+    assert plot.cost_curves(curves, ax=ax) is ax
+
+
+def test_roc_has_hull_tangent_and_the_best_point(tables):
+    best = {n: best_threshold(t, PROBLEM) for n, t in tables.items()}
+    ax = plot.roc(
+        {n: roc_curve(t) for n, t in tables.items()},
+        hulls={n: hull_curve(t) for n, t in tables.items()},
+        best=best,
+    )
+    rates = best["sharp"].counts.values[:, 1] / best["sharp"].counts.values.sum(axis=1)
+    points = [line.get_xydata() for line in ax.get_lines() if line.get_marker() == "o"]
+    assert any(np.allclose(point, rates) for point in points)
+
+
+def test_precision_recall_det_and_gains(tables):
+    pr = {n: precision_recall(t) for n, t in tables.items()}
+    drawn = lines(plot.precision_recall(pr))["sharp"]
+    np.testing.assert_array_equal(drawn[:, 0], pr["sharp"].recall)
+    ax = plot.detection_error_tradeoff({n: detection_error_tradeoff(t) for n, t in tables.items()})
+    assert [label.get_text() for label in ax.get_xticklabels()][:2] == ["0.1 %", "1 %"]
+    gains = {n: gains_curve(t) for n, t in tables.items()}
+    np.testing.assert_allclose(lines(plot.gains(gains))["sharp"][-1], [1, 1])
+
+
+def test_decision_curves_show_all_and_nobody(tables):
+    curves = {n: decision_curve(t) for n, t in tables.items()}
+    ax = plot.decision_curves(curves, threshold=0.2)
+    drawn = lines(ax)
+    assert {"sharp", "blunt", "all", "nobody"} <= set(drawn)
+    assert (drawn["nobody"][:, 1] == 0).all()
+
+
+def test_reliability_with_its_band(tables):
+    table = tables["sharp"]
+    band = consistency_band(table, HullBins(), replicates=50, rng=np.random.default_rng(0))
+    ax = plot.reliability(reliability(table, HullBins()), band=band)
+    assert len(ax.collections) == 2
+
+
+def test_histogram_counts_every_case(tables):
+    ax = plot.score_histogram(tables["sharp"], bins=10)
+    total = sum(np.abs(patch.get_data().values).sum() for patch in ax.patches)
+    assert total == 400
+
+
+def test_tables_and_maps(tables):
+    counts = {n: best_threshold(t, PROBLEM).counts for n, t in tables.items()}
+    table = counts["sharp"]
+    ax = plot.decision_table(table, shares=cost_shares(table, PROBLEM))
+    assert f"{table.values[0, 0]:g}" in ax.texts[0].get_text()
+    regions = cost_proportion_regions(counts, prior=[0.5, 0.5])
+    ax = plot.regions_map(regions, condition=(0.2, 0.3))
+    assert len(ax.collections) == len(regions.parts)
+    found = disagreement(counts, PROBLEM, metrics=FAMILIAR)
+    ax = plot.metric_disagreement(found)
+    assert len(ax.patches) == len(FAMILIAR)
+    ax = plot.utility_hexagon({"mine": PROBLEM}, outline=HEXAGON)
+    x, y = PROBLEM.utility_coordinates
+    assert any(np.allclose(line.get_xydata(), [[x, y]]) for line in ax.get_lines())
+
+
+def test_no_setting_of_matplotlib_is_touched(tables):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    plot.roc({n: roc_curve(t) for n, t in tables.items()}).figure.canvas.draw()
+    assert dict(matplotlib.rcParams) == before
+    plot.decision_table(Counts([[1, 2, 0], [0, 3, 4]])).figure.canvas.draw()
