@@ -110,8 +110,49 @@ def test_unknown_labels_are_counted_and_shown():
         lambda: Counts.from_decisions(["1"], [0], Problem.zero_one(2)),
         "'1' and 1 are different labels",
     )
-    refuses(lambda: Counts.from_decisions([0, np.nan], [0, 1], Problem.zero_one(2)), "nan")
-    refuses(lambda: Counts.from_decisions([0, None], [0, 1], Problem.zero_one(2)), "None")
+    refuses(lambda: Counts.from_decisions([0, np.nan], [0, 1], Problem.zero_one(2)), "missing")
+
+
+def test_missing_labels_are_counted_and_shown():
+    for y in ([0, None, None], [0.0, np.nan, np.nan], np.array(["a", None, None], dtype=object)):
+        refuses(lambda y=y: Counts.from_labels(y, [0, 1, 1]), "y_true", "2 of 3", "position 1")
+    refuses(lambda: Counts.from_labels([0, 1], [0, 1], by=["a", None]), "by", "1 of 2")
+    pd = pytest.importorskip("pandas")
+    missing = pd.Series(["a", None, "b"], dtype="string")
+    refuses(lambda: Counts.from_labels(missing, ["a", "a", "b"]), "y_true", "1 of 3", "position 1")
+
+
+def test_messages_of_row_level_metrics_use_scikit_learns_names():
+    zero_one = Problem.zero_one(2)
+    for metric in (stakes.metrics.expected_cost, stakes.metrics.normalized_cost):
+        refuses(
+            lambda m=metric: m([0, 1], [0, 1], problem=zero_one, sample_weight=[-1, 1]),
+            "sample_weight must hold",
+        )
+        refuses(lambda m=metric: m([0, 1], [0, 2], problem=zero_one), "y_pred must hold")
+
+
+def test_numbers_too_large_to_count_are_refused():
+    refuses(lambda: Problem([[0, 10**400], [1, 0]]), "real numbers")
+    refuses(lambda: Problem.from_threshold(10**400), "one real number")
+    refuses(lambda: Counts.from_labels([0, 1], [0, 1], weights=[1e308, 1e308]), "sum is too large")
+    refuses(lambda: Problem.expected([Problem.zero_one(2)], weights=[1, 2]), "problems and weights")
+
+
+def test_numbers_must_be_numbers():
+    refuses(lambda: Counts([[1, np.nan]]), "finite", "nan")
+    refuses(lambda: Counts([[np.inf, 1]]), "finite", "inf")
+    refuses(lambda: Problem(np.array([["0", "1"]], dtype=object)), "real numbers")
+    refuses(lambda: Problem(np.ma.array([[0, 1.0]], mask=[[True, False]])), "real numbers")
+    refuses(
+        lambda: stakes.bayes_decisions([0.5], TWO_BY_THREE, case_costs=np.full((1, 2, 3), np.nan)),
+        "case_costs",
+        "finite",
+        "6 of 6",
+    )
+    refuses(lambda: Problem.zero_one(2, prior=[np.inf, 0]), "prior", "inf")
+    refuses(lambda: stakes.agreement.power_mean(["a"], 1), "values must hold real numbers")
+    refuses(lambda: ScoreTable([0.1], [[0, 0]]).binned([0.5]), "must hold cases")
 
 
 def test_lengths_that_differ_are_refused():
@@ -236,4 +277,6 @@ def test_problem_files_that_are_none_are_refused(tmp_path):
     refuses(file("[costs]\na = {x = 1}\nb = {y = 1}"), "lacks 'x'")
     refuses(file("[costs]\na = {x = 'much'}"), "must be a number", "'much'")
     refuses(file("[costs]\na = 1"), "class → decision → cost")
+    refuses(file("[costs]"), "class → decision → cost")
+    refuses(file("classes = 3\n[costs]\na = {x = 1}"), "classes must be a list")
     refuses(file("[costs]\na = {x = 1}\n[prior]\nb = 1.0"), "prior", "lacks 'a'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -201,12 +202,22 @@ def test_D12_costs_of_single_cases_accumulate(cases, with_prior, seed):
     perfect = mean(lambda i: costs[i, y[i]].min())
     naive = min(mean(lambda i, d=d: costs[i, y[i], d]) for d in range(3))
     problem = Problem(np.zeros((2, 3)), prior=[0.3, 0.7] if with_prior else None)
-    settings = {"problem": problem, "sample_weight": weight, "case_costs": costs}
+    settings: dict[str, Any] = {"problem": problem, "sample_weight": weight, "case_costs": costs}
     assert metrics.expected_cost(y, decided, **settings) == pytest.approx(own, abs=1e-12)
     if naive - perfect > 1e-9:
         assert metrics.normalized_cost(y, decided, **settings) == pytest.approx(
             (own - perfect) / (naive - perfect), abs=1e-9
         )
+
+
+def test_D12_a_constant_added_to_all_costs_changes_nothing():
+    y, decided = [0, 1, 1, 0], [0, 0, 1, 1]
+    costs = np.broadcast_to(1 - np.eye(2), (4, 2, 2))
+    problem = Problem.zero_one(2)
+    for constant in (0, 1e15):
+        assert metrics.normalized_cost(
+            y, decided, problem=problem, case_costs=costs + constant
+        ) == pytest.approx(1.0)
 
 
 def test_D12_equal_matrices_for_all_cases_are_the_problem_itself():

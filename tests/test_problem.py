@@ -98,6 +98,28 @@ def test_problem_files_give_the_problem_back(tmp_path_factory, problem):
     assert Problem.from_toml(path) == problem
 
 
+def test_problem_files_hold_any_text_and_refuse_labels_that_look_alike(tmp_path):
+    problem = Problem.zero_one(["a\x7f", "\u20ac \U0001f4b6"], unit="\U0001f4b6")
+    problem.to_toml(tmp_path / "p.toml")
+    assert Problem.from_toml(tmp_path / "p.toml") == problem
+    with pytest.raises(InputError, match="differ as text"):
+        Problem.zero_one([1, "1"]).to_toml(tmp_path / "p.toml")
+
+
+def test_frames_and_series_settle_labels_by_name():
+    pd = pytest.importorskip("pandas")
+    costs = pd.DataFrame({"stop": [25, 0], "pass": [0, 180]}, index=["legit", "fraud"])
+    prior = pd.Series({"fraud": 0.1, "legit": 0.9})
+    problem = Problem(costs, prior=prior)
+    assert problem == Problem(
+        [[25, 0], [0, 180]],
+        classes=["legit", "fraud"],
+        decisions=["stop", "pass"],
+        prior=[0.9, 0.1],
+    )
+    assert problem.with_prior(pd.Series([0.9, 0.1])) == problem
+
+
 @pytest.mark.parametrize("labels", [(0, 1), (True, False), ("a", 'é "quoted" \\ \n'), ("1", 2)])
 def test_problem_files_keep_the_type_of_labels(tmp_path, labels):
     problem = Problem([[0, 1], [5, 0]], classes=labels, prior=[0.5, 0.5])
@@ -199,6 +221,23 @@ def test_from_threshold_has_that_bayes_threshold(p):
     assert Problem.from_threshold(p).threshold == pytest.approx(p, abs=1e-15)
 
 
+def test_every_constructor_takes_the_common_keywords():
+    common = {"classes": ["a", "b"], "decisions": ["x", "y"], "unit": "EUR"}
+    for problem in (
+        Problem.zero_one(["a", "b"], decisions=["x", "y"], unit="EUR", prior=[0.5, 0.5]),
+        Problem.binary(false_alarm=1, miss=1, prior=[0.5, 0.5], **common),
+        Problem.balanced([0.5, 0.5], **common),
+        Problem.from_utilities([[0, 1], [1, 0]], prior=[0.5, 0.5], **common),
+        Problem.from_threshold(0.5, prior=[0.5, 0.5], **common),
+        Problem.detection(p_target=0.5, miss=1, false_alarm=1, **common),
+        Problem.from_utility_coordinates(0, 0, prior=[0.5, 0.5], **common),
+        Problem.expected([Problem.zero_one(2)], prior=[0.5, 0.5], **common),
+    ):
+        assert (problem.classes, problem.decisions) == (("a", "b"), ("x", "y"))
+        assert problem.unit == "EUR"
+        assert problem.prior is not None
+
+
 def test_detection_is_nists_cost():
     problem = Problem.detection(p_target=0.01, miss=10, false_alarm=1)
     counts = Counts([[950, 50], [3, 7]])
@@ -247,6 +286,10 @@ def test_D4_equivalence_is_the_larger_relation():
     assert not traded.is_equivalent(problem.with_prior(None))
     assert not Problem(problem.costs * [[2], [1]], prior=[0.2, 0.8]).is_equivalent(problem)
     assert not Problem(np.zeros((2, 3))).is_equivalent(problem.with_prior(None))
+    for first, second in ((1e-10, 5e-10), (0.4e-9, 0.8e-9)):  # small costs rank systems too
+        small, large = (Problem.binary(false_alarm=1, miss=miss) for miss in (first, second))
+        assert not small.is_equivalent(large)
+        assert not small.is_affine_of(large)
 
 
 @pytest.mark.parametrize(("x", "y"), [(0, 0), (0.3, -0.6), (-1, 0), (1, 1), (-0.5, 0.5), (0, -1)])
@@ -254,6 +297,13 @@ def test_D5_coordinates_and_their_inverse(x, y):
     problem = Problem.from_utility_coordinates(x, y)
     assert problem.utility_coordinates == pytest.approx((x, y), abs=1e-15)
     assert Problem(7 * problem.costs - 3).utility_coordinates == pytest.approx((x, y), abs=1e-14)
+
+
+@pytest.mark.parametrize("tenths", range(11))
+def test_D5_the_edges_of_the_hexagon_belong_to_it(tenths):
+    x = tenths / 10
+    for point in ((x, x - 1), (-x, 1 - x)):
+        assert Problem.from_utility_coordinates(*point).utility_coordinates == pytest.approx(point)
 
 
 def test_D5_the_factory_sits_at_its_point_and_the_corners_are_outside():

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stakes import Counts, InputError, JointCounts, LossMoments, Problem, ScoreTable
+from stakes import (
+    Counts,
+    InputError,
+    JointCounts,
+    LossMoments,
+    Problem,
+    ScoreTable,
+    expected_cost,
+)
+from stakes.measures import recall
 
 PROBLEM = Problem(
     [[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["approve", "review", "block"]
@@ -182,8 +191,14 @@ def test_with_prior_changes_shares_and_nothing_within_classes(rows, p):
     y, decided, weights, scores = zip(*rows, strict=True)
     counts = Counts.from_decisions(y, decided, PROBLEM, weights=weights)
     moved = counts.with_prior({"fraud": p, "legit": 1 - p})
+    joint = JointCounts.from_decisions(y, {"m": decided}, PROBLEM, weights=weights)
+    shifted = joint.with_prior([1 - p, p])
+    np.testing.assert_allclose(
+        expected_cost(shifted.model("m"), PROBLEM), expected_cost(moved, PROBLEM)
+    )
     if len(set(y)) == 1:
         assert np.isnan(moved.values).any(axis=1).sum() == 1
+        assert np.isnan(shifted.shares).all()
         only = counts.with_prior([1.0, 0.0] if y[0] == "legit" else [0.0, 1.0])
         assert only == counts
         return
@@ -193,8 +208,7 @@ def test_with_prior_changes_shares_and_nothing_within_classes(rows, p):
     assert moved.values / moved.values.sum(axis=1, keepdims=True) == pytest.approx(rates)
     table = ScoreTable.from_scores(y, scores, positive="fraud", weights=weights)
     assert table.with_prior([1 - p, p]).shares == pytest.approx([1 - p, p])
-    joint = JointCounts.from_decisions(y, {"m": decided}, PROBLEM, weights=weights)
-    assert joint.with_prior([1 - p, p]).model("m").values == pytest.approx(moved.values)
+    assert shifted.model("m").values == pytest.approx(moved.values)
 
 
 def test_loss_moments_are_sums_and_products_class_by_class():
@@ -234,6 +248,11 @@ def test_leading_axes_can_be_indexed_and_nothing_more():
     assert counts[1] == Counts(np.arange(6, 12).reshape(2, 3))
     assert counts[1:3].values.shape == (2, 2, 3)
     assert counts[[True, False, True, False]].values.shape == (2, 2, 3)
+    assert counts[..., 1] == counts[1]
+    grouped = Counts(np.arange(48).reshape(2, 4, 2, 3))
+    assert grouped[..., 1].values.tolist() == grouped.values[:, 1].tolist()
+    moments = LossMoments.from_losses([0, 0, 1, 1], [[1, 2]] * 4, by=["a", "b", "a", "b"])
+    assert moments[..., 1] == moments[1] == moments.group("b")
     with pytest.raises(IndexError):
         counts[0, 1]
     table = ScoreTable([0.1, 0.2], np.ones((5, 2, 2)))
@@ -257,6 +276,43 @@ def test_values_are_frozen_equal_by_content_and_survive_pickling():
         for part in vars(again).values():
             assert not isinstance(part, np.ndarray) or not part.flags.writeable
         assert repr(value)
+
+
+def test_an_absent_class_is_unknown_in_its_own_group_and_nowhere_else():
+    y, decided, group = [0, 1, 0], [0, 1, 0], ["x", "x", "y"]
+    zero_one = Problem.zero_one(2)
+    joint = JointCounts.from_decisions(y, {"m": decided}, zero_one, by=group)
+    counts = Counts.from_decisions(y, decided, zero_one, by=group)
+    by_joint = recall(joint.with_prior([0.5, 0.5]).model("m"))
+    np.testing.assert_array_equal(by_joint, recall(counts.with_prior([0.5, 0.5])))
+    np.testing.assert_array_equal(by_joint, [[1, 1], [1, np.nan]])
+
+
+def test_grouped_tallies_merge_with_their_like_only():
+    y, group = [0, 1], ["x", "y"]
+    zero_one = Problem.zero_one(2)
+    grouped = JointCounts.from_decisions(y, {"m": y}, zero_one, by=group)
+    assert (grouped + grouped).n_cases.tolist() == [2, 2]
+    assert (grouped + grouped).groups == ("x", "y")
+    alone = JointCounts.from_decisions(y, {"m": y}, zero_one)
+    for first, second in ((grouped, alone), (alone, grouped)):
+        with pytest.raises(InputError, match="same leading axes"):
+            first + second
+
+
+def test_labels_groups_and_classes_of_weight_zero_are_absent():
+    y, weights = ["a", "b", "c"], [1, 1, 0]
+    assert Counts.from_labels(y, y, weights=weights) == Counts.from_labels(y[:2], y[:2])
+    assert Counts.from_labels(y, y, weights=weights, by=y).groups == ("a", "b")
+    assert LossMoments.from_losses(y, {"m": [1, 2, 3]}, weights=weights).classes == ("a", "b")
+    assert Counts.from_labels(y, y, labels=y, weights=weights).n_classes == 3
+
+
+def test_a_tally_never_freezes_the_array_of_its_caller():
+    table = ScoreTable([0.1], [[1, 2]])
+    weights = np.array([[3.0, 4.0]])
+    table.with_weights(weights)
+    assert weights.flags.writeable
 
 
 def test_infinite_scores_are_fine_for_ranks():

@@ -31,6 +31,7 @@ __all__ = [
     "prior",
     "probabilities",
     "real_scores",
+    "reals",
     "same_labels",
     "same_length",
     "weights",
@@ -44,6 +45,7 @@ Labels = tuple[Label, ...]
 
 _SUM_TOLERANCE = 1e-9
 _SUM_TOLERANCE_SINGLE = 1e-6  # what float32 arithmetic can promise
+_SUM_TOLERANCE_HALF = 5e-3  # and float16
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -59,11 +61,11 @@ def _real(name: str, values: object, ndim: int | None) -> FloatArray:
     """A read-only float64 copy of real numbers; nan and infinities still inside."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "biuf":
-            if array.dtype.kind != "O":
-                raise TypeError
+        if array.dtype.kind == "O" and not any(isinstance(item, str) for item in array.flat):
             array = array.astype(np.float64)
-    except (TypeError, ValueError):
+        if array.dtype.kind not in "biuf" or np.ma.is_masked(values):
+            raise TypeError
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"{name} must hold real numbers; got {_describe(values)}. "
             f"Pass a list or array of numbers of one shape."
@@ -88,6 +90,11 @@ def _refuse(bad: BoolArray, array: FloatArray, rule: str, remedy: str) -> None:
             f"{'does' if positions.size == 1 else 'do'} not, "
             f"the first being {array.flat[first]:g} at position {place}. {remedy}"
         )
+
+
+def reals(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
+    """Real numbers of any shape; infinities and nan may be among them."""
+    return _real(name, values, ndim)
 
 
 def floats(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
@@ -118,7 +125,7 @@ def number(name: str, value: object, *, low: float = -math.inf, high: float = ma
     """One finite real number within [low, high]."""
     try:
         result = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         result = math.nan
     if isinstance(value, str) or not (math.isfinite(result) and low <= result <= high):
         bounded = math.isfinite(low) or math.isfinite(high)
@@ -168,8 +175,11 @@ def same_length(**arrays: npt.NDArray[Any]) -> int:
     return first[1]
 
 
-def weights(name: str, values: object, n: int) -> FloatArray:
-    """Weights of n cases, ones when None: finite, not negative, with a positive total."""
+def weights(name: str, values: object, n: int, *, of: str = "y_true") -> FloatArray:
+    """Weights of n cases, ones when None: finite, not negative, with a positive total.
+
+    `of` is the argument that the weights belong to.
+    """
     if values is None:
         if n == 0:
             raise InputError(
@@ -177,8 +187,14 @@ def weights(name: str, values: object, n: int) -> FloatArray:
             )
         return cast(FloatArray, frozen(np.ones(n)))
     array = non_negative(name, values, ndim=1)
-    same_length(y_true=np.empty(n, dtype=bool), **{name: array})
-    if not array.sum() > 0:
+    same_length(**{of: np.empty(n, dtype=bool), name: array})
+    with np.errstate(over="ignore"):
+        total = float(array.sum())
+    if math.isinf(total):
+        raise InputError(
+            f"{name} must have a total that is a number; the sum is too large. Scale them down."
+        )
+    if not total > 0:
         raise InputError(
             f"{name} must have a positive total; all {n} are zero. "
             f"Leave {name} out to count every case once."
@@ -190,12 +206,18 @@ def weights(name: str, values: object, n: int) -> FloatArray:
 
 
 def _sum_tolerance(values: object) -> float:
-    single = getattr(values, "dtype", None) in (np.float32, np.float16)
-    return _SUM_TOLERANCE_SINGLE if single else _SUM_TOLERANCE
+    kind = getattr(values, "dtype", None)
+    if kind == np.float16:
+        return _SUM_TOLERANCE_HALF
+    return _SUM_TOLERANCE_SINGLE if kind == np.float32 else _SUM_TOLERANCE
 
 
 def prior(name: str, values: object, classes: Labels) -> FloatArray:
     """A probability for every class, by position or as a mapping by label."""
+    if hasattr(values, "to_dict") and hasattr(values, "index"):  # a series that names its entries
+        entries = values.to_dict()
+        unnamed = list(entries) == list(range(len(classes))) != sorted(classes, key=str)
+        values = list(entries.values()) if unnamed else entries
     if isinstance(values, Mapping):
         values = by_label(name, values, classes)
     array = probabilities(name, values, ndim=1)
@@ -215,6 +237,11 @@ def prior(name: str, values: object, classes: Labels) -> FloatArray:
 
 def posteriors(name: str, values: object, size: int) -> FloatArray:
     """Posteriors of shape (n, size); an (n,) array is P(second class) of two."""
+    if hasattr(values, "columns"):
+        raise InputError(
+            f"{name} must be an array here, whose columns go by position; this frame names them. "
+            f"Pass its values, columns in the order of the classes."
+        )
     array = probabilities(name, values)
     if array.ndim == 1 and size == 2:
         return cast(FloatArray, frozen(np.stack([1 - array, array], axis=1)))
@@ -317,10 +344,25 @@ def _label_array(name: str, values: object) -> npt.NDArray[Any]:
         kinds = set(map(type, cast("Sequence[object]", values)))
         if not all(issubclass(kind, str) for kind in kinds):
             array = np.array(values, dtype=object)
-    if array.dtype.kind == "f":
-        missing = np.isnan(array)
-        _refuse(missing, array, f"{name} must hold labels", "Remove the cases without a label.")
+    missing = np.flatnonzero(_missing(array))
+    if missing.size:
+        raise InputError(
+            f"{name} must hold a label for every case; {missing.size} of {array.size} are missing "
+            f"(None, nan), the first at position {missing[0]}. Remove these cases first."
+        )
     return array
+
+
+def _missing(array: npt.NDArray[Any]) -> BoolArray:
+    """Where there is no label: None, nan and the like."""
+    if array.dtype.kind == "f":
+        return np.asarray(np.isnan(array))
+    if array.dtype.kind != "O":
+        return np.zeros(array.shape, dtype=bool)
+    try:
+        return np.asarray((array == None) | (array != array), dtype=bool)  # noqa: E711
+    except TypeError:  # pandas.NA says neither yes nor no to a comparison
+        return np.array([not isinstance(item, str | int | float) for item in array.tolist()])
 
 
 def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:

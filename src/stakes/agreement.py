@@ -14,9 +14,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check import FloatArray, Label, number
+from stakes._check import FloatArray, Label, number, reals
 from stakes.errors import InputError
-from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, square
+from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, scaled, square
 from stakes.tally import Counts
 
 __all__ = [
@@ -70,7 +70,7 @@ def power_mean(values: npt.ArrayLike, p: float, *, axis: int = -1) -> FloatArray
     [0.5, 0.667, 0.707, 0.75, 1.0]
     """
     order = _order("p", p)
-    array = np.moveaxis(np.asarray(values, dtype=np.float64), axis, -1)
+    array = np.moveaxis(reals("values", values), axis, -1)
     if array.shape[-1] == 0:
         return np.full(array.shape[:-1], np.nan)
     if order == 1:
@@ -114,7 +114,7 @@ def association_matrix(counts: Counts, *, mean: float) -> FloatArray:
            [0.462, 0.112, 0.466]])
     """
     order = _inner_order(mean)
-    values = counts.values
+    values = scaled(counts.values)
     rows, columns = values.sum(axis=-1)[..., :, None], values.sum(axis=-2)[..., None, :]
     if order == 0:  # the paper's own case, and much cheaper than logarithms
         return ratio(values, np.sqrt(rows * columns))

@@ -18,6 +18,7 @@ from stakes._check import FloatArray, IntArray, Labels
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import Problem
+from stakes.rows import read_posteriors
 
 __all__ = [
     "PriorEstimate",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 16  # rows at a time, so that memory stays flat
-_TIE = 1e-12  # relative to the largest cost: what rounding may do to equal costs
+_TIE = 4 * np.finfo(np.float64).eps  # per class, relative to the largest cost: rounding at most
 
 
 def expected_costs(
@@ -45,6 +46,7 @@ def expected_costs(
     Parameters
     ----------
     posteriors : array_like of shape (n, K), or (n,) for P(second class) of two
+        A frame's columns go by their names, as do those of `Posteriors` with classes.
     case_costs : array_like of shape (n, K, M), optional
         Every case's own cost matrix, in place of the problem's.
 
@@ -58,7 +60,7 @@ def expected_costs(
     array([[1. , 0.8],
            [4.5, 0.1]])
     """
-    rows = _check.posteriors("posteriors", posteriors, problem.n_classes)
+    rows = read_posteriors("posteriors", posteriors, problem.classes)
     costs = _costs(rows, problem, case_costs)
     return rows @ costs if costs.ndim == 2 else np.einsum("nk,nkm->nm", rows, costs)
 
@@ -70,17 +72,18 @@ def bayes_decision_indices(
 
     Decisions whose expected costs differ by rounding alone are tied; the first one wins.
     """
-    rows = _check.posteriors("posteriors", posteriors, problem.n_classes)
+    rows = read_posteriors("posteriors", posteriors, problem.classes)
     costs = _costs(rows, problem, case_costs)
-    tie = _TIE * float(np.abs(costs).max(initial=0.0))
+    tie = _TIE * problem.n_classes * np.abs(costs).max(axis=(-2, -1), initial=0.0)
     chosen = np.empty(len(rows), dtype=np.intp)
     for block in _blocks(len(rows)):
         if costs.ndim == 2:
             expected = rows[block] @ costs
         else:
             expected = np.einsum("nk,nkm->nm", rows[block], costs[block])
-        cheapest = expected.min(axis=1, keepdims=True)
-        chosen[block] = np.argmax(expected <= cheapest + tie, axis=1)
+        slack = tie if costs.ndim == 2 else tie[block]
+        cheapest = expected.min(axis=1) + slack
+        chosen[block] = np.argmax(expected <= cheapest[:, None], axis=1)
     return chosen
 
 
@@ -131,7 +134,12 @@ def posteriors_from_log_likelihoods(log_likelihoods: object, prior: object) -> F
     >>> posteriors_from_log_likelihoods([[0.0, 0.0]], [0.7, 0.3])
     array([[0.7, 0.3]])
     """
-    values = _check.floats("log_likelihoods", log_likelihoods, ndim=2)
+    values = _check.reals("log_likelihoods", log_likelihoods, ndim=2)
+    if not (values.max(axis=1, initial=-np.inf) > -np.inf).all() or not (values < np.inf).all():
+        raise InputError(
+            "log_likelihoods must be numbers, or -inf where a class is ruled out, and some class "
+            "must be possible in every row; some are nan or inf, or a row is all -inf."
+        )
     shares = _check.prior("prior", prior, tuple(range(values.shape[1])))
     with np.errstate(divide="ignore"):
         return _softmax(values + np.log(shares))

@@ -15,6 +15,7 @@ from stakes.errors import InputError
 from stakes.measures import cost
 from stakes.problem import Problem
 from stakes.tally import Counts, LossMoments
+from stakes.tally.rows import read_rows
 
 __all__ = [
     "bayes_cost",
@@ -49,7 +50,7 @@ def expected_cost(
     2.5
     """
     if case_costs is None:
-        counts = Counts.from_decisions(y_true, y_pred, problem, weights=sample_weight)
+        counts = _counts(y_true, y_pred, problem, sample_weight)
         return float(cost.expected_cost(counts, problem))
     return float(_case_losses(y_true, y_pred, problem, sample_weight, case_costs)[0])
 
@@ -71,19 +72,19 @@ def normalized_cost(
     1.0
     """
     if case_costs is None:
-        counts = Counts.from_decisions(y_true, y_pred, problem, weights=sample_weight)
+        counts = _counts(y_true, y_pred, problem, sample_weight)
         return float(cost.normalized_cost(counts, problem))
     losses = _case_losses(y_true, y_pred, problem, sample_weight, case_costs)
-    own, perfect, naive = losses[0], losses[1], losses[2:].min()
+    regret, of_constants = losses[1], losses[2:].min()
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float((own - perfect) / (naive - perfect))
+        return float(regret / of_constants)
 
 
 def utility_yield(
     y_true: object, y_pred: object, *, problem: Problem, sample_weight: object = None
 ) -> float:
     """Utility per case of these decisions; higher is better."""
-    return -expected_cost(y_true, y_pred, problem=problem, sample_weight=sample_weight)
+    return 0.0 - expected_cost(y_true, y_pred, problem=problem, sample_weight=sample_weight)
 
 
 def bayes_cost(
@@ -122,10 +123,20 @@ def normalized_bayes_cost(
     )
 
 
+def _counts(y_true: object, y_pred: object, problem: Problem, sample_weight: object) -> Counts:
+    """Counts of decisions, with scikit-learn's names in every message."""
+    columns = {
+        "y_true": _check.codes("y_true", y_true, problem.classes),
+        "y_pred": _check.codes("y_pred", y_pred, problem.decisions),
+    }
+    rows = read_rows(columns, sample_weight, weights_name="sample_weight")
+    return Counts._of_rows(rows, problem.classes, problem.decisions)
+
+
 def _case_losses(
-    y_true: object, y_pred: object, problem: Problem, weights: object, case_costs: object
+    y_true: object, y_pred: object, problem: Problem, sample_weight: object, case_costs: object
 ) -> FloatArray:
-    """Mean costs of the decisions taken, of perfect ones, and of each constant decision."""
+    """Means per case: the cost of the decisions, their regret, that of each constant decision."""
     truth = _check.codes("y_true", y_true, problem.classes)
     decided = _check.codes("y_pred", y_pred, problem.decisions)
     costs = _check.floats("case_costs", case_costs, ndim=3)
@@ -135,8 +146,12 @@ def _case_losses(
             f"case_costs must have shape (n, {problem.n_classes}, {problem.n_decisions}); "
             f"its shape is {costs.shape}. Rows of each matrix are classes."
         )
+    _check.weights("sample_weight", sample_weight, n_cases)
     own_class = costs[np.arange(n_cases), truth]
-    taken = own_class[np.arange(n_cases), decided]
-    columns = np.column_stack([taken, own_class.min(axis=1), own_class])
-    moments = LossMoments.from_losses(y_true, columns, classes=problem.classes, weights=weights)
+    regret = own_class - own_class.min(axis=1, keepdims=True)
+    taken = np.arange(n_cases), decided
+    columns = np.column_stack([own_class[taken], regret[taken], regret])
+    moments = LossMoments.from_losses(
+        y_true, columns, classes=problem.classes, weights=sample_weight
+    )
     return moments.mean(problem.prior)

@@ -16,7 +16,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
 
-__all__ = ["Decisions", "Posteriors", "Scores", "as_predictions"]
+__all__ = ["Decisions", "Posteriors", "Scores", "as_predictions", "read_posteriors"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +72,12 @@ class Scores:
     def read(self, name: str) -> FloatArray:
         """One score for every case."""
         return _check.real_scores(name, self.values)
+
+
+def read_posteriors(name: str, given: object, classes: Labels) -> FloatArray:
+    """Posteriors of shape (n, K), from a wrapper, a frame with named columns, or an array."""
+    wrapped = given if isinstance(given, Posteriors) else Posteriors(given)
+    return wrapped.read(name, classes)
 
 
 def as_predictions(name: str, given: Any) -> Posteriors | Decisions | Scores:

@@ -121,8 +121,6 @@ def costs_of(
         shares = tally.shares if problem.prior is None else problem.prior
         weights = tally if problem.prior is None else tally.with_prior(problem.prior)
         spent = np.stack([_cost(weights, place, problem) for place in range(len(names))], axis=-1)
-        lacking = np.any((shares > 0) & ~(tally.shares > 0), axis=-1)
-        spent = np.where(lacking[..., None], np.nan, spent)
         naive = (shares @ problem.costs).min(axis=-1) + 0 * spent[..., 0]
         perfect = shares @ problem.costs.min(axis=-1)
         costs = np.concatenate([spent, naive[..., None]], axis=-1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.measures.cost import decision_rates, prior_of
-from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, square
+from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, scaled, square
 from stakes.problem import Problem
 from stakes.tally import Counts
 
@@ -33,9 +33,9 @@ def mcc(counts: Counts) -> FloatArray:
     >>> float(mcc(finley).round(3))
     0.377
     """
-    values = square(counts)
+    values = scaled(square(counts))
     rows, columns = values.sum(axis=-1), values.sum(axis=-2)
-    right = counts.n_cases * diagonal(values).sum(axis=-1)
+    right = values.sum(axis=(-2, -1)) * diagonal(values).sum(axis=-1)
     covariance = right - np.sum(rows * columns, axis=-1)
     truth, decided = _unlike_pairs(rows, rows), _unlike_pairs(columns, columns)
     decided = np.where((truth > 0) & (decided > 0), decided, np.nan)
@@ -62,9 +62,10 @@ def cohen_kappa(counts: Counts) -> FloatArray:
     >>> float(cohen_kappa(finley).round(3))
     0.355
     """
-    values = square(counts)
+    values = scaled(square(counts))
     by_chance = _unlike_pairs(values.sum(axis=-1), values.sum(axis=-2))
-    return 1 - ratio(counts.n_cases * off_diagonal(values).sum(axis=(-2, -1)), by_chance)
+    wrong = values.sum(axis=(-2, -1)) * off_diagonal(values).sum(axis=(-2, -1))
+    return 1 - ratio(wrong, by_chance)
 
 
 def weighted_kappa(counts: Counts, problem: Problem) -> FloatArray:

@@ -9,7 +9,7 @@ from stakes._check import FloatArray, same_labels
 from stakes.errors import InputError
 from stakes.tally import Counts
 
-__all__ = ["diagonal", "elsewhere", "off_diagonal", "ratio", "square"]
+__all__ = ["diagonal", "elsewhere", "off_diagonal", "ratio", "scaled", "square"]
 
 
 def square(counts: Counts) -> FloatArray:
@@ -22,6 +22,12 @@ def square(counts: Counts) -> FloatArray:
         )
     same_labels("the classes and the decisions of counts", counts.classes, counts.decisions)
     return counts.values
+
+
+def scaled(values: FloatArray) -> FloatArray:
+    """The table times a power of two that brings its total near one: exact, and products fit."""
+    _, exponent = np.frexp(values.sum(axis=(-2, -1), keepdims=True))
+    return np.asarray(np.ldexp(values, -exponent))
 
 
 def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> FloatArray:

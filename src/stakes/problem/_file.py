@@ -32,8 +32,12 @@ def read(path: str | Path) -> dict[str, Any]:
         )
     sign = 1 if "costs" in stated else -1
     table = stated.get("costs", stated.get("utilities"))
-    if not isinstance(table, Mapping) or not all(isinstance(r, Mapping) for r in table.values()):
+    nested = isinstance(table, Mapping) and all(isinstance(r, Mapping) for r in table.values())
+    if not nested or not table:
         raise InputError(f"{path}: costs must be a table class → decision → cost; it is not.")
+    for name in ("classes", "decisions"):
+        if not isinstance(stated.get(name, []), list):
+            raise InputError(f"{path}: {name} must be a list of labels; it is {stated[name]!r}.")
     classes = stated.get("classes", list(table))
     rows = _by_text(path, "costs", table, classes)
     decisions = stated.get("decisions", list(next(iter(table.values()))))
@@ -84,7 +88,13 @@ def write(
     unit: str | None,
 ) -> None:
     """Write the file in one piece."""
-    lines = [] if unit is None else [f"unit = {json.dumps(unit)}"]
+    for labels in (classes, decisions):
+        if len({_text(label) for label in labels}) < len(labels):
+            raise InputError(
+                f"labels must differ as text to be written to a file; {labels} do not. "
+                f"Rename those that look alike."
+            )
+    lines = [] if unit is None else [f"unit = {_string(unit)}"]
     lines += [f"classes = {_array(classes)}", f"decisions = {_array(decisions)}", "", "[costs]"]
     for label, row in zip(classes, costs.tolist(), strict=True):
         cells = ", ".join(
@@ -101,8 +111,14 @@ def write(
 
 
 def _quoted(label: Label) -> str:
-    return json.dumps(_text(label), ensure_ascii=False)  # a TOML basic string is a JSON string
+    return _string(_text(label))
+
+
+def _string(text: str) -> str:
+    """A TOML basic string: that of JSON, in which DEL is escaped too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _array(labels: Labels) -> str:
-    return "[" + ", ".join(json.dumps(label, ensure_ascii=False) for label in labels) + "]"
+    written = (_string(x) if isinstance(x, str) else json.dumps(x) for x in labels)
+    return f"[{', '.join(written)}]"

@@ -80,6 +80,8 @@ class Problem(Value):
         prior: object = None,
         unit: str | None = None,
     ) -> None:
+        if hasattr(costs, "columns") and hasattr(costs, "to_dict"):  # a frame that names its rows
+            costs = costs.to_dict("index")
         if isinstance(costs, Mapping):
             classes, decisions, costs = from_mapping(costs, classes, decisions)
         array = _check.floats("costs", costs)
@@ -104,7 +106,7 @@ class Problem(Value):
     # Named problems ------------------------------------------------------------------------------
 
     @classmethod
-    def zero_one(cls, classes: object, *, prior: object = None, unit: str | None = None) -> Self:
+    def zero_one(cls, classes: object, **common: Any) -> Self:
         """Every mistake costs one: the expected cost is the error rate (ferrer-ec, eq 5).
 
         `classes` is a number of classes or their labels.
@@ -115,7 +117,7 @@ class Problem(Value):
                [1., 1., 0.]])
         """
         names = class_names(classes)
-        return cls(1 - np.eye(len(names)), classes=names, prior=prior, unit=unit)
+        return cls(1 - np.eye(len(names)), classes=names, **common)
 
     @classmethod
     def binary(
@@ -229,7 +231,7 @@ class Problem(Value):
             _check.same_labels("the classes of the problems", first.classes, problem.classes)
             _check.same_labels("the decisions of the problems", first.decisions, problem.decisions)
             same_prior(first.prior, problem.prior)
-        shares = _check.weights("weights", weights, len(given))
+        shares = _check.weights("weights", weights, len(given), of="problems")
         costs = np.average([problem.costs for problem in given], axis=0, weights=shares)
         units = {problem.unit for problem in given}
         settings = {
@@ -365,7 +367,7 @@ class Problem(Value):
         (0.3, -0.6)
         """
         a, b = self._excess()
-        if min(a, b) < 0:
+        if min(a, b) < -self._tie():
             raise InputError(
                 "costs must make the right decision of each class no dearer than the wrong one; "
                 "in one class it is. Such problems lie outside the utility space of dyrland."
@@ -379,8 +381,8 @@ class Problem(Value):
         The prior and the unit do not enter.
         """
         self._same_decisions(other)
-        ours, theirs = self.costs - self.costs.mean(), other.costs - other.costs.mean()
-        return proportional(ours, theirs)
+        ours, theirs = self.costs - self.costs.min(), other.costs - other.costs.min()
+        return proportional(ours, theirs, noise=(_noise(self.costs), _noise(other.costs)))
 
     def is_equivalent(self, other: Problem) -> bool:
         """Whether both problems rank all systems alike.
@@ -391,11 +393,13 @@ class Problem(Value):
         self._same_decisions(other)
         if (self.prior is None) != (other.prior is None):
             return False
-        ours, theirs = (
-            problem.regret().costs * (1.0 if problem.prior is None else problem.prior[:, None])
+        weights = [
+            np.ones((self.n_classes, 1)) if problem.prior is None else problem.prior[:, None]
             for problem in (self, other)
-        )
-        return proportional(ours, theirs)
+        ]
+        ours, theirs = self.regret().costs * weights[0], other.regret().costs * weights[1]
+        noise = _noise(self.costs) * weights[0], _noise(other.costs) * weights[1]
+        return proportional(ours, theirs, noise=noise)
 
     def _stated_prior(self, question: str) -> FloatArray:
         if self.prior is None:
@@ -447,3 +451,8 @@ class Problem(Value):
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())
+
+
+def _noise(costs: FloatArray) -> FloatArray:
+    """What rounding may do to differences within each class, (K, 1)."""
+    return np.asarray(8 * np.finfo(np.float64).eps * np.abs(costs).max(axis=1, keepdims=True))

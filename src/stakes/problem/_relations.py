@@ -21,9 +21,16 @@ def same_prior(ours: FloatArray | None, theirs: FloatArray | None) -> None:
         )
 
 
-def proportional(ours: FloatArray, theirs: FloatArray) -> bool:
-    """Whether one is a positive multiple of the other, to rounding."""
-    scale, other = np.abs(ours).max(), np.abs(theirs).max()
-    if scale == 0 or other == 0:
-        return bool(scale == other)
-    return bool(np.allclose(ours / scale, theirs / other, rtol=0, atol=1e-9))
+def proportional(
+    ours: FloatArray, theirs: FloatArray, *, noise: tuple[FloatArray, FloatArray]
+) -> bool:
+    """Whether one is a positive multiple of the other, entry by entry and to rounding.
+
+    `noise` bounds what rounding may have done to the entries of each.
+    """
+    largest = np.unravel_index(np.argmax(np.abs(ours)), ours.shape)
+    if ours[largest] == 0 or theirs[largest] == 0:
+        return bool(not ours.any() and not theirs.any())
+    factor = theirs[largest] / ours[largest]
+    slack = 1e-9 * np.abs(theirs) + noise[1] + abs(factor) * noise[0]
+    return bool(factor > 0 and (np.abs(factor * ours - theirs) <= slack).all())

@@ -34,5 +34,6 @@ class Grouped(Value):
 
 def leading_index(part: Any, trailing: int, index: Any) -> Any:
     """Index the leading axes of an array; the trailing ones cannot be reached."""
-    leading = np.empty(part.shape[: part.ndim - trailing], dtype=bool)[index]
-    return part[index].reshape(*leading.shape, *part.shape[part.ndim - trailing :])
+    leading, rest = part.shape[: part.ndim - trailing], part.shape[part.ndim - trailing :]
+    place = np.arange(int(np.prod(leading))).reshape(leading)[index]
+    return part.reshape(-1, *rest)[place]

@@ -12,7 +12,7 @@ from stakes._check import FloatArray, Labels
 from stakes._text import html_table, text_table
 from stakes.errors import InputError
 from stakes.tally._groups import Grouped, leading_index
-from stakes.tally._rows import Frame, cell_sums, class_factors, read_rows, total
+from stakes.tally.rows import Frame, Rows, cell_sums, class_factors, read_rows, total
 
 __all__ = ["Counts"]
 
@@ -82,17 +82,11 @@ class Counts(Grouped):
         array([[1., 0., 1.],
                [0., 1., 0.]])
         """
-        truth = _check.codes("y_true", y_true, problem.classes)
-        decision = _check.codes("decided", decided, problem.decisions)
-        rows = read_rows({"y_true": truth, "decided": decision}, weights, by)
-        shape = (len(problem.classes), len(problem.decisions))
-        cell = rows.columns[0] * shape[1] + rows.columns[1]
-        return cls._trusted(
-            values=cell_sums(rows, cell, shape),
-            classes=problem.classes,
-            decisions=problem.decisions,
-            groups=rows.groups,
-        )
+        columns = {
+            "y_true": _check.codes("y_true", y_true, problem.classes),
+            "decided": _check.codes("decided", decided, problem.decisions),
+        }
+        return cls._of_rows(read_rows(columns, weights, by), problem.classes, problem.decisions)
 
     @classmethod
     def from_labels(
@@ -127,11 +121,21 @@ class Counts(Grouped):
         truth = _check.codes("y_true", y_true, names)
         predicted = _check.codes("y_pred", y_pred, names)
         rows = read_rows({"y_true": truth, "y_pred": predicted}, weights, by)
-        cell = rows.columns[0] * len(names) + rows.columns[1]
+        if labels is None and len(rows.columns[0]) < len(truth):  # labels of weight zero are absent
+            present = np.unique(np.concatenate(rows.columns))
+            names = tuple(names[place] for place in present)
+            rows = rows._replace(columns=tuple(np.searchsorted(present, c) for c in rows.columns))
+        return cls._of_rows(rows, names, names)
+
+    @classmethod
+    def _of_rows(cls, rows: Rows, classes: Labels, decisions: Labels) -> Self:
+        """Count rows whose columns are the positions of class and decision."""
+        shape = (len(classes), len(decisions))
+        cell = rows.columns[0] * shape[1] + rows.columns[1]
         return cls._trusted(
-            values=cell_sums(rows, cell, (len(names), len(names))),
-            classes=names,
-            decisions=names,
+            values=cell_sums(rows, cell, shape),
+            classes=classes,
+            decisions=decisions,
             groups=rows.groups,
         )
 

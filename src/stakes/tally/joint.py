@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Labels
+from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.tally._groups import Grouped, leading_index
-from stakes.tally._rows import Frame, Rows, cell_sums, class_factors, read_rows, total
 from stakes.tally.counts import Counts
+from stakes.tally.rows import Frame, Rows, cell_sums, class_factors, read_rows, total
 
 __all__ = ["JointCounts"]
 
@@ -118,17 +118,34 @@ class JointCounts(Grouped):
         )
 
     def with_prior(self, prior: object) -> Self:
-        """Reweight the classes to these shares; the total stays."""
+        """Reweight the classes to these shares; the total stays.
+
+        A class that the prior expects but that has no cases becomes nan.
+        """
         shares = _check.prior("prior", prior, self.classes)
-        factors = class_factors(shares, self._per_class())
+        whole = self._with_all_classes(shares > 0)
+        factors = class_factors(shares, whole._per_class())
         with np.errstate(invalid="ignore"):
-            weights = self.weights * factors[..., self.cells[:, 0]]
-        return self.with_weights(weights)
+            weights = whole.weights * factors[..., whole.cells[:, 0]]
+        return whole.with_weights(weights)
+
+    def _with_all_classes(self, expected: BoolArray) -> Self:
+        """The same tally with a tuple of weight zero for each expected class that has none."""
+        absent = np.setdiff1d(np.flatnonzero(expected), self.cells[:, 0])
+        if not absent.size:
+            return self
+        new = np.zeros((absent.size, self.cells.shape[1]), dtype=np.intp)
+        new[:, 0] = absent
+        cells = np.concatenate([self.cells, new])
+        nothing = np.zeros((*self.weights.shape[:-1], absent.size))
+        weights = np.concatenate([self.weights, nothing], axis=-1)
+        order = np.lexsort(cells.T[::-1])
+        return self._with(cells[order], weights[..., order], self.groups)
 
     def with_weights(self, weights: FloatArray) -> Self:
         """The same tuples with other weights of shape (…, T), such as redraws."""
         groups = self.groups if weights.shape == self.weights.shape else None
-        return self._with(self.cells, weights, groups)
+        return self._with(self.cells, weights.view(), groups)
 
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; tuples, models and labels stay."""
@@ -138,18 +155,24 @@ class JointCounts(Grouped):
         """Tallies of two sets of cases as the tally of all."""
         if not isinstance(other, JointCounts):
             return NotImplemented
-        for what in ("models", "classes", "decisions", "groups"):
+        for what in ("models", "classes", "decisions"):
             _check.same_labels(f"the {what}", getattr(self, what), getattr(other, what))
+        groups = _check.same_labels("the groups", self.groups, other.groups)
+        leading = self.weights.shape[:-1]
+        if other.weights.shape[:-1] != leading:
+            raise InputError(
+                f"both JointCounts must have the same leading axes; they have {leading} and "
+                f"{other.weights.shape[:-1]}. Name all groups in both."
+            )
         cells, where = np.unique(
             np.concatenate([self.cells, other.cells]), axis=0, return_inverse=True
         )
         where = where.reshape(-1)
         split = len(self.cells)
-        leading = np.broadcast_shapes(self.weights.shape[:-1], other.weights.shape[:-1])
         weights = np.zeros((*leading, len(cells)))
         weights[..., where[:split]] += self.weights
         weights[..., where[split:]] += other.weights
-        return self._with(cells, weights, self.groups)
+        return self._with(cells, weights, groups)
 
     def _with(self, cells: IntArray, weights: FloatArray, groups: Labels | None) -> Self:
         return self._trusted(
@@ -168,7 +191,10 @@ class JointCounts(Grouped):
         """Sum the tuples into cells, for all leading axes at once."""
         indicator = np.zeros((len(cell), prod(shape)))
         indicator[np.arange(len(cell)), cell] = 1.0
-        sums = self.weights @ indicator
+        unknown = np.isnan(self.weights)
+        sums = np.where(unknown, 0.0, self.weights) @ indicator
+        if unknown.any():  # a product would spread what is unknown of one class to all of them
+            sums = np.where(unknown @ indicator > 0, np.nan, sums)
         return np.asarray(sums.reshape(*self.weights.shape[:-1], *shape))
 
     def __repr__(self) -> str:

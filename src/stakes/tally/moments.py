@@ -12,7 +12,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.tally._groups import Grouped, leading_index
-from stakes.tally._rows import Rows, cell_sums, class_factors, read_rows, total
+from stakes.tally.rows import Rows, cell_sums, class_factors, read_rows, total
 
 __all__ = ["LossMoments"]
 
@@ -74,6 +74,9 @@ class LossMoments(Grouped):
         truth = _check.codes("y_true", y_true, labels)
         rows = read_rows({"y_true": truth, "losses": matrix}, weights, by)
         code, loss = rows.columns
+        if classes is None and len(code) < len(truth):  # labels of weight zero are absent
+            present, code = np.unique(code, return_inverse=True)
+            labels = tuple(labels[place] for place in present)
         columns = list(loss.T)
         sums = np.stack([_sums(rows, code, column, len(labels)) for column in columns], axis=-1)
         products = np.empty((*sums.shape, len(columns)))
@@ -109,7 +112,11 @@ class LossMoments(Grouped):
 
     @property
     def covariances(self) -> FloatArray:
-        """Covariances of the losses within each class, of shape (…, K, J, J), divided by weight."""
+        """Covariances of the losses within each class, of shape (…, K, J, J), divided by weight.
+
+        They come from sums of products: losses that are large and hardly vary (a spread below
+        1e-7 of their size) lose their digits. Subtract a constant from such losses first.
+        """
         means = self.means
         with np.errstate(invalid="ignore"):
             second = self.products / self.weight[..., None, None]

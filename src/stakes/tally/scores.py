@@ -11,8 +11,8 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
 from stakes.tally._groups import Grouped, leading_index
-from stakes.tally._rows import Rows, cell_sums, class_factors, read_rows, total
 from stakes.tally.counts import Counts
+from stakes.tally.rows import Rows, cell_sums, class_factors, read_rows, total
 
 __all__ = ["ScoreTable"]
 
@@ -136,7 +136,7 @@ class ScoreTable(Grouped):
         """The same scores with other weights of shape (…, S, 2), such as redraws."""
         groups = self.groups if weights.shape == self.weights.shape else None
         return self._trusted(
-            scores=self.scores, weights=weights, classes=self.classes, groups=groups
+            scores=self.scores, weights=weights.view(), classes=self.classes, groups=groups
         )
 
     def binned(self, edges: object) -> Self:
@@ -152,6 +152,8 @@ class ScoreTable(Grouped):
         if not (bounds[1:] > bounds[:-1]).all():
             raise InputError("edges must be increasing; these are not. Sort them, without repeats.")
         _refuse_leading_axes(self, "binned")
+        if not self.weights.any():
+            raise InputError("table must hold cases to be binned; all its weights are zero.")
         return self._pooled(np.searchsorted(bounds, self.scores, side="left"))
 
     def _pooled(self, bins: IntArray) -> Self:

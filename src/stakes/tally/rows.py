@@ -17,9 +17,14 @@ class Frame(Protocol):
     """Whatever names classes and decisions; a Problem does."""
 
     @property
-    def classes(self) -> Labels: ...
+    def classes(self) -> Labels:
+        """K labels."""
+        ...
+
     @property
-    def decisions(self) -> Labels: ...
+    def decisions(self) -> Labels:
+        """M labels."""
+        ...
 
 
 class Rows(NamedTuple):
@@ -31,10 +36,16 @@ class Rows(NamedTuple):
     groups: Labels | None
 
 
-def read_rows(columns: dict[str, npt.NDArray[Any]], weights: object, by: object = None) -> Rows:
+def read_rows(
+    columns: dict[str, npt.NDArray[Any]],
+    weights: object,
+    by: object = None,
+    *,
+    weights_name: str = "weights",
+) -> Rows:
     """Check that the columns describe the same cases; drop the cases of weight zero."""
     n_cases = _check.same_length(**columns)
-    weight = _check.weights("weights", weights, n_cases)
+    weight = _check.weights(weights_name, weights, n_cases, of=next(iter(columns)))
     parts = tuple(columns.values())
     keep = None if weights is None or weight.all() else weight > 0
     if keep is not None:
@@ -45,7 +56,8 @@ def read_rows(columns: dict[str, npt.NDArray[Any]], weights: object, by: object 
         group = _check.codes("by", by, groups)
         _check.same_length(**columns, by=group)
         if keep is not None:
-            group = group[keep]
+            present, group = np.unique(group[keep], return_inverse=True)
+            groups = tuple(groups[place] for place in present)
     if weights is None:
         return Rows(parts, None, group, groups)
     return Rows(parts, weight if keep is None else weight[keep], group, groups)
