@@ -33,7 +33,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "rows": ("_check", "_value"),
     "problem": ("_check", "_value", "_text"),
     "tally": ("_check", "_value", "_text"),
-    "decide": ("problem",),
+    "decide": ("problem", "rows"),
     "measures": ("problem", "tally"),
     "agreement": ("measures",),
     "curve": ("_check", "_value"),
@@ -54,6 +54,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "plot": ("report", "curve"),
     "adapters": ("tally", "evaluation"),
     "cli": ("evaluation", "render", "plot", "adapters"),
+    "__main__": ("cli",),
 }
 
 # File of a folder → the files of the same folder that it may import.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import inf, log, nan
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,8 +15,9 @@ from stakes._text import html_table, text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import _file
+from stakes.problem._binary import bayes_threshold, excess, log_odds_threshold
 from stakes.problem._names import axis_names, class_names, from_mapping
-from stakes.problem._relations import proportional, same_prior
+from stakes.problem._relations import noise, proportional, same_prior
 
 __all__ = ["Naive", "Problem"]
 
@@ -345,19 +345,12 @@ class Problem(Value):
         :math:`a/(a+b)` (ferrer-ec, eq 18–20). −inf: always decide positive; inf: never; nan: the
         decision does not matter.
         """
-        a, b = self._excess()
-        if min(a, b) >= 0:
-            return a / (a + b) if a + b > 0 else nan
-        return -inf if a < 0 else inf
+        return bayes_threshold(*excess(self.costs))
 
     @property
     def log_odds_threshold(self) -> float:
         """The same on log-odds: log(a/b)."""
-        a, b = self._excess()
-        if min(a, b) > 0:
-            return log(a) - log(b)
-        threshold = self.threshold
-        return threshold if threshold != threshold else (-inf if threshold <= 0 else inf)
+        return log_odds_threshold(*excess(self.costs))
 
     @property
     def utility_coordinates(self) -> tuple[float, float]:
@@ -366,8 +359,7 @@ class Problem(Value):
         >>> Problem.from_utilities([[15, -35], [-335, 165]]).utility_coordinates
         (0.3, -0.6)
         """
-        a, b = self._excess()
-        if min(a, b) < -self._tie():
+        if min(excess(self.costs)) < -self._tie():
             raise InputError(
                 "costs must make the right decision of each class no dearer than the wrong one; "
                 "in one class it is. Such problems lie outside the utility space of dyrland."
@@ -382,7 +374,7 @@ class Problem(Value):
         """
         self._same_decisions(other)
         ours, theirs = self.costs - self.costs.min(), other.costs - other.costs.min()
-        return proportional(ours, theirs, noise=(_noise(self.costs), _noise(other.costs)))
+        return proportional(ours, theirs, noise=(noise(self.costs), noise(other.costs)))
 
     def is_equivalent(self, other: Problem) -> bool:
         """Whether both problems rank all systems alike.
@@ -398,8 +390,8 @@ class Problem(Value):
             for problem in (self, other)
         ]
         ours, theirs = self.regret().costs * weights[0], other.regret().costs * weights[1]
-        noise = _noise(self.costs) * weights[0], _noise(other.costs) * weights[1]
-        return proportional(ours, theirs, noise=noise)
+        slack = noise(self.costs) * weights[0], noise(other.costs) * weights[1]
+        return proportional(ours, theirs, noise=slack)
 
     def _stated_prior(self, question: str) -> FloatArray:
         if self.prior is None:
@@ -411,22 +403,6 @@ class Problem(Value):
 
     def _tie(self) -> float:
         return _TIE * float(np.abs(self.costs).max())
-
-    def _excess(self) -> tuple[float, float]:
-        """What a false alarm and a miss cost above the right decision (E10)."""
-        if self.costs.shape != (2, 2):
-            raise InputError(
-                f"a threshold needs two classes and two decisions; this problem has "
-                f"{self.n_classes} and {self.n_decisions}. bayes_decisions works for any shape."
-            )
-        (c00, c01), (c10, c11) = self.costs.tolist()
-        a, b = c01 - c00, c10 - c11
-        if a < 0 and b < 0:
-            raise InputError(
-                "decisions must be in the order of the classes they suit; here each class is "
-                "served best by the other's decision. Swap the decisions."
-            )
-        return a, b
 
     def _same_decisions(self, other: Problem) -> None:
         _check.same_labels("the classes of the problems", self.classes, other.classes)
@@ -451,8 +427,3 @@ class Problem(Value):
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())
-
-
-def _noise(costs: FloatArray) -> FloatArray:
-    """What rounding may do to differences within each class, (K, 1)."""
-    return np.asarray(8 * np.finfo(np.float64).eps * np.abs(costs).max(axis=1, keepdims=True))

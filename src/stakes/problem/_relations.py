@@ -7,7 +7,7 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes.errors import InputError
 
-__all__ = ["proportional", "same_prior"]
+__all__ = ["noise", "proportional", "same_prior"]
 
 
 def same_prior(ours: FloatArray | None, theirs: FloatArray | None) -> None:
@@ -34,3 +34,8 @@ def proportional(
     factor = theirs[largest] / ours[largest]
     slack = 1e-9 * np.abs(theirs) + noise[1] + abs(factor) * noise[0]
     return bool(factor > 0 and (np.abs(factor * ours - theirs) <= slack).all())
+
+
+def noise(costs: FloatArray) -> FloatArray:
+    """What rounding may do to differences within each class, (K, 1)."""
+    return np.asarray(8 * np.finfo(np.float64).eps * np.abs(costs).max(axis=1, keepdims=True))

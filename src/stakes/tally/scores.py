@@ -105,8 +105,12 @@ class ScoreTable(Grouped):
 
     @property
     def thresholds(self) -> FloatArray:
-        """Thresholds of the S + 1 ways to cut the scores: -inf (all positive), then each score."""
-        return np.concatenate([[-np.inf], self.scores])
+        """Thresholds of the S + 1 ways to cut the scores: -inf (all positive), then each score.
+
+        A score of -inf is parted from the others by the lowest finite number, so that -inf always
+        means: decide positive, whatever the score.
+        """
+        return np.concatenate([[-np.inf], np.maximum(self.scores, np.finfo(np.float64).min)])
 
     def counts(self) -> Counts:
         """The decisions at every threshold, as counts of shape (…, S + 1, 2, 2).

@@ -1,0 +1,124 @@
+"""Conditions: what a distribution on [0, 1] is about, cost proportions or skews."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._value import Value
+from stakes.conditions.distributions import Distribution, Point, Sample, Uniform, as_distribution
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.tally import ScoreTable
+
+__all__ = ["Condition", "CostProportions", "Skews"]
+
+
+class Condition(Value, ABC):
+    """Which quantity a distribution is about; see `CostProportions` and `Skews`."""
+
+    distribution: Distribution
+
+    @classmethod
+    @abstractmethod
+    def population(cls, table: ScoreTable) -> ScoreTable:
+        """Return the table whose class shares enter the losses."""
+
+
+@dataclass(frozen=True, eq=False)
+class CostProportions(Condition):
+    r"""The cost proportion is uncertain, the class shares are those of the table.
+
+    .. math:: Q(t; c) = 2\{c\,\pi_0\,FPR(t) + (1-c)\,\pi_1\,FNR(t)\}
+
+    The factor 2 makes the loss at c = 1/2 the error rate (hernandez-orallo, eq 3).
+
+    Examples
+    --------
+    >>> CostProportions(Uniform(0, 0.2)).distribution.mean  # a miss costs at least four alarms
+    0.1
+    """
+
+    distribution: Distribution = field(default_factory=Uniform)
+
+    def __post_init__(self) -> None:
+        self._fill({"distribution": as_distribution("distribution", self.distribution)})
+
+    @classmethod
+    def population(cls, table: ScoreTable) -> ScoreTable:
+        """Return the table as it is."""
+        return table
+
+    @classmethod
+    def of(cls, problem: Problem) -> CostProportions:
+        """The one cost proportion of a problem with two classes and two decisions.
+
+        Examples
+        --------
+        >>> CostProportions.of(Problem.binary(false_alarm=1, miss=9)).distribution
+        Point(value=0.1)
+        """
+        if not 0 <= problem.threshold <= 1:
+            raise InputError(
+                f"problem must weigh false alarms against misses; its threshold is "
+                f"{problem.threshold:g}, so that one decision is always right. No scores needed."
+            )
+        return cls(Point(problem.threshold))
+
+    @classmethod
+    def from_costs(cls, false_alarm: npt.ArrayLike, miss: npt.ArrayLike) -> CostProportions:
+        r"""Draws of both costs: their proportions, weighted by their sums.
+
+        Where costs are high, losses count for more: the expected loss in the unit of the costs is
+        half their mean sum times the expected loss under this condition (hernandez-orallo,
+        appendix A). A draw in which both costs are zero does not count.
+
+        Examples
+        --------
+        A false alarm at 10 against a miss at 1 happens as often as 5 against 50, and weighs a
+        fifth of it:
+
+        >>> condition = CostProportions.from_costs([10, 5], [1, 50])
+        >>> [round(float(w), 4) for w in condition.distribution.weights]
+        [0.8333, 0.1667]
+        """
+        alarms = _check.non_negative("false_alarm", false_alarm, ndim=1)
+        misses = _check.non_negative("miss", miss, ndim=1)
+        _check.same_length(false_alarm=alarms, miss=misses)
+        magnitude = alarms + misses
+        counts = magnitude > 0
+        if not counts.any():
+            raise InputError(
+                f"false_alarm and miss must not be zero in every draw; all {counts.size} are. "
+                f"Without costs nothing is at stake."
+            )
+        return cls(Sample(alarms[counts] / magnitude[counts], magnitude[counts]))
+
+
+@dataclass(frozen=True, eq=False)
+class Skews(Condition):
+    r"""Cost proportion and class shares are uncertain together, through the skew.
+
+    .. math:: Q_z(t; z) = z\,FPR(t) + (1-z)\,FNR(t)
+
+    This is `CostProportions` on a table whose classes have equal shares (hernandez-orallo,
+    lemma 2); rates are those of that population too.
+
+    Examples
+    --------
+    >>> Skews().distribution
+    Uniform(low=0.0, high=1.0)
+    """
+
+    distribution: Distribution = field(default_factory=Uniform)
+
+    def __post_init__(self) -> None:
+        self._fill({"distribution": as_distribution("distribution", self.distribution)})
+
+    @classmethod
+    def population(cls, table: ScoreTable) -> ScoreTable:
+        """Return the table with equal class shares."""
+        return table.with_prior([0.5, 0.5])

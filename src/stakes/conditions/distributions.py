@@ -1,0 +1,363 @@
+"""Distributions on [0, 1], known through their partial moments.
+
+Exact expected losses need three things of a distribution: its probability and its partial first
+and second moments on an interval. All named distributions have them in closed form. Intervals
+are closed on the left and open on the right, because the decision rule is: at the cost
+proportion c a case of score c gets the negative decision, so that a loss curve holds from its
+knot on.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes._value import Value
+from stakes.errors import InputError
+
+__all__ = [
+    "Beta",
+    "Continuous",
+    "Distribution",
+    "Mixture",
+    "Point",
+    "Points",
+    "Sample",
+    "Truncated",
+    "Uniform",
+    "as_distribution",
+]
+
+
+class Distribution(Value, ABC):
+    """A distribution on [0, 1], known through its partial moments."""
+
+    @abstractmethod
+    def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+        r"""Partial moment :math:`\int_{[low, high)} x^{order}\,dW(x)`, elementwise.
+
+        The order is 0, 1 or 2; an interval that ends before it begins is empty.
+        """
+
+    def cdf(self, x: npt.ArrayLike) -> FloatArray:
+        """Probability of at most x, elementwise."""
+        return self.moment(0, -np.inf, np.nextafter(x, np.inf))
+
+    @property
+    def mean(self) -> float:
+        """The expected value."""
+        return float(self.moment(1, -np.inf, np.inf))
+
+
+@dataclass(frozen=True, eq=False)
+class Uniform(Distribution):
+    """All values between low and high are equally likely.
+
+    Examples
+    --------
+    >>> float(Uniform().moment(1, 0, 0.5))
+    0.125
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        low = _check.number("low", self.low, low=0, high=1)
+        high = _check.number("high", self.high, low=0, high=1)
+        if not low < high:
+            raise InputError(
+                f"low must be less than high; got {low:g} and {high:g}. "
+                f"Point(value) is the distribution of a single value."
+            )
+        self._fill({"low": low, "high": high})
+
+    def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+        """Powers of the ends of the interval."""
+        left = np.clip(low, self.low, self.high)
+        right = np.maximum(np.clip(high, self.low, self.high), left)
+        # right**(k+1) - left**(k+1) has the factor right - left: taken out, nothing cancels.
+        total: FloatArray | float = 1.0
+        power: FloatArray | float = 1.0
+        for _ in range(order):
+            power = power * right
+            total = left * total + power
+        scale = 1.0 / ((order + 1) * (self.high - self.low))
+        return np.asarray((right - left) * total * scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Beta(Distribution):
+    r"""Density proportional to :math:`x^{a-1} (1-x)^{b-1}`; Beta(2, 2) is Hand's of 2009.
+
+    Examples
+    --------
+    >>> Beta(2, 2).mean
+    0.5
+    >>> Beta.hand([0.75, 0.25])
+    Beta(a=1.25, b=1.75)
+    """
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        a, b = _check.number("a", self.a), _check.number("b", self.b)
+        if not (a > 0 and b > 0):
+            raise InputError(f"a and b must be positive; got {a:g} and {b:g}. Beta(1, 1) is flat.")
+        self._fill({"a": a, "b": b})
+
+    @classmethod
+    def hand(cls, prior: npt.ArrayLike) -> Beta:
+        r"""Beta(1 + π₁, 1 + π₀), which peaks at the share π₁ of positives; prior is (π₀, π₁)."""
+        negative, positive = _check.prior("prior", prior, (0, 1)).tolist()
+        return cls(1 + positive, 1 + negative)
+
+    @classmethod
+    def severity(cls, prior: npt.ArrayLike) -> Beta:
+        r"""Beta(2, 1 + π₀/π₁), Hand and Anagnostopoulos' default; prior is (π₀, π₁)."""
+        negative, positive = _check.prior("prior", prior, (0, 1)).tolist()
+        if not positive > 0:
+            raise InputError(
+                "prior must give the second class a positive share; it is 0. "
+                "Without positives no miss can be weighed against false alarms."
+            )
+        return cls(2.0, 1 + negative / positive)
+
+    def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+        """Incomplete beta functions with a raised by the order."""
+        from scipy.special import betainc
+
+        # x**k times the density of Beta(a, b) is a constant times that of Beta(a + k, b).
+        factor = np.prod([(self.a + i) / (self.a + self.b + i) for i in range(order)])
+        a, b = self.a + order, self.b
+        left = np.clip(low, 0.0, 1.0)
+        right = np.maximum(np.clip(high, 0.0, 1.0), left)
+        above = left > a / (a + b)  # there, differences of upper tails keep their digits
+        p, q = np.where(above, b, a), np.where(above, a, b)
+        more, less = np.where(above, 1 - left, right), np.where(above, 1 - right, left)
+        return np.asarray(factor * (betainc(p, q, more) - betainc(p, q, less)))
+
+
+class _Atoms(Distribution):
+    """Finitely many values in increasing order."""
+
+    @abstractmethod
+    def _atoms(self) -> tuple[FloatArray, FloatArray]:
+        """Values and their probabilities."""
+
+    @cached_property
+    def _below(self) -> FloatArray:
+        """Moments (3, m + 1) of order 0, 1 and 2 over the first 0, 1, ... m values."""
+        values, probabilities = self._atoms()
+        terms = probabilities * np.stack([np.ones_like(values), values, values**2])
+        return np.pad(np.cumsum(terms, axis=1), ((0, 0), (1, 0)))
+
+    def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+        """Sum over the values in the interval."""
+        values, below = self._atoms()[0], self._below[order]
+        first = np.searchsorted(values, low, side="left")
+        last = np.maximum(np.searchsorted(values, high, side="left"), first)
+        return np.asarray(below[last] - below[first])
+
+
+@dataclass(frozen=True, eq=False)
+class Point(Distribution):
+    """One value that is known: the costs are what they are.
+
+    Examples
+    --------
+    >>> float(Point(0.2).cdf(0.2))
+    1.0
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        self._fill({"value": _check.number("value", self.value, low=0, high=1)})
+
+    def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+        """Power of the value, if it lies in the interval."""
+        inside = (np.asarray(low) <= self.value) & (self.value < np.asarray(high))
+        return np.asarray(np.where(inside, self.value**order, 0.0))
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Points(_Atoms):
+    """Finitely many values with their probabilities, which sum to one.
+
+    Examples
+    --------
+    >>> Points([0.1, 0.5], [0.75, 0.25]).mean
+    0.2
+    """
+
+    values: FloatArray
+    probabilities: FloatArray
+
+    def __init__(self, values: npt.ArrayLike, probabilities: npt.ArrayLike) -> None:
+        points = _proportions("values", values)
+        chances = _check.prior("probabilities", probabilities, tuple(range(points.size)))
+        order = np.argsort(points, kind="stable")
+        self._fill({"values": points[order], "probabilities": chances[order]})
+
+    def _atoms(self) -> tuple[FloatArray, FloatArray]:
+        return self.values, self.probabilities
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Sample(_Atoms):
+    """Draws from a distribution that nobody wrote down, each with a weight (ones when None).
+
+    Examples
+    --------
+    >>> Sample([0.1, 0.3, 0.8]).mean
+    0.4
+    """
+
+    draws: FloatArray
+    weights: FloatArray
+
+    def __init__(self, draws: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> None:
+        points = _proportions("draws", draws)
+        share = _check.weights("weights", weights, points.size)
+        order = np.argsort(points, kind="stable")
+        self._fill({"draws": points[order], "weights": share[order] / share.sum()})
+
+    def _atoms(self) -> tuple[FloatArray, FloatArray]:
+        return self.draws, self.weights
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Mixture(Distribution):
+    """One of several distributions, each with its probability.
+
+    Examples
+    --------
+    >>> Mixture([Uniform(0, 0.2), Point(0.5)], [0.5, 0.5]).mean
+    0.3
+    """
+
+    distributions: tuple[Distribution, ...]
+    probabilities: FloatArray
+
+    def __init__(self, distributions: Sequence[Distribution], probabilities: npt.ArrayLike) -> None:
+        parts = tuple(as_distribution("distributions", part) for part in distributions)
+        chances = _check.prior("probabilities", probabilities, tuple(range(len(parts))))
+        self._fill({"distributions": parts, "probabilities": chances})
+
+    def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+        """Weighted mean of the moments of the parts."""
+        parts = [part.moment(order, low, high) for part in self.distributions]
+        return np.asarray(sum(p * part for p, part in zip(self.probabilities, parts, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Truncated(Distribution):
+    """A distribution, given that the value lies between low and high, both included.
+
+    Examples
+    --------
+    >>> Truncated(Uniform(), 0, 0.5).mean
+    0.25
+    """
+
+    distribution: Distribution
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        whole = as_distribution("distribution", self.distribution)
+        low = _check.number("low", self.low, low=0, high=1)
+        high = _check.number("high", self.high, low=low, high=1)
+        parts = {"distribution": whole, "low": low, "high": high}
+        self._fill(parts)
+        if not self._mass > 0:
+            raise InputError(
+                f"low and high must enclose some probability; {whole!r} has none in "
+                f"[{low:g}, {high:g}]. Widen the interval."
+            )
+
+    @property
+    def _mass(self) -> float:
+        return float(self.distribution.moment(0, self.low, np.nextafter(self.high, np.inf)))
+
+    def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+        """Moment within the limits, divided by the probability between them."""
+        left = np.maximum(low, self.low)
+        right = np.maximum(np.minimum(high, np.nextafter(self.high, np.inf)), left)
+        return self.distribution.moment(order, left, right) / self._mass
+
+
+@dataclass(frozen=True, eq=False)
+class Continuous(Distribution):
+    """A frozen SciPy distribution with a density on [0, 1]; its moments come from quadrature.
+
+    Conditions, `Mixture` and `Truncated` take frozen SciPy distributions as they are.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> round(float(Continuous(stats.triang(0.5)).moment(2, 0, 1)), 12)
+    0.291666666667
+    """
+
+    frozen: Any
+
+    def __post_init__(self) -> None:
+        low, high = (float(end) for end in self.frozen.support())
+        if not (low >= 0 and high <= 1):
+            raise InputError(
+                f"distribution must lie on [0, 1]; its support is [{low:g}, {high:g}]. "
+                f"Truncate or rescale it first, for example with scipy.stats.truncnorm."
+            )
+
+    def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+        """Integral of the CDF by parts, adaptive and vectorised."""
+        from scipy.integrate import quad_vec
+
+        left, right = np.broadcast_arrays(np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0))
+        width = np.maximum(right - left, 0.0)
+        below = self.frozen.cdf(left)
+        mass = np.where(width > 0, self.frozen.cdf(right) - below, 0.0)
+        if order == 0:
+            return np.asarray(mass)
+
+        def excess(share: float) -> FloatArray:  # by parts: bounded, whatever the density does
+            x = left + share * width
+            return np.asarray(width * order * x ** (order - 1) * (self.frozen.cdf(x) - below))
+
+        area, _ = quad_vec(excess, 0.0, 1.0, epsabs=1e-14, epsrel=1e-12, norm="max")
+        return np.asarray(right**order * mass - area)
+
+
+def as_distribution(name: str, given: Any) -> Distribution:
+    """A distribution of ours as it is, one of SciPy's wrapped."""
+    if isinstance(given, Distribution):
+        return given
+    if all(hasattr(given, method) for method in ("cdf", "pdf", "support")):
+        return Continuous(given)
+    raise InputError(
+        f"{name} must be a distribution on [0, 1]; got {given!r}. Pass Uniform(), Beta(a, b), "
+        f"Point(value), another of stakes.conditions, or a frozen SciPy distribution."
+    )
+
+
+def _proportions(name: str, values: npt.ArrayLike) -> FloatArray:
+    array = _check.floats(name, values, ndim=1)
+    bad = np.flatnonzero(~((array >= 0) & (array <= 1)))
+    if bad.size or not array.size:
+        found = f"{array[bad[0]]:g} at position {bad[0]}" if bad.size else "none at all"
+        raise InputError(
+            f"{name} must hold numbers in [0, 1]; got {found}. "
+            f"A cost proportion is false-alarm cost / (false-alarm cost + miss cost)."
+        )
+    return array

@@ -1,0 +1,34 @@
+"""Threshold-choice methods, their losses over operating conditions, and the best threshold.
+
+A method says which threshold is used at each cost proportion. Its loss curve is made of pieces,
+and its expected loss over any distribution of conditions is a sum, never a grid
+(hernandez-orallo; dyrland, section 5).
+"""
+
+from stakes.thresholds.best import BestThreshold, best_threshold
+from stakes.thresholds.loss import expected_loss, h_measure
+from stakes.thresholds.methods import (
+    Method,
+    Optimal,
+    RateDriven,
+    RateFixed,
+    RateUniform,
+    ScoreDriven,
+    ScoreFixed,
+    ScoreUniform,
+)
+
+__all__ = [
+    "BestThreshold",
+    "Method",
+    "Optimal",
+    "RateDriven",
+    "RateFixed",
+    "RateUniform",
+    "ScoreDriven",
+    "ScoreFixed",
+    "ScoreUniform",
+    "best_threshold",
+    "expected_loss",
+    "h_measure",
+]

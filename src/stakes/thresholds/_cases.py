@@ -1,0 +1,88 @@
+"""Every case has a loss on average over the conditions; an expected loss is their mean.
+
+Scores are read in blocks that fit into the cache: with millions of distinct scores, arithmetic on
+whole columns would wait for memory most of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes._check import FloatArray, IntArray
+from stakes.conditions import Distribution
+from stakes.tally import ScoreTable
+
+__all__ = [
+    "CaseLosses",
+    "both_classes",
+    "mean_over_cases",
+    "rate_blocks",
+    "score_blocks",
+    "score_driven_losses",
+    "threshold_of_cut",
+]
+
+# Weights (..., B, 2) of a block of scores; losses of a negative and of a positive case there.
+CaseLosses: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+
+_BLOCK = 1 << 14  # numbers in a block, leading axes included
+_LEAST = 64  # scores in a block
+
+
+def score_blocks(table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Weights (..., B, 2) and scores (B,)."""
+    size = max(_BLOCK // max(table.n_cases.size, 1), _LEAST)
+    for start in range(0, table.scores.size, size):
+        block = slice(start, start + size)
+        yield table.weights[..., block, :], table.scores[block]
+
+
+def rate_blocks(table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Weights (..., B, 2), and the shares of all cases that lie below and up to each score."""
+    cases = np.asarray(table.n_cases)[..., None]
+    before = np.zeros_like(cases)
+    for weights, _ in score_blocks(table):
+        upto = before + np.cumsum(weights[..., 0] + weights[..., 1], axis=-1)
+        edges = np.concatenate([before, upto], axis=-1)
+        edges = np.divide(edges, cases, out=np.zeros_like(edges), where=cases > 0)
+        yield weights, edges[..., :-1], edges[..., 1:]
+        before = upto[..., -1:]
+
+
+def both_classes(table: ScoreTable) -> npt.NDArray[np.bool_]:
+    """Whether there are negatives as well as positives, (...,)."""
+    return np.asarray(np.all(table.weights.sum(axis=-2) > 0, axis=-1))
+
+
+def mean_over_cases(blocks: Iterable[CaseLosses], leading: tuple[int, ...]) -> FloatArray:
+    """Mean loss (...,) per case; nan where a class is absent."""
+    cases, losses = np.zeros((2, *leading)), np.zeros((2, *leading))
+    for weights, *per_case in blocks:
+        for k in (0, 1):
+            cases[k] += np.sum(weights[..., k], axis=-1)
+            losses[k] += np.sum(weights[..., k] * per_case[k], axis=-1)
+    undefined = np.full(leading, np.nan)
+    both = np.all(cases > 0, axis=0)
+    return np.asarray(np.divide(losses.sum(0), cases.sum(0), out=undefined, where=both))
+
+
+def score_driven_losses(
+    scores: FloatArray, distribution: Distribution
+) -> tuple[FloatArray, FloatArray]:
+    """Mean loss of a negative and of a positive case that has this score when T = c."""
+    alarm = distribution.moment(1, -np.inf, scores)
+    miss = distribution.moment(0, scores, np.inf) - distribution.moment(1, scores, np.inf)
+    return 2 * alarm, 2 * miss
+
+
+def threshold_of_cut(table: ScoreTable, cut: IntArray) -> FloatArray:
+    """Threshold above which ``scores[cut:]`` lie; -inf is kept for all cases.
+
+    A lowest score of -inf is parted from the others by the lowest finite number.
+    """
+    lowest = np.finfo(np.float64).min
+    return np.where(cut > 0, np.maximum(table.thresholds[cut], lowest), -np.inf)

@@ -1,0 +1,110 @@
+"""The best threshold for known costs, and the line that touches the ROC hull there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan, nan
+
+import numpy as np
+
+from stakes._check import IntArray, same_labels
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.measures.cost import decision_rates, expected_cost, prior_of
+from stakes.problem import Problem
+from stakes.ranking import hull_cuts
+from stakes.tally import Counts, ScoreTable
+from stakes.thresholds._cases import threshold_of_cut
+
+__all__ = ["BestThreshold", "best_threshold"]
+
+_TIE = 1e-12  # relative to the largest cost: what rounding may do to equal costs
+
+
+@dataclass(frozen=True, eq=False)
+class BestThreshold(Value):
+    """The threshold of least expected cost on a table of scores.
+
+    Attributes
+    ----------
+    threshold : the positive decision is taken for scores above it; -inf: for all
+    cost : expected cost per case, in the problem's unit
+    counts : the decisions at this threshold
+    slope, intercept : the line hit rate = intercept + slope × false-alarm rate that touches the
+        ROC hull there; of several models under one problem, the highest intercept is the
+        cheapest. nan where undefined, the intercept also when the slope is infinite
+    """
+
+    threshold: float
+    cost: float
+    counts: Counts
+    slope: float
+    intercept: float
+
+
+def best_threshold(table: ScoreTable, problem: Problem) -> BestThreshold:
+    r"""Threshold at which the decisions cost least, and its tangent to the convex hull.
+
+    The tangent has the slope :math:`a\,\pi_0 / (b\,\pi_1)`, where a false alarm costs a and a
+    miss b more than the right decision, and the shares are the problem's prior, else the
+    table's (dyrland, eq 24 and 25). Not the area under the ROC curve decides between models but
+    the height of the tangent. A threshold never cuts through equal scores; where several tie, it
+    is the highest, with the fewest positive decisions. It is nan when the decision does not
+    matter or when a class that counts has no cases.
+
+    Examples
+    --------
+    >>> from stakes.problem import Problem
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable.from_scores([0, 0, 1, 0, 1, 1], [0.1, 0.3, 0.3, 0.5, 0.6, 0.9])
+    >>> best = best_threshold(table, Problem.binary(false_alarm=1, miss=5))
+    >>> best.threshold, best.slope
+    (0.1, 0.2)
+    >>> round(best.cost, 3), round(best.intercept, 3)
+    (0.333, 0.867)
+    """
+    if table.weights.ndim != 2:
+        raise InputError(
+            f"table must have no leading axes for best_threshold; its weights have shape "
+            f"{table.weights.shape}. Index one table, table[0], or loop over them."
+        )
+    matters = not isnan(problem.threshold)
+    cuts = hull_cuts(table.weights)
+    counts = _counts_at(table, cuts, problem)
+    costs = expected_cost(counts, problem)
+    low = np.min(costs)
+    if isnan(low) or not matters:
+        undefined = Counts._trusted(
+            values=np.full((2, 2), nan),
+            classes=problem.classes,
+            decisions=problem.decisions,
+            groups=None,
+        )
+        return BestThreshold(nan, float(low), undefined, nan, nan)
+    best = int(np.flatnonzero(costs <= low + _TIE * np.abs(problem.costs).max())[-1])
+    slope, intercept = _tangent(counts[best], problem)
+    threshold = float(threshold_of_cut(table, cuts[best]))
+    return BestThreshold(threshold, float(costs[best]), counts[best], slope, intercept)
+
+
+def _counts_at(table: ScoreTable, cuts: IntArray, problem: Problem) -> Counts:
+    """Counts (V, 2, 2) of the decisions at cuts that begin with none and end with all scores."""
+    segments = np.add.reduceat(table.weights, cuts[:-1], axis=0)
+    below = np.pad(np.cumsum(segments, axis=0), ((1, 0), (0, 0)))
+    above = np.pad(np.cumsum(segments[::-1], axis=0)[::-1], ((0, 1), (0, 0)))
+    return Counts._trusted(
+        values=np.stack([below, above], axis=-1),
+        classes=same_labels("the classes of table and problem", table.classes, problem.classes),
+        decisions=problem.decisions,
+        groups=None,
+    )
+
+
+def _tangent(counts: Counts, problem: Problem) -> tuple[float, float]:
+    (correct, false_alarm), (miss, hit) = problem.costs.tolist()
+    negative, positive = prior_of(counts, problem).tolist()
+    rates = decision_rates(counts)[:, 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.divide((false_alarm - correct) * negative, (miss - hit) * positive)
+        intercept = rates[1] - slope * rates[0]
+    return float(slope), float(intercept if np.isfinite(slope) else nan)

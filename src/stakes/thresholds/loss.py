@@ -1,0 +1,82 @@
+"""Expected loss over a distribution of operating conditions, and Hand's H."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.conditions import Condition, CostProportions, Distribution
+from stakes.errors import InputError
+from stakes.tally import ScoreTable
+from stakes.thresholds._cases import score_driven_losses
+from stakes.thresholds.methods import Method, Optimal
+
+__all__ = ["expected_loss", "h_measure"]
+
+
+def expected_loss(table: ScoreTable, method: Method, condition: Condition) -> FloatArray:
+    r"""Mean loss over the operating conditions, when thresholds are chosen by a method.
+
+    .. math:: L = \int_0^1 Q(T(c); c)\,dW(c), \quad
+              Q(t; c) = 2\{c\,\pi_0\,FPR(t) + (1-c)\,\pi_1\,FNR(t)\}
+
+    With skews, the classes have equal shares. The sum is exact for every named distribution,
+    atoms included: a score equal to the threshold gets the negative decision. nan where one of
+    the classes is absent. Shape (...,), the leading axes of the table; hernandez-orallo, eq 4
+    and 5.
+
+    Examples
+    --------
+    With the cost proportion for a threshold and all of them equally likely, the Brier score:
+
+    >>> from stakes.conditions import CostProportions
+    >>> from stakes.tally import ScoreTable
+    >>> from stakes.thresholds import RateDriven, ScoreDriven
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> round(float(expected_loss(table, ScoreDriven(), CostProportions())), 6)
+    0.158125
+
+    With rates for thresholds, 1/3 + π₀π₁(1 - 2 AUC), here for an AUC of 3/4:
+
+    >>> round(float(expected_loss(table, RateDriven(), CostProportions())), 6)
+    0.208333
+    """
+    if not isinstance(method, Method):
+        raise InputError(
+            f"method must be a threshold-choice method; got {method!r}. "
+            f"Pass ScoreDriven(), Optimal() or another of stakes.thresholds."
+        )
+    if not isinstance(condition, Condition):
+        raise InputError(
+            f"condition must say what the distribution is about; got {condition!r}. "
+            f"Wrap it: CostProportions(distribution) or Skews(distribution)."
+        )
+    return method.mean_loss(condition.population(table), condition.distribution)
+
+
+def h_measure(table: ScoreTable, distribution: Distribution) -> FloatArray:
+    r"""Hand's H: the share of the loss of not looking that optimal thresholds take away.
+
+    .. math:: H = 1 - \frac{L^o}{\int_0^1 \min\{2 c \pi_0, 2 (1-c) \pi_1\}\,dW(c)}
+
+    One for a perfect ranking, zero when the scores say nothing; higher is better. The
+    distribution is over cost proportions: Beta(2, 2) is Hand's of 2009, `Beta.hand` that of 2012,
+    `Beta.severity` the default of the R package. Reversed scores are not turned round. nan where
+    a class is absent or where not looking costs nothing. Shape (...,); hernandez-orallo,
+    section 8.
+
+    Examples
+    --------
+    >>> from stakes.conditions import Beta
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> round(float(h_measure(table, Beta(2, 2))), 6)
+    0.5
+    """
+    condition = CostProportions(distribution)
+    negative, positive = np.moveaxis(table.shares, -1, 0)
+    alarm, miss = score_driven_losses(positive, condition.distribution)  # all cases tied
+    trivial = negative * alarm + positive * miss
+    undefined = np.full(trivial.shape, np.nan)
+    loss = expected_loss(table, Optimal(), condition)
+    return np.asarray(1 - np.divide(loss, trivial, out=undefined, where=trivial > 0))

@@ -1,0 +1,401 @@
+r"""The seven threshold-choice methods (hernandez-orallo, tables 3 and 6).
+
+A threshold is set on scores, on rates (shares of cases) or on the convex hull; it is fixed, drawn
+uniformly, or driven by the operating condition. What they have in common: every case has a place
+on [0, 1], and gets the positive decision while the place lies above the threshold. On the scale
+of scores the place is the score. On the scale of rates the cases of one score are spread evenly
+over the share of cases that they make up, counted from the lowest score; a rate that falls among
+them is realised by interpolation, so that ties and class weights need no special care. On the
+hull the place is the share of positives in the segment.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes._value import Value
+from stakes.conditions import Condition, Distribution, Point
+from stakes.curve import Curve
+from stakes.errors import InputError
+from stakes.ranking import hull_cuts, isotonic
+from stakes.tally import Counts, ScoreTable
+from stakes.thresholds._cases import (
+    CaseLosses,
+    both_classes,
+    mean_over_cases,
+    rate_blocks,
+    score_blocks,
+    score_driven_losses,
+    threshold_of_cut,
+)
+
+__all__ = [
+    "Method",
+    "Optimal",
+    "RateDriven",
+    "RateFixed",
+    "RateUniform",
+    "ScoreDriven",
+    "ScoreFixed",
+    "ScoreUniform",
+]
+
+
+class Method(Value, ABC):
+    """A rule that says which threshold is used at each operating condition."""
+
+    @abstractmethod
+    def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
+        """Threshold used at a cost proportion, elementwise.
+
+        Skews are cost proportions of ``table.with_prior([0.5, 0.5])``.
+        """
+
+    def loss_curve(self, table: ScoreTable, over: Condition | type[Condition]) -> Curve:
+        """Loss at every cost proportion or skew, as an exact curve on [0, 1].
+
+        The area under it is the expected loss when all are equally likely, and
+        ``curve.expectation(distribution)`` that of any other distribution. At a jump, as at a
+        score that equals the cost proportion, the piece on the right holds. nan everywhere when
+        a class is absent.
+
+        Parameters
+        ----------
+        table : without leading axes
+        over : `CostProportions` or `Skews`, the type or any condition of it
+        """
+        _single(table)
+        population = _population(table, over)
+        if not both_classes(population):
+            return Curve.undefined(0.0, 1.0)
+        return self._curve(population)
+
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+        """Expected loss (...,) over a distribution of cost proportions; see `expected_loss`."""
+        return mean_over_cases(self._case_losses(table, distribution), table.weights.shape[:-2])
+
+    @abstractmethod
+    def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
+        """What a negative and a positive case of each score cost on average."""
+
+    @abstractmethod
+    def _curve(self, table: ScoreTable) -> Curve:
+        """Loss at every cost proportion; the table has both classes and no leading axes."""
+
+
+class _Blind(Method):
+    """A method that does not look at the operating condition: its loss curve is one line."""
+
+    @abstractmethod
+    def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Weights, and the share of the cases of each score that get the positive decision."""
+
+    def expected_counts(self, table: ScoreTable) -> Counts:
+        """Counts (..., 2, 2) of the decisions, in expectation where thresholds are drawn.
+
+        For `RateUniform` this is the contingency table of hernandez-orallo, section 5.1.
+        """
+        values = np.zeros((*table.weights.shape[:-2], 2, 2))
+        for weights, share in self._positive_shares(table):
+            for k in (0, 1):
+                values[..., k, 0] += np.sum(weights[..., k] * (1 - share), axis=-1)
+                values[..., k, 1] += np.sum(weights[..., k] * share, axis=-1)
+        return Counts._trusted(
+            values=values, classes=table.classes, decisions=None, groups=table.groups
+        )
+
+    def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
+        mean = distribution.mean
+        for weights, share in self._positive_shares(table):
+            yield weights, 2 * mean * share, 2 * (1 - mean) * (1 - share)
+
+    def _curve(self, table: ScoreTable) -> Curve:
+        ends = [float(self.mean_loss(table, Point(end))) for end in (0.0, 1.0)]
+        return Curve.through([0.0, 1.0], ends)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreFixed(_Blind):
+    r"""One threshold for all conditions; leads to the error rate.
+
+    .. math:: L = 2E\{c\}(1 - Acc(t)) + 4\pi_1 F_1(t)(\tfrac12 - E\{c\})
+
+    With little known, fix it at the mean cost proportion, ``ScoreFixed(distribution.mean)``, or
+    where this expression is least, ``Optimal().threshold(table, distribution.mean)``
+    (hernandez-orallo, theorem 5 and footnote 2). Any real scores; a threshold of -inf gives all
+    cases the positive decision, scores of -inf included.
+
+    Examples
+    --------
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> ScoreFixed(0.5).expected_counts(table).values.tolist()
+    [[2.0, 0.0], [1.0, 1.0]]
+    """
+
+    t: float
+
+    def __post_init__(self) -> None:
+        self._fill({"t": float(_check.real_scores("t", [self.t])[0])})
+
+    def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
+        """Return t, whatever the cost proportion."""
+        return np.full(np.shape(value), self.t)
+
+    def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
+        for weights, scores in score_blocks(table):
+            above = (scores > self.t) | (self.t == -np.inf)
+            yield weights, np.asarray(above, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class RateFixed(_Blind):
+    """The share r of the cases with the highest scores gets the positive decision.
+
+    A rate that falls inside a group of equal scores is realised by interpolation: its cases get
+    the positive decision with the chance that makes up the rate (hernandez-orallo, definition 7,
+    where the rate is that of the other class: 1 - r). Any real scores.
+
+    Examples
+    --------
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> RateFixed(0.375).expected_counts(table).values.tolist()
+    [[1.5, 0.5], [1.0, 1.0]]
+    """
+
+    r: float
+
+    def __post_init__(self) -> None:
+        self._fill({"r": _check.number("r", self.r, low=0, high=1)})
+
+    def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
+        """Score above which cases get the positive decision; equal ones only as chance has it."""
+        return np.broadcast_to(_rate_threshold(table, 1 - self.r), np.shape(value)).copy()
+
+    def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
+        threshold = 1 - self.r
+        for weights, low, high in rate_blocks(table):
+            above = np.asarray(high > threshold, dtype=np.float64)
+            share = np.divide(high - threshold, high - low, out=above, where=high > low)
+            yield weights, np.clip(share, 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreUniform(_Blind):
+    r"""The threshold is drawn uniformly between low and high; leads to the mean absolute error.
+
+    .. math:: L = 2\{E\{c\}\,\pi_0 \bar s_0 + (1 - E\{c\})\,\pi_1 (1 - \bar s_1)\}
+
+    for low = 0 and high = 1 (hernandez-orallo, theorem 11). Scores must lie in [low, high].
+
+    Examples
+    --------
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> ScoreUniform().expected_counts(table).values.round(2).tolist()
+    [[1.5, 0.5], [0.85, 1.15]]
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        low, high = _check.number("low", self.low), _check.number("high", self.high)
+        if not low < high:
+            raise InputError(
+                f"low must be less than high; got {low:g} and {high:g}. "
+                f"ScoreFixed(t) is the method of a single threshold."
+            )
+        self._fill({"low": low, "high": high})
+
+    def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
+        """Return nan: the threshold is drawn, so there is no single one."""
+        return np.full(np.shape(value), np.nan)
+
+    def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
+        _check_scores(table, self.low, self.high, "ScoreUniform")
+        for weights, scores in score_blocks(table):
+            yield weights, (scores - self.low) / (self.high - self.low)
+
+
+@dataclass(frozen=True, eq=False)
+class RateUniform(_Blind):
+    r"""The share of positive decisions is drawn uniformly; leads to the area under the ROC curve.
+
+    .. math:: L = \pi_0\pi_1(1 - 2AUC) + \pi_0 E\{c\} + \pi_1(1 - E\{c\})
+
+    (hernandez-orallo, theorem 18). Any real scores.
+
+    Examples
+    --------
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> RateUniform().expected_counts(table).values.tolist()
+    [[1.25, 0.75], [0.75, 1.25]]
+    """
+
+    def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
+        """Return nan: the threshold is drawn, so there is no single one."""
+        return np.full(np.shape(value), np.nan)
+
+    def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
+        for weights, low, high in rate_blocks(table):
+            yield weights, (low + high) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreDriven(Method):
+    r"""The threshold is the cost proportion itself; leads to the Brier score.
+
+    A case costs what it costs on average over all c: a negative of score s
+    :math:`2\int_{[0, s)} c\,dW`, a positive :math:`2\int_{[s, 1]} (1 - c)\,dW`. Uniform c makes
+    these s² and (1 - s)²; every other distribution makes another proper scoring rule
+    (hernandez-orallo, theorem 14). Scores must lie in [0, 1].
+
+    Examples
+    --------
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> from stakes.conditions import CostProportions
+    >>> brier_curve = ScoreDriven().loss_curve(table, CostProportions)
+    >>> brier_curve([0.3, 0.38, 0.5]).round(3).tolist(), round(brier_curve.integral(), 6)
+    ([0.15, 0.5, 0.25], 0.158125)
+    """
+
+    def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
+        """Return the cost proportion."""
+        return _check.probabilities("value", value)
+
+    def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
+        _check_scores(table, 0.0, 1.0, "ScoreDriven")
+        for weights, scores in score_blocks(table):
+            yield weights, *score_driven_losses(scores, distribution)
+
+    def _curve(self, table: ScoreTable) -> Curve:
+        _check_scores(table, 0.0, 1.0, "ScoreDriven")
+        knots = np.concatenate([[0.0], table.scores, [1.0]])
+        shares = table.weights / table.n_cases
+        alarms = np.append(np.cumsum(shares[::-1, 0])[::-1], 0.0)
+        misses = np.append(0.0, np.cumsum(shares[:, 1]))
+        start = 2 * (knots[:-1] * alarms + (1 - knots[:-1]) * misses)
+        pieces = np.stack([start, 2 * (alarms - misses)], axis=1)
+        first = int(knots[1] == 0)  # at c = 0 a score of zero gets the negative decision
+        return Curve(knots[first:], pieces[first:])
+
+
+@dataclass(frozen=True, eq=False)
+class RateDriven(Method):
+    r"""The share 1 - c of the cases with the highest scores gets the positive decision.
+
+    Because the rate is given, false alarms follow from misses, and the loss is
+    :math:`Q(c) = 2\{\pi_0 c - c^2 + \pi_1 FNR(c)\}`, quadratic between the knots. Uniform c leads
+    to the area under the ROC curve, :math:`L = \pi_0\pi_1(1 - 2AUC) + 1/3` (hernandez-orallo,
+    theorem 22). Any real scores.
+
+    Examples
+    --------
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> RateDriven().threshold(table, [0, 0.25, 0.5, 0.9]).tolist()
+    [-inf, 0.1, 0.35, 0.8]
+    """
+
+    def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
+        """Score above which cases get the positive decision; equal ones only as chance has it."""
+        return _rate_threshold(table, _check.probabilities("value", value))
+
+    def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
+        mean, square = distribution.mean, distribution.moment(2, -np.inf, np.inf)
+        for weights, low, high in rate_blocks(table):
+            width = high - low
+            above = distribution.moment(1, low, high) - low * distribution.moment(0, low, high)
+            among = np.divide(above, width, out=np.zeros_like(width), where=width > 0)
+            missed = distribution.moment(0, high, np.inf) + among
+            yield weights, 2 * (mean - square), 2 * (missed - square)
+
+    def _curve(self, table: ScoreTable) -> Curve:
+        size = table.weights.sum(axis=1)
+        weights, size = table.weights[size > 0], size[size > 0]
+        knots = np.append(0.0, np.cumsum(size)) / np.sum(size)
+        low, negative = knots[:-1], table.shares[0]
+        missed = np.cumsum(weights[:, 1] / np.sum(size))
+        start = low * (negative - low) + np.append(0.0, missed[:-1])
+        slope = negative - 2 * low + weights[:, 1] / size
+        return Curve(knots, 2 * np.stack([start, slope, np.full_like(low, -1.0)], axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Optimal(Method):
+    r"""The threshold with the least loss at each cost proportion; leads to the refinement loss.
+
+    It is `ScoreDriven` after isotonic regression: each segment of the convex hull has its share
+    of positives for a score, :math:`L = RL(Conv)` for uniform c (hernandez-orallo, corollary 30).
+    A lower bound, since it looks at the data that it is judged on. Any real scores.
+
+    Examples
+    --------
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> Optimal().threshold(table, [0.2, 0.5, 0.9]).tolist()
+    [0.1, 0.4, 0.4]
+    """
+
+    def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
+        """Threshold of least loss, the highest where several tie; -inf: all positive."""
+        cuts = hull_cuts(_single(table))
+        segments = np.add.reduceat(table.weights, cuts[:-1], axis=0)
+        share = segments[:, 1] / segments.sum(axis=1)
+        held = np.searchsorted(share, _check.probabilities("value", value), side="right")
+        return threshold_of_cut(table, cuts[held])
+
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+        """Expected loss, table by table: each has a hull of its own."""
+        losses = np.full(table.weights.shape[:-2], np.nan)
+        for index in np.argwhere(both_classes(table)):
+            losses[tuple(index)] = super().mean_loss(table[tuple(index)], distribution)
+        return losses
+
+    def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
+        return ScoreDriven()._case_losses(isotonic(table), distribution)
+
+    def _curve(self, table: ScoreTable) -> Curve:
+        return ScoreDriven()._curve(isotonic(table))
+
+
+def _single(table: ScoreTable) -> FloatArray:
+    """Weights (S, 2) of a table without leading axes; any other is refused."""
+    if table.weights.ndim != 2:
+        raise InputError(
+            f"table must have no leading axes here; its weights have shape "
+            f"{table.weights.shape}. Index one table, table[0], or loop over them."
+        )
+    return table.weights
+
+
+def _population(table: ScoreTable, over: Condition | type[Condition]) -> ScoreTable:
+    if isinstance(over, Condition) or (isinstance(over, type) and issubclass(over, Condition)):
+        return over.population(table)
+    raise InputError(
+        f"over must say what the curve runs over; got {over!r}. Pass CostProportions or Skews."
+    )
+
+
+def _rate_threshold(table: ScoreTable, negative_rate: npt.ArrayLike) -> FloatArray:
+    """Lowest threshold at which at least this share of the cases gets the negative decision."""
+    upto = np.append(0.0, np.cumsum(_single(table).sum(axis=1)))
+    # Sums of weights round: a rate that is missed by less than 1e-12 is reached.
+    cut = np.searchsorted(upto / upto[-1], np.asarray(negative_rate) - 1e-12, side="left")
+    return threshold_of_cut(table, np.asarray(cut))
+
+
+def _check_scores(table: ScoreTable, low: float, high: float, method: str) -> None:
+    scores = table.scores
+    if scores[0] >= low and scores[-1] <= high:  # scores are sorted
+        return
+    bad = np.flatnonzero(~((scores >= low) & (scores <= high)))
+    raise InputError(
+        f"scores must lie in [{low:g}, {high:g}] for {method}; {bad.size} of {scores.size} "
+        f"distinct scores do not, the first being {scores[bad[0]]:g} at position {bad[0]}. "
+        f"Calibrate them first, for example with stakes.calibration.Isotonic or Affine."
+    )
