@@ -1,0 +1,99 @@
+"""Calibration, measured and mended.
+
+Calibrators make posteriors of scores: ``Isotonic().fit(scores, y)(new_scores)``.
+
+- real scores of two classes: `Isotonic`, `Logistic`, `Platt`, `Histogram`;
+- posteriors of two classes: these, and `Affine`, `BetaMap`;
+- posteriors of any number of classes: `Temperature`, `VectorScaling`, `FullAffine`,
+  `OneVsRestIsotonic`;
+- `cross_calibrate` for posteriors of cases that their map has not seen; fitted maps travel by
+  ``to_json`` and `from_json`.
+
+Measures say what miscalibration costs: `decompose` for any proper score, `cost_of_miscalibration`
+in the currency of a problem; `reliability` with bands, calibration errors of bins, and quick tests.
+"""
+
+from __future__ import annotations
+
+from stakes.calibration.affine import Affine, Logistic, Platt
+from stakes.calibration.beta import BetaMap
+from stakes.calibration.checks import (
+    calibration_in_the_large,
+    calibration_line,
+    mean_score_gap,
+    spiegelhalter,
+)
+from stakes.calibration.contract import CalibrationMap, Calibrator, from_json
+from stakes.calibration.cost import (
+    CostOfMiscalibration,
+    cost_of_miscalibration,
+    table_cost_of_miscalibration,
+)
+from stakes.calibration.crossfit import cross_calibrate
+from stakes.calibration.decomposition import (
+    Decomposition,
+    decompose,
+    decompose_by_cross_calibration,
+    decompose_by_recalibration,
+)
+from stakes.calibration.errors import (
+    class_tables,
+    class_wise_calibration_error,
+    expected_calibration_error,
+    maximum_calibration_error,
+    root_mean_square_calibration_error,
+    top_label_calibration_error,
+    top_label_table,
+)
+from stakes.calibration.histogram import Histogram
+from stakes.calibration.isotonic import Isotonic
+from stakes.calibration.multiclass import FullAffine, VectorScaling
+from stakes.calibration.one_vs_rest import OneVsRestIsotonic
+from stakes.calibration.reliability import (
+    Band,
+    Reliability,
+    confidence_band,
+    consistency_band,
+    reliability,
+)
+from stakes.calibration.temperature import Temperature
+
+__all__ = [
+    "Affine",
+    "Band",
+    "BetaMap",
+    "CalibrationMap",
+    "Calibrator",
+    "CostOfMiscalibration",
+    "Decomposition",
+    "FullAffine",
+    "Histogram",
+    "Isotonic",
+    "Logistic",
+    "OneVsRestIsotonic",
+    "Platt",
+    "Reliability",
+    "Temperature",
+    "VectorScaling",
+    "calibration_in_the_large",
+    "calibration_line",
+    "class_tables",
+    "class_wise_calibration_error",
+    "confidence_band",
+    "consistency_band",
+    "cost_of_miscalibration",
+    "cross_calibrate",
+    "decompose",
+    "decompose_by_cross_calibration",
+    "decompose_by_recalibration",
+    "expected_calibration_error",
+    "from_json",
+    "maximum_calibration_error",
+    "mean_score_gap",
+    "reliability",
+    "root_mean_square_calibration_error",
+    "spiegelhalter",
+    "table_cost_of_miscalibration",
+    "top_label_calibration_error",
+    "top_label_table",
+]

@@ -1,0 +1,205 @@
+r"""Affine maps on the log-odds scale: logistic regression of the class on one score.
+
+`Affine` takes posteriors and works on their log-odds; `Logistic` and `Platt` take real scores as
+they are, such as log-likelihood ratios or the margins of a support vector machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Labels
+from stakes.calibration.contract import CalibrationMap, Calibrator, Cases, read_cases
+from stakes.calibration.fitting import fit_logistic
+
+__all__ = [
+    "Affine",
+    "FittedAffine",
+    "FittedLogistic",
+    "Logistic",
+    "Platt",
+    "log_odds",
+    "sigmoid",
+]
+
+_CERTAIN = 53 * float(np.log(2))  # log-odds next to a posterior of one, as float64 resolves it
+
+
+def sigmoid(odds: FloatArray) -> FloatArray:
+    """Probabilities of log-odds, without overflow."""
+    small = np.exp(-np.abs(odds))
+    return np.asarray(np.where(odds >= 0, 1.0, small) / (1.0 + small))
+
+
+def log_odds(pairs: FloatArray) -> FloatArray:
+    """Log-odds (n,) of posteriors (n, 2), infinite for certainty."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(pairs[:, 1]) - np.log(pairs[:, 0]))
+
+
+def largest_finite(values: FloatArray) -> float:
+    """What certainty is read as: the largest finite size, at least the resolution of float64."""
+    sizes = np.abs(values)
+    return float(np.max(sizes, where=np.isfinite(sizes), initial=_CERTAIN))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedAffine(CalibrationMap):
+    r"""Posteriors with log-odds :math:`a \log\frac{q}{1-q} + b` for the score q.
+
+    Log-odds of the score beyond `limit` (posteriors of exactly 0 and 1 among them) are read as it.
+    Posteriors come back in the shape in which they went in.
+    """
+
+    kind: ClassVar[str] = "affine"
+
+    slope: float
+    intercept: float
+    limit: float
+    classes: Labels
+    converged: bool
+
+    def __call__(self, scores: object) -> FloatArray:
+        """Posteriors, (n,) or (n, 2), of posteriors of the same shape."""
+        pairs = _check.posteriors("scores", scores, 2)
+        odds = np.clip(log_odds(pairs), -self.limit, self.limit) * self.slope + self.intercept
+        if np.ndim(scores) == 1:  # type: ignore[arg-type]
+            return sigmoid(odds)
+        return np.stack([sigmoid(-odds), sigmoid(odds)], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLogistic(CalibrationMap):
+    r"""Posteriors with log-odds :math:`a s + b` for the real score s."""
+
+    kind: ClassVar[str] = "logistic"
+
+    slope: float
+    intercept: float
+    classes: Labels
+    converged: bool
+
+    def __call__(self, scores: object) -> FloatArray:
+        """P(second class), (n,), of finite scores (n,)."""
+        return sigmoid(_check.floats("scores", scores, ndim=1) * self.slope + self.intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class Affine(Calibrator):
+    r"""Log-odds of posteriors, stretched and shifted so that the log loss is least.
+
+    Logistic regression, without penalty, of the class on the log-odds of the score. With a prior
+    the classes are weighted to it, so that the new posteriors hold for that prior: what the speech
+    community calls prior-weighted logistic regression. On data that one threshold separates the
+    likelihood has no maximum; the fit is then bounded and `converged` is False.
+
+    Examples
+    --------
+    Posteriors that are too sure of themselves:
+
+    >>> fitted = Affine().fit([0.9, 0.9, 0.9, 0.1, 0.1, 0.1], [1, 1, 0, 0, 0, 1])
+    >>> fitted([0.9, 0.5])
+    array([0.667, 0.5  ])
+    """
+
+    def fit(  # noqa: D102
+        self,
+        scores: object,
+        y: object,
+        *,
+        classes: object = None,
+        weights: object = None,
+        prior: object = None,
+    ) -> FittedAffine:
+        odds = log_odds(_check.posteriors("scores", scores, 2))
+        cases = read_cases(y, 2, odds.size, classes, weights, prior)
+        limit = largest_finite(odds[cases.kept])
+        found = fit_logistic(np.clip(odds[cases.kept], -limit, limit)[None], *cases.by_class)
+        return FittedAffine._trusted(
+            slope=float(found.slopes[0]),
+            intercept=found.intercept,
+            limit=limit,
+            classes=cases.classes,
+            converged=found.converged,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Logistic(Calibrator):
+    """Logistic regression, without penalty, of the class on a real score as it is.
+
+    For scores that are no probabilities: log-likelihood ratios, margins, logits. Prior and
+    separable data as for `Affine`.
+
+    Examples
+    --------
+    >>> fitted = Logistic().fit([-3.0, -1.0, 1.0, 2.0, -2.0, 3.0], [0, 1, 0, 1, 0, 1])
+    >>> fitted([0.0, 2.0])
+    array([0.5  , 0.812])
+    """
+
+    def fit(  # noqa: D102
+        self,
+        scores: object,
+        y: object,
+        *,
+        classes: object = None,
+        weights: object = None,
+        prior: object = None,
+    ) -> FittedLogistic:
+        values = _check.floats("scores", scores, ndim=1)
+        cases = read_cases(y, 2, values.size, classes, weights, prior)
+        return _fitted_logistic(values, cases, *cases.by_class)
+
+
+@dataclass(frozen=True, eq=False)
+class Platt(Calibrator):
+    r"""Platt's scaling of 1999: `Logistic` with targets that are drawn in a little.
+
+    A positive case counts as positive with weight :math:`(N_1+1)/(N_1+2)` and as negative with the
+    rest, a negative case the other way round with :math:`N_0`; N are the total weights of the
+    classes. The fit therefore always has an optimum, on separable data too.
+
+    Examples
+    --------
+    >>> fitted = Platt().fit([-1.0, -2.0, 1.0, 2.0], [0, 0, 1, 1])
+    >>> fitted.converged, fitted([2.0])
+    (True, array([0.794]))
+    """
+
+    def fit(  # noqa: D102
+        self,
+        scores: object,
+        y: object,
+        *,
+        classes: object = None,
+        weights: object = None,
+        prior: object = None,
+    ) -> FittedLogistic:
+        values = _check.floats("scores", scores, ndim=1)
+        cases = read_cases(y, 2, values.size, classes, weights, prior)
+        negative, positive = cases.by_class
+        sizes = np.array([negative.sum(), positive.sum()])
+        own = (sizes + 1) / (sizes + 2)
+        return _fitted_logistic(
+            values,
+            cases,
+            negative * own[0] + positive * (1 - own[1]),
+            positive * own[1] + negative * (1 - own[0]),
+        )
+
+
+def _fitted_logistic(
+    values: FloatArray, cases: Cases, negative: FloatArray, positive: FloatArray
+) -> FittedLogistic:
+    found = fit_logistic(values[cases.kept][None], negative, positive)
+    return FittedLogistic._trusted(
+        slope=float(found.slopes[0]),
+        intercept=found.intercept,
+        classes=cases.classes,
+        converged=found.converged,
+    )

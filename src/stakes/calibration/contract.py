@@ -1,0 +1,205 @@
+"""What all calibrators share: the contract, the reading of cases, and maps that travel as JSON.
+
+A calibrator is a value without data; ``fit(scores, y)`` makes a map of it, also a value; calling
+the map turns new scores into posteriors. A map is plain numbers and labels, so that it is shipped
+as JSON and never as a pickle.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Labels
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.scoring.rows import class_labels
+
+__all__ = ["CalibrationMap", "Calibrator", "Cases", "from_json", "read_cases"]
+
+_FORMAT = "stakes.calibration"
+_VERSION = 1
+
+
+class CalibrationMap(Value, ABC):
+    """A fitted map from scores to posteriors; subclasses are frozen dataclasses of plain parts."""
+
+    kind: ClassVar[str]
+    classes: Labels
+    converged: bool
+
+    def __init_subclass__(cls) -> None:
+        _KINDS[cls.kind] = cls
+
+    @abstractmethod
+    def __call__(self, scores: object) -> FloatArray:
+        """Posteriors of new scores."""
+
+    def to_json(self) -> str:
+        """Write the map as text; `from_json` reads it back, exactly."""
+        return json.dumps({"format": _FORMAT, "version": _VERSION, **_encoded(self)})
+
+
+_KINDS: dict[str, type[CalibrationMap]] = {}
+
+
+class Calibrator(Value, ABC):
+    """A way to make posteriors of scores; subclasses are frozen dataclasses."""
+
+    @abstractmethod
+    def fit(
+        self,
+        scores: object,
+        y: object,
+        *,
+        classes: object = None,
+        weights: object = None,
+        prior: object = None,
+    ) -> CalibrationMap:
+        """Learn the map from scores of cases whose classes are known.
+
+        Parameters
+        ----------
+        scores : one entry or row for every case
+        y : labels of the classes, (n,)
+        classes : the labels in the order of the posteriors, the positive class of two being the
+            second; may be left out for labels 0 … K − 1 and booleans
+        weights : (n,) weights of the cases
+        prior : shares of the classes for which the posteriors shall hold; the classes of the data
+            are weighted accordingly. Without it, posteriors hold for the shares of the data.
+        """
+
+
+class Cases(NamedTuple):
+    """Encoded cases of positive weight; the weights already follow the prior."""
+
+    classes: Labels
+    codes: IntArray
+    weights: FloatArray
+    kept: IntArray | slice  # which of the rows they are
+    shares: FloatArray  # of the classes in the data as they came
+    prior: FloatArray | None
+
+    @property
+    def by_class(self) -> tuple[FloatArray, FloatArray]:
+        """Weights as negatives and as positives, when there are two classes."""
+        positive = self.weights * self.codes
+        return self.weights - positive, positive
+
+
+def read_cases(
+    y: object, size: int, n_rows: int, classes: object, weights: object, prior: object
+) -> Cases:
+    """Check labels, weights and prior; every class must occur, or nothing is known about it."""
+    names = class_labels(y, classes, size) if classes is not None or size > 2 else (0, 1)
+    try:
+        codes = _check.codes("y", y, names)
+    except InputError:
+        if classes is None:
+            class_labels(y, None, size)  # says that classes must be stated
+        raise
+    _check.same_length(scores=np.empty(n_rows, dtype=bool), y=codes)
+    weight = _check.weights("weights", weights, n_rows)
+    kept: IntArray | slice = slice(None)
+    if weights is not None and not weight.all():
+        kept = np.flatnonzero(weight)
+        codes, weight = codes[kept], weight[kept]
+    mass = np.bincount(codes, weights=None if weights is None else weight, minlength=size)
+    _refuse_absent(names, mass)
+    shares = mass / mass.sum()
+    target = None
+    if prior is not None:
+        target = _check.prior("prior", prior, names)
+        if not (target > 0).all():
+            raise InputError(
+                "prior must be positive for every class; one share is zero. "
+                "Leave the cases and the label of that class out instead."
+            )
+        weight = weight * (target / shares)[codes]
+    return Cases(names, codes, weight, kept, shares, target)
+
+
+def _refuse_absent(names: Labels, mass: Any) -> None:
+    absent = [name for name, one in zip(names, mass, strict=True) if not one > 0]
+    if absent:
+        raise InputError(
+            f"y must hold cases of every class; there is none of {absent[0]!r}. How often a class "
+            f"occurs at a score cannot be learnt without it: gather such cases, or leave the "
+            f"label out of classes."
+        )
+
+
+# Maps as text ------------------------------------------------------------------------------------
+
+
+def _encoded(part: CalibrationMap) -> dict[str, Any]:
+    body = {field.name: _plain(getattr(part, field.name)) for field in fields(part)}  # type: ignore[arg-type]
+    return {"kind": part.kind, **body}
+
+
+def _plain(part: Any) -> Any:
+    if isinstance(part, CalibrationMap):
+        return _encoded(part)
+    if isinstance(part, np.ndarray):
+        return part.tolist()
+    return [_plain(item) for item in part] if isinstance(part, tuple) else part
+
+
+def from_json(text: str) -> CalibrationMap:
+    """Read a map that `CalibrationMap.to_json` wrote.
+
+    Examples
+    --------
+    >>> from stakes.calibration import Logistic
+    >>> fitted = Logistic().fit([-1.0, 0.5, 0.2, 2.0], [0, 0, 1, 1])
+    >>> from_json(fitted.to_json()) == fitted
+    True
+    """
+    try:
+        body = json.loads(text)
+    except json.JSONDecodeError as fault:
+        raise InputError(
+            f"text must be JSON; it is not: {fault}. Pass what to_json wrote."
+        ) from None
+    if not isinstance(body, dict) or body.pop("format", None) != _FORMAT:
+        raise InputError(
+            f"text must be a calibration map; its format is not {_FORMAT!r}. "
+            f"Pass what to_json wrote."
+        )
+    version = body.pop("version", None)
+    if version != _VERSION:
+        raise InputError(
+            f"text must be of version {_VERSION}; it is of version {version!r}. "
+            f"Read it with the release of stakes that wrote it, or fit again."
+        )
+    return _decoded(body)
+
+
+def _decoded(body: dict[str, Any]) -> CalibrationMap:
+    kind = body.get("kind")
+    if kind not in _KINDS:
+        raise InputError(
+            f"kind must be one of {', '.join(sorted(_KINDS))}; got {kind!r}. "
+            f"A newer release of stakes may know it."
+        )
+    cls = _KINDS[kind]
+    wanted = {field.name: str(field.type) for field in fields(cls)}  # type: ignore[arg-type]
+    if set(wanted) != set(body) - {"kind"}:
+        odd = sorted(set(wanted) ^ (set(body) - {"kind"}))
+        raise InputError(f"a {kind} map must have {sorted(wanted)}; {odd[0]!r} is odd. Fit again.")
+    return cls._trusted(**{name: _part(body[name], type_) for name, type_ in wanted.items()})
+
+
+def _part(value: Any, type_: str) -> Any:
+    if type_ == "FloatArray":
+        return np.array(value, dtype=np.float64)
+    if type_ == "Labels":
+        return _check.labels("classes", value)
+    if isinstance(value, list):
+        return tuple(_decoded(item) for item in value)
+    return float(value) if type_ == "float" else value

@@ -1,0 +1,147 @@
+"""What bad calibration costs in the user's own currency.
+
+Bayes decisions are optimal for calibrated posteriors only (ferrer-ec, section 2.3). The calibration
+loss of an expected cost is what the decisions cost as the posteriors come, minus what they cost
+after recalibration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray
+from stakes._value import Value
+from stakes.calibration.decomposition import isotonic_posteriors
+from stakes.decide import bayes_decision_indices
+from stakes.errors import InputError
+from stakes.measures.cost import expected_cost
+from stakes.problem import Problem
+from stakes.scoring.tables import probability_scores
+from stakes.tally import Counts, ScoreTable
+
+__all__ = ["CostOfMiscalibration", "cost_of_miscalibration", "table_cost_of_miscalibration"]
+
+
+@dataclass(frozen=True, eq=False)
+class CostOfMiscalibration(Value):
+    """Expected cost of Bayes decisions before and after recalibration, each of shape (…).
+
+    Attributes
+    ----------
+    actual : cost of the decisions as the posteriors come
+    recalibrated : cost of the decisions after recalibration
+    optimal : for two classes, the least cost that thresholds on the score could have had on these
+        very cases; nan for more classes
+    """
+
+    actual: FloatArray
+    recalibrated: FloatArray
+    optimal: FloatArray
+
+    @property
+    def calibration_loss(self) -> FloatArray:
+        """Cost per case that recalibration saves."""
+        return np.asarray(self.actual - self.recalibrated)
+
+    @property
+    def threshold_loss(self) -> FloatArray:
+        """Cost per case above the best thresholds, for two classes; never negative."""
+        return np.asarray(self.actual - self.optimal)
+
+    @property
+    def calibration_share(self) -> FloatArray:
+        """Calibration loss as a share of the actual cost; nan for 0/0."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.calibration_loss / self.actual)
+
+
+def table_cost_of_miscalibration(table: ScoreTable, problem: Problem) -> CostOfMiscalibration:
+    """Two classes: the cost of deciding by the scores against that of the best thresholds.
+
+    Recalibration is isotonic regression on the table itself, under the problem's prior; its Bayes
+    decisions are the best thresholds. The scores are used as they come: when they hold for another
+    prior than the problem's, that is part of the loss, and `shift_prior` is its cure.
+
+    Examples
+    --------
+    >>> table = ScoreTable([0.2, 0.6, 0.9], [[40, 5], [30, 25], [10, 40]])
+    >>> costs = table_cost_of_miscalibration(table, Problem.binary(false_alarm=1, miss=4))
+    >>> float(costs.actual.round(4)), float(costs.optimal.round(4))
+    (0.4, 0.4)
+    """
+    _require_two(problem)
+    weighted = table if problem.prior is None else table.with_prior(problem.prior)
+    scores = np.broadcast_to(probability_scores(table), table.weights.shape[:-1])
+    best = _cost_of(table, np.nan_to_num(isotonic_posteriors(weighted)), problem)
+    return CostOfMiscalibration._trusted(
+        actual=_cost_of(table, scores, problem), recalibrated=best, optimal=best
+    )
+
+
+def cost_of_miscalibration(
+    y_true: object,
+    posteriors: object,
+    recalibrated: object,
+    problem: Problem,
+    *,
+    weights: object = None,
+) -> CostOfMiscalibration:
+    """Any number of classes and decisions, given posteriors before and after recalibration.
+
+    The recalibrated posteriors come from a map that was fitted on other cases (held out, or from
+    `cross_calibrate`) for the problem's prior.
+
+    Parameters
+    ----------
+    y_true : labels among ``problem.classes``
+    posteriors, recalibrated : (n, K), or (n,) for P(second class) of two
+
+    Examples
+    --------
+    >>> problem = Problem.binary(false_alarm=1, miss=4)
+    >>> costs = cost_of_miscalibration([0, 0, 0, 1], [0.1] * 4, [0.25] * 4, problem)
+    >>> float(costs.actual), float(costs.recalibrated)
+    (1.0, 0.75)
+    """
+    truth = _check.codes("y_true", y_true, problem.classes)
+    weight = _check.weights("weights", weights, truth.size)
+    before, after = (_row_cost(truth, rows, problem, weight) for rows in (posteriors, recalibrated))
+    optimal = np.asarray(np.nan)
+    if problem.n_classes == 2:
+        rows = _check.posteriors("posteriors", posteriors, 2)
+        table = ScoreTable.from_scores(truth, rows[:, 1], weights=weight)
+        plain = Problem(problem.costs, prior=problem.prior)
+        optimal = table_cost_of_miscalibration(table, plain).optimal
+    return CostOfMiscalibration._trusted(actual=before, recalibrated=after, optimal=optimal)
+
+
+def _require_two(problem: Problem) -> None:
+    if problem.n_classes != 2:
+        raise InputError(
+            f"problem must have two classes to meet a ScoreTable; it has {problem.n_classes}. "
+            f"cost_of_miscalibration takes posteriors of any number of classes."
+        )
+
+
+def _cost_of(table: ScoreTable, posteriors: FloatArray, problem: Problem) -> FloatArray:
+    """Expected cost (…) when every score is decided by its posterior, (…, S)."""
+    decided = bayes_decision_indices(posteriors.ravel(), problem).reshape(posteriors.shape)
+    chosen = (decided[..., None] == np.arange(problem.n_decisions)).astype(np.float64)
+    values = np.einsum("...sk,...sm->...km", table.weights, chosen)
+    counts = Counts._trusted(
+        values=values, classes=table.classes, decisions=problem.decisions, groups=None
+    )
+    return expected_cost(counts, problem)
+
+
+def _row_cost(
+    truth: IntArray, posteriors: object, problem: Problem, weight: FloatArray
+) -> FloatArray:
+    decided = bayes_decision_indices(posteriors, problem)
+    _check.same_length(y_true=truth, posteriors=decided)
+    cell = truth * problem.n_decisions + decided
+    values = np.bincount(cell, weights=weight, minlength=problem.costs.size)
+    return expected_cost(Counts(values.reshape(problem.costs.shape)), problem)

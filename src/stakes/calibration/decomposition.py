@@ -1,0 +1,159 @@
+r"""A mean score taken apart: what is due to miscalibration, what discrimination earns.
+
+.. math:: S = \underbrace{(S - S_{recal})}_{MCB} - \underbrace{(S_{prior} - S_{recal})}_{DSC}
+          + \underbrace{S_{prior}}_{UNC}
+
+:math:`S_{recal}` is the score after recalibration and :math:`S_{prior}` that of the prior-only
+system. For two classes the recalibration is isotonic regression (CORP; Dimitriadis, Gneiting and
+Jordan, 2021), which is the best rising map for every proper score at once. For many classes it is
+any calibrator, held out or cross-validated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes._value import Value
+from stakes.calibration.contract import Calibrator
+from stakes.calibration.crossfit import cross_calibrate
+from stakes.ranking.roc import ratio
+from stakes.scoring.bins import HullBins, bin_sums
+from stakes.scoring.rows import mean_score, read_posteriors
+from stakes.scoring.rules import ScoringRule, weighted_sum
+from stakes.scoring.tables import posterior_pairs, table_score
+from stakes.tally import ScoreTable
+
+__all__ = [
+    "Decomposition",
+    "decompose",
+    "decompose_by_cross_calibration",
+    "decompose_by_recalibration",
+    "isotonic_posteriors",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition(Value):
+    """Parts of a mean score: score = miscalibration − discrimination + uncertainty, each (…)."""
+
+    score: FloatArray
+    miscalibration: FloatArray
+    discrimination: FloatArray
+    uncertainty: FloatArray
+
+    @property
+    def miscalibration_share(self) -> FloatArray:
+        """Miscalibration as a share of the score: what recalibrating would save; nan for 0/0."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.miscalibration / self.score)
+
+    @property
+    def refinement(self) -> FloatArray:
+        """The score after recalibration, uncertainty − discrimination."""
+        return np.asarray(self.uncertainty - self.discrimination)
+
+
+def _parts(score: object, recalibrated: object, uncertainty: object) -> Decomposition:
+    s, r, u = (np.asarray(part, dtype=np.float64) for part in (score, recalibrated, uncertainty))
+    with np.errstate(invalid="ignore"):
+        return Decomposition._trusted(
+            score=s,
+            miscalibration=np.asarray(s - r),
+            discrimination=np.asarray(u - r),
+            uncertainty=u,
+        )
+
+
+def isotonic_posteriors(table: ScoreTable) -> FloatArray:
+    """The posterior that isotonic regression gives each score on the table itself, (…, S)."""
+    pooled = bin_sums(table, HullBins())
+    return np.take_along_axis(pooled.shares, pooled.numbers, axis=-1)
+
+
+def decompose(table: ScoreTable, rule: ScoringRule) -> Decomposition:
+    """Miscalibration, discrimination and uncertainty of two-class scores, by isotonic regression.
+
+    All three are never negative, up to rounding. nan without cases; the miscalibration is inf
+    where the score is.
+
+    Examples
+    --------
+    >>> from stakes.scoring import HalfBrier
+    >>> parts = decompose(ScoreTable.from_scores([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9]), HalfBrier())
+    >>> [float(part.round(4)) for part in (parts.score, parts.miscalibration, parts.discrimination)]
+    [0.185, 0.06, 0.125]
+    """
+    score = table_score(table, rule)
+    posteriors = np.nan_to_num(isotonic_posteriors(table))  # nan: scores without cases
+    losses = rule.losses_by_class(posterior_pairs(posteriors))
+    after = ratio(weighted_sum(table.weights, losses, axis=(-2, -1)), table.n_cases)
+    return _parts(score, after, rule.entropy(table.shares))
+
+
+def decompose_by_recalibration(
+    y_true: object,
+    posteriors: object,
+    recalibrated: object,
+    rule: ScoringRule,
+    *,
+    classes: object = None,
+    weights: object = None,
+    prior: object = None,
+) -> Decomposition:
+    """Decomposition for any number of classes, given posteriors before and after recalibration.
+
+    The recalibrated posteriors come from a map that was fitted on other cases: held out, or from
+    `cross_calibrate`. Parts may be slightly negative, because such a map is not the best for these
+    cases. Under a prior, all three scores are those of the deployment, and the recalibrated
+    posteriors ought to be fitted for it.
+
+    Examples
+    --------
+    >>> from stakes.scoring import Brier
+    >>> before, after = [[0.9, 0.1], [0.9, 0.1]], [[0.5, 0.5], [0.5, 0.5]]
+    >>> float(decompose_by_recalibration([0, 1], before, after, Brier()).miscalibration.round(9))
+    0.32
+    """
+    names, truth, _ = read_posteriors(y_true, posteriors, classes)
+    weight = _check.weights("weights", weights, truth.size)
+    before, after = (
+        mean_score(y_true, rows, rule, classes=names, weights=weights, prior=prior)
+        for rows in (posteriors, recalibrated)
+    )
+    mass = np.bincount(truth, weights=weight, minlength=len(names))
+    shares = mass / mass.sum() if prior is None else _check.prior("prior", prior, names)
+    return _parts(before, after, rule.entropy(shares))
+
+
+def decompose_by_cross_calibration(
+    y_true: object,
+    posteriors: object,
+    rule: ScoringRule,
+    calibrator: Calibrator,
+    folds: int,
+    *,
+    classes: object = None,
+    weights: object = None,
+    prior: object = None,
+    groups: object = None,
+    rng: np.random.Generator,
+) -> Decomposition:
+    """Decomposition for any number of classes, recalibrated by `cross_calibrate`."""
+    recalibrated = cross_calibrate(
+        posteriors,
+        y_true,
+        calibrator,
+        folds,
+        classes=classes,
+        weights=weights,
+        prior=prior,
+        groups=groups,
+        rng=rng,
+    )
+    return decompose_by_recalibration(
+        y_true, posteriors, recalibrated, rule, classes=classes, weights=weights, prior=prior
+    )

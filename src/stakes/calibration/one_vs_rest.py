@@ -1,0 +1,70 @@
+"""Isotonic regression of each class against the rest, normalised to posteriors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Labels
+from stakes.calibration.contract import CalibrationMap, Calibrator, read_cases
+from stakes.calibration.isotonic import FittedIsotonic, fit_blocks
+from stakes.calibration.softmax import in_shape_of, posterior_rows
+
+__all__ = ["FittedOneVsRest", "OneVsRestIsotonic"]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedOneVsRest(CalibrationMap):
+    """One rising map for each class; the posteriors are their values, divided by their sum.
+
+    Where all of them are zero, all classes are equally probable.
+    """
+
+    kind: ClassVar[str] = "one vs rest isotonic"
+
+    maps: tuple[FittedIsotonic, ...]
+    classes: Labels
+    converged: bool = True
+
+    def __call__(self, scores: object) -> FloatArray:
+        """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
+        rows = _check.posteriors("scores", scores, len(self.classes))
+        values = np.stack([one(rows[:, k]) for k, one in enumerate(self.maps)], axis=1)
+        totals = values.sum(axis=1, keepdims=True)
+        values = np.where(totals > 0, values, 1.0)
+        return in_shape_of(scores, values / values.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRestIsotonic(Calibrator):
+    """`Isotonic` on every column of posteriors, its class against all others, then normalised.
+
+    It follows any shape, class by class, but normalising may undo part of the calibration.
+
+    Examples
+    --------
+    >>> q = [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6], [0.6, 0.2, 0.2]]
+    >>> OneVsRestIsotonic().fit(q, [0, 1, 2, 1])(q)[3]
+    array([0., 1., 0.])
+    """
+
+    def fit(  # noqa: D102
+        self,
+        scores: object,
+        y: object,
+        *,
+        classes: object = None,
+        weights: object = None,
+        prior: object = None,
+    ) -> FittedOneVsRest:
+        rows = posterior_rows(scores)
+        cases = read_cases(y, rows.shape[1], len(rows), classes, weights, prior)
+        rows = rows[cases.kept]
+        maps = tuple(
+            fit_blocks(np.ascontiguousarray(rows[:, k]), cases.weights, cases.codes == k, (0, 1))
+            for k in range(rows.shape[1])
+        )
+        return FittedOneVsRest._trusted(maps=maps, classes=cases.classes, converged=True)

@@ -1,0 +1,194 @@
+"""Ways to pool the scores of a table into bins; equal scores always share a bin.
+
+Each is a value that says, for every score of a table, in which bin it falls. The bins of
+`EachScore` and `HullBins` come from the table itself, those of the others are the caller's choice.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.ranking.hull import hull_cuts
+from stakes.ranking.roc import ratio, running_sum
+from stakes.tally import ScoreTable
+
+__all__ = [
+    "BinSums",
+    "Bins",
+    "CutBins",
+    "EachScore",
+    "Edges",
+    "EqualMass",
+    "EqualWidth",
+    "HullBins",
+    "bin_sums",
+]
+
+
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+class Bins(Value, ABC):
+    """A rule that gives every score of a table a bin."""
+
+    @abstractmethod
+    def numbers(self, table: ScoreTable) -> IntArray:
+        """Number of the bin of every score, not falling along the scores: (S,) or (…, S)."""
+
+
+@dataclass(frozen=True, eq=False)
+class EachScore(Bins):
+    """Every distinct score is a bin: the segments of the ROC curve."""
+
+    def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
+        return np.arange(table.scores.size)
+
+
+@dataclass(frozen=True, eq=False)
+class HullBins(Bins):
+    """The scores of one segment of the ROC hull share a bin: the blocks of isotonic regression."""
+
+    def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
+        size = table.scores.size
+        numbers = np.empty((*table.weights.shape[:-2], size), dtype=np.intp)
+        for place in np.ndindex(numbers.shape[:-1]):
+            weights = np.nan_to_num(table.weights[place])  # nan: a prior for an absent class
+            starts = hull_cuts(weights)[:-1]
+            numbers[place] = np.searchsorted(starts, np.arange(size), side="right") - 1
+        return numbers
+
+
+class CutBins(Bins):
+    """Bins between cuts on the scale of the scores, so that new scores can be placed too."""
+
+    @abstractmethod
+    def cuts(self, table: ScoreTable) -> FloatArray:
+        """Increasing scores at which bins (low, high] end; the outer bins reach to infinity."""
+
+    def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
+        return np.searchsorted(self.cuts(table), table.scores, side="left")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Edges(CutBins):
+    """Bins (low, high] between increasing edges, and one beyond each outer edge.
+
+    Examples
+    --------
+    >>> Edges([0.2, 0.8]).numbers(ScoreTable([0.1, 0.2, 0.5, 0.9], [[1, 1]] * 4))
+    array([0, 0, 1, 2])
+    """
+
+    edges: FloatArray
+
+    def __init__(self, edges: npt.ArrayLike) -> None:
+        bounds = _check.floats("edges", edges, ndim=1)
+        if not (bounds[1:] > bounds[:-1]).all():
+            raise InputError("edges must be increasing; these are not. Sort them, without repeats.")
+        self._fill({"edges": bounds})
+
+    def cuts(self, table: ScoreTable) -> FloatArray:  # noqa: D102
+        return self.edges
+
+
+@dataclass(frozen=True, eq=False)
+class EqualWidth(CutBins):
+    """Bins (i/count, (i + 1)/count] of probabilities; the first one holds 0 too.
+
+    Examples
+    --------
+    >>> EqualWidth(4).numbers(ScoreTable([0.0, 0.25, 0.3, 1.0], [[1, 1]] * 4))
+    array([0, 0, 1, 3])
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        self._fill({"count": _whole("count", self.count)})
+
+    def cuts(self, table: ScoreTable) -> FloatArray:  # noqa: D102
+        return np.arange(1, self.count) / self.count
+
+
+@dataclass(frozen=True, eq=False)
+class EqualMass(CutBins):
+    """Bins of nearly equal weight: a score goes where the middle of its cases falls.
+
+    Equal scores stay together, so that heavy ties make bins unequal and may leave some empty.
+
+    Examples
+    --------
+    >>> EqualMass(2).numbers(ScoreTable([0.1, 0.2, 0.5, 0.9], [[1, 0]] * 4))
+    array([0, 0, 1, 1])
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        self._fill({"count": _whole("count", self.count)})
+
+    def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
+        mass = table.weights.sum(axis=-1)
+        middle = running_sum(mass) - mass / 2
+        share = ratio(middle, mass.sum(axis=-1, keepdims=True))
+        numbers = np.floor(np.nan_to_num(share) * self.count)
+        return np.minimum(numbers, self.count - 1).astype(np.intp)
+
+    def cuts(self, table: ScoreTable) -> FloatArray:
+        """Midway between the last score of a bin and the first of the next; one table only."""
+        last = np.flatnonzero(np.diff(self.numbers(table)))
+        low, high = table.scores[last], table.scores[last + 1]
+        finite = np.clip(low, -_LARGEST, _LARGEST), np.clip(high, -_LARGEST, _LARGEST)
+        middle = finite[0] / 2 + finite[1] / 2
+        return np.where((low <= middle) & (middle < high), middle, low)
+
+
+def _whole(name: str, value: object) -> int:
+    number = _check.number(name, value, low=1)
+    if not number.is_integer():
+        raise InputError(f"{name} must be a whole number of bins; got {value!r}. Round it.")
+    return int(number)
+
+
+class BinSums(NamedTuple):
+    """What the bins of a table hold; empty bins have weight zero and mean nan."""
+
+    numbers: IntArray  # (…, S), the bin of every score
+    weights: FloatArray  # (…, B, 2), negatives and positives
+    scores: FloatArray  # (…, B), mean score
+
+    @property
+    def mass(self) -> FloatArray:
+        """Weight of each bin, (…, B)."""
+        return np.asarray(self.weights.sum(axis=-1))
+
+    @property
+    def shares(self) -> FloatArray:
+        """Share of positives in each bin, (…, B)."""
+        return ratio(self.weights[..., 1], self.mass)
+
+
+def bin_sums(table: ScoreTable, bins: Bins) -> BinSums:
+    """Pool a table: weight, mean score and share of positives of each bin."""
+    leading = table.weights.shape[:-2]
+    numbers = np.broadcast_to(bins.numbers(table), (*leading, table.scores.size))
+    size = int(numbers.max(initial=0)) + 1
+    replicates = int(np.prod(leading))
+    place = (np.arange(replicates)[:, None] * size + numbers.reshape(replicates, -1)).ravel()
+    columns = [table.weights[..., 0], table.weights[..., 1], table.weights.sum(-1) * table.scores]
+    sums = np.stack(
+        [np.bincount(place, column.ravel(), minlength=replicates * size) for column in columns],
+        axis=-1,
+        dtype=np.float64,
+    ).reshape(*leading, size, 3)
+    weights = sums[..., :2]
+    return BinSums(numbers, weights, ratio(sums[..., 2], weights.sum(axis=-1)))

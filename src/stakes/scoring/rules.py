@@ -1,0 +1,150 @@
+r"""Proper scoring rules: what a probability forecast costs when the true class comes to light.
+
+A rule gives every pair of a forecast and a true class a loss :math:`S(q, k)`; lower is better. It
+is proper when no forecast beats the truth: :math:`\sum_k p_k S(q, k)` is least at :math:`q = p`.
+That least value is the rule's entropy, and what another forecast pays on top is its divergence.
+
+The methods of a rule trust their arrays; `stakes.scoring.rows` and `stakes.scoring.tables` are the
+doors for data.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray
+from stakes._value import Value
+from stakes.errors import InputError
+
+__all__ = ["Brier", "HalfBrier", "LogLoss", "ScoringRule", "Spherical", "weighted_sum"]
+
+
+class ScoringRule(Value, ABC):
+    """A loss for every forecast and true class; subclasses are frozen dataclasses."""
+
+    @abstractmethod
+    def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:
+        """Loss of every case: (n, K) posteriors and (n,) positions of the true classes → (n,)."""
+
+    def losses_by_class(self, forecasts: FloatArray) -> FloatArray:
+        """Loss of every forecast under each class, (…, K) → (…, K)."""
+        rows = forecasts.reshape(-1, forecasts.shape[-1])
+        columns = [
+            self.losses(rows, np.full(len(rows), k, dtype=np.intp)) for k in range(rows.shape[1])
+        ]
+        return np.stack(columns, axis=-1).reshape(forecasts.shape)
+
+    def expected(self, forecasts: FloatArray, truths: FloatArray) -> FloatArray:
+        r"""Expected loss :math:`\sum_k p_k S(q, k)` of forecasts q under truths p, (…, K) → (…).
+
+        A class that the truth rules out adds nothing, even where its loss would be infinite.
+        """
+        q, p = np.broadcast_arrays(forecasts, truths)
+        return weighted_sum(p, self.losses_by_class(np.ascontiguousarray(q)), axis=-1)
+
+    def entropy(self, prior: FloatArray) -> FloatArray:
+        """Expected loss of a forecast that is the truth, (…, K) → (…): what not looking costs."""
+        return self.expected(prior, prior)
+
+    def divergence(self, forecasts: FloatArray, truths: FloatArray) -> FloatArray:
+        """What forecasts pay on top of the entropy of the truths, (…, K) → (…)."""
+        return self.expected(forecasts, truths) - self.entropy(truths)
+
+
+def weighted_sum(
+    weights: FloatArray, losses: FloatArray, axis: int | tuple[int, ...]
+) -> FloatArray:
+    """Sum of weight times loss in which weight zero is zero even against an infinite loss."""
+    if np.isfinite(losses).all():
+        return np.asarray(np.sum(weights * losses, axis=axis))
+    weights, losses = np.broadcast_arrays(weights, losses)
+    terms = np.zeros(weights.shape)
+    np.multiply(weights, losses, out=terms, where=weights != 0)
+    return np.asarray(np.sum(terms, axis=axis))
+
+
+def _of_true_class(posteriors: FloatArray, codes: IntArray) -> FloatArray:
+    return np.asarray(np.take_along_axis(posteriors, codes[:, None], axis=1)[:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class LogLoss(ScoringRule):
+    r"""Surprise at the true class, :math:`-\log_{base} q_k`; in bits for base 2.
+
+    Infinite when the forecast rules out what happened.
+
+    Examples
+    --------
+    >>> from stakes.scoring import mean_score
+    >>> mean_score([0, 1], [0.25, 0.5], LogLoss(base=2))
+    0.7075
+    """
+
+    base: float = math.e
+
+    def __post_init__(self) -> None:
+        base = _check.number("base", self.base)
+        if not base > 1:
+            raise InputError(f"base must be above 1; got {base:g}. 2 gives bits, e gives nats.")
+        self._fill({"base": base})
+
+    def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(_of_true_class(posteriors, codes)) / -math.log(self.base))
+
+
+@dataclass(frozen=True, eq=False)
+class Brier(ScoringRule):
+    r"""Squared error summed over the classes, :math:`\sum_j (q_j - [j = k])^2`, from 0 to 2.
+
+    Brier's own scale of 1950. `HalfBrier` is the one that is usual for two classes.
+
+    Examples
+    --------
+    >>> from stakes.scoring import mean_score
+    >>> mean_score([0, 1], [0.25, 0.5], Brier())
+    0.3125
+    """
+
+    def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        errors = np.array(posteriors)
+        errors[np.arange(len(errors)), codes] -= 1.0
+        return np.asarray(np.einsum("nk,nk->n", errors, errors))
+
+
+@dataclass(frozen=True, eq=False)
+class HalfBrier(ScoringRule):
+    r"""Half of `Brier`, from 0 to 1; for two classes the squared error :math:`(q_1 - y)^2`.
+
+    The Brier score of hernandez-orallo, definition 8, and of most software for two classes.
+
+    Examples
+    --------
+    >>> from stakes.scoring import mean_score
+    >>> mean_score([0, 1], [0.25, 0.5], HalfBrier())
+    0.15625
+    """
+
+    def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        return Brier().losses(posteriors, codes) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Spherical(ScoringRule):
+    r"""One minus the cosine between forecast and outcome, :math:`1 - q_k / \|q\|`, from 0 to 1.
+
+    Examples
+    --------
+    >>> from stakes.scoring import mean_score
+    >>> mean_score([1, 1], [0.8, 0.5], Spherical())
+    0.161
+    """
+
+    def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        length = np.sqrt(np.einsum("nk,nk->n", posteriors, posteriors))
+        return np.asarray(1.0 - _of_true_class(posteriors, codes) / length)

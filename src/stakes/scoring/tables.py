@@ -1,0 +1,165 @@
+"""Scores of a table: what proper scoring rules and their parts are when scores are probabilities.
+
+All functions take a ScoreTable whose scores are P(positive class) and carry its leading axes
+through; ``table.with_prior(p)`` gives each of them its deployment version.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.errors import InputError
+from stakes.ranking.roc import ratio
+from stakes.scoring.bins import Bins, bin_sums
+from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, weighted_sum
+from stakes.tally import ScoreTable
+
+__all__ = [
+    "brier",
+    "calibration_loss",
+    "log_loss",
+    "mean_absolute_error",
+    "normalized_table_score",
+    "posterior_pairs",
+    "probability_scores",
+    "refinement_loss",
+    "table_score",
+]
+
+
+def probability_scores(table: ScoreTable) -> FloatArray:
+    """The scores, (S,), when all of them are probabilities; others are refused."""
+    outside = np.flatnonzero(~((table.scores >= 0) & (table.scores <= 1)))
+    if outside.size:
+        raise InputError(
+            f"table must hold probabilities in [0, 1] as scores; {outside.size} of "
+            f"{table.scores.size} distinct scores are outside, the first being "
+            f"{table.scores[outside[0]]:g}. A calibrator makes posteriors of scores: "
+            f"stakes.calibration.Isotonic, or Logistic."
+        )
+    return table.scores
+
+
+def posterior_pairs(positive: FloatArray) -> FloatArray:
+    """Posteriors of both classes, (…) → (…, 2)."""
+    return np.stack([1 - positive, positive], axis=-1)
+
+
+def table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
+    r"""Mean loss per case under any rule for two classes, of shape (…).
+
+    .. math:: \frac{1}{n} \sum_s \sum_k w_{sk} S(s, k)
+
+    nan without cases; inf where a forecast rules out what happened and the rule minds.
+
+    Examples
+    --------
+    >>> from stakes.scoring import Spherical
+    >>> table = ScoreTable([0.0, 0.5, 1.0], [[2, 0], [1, 1], [0, 2]])
+    >>> float(table_score(table, Spherical()).round(4))
+    0.0976
+    """
+    losses = rule.losses_by_class(posterior_pairs(probability_scores(table)))
+    return ratio(weighted_sum(table.weights, losses, axis=(-2, -1)), table.n_cases)
+
+
+def normalized_table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
+    """Mean loss divided by that of forecasting the class shares: 1 is naive, of shape (…).
+
+    Where the shares leave no uncertainty (one class only) it is nan if the loss is zero too, else
+    inf.
+
+    Examples
+    --------
+    >>> float(normalized_table_score(ScoreTable([0.25], [[3, 1]]), HalfBrier()))
+    1.0
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(table_score(table, rule) / rule.entropy(table.shares))
+
+
+def brier(table: ScoreTable) -> FloatArray:
+    r"""Brier score of two classes, :math:`\pi_0 E_0\{s^2\} + \pi_1 E_1\{(1-s)^2\}`, of shape (…).
+
+    The half scale, 0 to 1: hernandez-orallo, definition 8. It is the expected loss of the
+    score-driven method under uniform cost proportions.
+
+    Examples
+    --------
+    >>> float(brier(ScoreTable.from_scores([0, 1], [0.25, 0.5])))
+    0.15625
+    """
+    return table_score(table, HalfBrier())
+
+
+def log_loss(table: ScoreTable) -> FloatArray:
+    """Mean log loss in nats, of shape (…); inf where a forecast rules out what happened.
+
+    Examples
+    --------
+    >>> float(log_loss(ScoreTable.from_scores([0, 1], [0.25, 0.0])))
+    inf
+    """
+    return table_score(table, LogLoss())
+
+
+def mean_absolute_error(table: ScoreTable) -> FloatArray:
+    r"""Mean absolute error :math:`\pi_0 \bar s_0 + \pi_1 (1 - \bar s_1)`, of shape (…).
+
+    Not a proper rule: it rewards forecasts that are more extreme than the truth. hernandez-orallo,
+    definition 9; the expected loss of the score-uniform method when E{c} = ½.
+
+    Examples
+    --------
+    >>> float(mean_absolute_error(ScoreTable.from_scores([0, 1], [0.25, 0.5])))
+    0.375
+    """
+    scores = probability_scores(table)
+    losses = np.stack([scores, 1 - scores], axis=-1)
+    return ratio(np.asarray(np.sum(table.weights * losses, axis=(-2, -1))), table.n_cases)
+
+
+def calibration_loss(table: ScoreTable, bins: Bins) -> FloatArray:
+    r"""Squared distance between mean score and share of positives, averaged over bins: (…).
+
+    .. math:: CL = \frac{1}{n} \sum_b n_b (\bar s_b - \bar y_b)^2
+
+    With `EachScore` bins the Brier score is exactly this plus `refinement_loss`; with bins that
+    pool different scores it is not (hernandez-orallo, section 6.2 and theorem 28, corrected).
+
+    Examples
+    --------
+    >>> from stakes.scoring import EachScore
+    >>> table = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])
+    >>> float(calibration_loss(table, EachScore()) + refinement_loss(table, EachScore()))
+    0.2
+    >>> float(brier(table))
+    0.2
+    """
+    probability_scores(table)
+    pooled = bin_sums(table, bins)
+    gaps = np.where(pooled.mass > 0, pooled.scores - pooled.shares, 0.0)
+    return ratio(np.asarray(np.sum(pooled.mass * gaps**2, axis=-1)), table.n_cases)
+
+
+def refinement_loss(table: ScoreTable, bins: Bins) -> FloatArray:
+    r"""Uncertainty that is left within bins, of shape (…).
+
+    .. math:: RL = \frac{1}{n} \sum_b n_b \bar y_b (1 - \bar y_b)
+
+    Scores enter through their order only, so that any real scores will do. With `HullBins` it is
+    the expected loss of the optimal method under uniform cost proportions (hernandez-orallo,
+    corollary 30).
+
+    Examples
+    --------
+    >>> from stakes.scoring import HullBins
+    >>> table = ScoreTable([-1, 0, 2], [[3, 1], [1, 0], [0, 4]])
+    >>> float(refinement_loss(table, HullBins()).round(4))
+    0.0889
+    """
+    pooled = bin_sums(table, bins)
+    negative, positive = pooled.weights[..., 0], pooled.weights[..., 1]
+    left = np.where(pooled.mass > 0, negative * ratio(positive, pooled.mass), 0.0)
+    return ratio(np.asarray(np.sum(left, axis=-1)), table.n_cases)

@@ -1,0 +1,139 @@
+r"""Rules for two classes that weigh cost proportions: every proper rule is one of these.
+
+A forecast q of the positive class decides at every cost proportion c, positively when q > c. The
+loss adds up what these decisions cost, with a weight on every c (Buja, Stuetzle and Shen, 2005;
+hernandez-orallo, section 4.2).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray
+from stakes.errors import InputError
+from stakes.scoring._beta import incomplete_beta
+from stakes.scoring.rules import ScoringRule
+
+__all__ = ["BetaScore", "BinaryRule", "CostWeighted", "PartialMoments"]
+
+
+class BinaryRule(ScoringRule):
+    """A rule for two classes, by its loss for each of them."""
+
+    @abstractmethod
+    def negative_loss(self, negative: FloatArray, positive: FloatArray) -> FloatArray:
+        """Loss when the negative class is true; the arguments are the posteriors of both."""
+
+    @abstractmethod
+    def positive_loss(self, negative: FloatArray, positive: FloatArray) -> FloatArray:
+        """Loss when the positive class is true; the arguments are the posteriors of both."""
+
+    def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        if posteriors.shape[1] != 2:
+            raise InputError(
+                f"rule must be one for {posteriors.shape[1]} classes; {type(self).__name__} is for "
+                f"two. LogLoss, Brier and Spherical take any number of classes."
+            )
+        result = np.empty(len(posteriors))
+        for code, loss in ((0, self.negative_loss), (1, self.positive_loss)):
+            own = codes == code
+            result[own] = loss(posteriors[own, 0], posteriors[own, 1])
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class BetaScore(BinaryRule):
+    r"""The Beta family, with the weight :math:`\omega(c) = c^{\alpha-1} (1-c)^{\beta-1}`.
+
+    .. math:: L_1 = \int_q^1 (1-c)\,\omega(c)\,dc, \qquad L_0 = \int_0^q c\,\omega(c)\,dc
+
+    The weight is not normalised, so that parameters down to −1 (not included) make sense: log loss
+    is (0, 0), boosting loss (−½, −½), `HalfBrier` divided by two is (1, 1), and large equal
+    parameters, normalised, come close to the 0-1 loss. The loss is infinite for a forecast that
+    rules out what happened when the parameter of that side is 0 or less.
+
+    Examples
+    --------
+    >>> from stakes.scoring import LogLoss, mean_score
+    >>> mean_score([0, 1], [0.25, 0.5], BetaScore(0, 0)), mean_score([0, 1], [0.25, 0.5], LogLoss())
+    (0.4904, 0.4904)
+    """
+
+    alpha: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        alpha, beta = _check.number("alpha", self.alpha), _check.number("beta", self.beta)
+        if not (alpha > -1 and beta > -1):
+            raise InputError(
+                f"alpha and beta must be above -1; got {alpha:g} and {beta:g}. "
+                f"At -1 the loss of almost every forecast is infinite."
+            )
+        self._fill({"alpha": alpha, "beta": beta})
+
+    def negative_loss(self, negative: FloatArray, positive: FloatArray) -> FloatArray:  # noqa: D102
+        return incomplete_beta(positive, negative, self.alpha + 1, self.beta)
+
+    def positive_loss(self, negative: FloatArray, positive: FloatArray) -> FloatArray:  # noqa: D102
+        return incomplete_beta(negative, positive, self.beta + 1, self.alpha)
+
+
+class PartialMoments(Protocol):
+    """What a rule wants of a distribution over cost proportions; those of `stakes` all have it."""
+
+    def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+        r"""Partial moment :math:`\int_{[low, high)} c^{order}\,dW(c)`, elementwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class CostWeighted(BinaryRule):
+    r"""Expected cost of deciding by the forecast, over a distribution W of cost proportions.
+
+    .. math:: L_1 = 2 \int_{c \ge q} (1-c)\,dW(c), \qquad L_0 = 2 \int_{c < q} c\,dW(c)
+
+    The factor 2 is the one of hernandez-orallo: the uniform distribution gives `HalfBrier`, and all
+    weight on ½ gives the error rate of decisions at ½. The mean over cases is the expected loss of
+    the score-driven method. Proper for every W, and strictly so when W spreads over all of [0, 1].
+
+    Parameters
+    ----------
+    distribution : any object with partial moments, such as Uniform, Beta, Points or Mixture
+
+    Examples
+    --------
+    >>> from stakes.conditions import Uniform
+    >>> from stakes.scoring import mean_score
+    >>> mean_score([0, 1], [0.25, 0.5], CostWeighted(Uniform()))
+    0.15625
+    """
+
+    distribution: PartialMoments
+
+    def __post_init__(self) -> None:
+        try:
+            mass = float(_moments(self.distribution)(0, -np.inf, np.inf))
+        except (AttributeError, TypeError, ValueError):
+            mass = np.nan
+        if not abs(mass - 1) < 1e-6:
+            raise InputError(
+                f"distribution must have partial moments that add up to one, as the distributions "
+                f"of stakes.conditions have; got {self.distribution!r}. "
+                f"Continuous(…) makes one of a frozen SciPy distribution."
+            )
+
+    def negative_loss(self, negative: FloatArray, positive: FloatArray) -> FloatArray:  # noqa: D102
+        return 2 * self.distribution.moment(1, -np.inf, positive)
+
+    def positive_loss(self, negative: FloatArray, positive: FloatArray) -> FloatArray:  # noqa: D102
+        moment = self.distribution.moment
+        return 2 * (moment(0, positive, np.inf) - moment(1, positive, np.inf))
+
+
+def _moments(distribution: Any) -> Any:
+    return distribution.moment

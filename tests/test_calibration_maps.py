@@ -1,0 +1,618 @@
+"""Calibrators: the contract that all of them keep, slow twins, and data that have no best fit."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize, minimize_scalar
+
+from stakes import ranking, scoring, shift_prior
+from stakes._check import FloatArray, IntArray
+from stakes.calibration import (
+    Affine,
+    BetaMap,
+    Calibrator,
+    FullAffine,
+    Histogram,
+    Isotonic,
+    Logistic,
+    OneVsRestIsotonic,
+    Platt,
+    Temperature,
+    VectorScaling,
+    cross_calibrate,
+    from_json,
+    multiclass,
+)
+from stakes.calibration import isotonic as isotonic_module
+from stakes.calibration.contract import CalibrationMap
+from stakes.calibration.crossfit import fold_numbers
+from stakes.errors import InputError
+from stakes.tally import ScoreTable
+
+inf = math.inf
+
+# What takes posteriors of two classes, and of these, what takes more.
+BINARY: dict[str, Calibrator] = {
+    "isotonic": Isotonic(),
+    "affine": Affine(),
+    "logistic": Logistic(),
+    "platt": Platt(),
+    "beta": BetaMap(),
+    "histogram": Histogram(scoring.EqualMass(4)),
+}
+MANY: dict[str, Calibrator] = {
+    "temperature": Temperature(),
+    "vector": VectorScaling(),
+    "full affine": FullAffine(),
+    "one vs rest": OneVsRestIsotonic(),
+}
+ALL = {**BINARY, **MANY}
+every_calibrator = pytest.mark.parametrize("calibrator", ALL.values(), ids=ALL)
+many_classes = pytest.mark.parametrize("calibrator", MANY.values(), ids=MANY)
+fitted_by_likelihood = pytest.mark.parametrize(
+    "calibrator", [Affine(), Logistic(), BetaMap(), Temperature(), VectorScaling(), FullAffine()]
+)
+
+
+def two_classes(n: int, seed: int, *, slope: float = 0.6) -> tuple[FloatArray, IntArray]:
+    """Posteriors that are too sure of themselves and biased, and the classes of the cases."""
+    rng = np.random.default_rng(seed)
+    odds = rng.normal(scale=2.0, size=n)
+    y = (rng.random(n) < 1 / (1 + np.exp(-slope * odds + 0.5))).astype(np.intp)
+    return 1 / (1 + np.exp(-odds)), y
+
+
+def three_classes(n: int, seed: int) -> tuple[FloatArray, IntArray]:
+    """The same for three classes: sharpened posteriors with a bias."""
+    rng = np.random.default_rng(seed)
+    truth = rng.dirichlet([1.0, 1.0, 1.0], n)
+    y = (rng.random(n)[:, None] > np.cumsum(truth, axis=1)).sum(axis=1)
+    sharp = truth**1.7 * [1.0, 2.0, 0.5]
+    return sharp / sharp.sum(axis=1, keepdims=True), y
+
+
+def log_loss(y: Any, q: Any, weights: Any = None) -> float:
+    return scoring.mean_score(y, q, scoring.LogLoss(), weights=weights)
+
+
+def data_for(calibrator: Calibrator, n: int = 300, seed: int = 0) -> tuple[FloatArray, IntArray]:
+    return three_classes(n, seed) if calibrator in MANY.values() else two_classes(n, seed)
+
+
+# The contract ------------------------------------------------------------------------------------
+
+
+@every_calibrator
+def test_a_fitted_map_gives_posteriors_in_the_shape_of_the_scores(calibrator: Calibrator) -> None:
+    scores, y = data_for(calibrator)
+    posteriors = calibrator.fit(scores, y)(scores)
+    assert posteriors.shape == scores.shape
+    assert ((posteriors >= 0) & (posteriors <= 1)).all()
+    if posteriors.ndim == 2:
+        assert_allclose(posteriors.sum(axis=1), 1)
+    assert log_loss(y, np.clip(posteriors, 1e-9, 1)) < log_loss(y, scores) or scores.ndim == 2
+
+
+@pytest.mark.parametrize(
+    "calibrator", [Affine(), BetaMap(), *MANY.values()], ids=lambda c: type(c).__name__
+)
+def test_two_classes_may_come_as_one_column_or_as_two(calibrator: Calibrator) -> None:
+    q, y = two_classes(200, 1)
+    pairs = np.stack([1 - q, q], axis=1)
+    single, double = calibrator.fit(q, y), calibrator.fit(pairs, y)
+    assert_allclose(single(q), double(pairs)[:, 1], rtol=1e-9)
+    assert_allclose(double(pairs).sum(axis=1), 1)
+
+
+@every_calibrator
+def test_maps_travel_as_json_and_arrive_as_they_were(calibrator: Calibrator) -> None:
+    scores, y = data_for(calibrator)
+    names = np.array(["no", "yes"] if scores.ndim == 1 else ["x", "y", "z"])
+    fitted = calibrator.fit(scores, names[y], classes=names.tolist(), prior=None)
+    read = from_json(fitted.to_json())
+    assert read == fitted
+    assert hash(read) == hash(fitted)
+    assert read.classes == tuple(names.tolist())
+    assert np.array_equal(read(scores), fitted(scores))
+    assert json.loads(fitted.to_json())["version"] == 1
+
+
+@every_calibrator
+def test_maps_and_calibrators_are_frozen_values(calibrator: Calibrator) -> None:
+    scores, y = data_for(calibrator)
+    first, second = calibrator.fit(scores, y), calibrator.fit(scores, y)
+    assert first == second
+    with pytest.raises(AttributeError):
+        first.converged = False
+    for part in vars(first).values():
+        assert not isinstance(part, np.ndarray) or not part.flags.writeable
+
+
+@every_calibrator
+def test_weight_is_repetition_and_weight_zero_is_absence(calibrator: Calibrator) -> None:
+    scores, y = data_for(calibrator, n=60)
+    weights = np.random.default_rng(5).integers(0, 4, 60)
+    weights[:6] = 1
+    often = np.repeat(np.arange(60), weights)[::-1]
+    weighted = calibrator.fit(scores, y, weights=weights)
+    repeated = calibrator.fit(scores[often], y[often])
+    assert_allclose(weighted(scores), repeated(scores), rtol=1e-6, atol=1e-9)
+
+
+@every_calibrator
+def test_a_prior_weighs_the_classes(calibrator: Calibrator) -> None:
+    scores, y = data_for(calibrator)
+    size = scores.shape[1] if scores.ndim == 2 else 2
+    prior = np.array([0.7, 0.3] if size == 2 else [0.5, 0.3, 0.2])
+    shares = np.bincount(y) / y.size
+    fitted: CalibrationMap = calibrator.fit(scores, y, prior=prior)
+    by_hand: CalibrationMap
+    if isinstance(calibrator, Temperature):  # has no intercept: it moves the scores first
+        moved = shift_prior(scores, shares, prior)
+        by_hand = calibrator.fit(moved, y, weights=(prior / shares)[y])
+        assert_allclose(fitted(scores), by_hand(moved), rtol=1e-7)
+    else:
+        by_hand = calibrator.fit(scores, y, weights=(prior / shares)[y])
+        assert_allclose(fitted(scores), by_hand(scores), rtol=1e-6, atol=1e-12)
+    same = calibrator.fit(scores, y, prior=shares)
+    assert_allclose(same(scores), calibrator.fit(scores, y)(scores), rtol=1e-6, atol=1e-12)
+
+
+def test_an_isotonic_fit_for_a_prior_is_the_plain_fit_moved_to_it() -> None:
+    scores, y = two_classes(400, 7)
+    prior, shares = [0.95, 0.05], np.bincount(y) / y.size
+    moved = shift_prior(Isotonic().fit(scores, y)(scores), shares, prior)
+    assert_allclose(Isotonic().fit(scores, y, prior=prior)(scores), moved, atol=1e-12)
+
+
+@every_calibrator
+def test_labels_are_named_or_count_from_zero(calibrator: Calibrator) -> None:
+    scores, y = data_for(calibrator, n=90)
+    size = scores.shape[1] if scores.ndim == 2 else 2
+    names = np.array(["b", "c", "a"][:size])
+    with pytest.raises(InputError, match="classes must be stated"):
+        calibrator.fit(scores, names[y])
+    named = calibrator.fit(scores, names[y], classes=names.tolist())
+    assert np.array_equal(named(scores), calibrator.fit(scores, y)(scores))
+    if size == 2:
+        truth = calibrator.fit(scores, y.astype(bool))
+        assert np.array_equal(truth(scores), named(scores))
+
+
+@every_calibrator
+def test_a_class_without_cases_cannot_be_learnt(calibrator: Calibrator) -> None:
+    scores, y = data_for(calibrator, n=40)
+    size = scores.shape[1] if scores.ndim == 2 else 2
+    with pytest.raises(InputError, match="y must hold cases of every class; there is none of 0"):
+        calibrator.fit(scores, np.full(40, size - 1))
+    with pytest.raises(InputError, match="y must hold cases of every class"):
+        calibrator.fit(scores[:1], y[:1])
+    with pytest.raises(InputError, match="there is none of 0"):
+        calibrator.fit(scores, y, weights=np.where(y == 0, 0, 1))
+
+
+@every_calibrator
+def test_bad_input_is_refused_with_its_name(calibrator: Calibrator) -> None:
+    scores, y = data_for(calibrator, n=40)
+    with pytest.raises(InputError, match="scores"):
+        calibrator.fit(
+            np.where(np.arange(scores.size).reshape(scores.shape) == 3, np.nan, scores), y
+        )
+    with pytest.raises(InputError, match="must describe the same cases"):
+        calibrator.fit(scores[:-1], y)
+    with pytest.raises(InputError, match="prior must be positive"):
+        calibrator.fit(
+            scores, y, prior=[1.0, 0.0, 0.0][: scores.shape[-1] if scores.ndim == 2 else 2]
+        )
+    with pytest.raises(InputError, match="weights"):
+        calibrator.fit(scores, y, weights=-np.ones(40))
+    fitted = calibrator.fit(scores, y)
+    with pytest.raises(InputError, match="scores"):
+        fitted(np.full_like(scores, np.nan))
+
+
+def test_maps_of_posteriors_refuse_scores_that_are_none() -> None:
+    for calibrator in (Affine(), BetaMap(), Temperature(), FullAffine()):
+        with pytest.raises(InputError, match="probabilities in"):
+            calibrator.fit([-1.0, 2.0, 0.5], [0, 1, 1])
+    with pytest.raises(InputError, match="two or more classes"):
+        Temperature().fit([[1.0], [1.0]], [0, 0])
+    with pytest.raises(InputError, match="finite"):
+        Logistic().fit([-inf, 0.0, 1.0], [0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda body: "{", "must be JSON"),
+        (lambda body: "[1]", "must be a calibration map"),
+        (lambda body: json.dumps({**body, "format": "other"}), "must be a calibration map"),
+        (
+            lambda body: json.dumps({**body, "version": 2}),
+            "must be of version 1; it is of version 2",
+        ),
+        (lambda body: json.dumps({**body, "kind": "magic"}), "kind must be one of .*affine"),
+        (lambda body: json.dumps({**body, "more": 1}), "'more' is odd"),
+    ],
+)
+def test_text_that_is_no_map_is_refused(change: Callable[[Any], str], message: str) -> None:
+    body = json.loads(Affine().fit([0.2, 0.3, 0.6], [0, 1, 0]).to_json())
+    with pytest.raises(InputError, match=message):
+        from_json(change(body))
+
+
+# Isotonic ----------------------------------------------------------------------------------------
+
+tied = st.sampled_from([-inf, -2.0, 0.0, 0.1, 0.25, 0.5, 3.0, inf])
+cases = st.lists(
+    st.tuples(st.integers(0, 1), tied, st.sampled_from([1.0, 2.0, 0.3])), min_size=1, max_size=25
+).map(lambda rows: [(0, 0.1, 1.0), (1, 0.25, 2.0), *rows])
+
+
+def slow_pav(rows: list[tuple[int, float, float]]) -> dict[float, float]:
+    """Pool adjacent violators, one block at a time."""
+    blocks: list[list[Any]] = []
+    for score in sorted({row[1] for row in rows}):
+        own = [row for row in rows if row[1] == score]
+        mass = sum(row[2] for row in own)
+        blocks.append([[score], sum(row[0] * row[2] for row in own), mass])
+        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][2] >= blocks[-1][1] * blocks[-2][2]:
+            scores, hits, mass = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + scores, blocks[-1][1] + hits, blocks[-1][2] + mass]
+    return {score: hits / mass for scores, hits, mass in blocks for score in scores}
+
+
+@given(cases)
+def test_H11_isotonic_regression_gives_the_slopes_of_the_hull(
+    rows: list[tuple[int, float, float]],
+) -> None:
+    y, scores, weights = (list(column) for column in zip(*rows, strict=True))
+    fitted = Isotonic().fit(scores, y, weights=weights)
+    slow = slow_pav(rows)
+    assert_allclose(fitted(list(slow)), list(slow.values()), atol=1e-12)
+    table = ScoreTable.from_scores(y, scores, weights=weights)
+    pooled = ranking.isotonic(table)
+    assert_allclose(np.unique(fitted(scores).round(12)), np.unique(pooled.scores.round(12)))
+    hull = ranking.roc_hull(table)
+    rise, run = -np.diff(hull.hit_rate), -np.diff(hull.false_alarm_rate)
+    shares = table.shares
+    slopes = rise * shares[1] / (rise * shares[1] + run * shares[0])
+    assert_allclose(pooled.scores, slopes, atol=1e-12)
+    assert_allclose(ranking.auc(pooled), ranking.auc_of_hull(table), atol=1e-12)
+
+
+@given(cases, st.integers(0, 2**32 - 1))
+def test_H11_no_rising_map_has_a_smaller_value_of_any_proper_score(
+    rows: list[tuple[int, float, float]], seed: int
+) -> None:
+    y, scores, weights = (np.array(column) for column in zip(*rows, strict=True))
+    best = Isotonic().fit(scores, y, weights=weights)(scores)
+    distinct, place = np.unique(scores, return_inverse=True)
+    rng = np.random.default_rng(seed)
+    rising = np.sort(rng.choice([0.0, 0.01, 0.2, 0.5, rng.random(), 1.0], distinct.size))[place]
+    for rule in (
+        scoring.LogLoss(),
+        scoring.HalfBrier(),
+        scoring.Spherical(),
+        scoring.BetaScore(-0.5, 2),
+    ):
+        least = scoring.mean_score(y, best, rule, weights=weights)
+        assert least <= scoring.mean_score(y, rising, rule, weights=weights) + 1e-12
+
+
+def test_isotonic_is_linear_between_blocks_flat_outside_and_knows_infinities() -> None:
+    fitted = Isotonic().fit([-inf, 0.0, 1.0, 2.0, inf], [0, 0, 1, 1, 1], weights=[1, 1, 1, 1, 1])
+    assert fitted([-inf, -5.0, 0.25, 1.5, 9.0, inf]).tolist() == [0, 0, 0.25, 1, 1, 1]
+    only = Isotonic().fit([-inf, inf, inf], [0, 1, 0])
+    assert only([-inf, -1.0, 1.0, inf]).tolist() == [0, 0, 0.5, 0.5]
+
+
+def test_sorting_in_two_stages_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    smooth = rng.normal(size=3000)
+    for scores in (smooth, smooth.round(2), smooth**9, np.append(smooth, [inf, -inf]), np.ones(9)):
+        monkeypatch.setattr(isotonic_module, "_MANY", 0)
+        ordered = scores[isotonic_module._order(scores)]
+        assert np.array_equal(ordered, np.sort(scores))
+
+
+# Fits by likelihood ------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_affine_fits_meet_the_equations_of_maximum_likelihood(seed: int, weighted: bool) -> None:
+    q, y = two_classes(80, seed)
+    weights = np.random.default_rng(seed).random(80) if weighted else np.ones(80)
+    odds = np.log(q / (1 - q))
+    for calibrator, scores in ((Affine(), q), (Logistic(), odds)):
+        fitted: Any = calibrator.fit(scores, y, weights=weights)
+        assert fitted.converged
+        surplus = weights * (fitted(scores) - y)
+        assert abs(surplus.sum()) < 1e-8
+        assert abs(surplus @ odds) < 1e-7
+
+
+def test_affine_finds_the_line_that_made_the_data() -> None:
+    q, y = two_classes(300_000, 11)  # also beyond where a part of the rows gives the start
+    fitted: Any = Affine().fit(q, y)
+    assert fitted.slope == pytest.approx(0.6, abs=0.02)
+    assert fitted.intercept == pytest.approx(-0.5, abs=0.02)
+    surplus = fitted(q) - y
+    assert abs(surplus.mean()) < 1e-11
+    assert abs(np.mean(surplus * np.log(q / (1 - q)))) < 1e-11
+
+
+def test_platt_draws_the_targets_in() -> None:
+    q, y = two_classes(50, 3)
+    odds = np.log(q / (1 - q))
+    n1 = y.sum()
+    n0 = y.size - n1
+    target = np.where(y == 1, (n1 + 1) / (n1 + 2), 1 / (n0 + 2))
+    surplus = Platt().fit(odds, y)(odds) - target
+    assert abs(surplus.sum()) < 1e-9
+    assert abs(surplus @ odds) < 1e-9
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_beta_maps_are_the_best_that_do_not_fall(seed: int) -> None:
+    q, y = two_classes(60, seed, slope=0.15)  # weak data, so that bounds are often met
+    fitted: Any = BetaMap().fit(q, y)
+    assert fitted.a >= 0
+    assert fitted.b >= 0
+
+    design = np.stack([np.log(q), -np.log1p(-q), np.ones(60)])
+
+    def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+        z = parameters @ design
+        surplus = 1 / (1 + np.exp(-z)) - y
+        return float(np.mean(np.logaddexp(0, z) - y * z)), design @ surplus / 60
+
+    bounds = [(0, None), (0, None), (None, None)]
+    found = minimize(loss, [0.5, 0.5, 0.0], jac=True, method="L-BFGS-B", bounds=bounds)
+    assert loss(np.array([fitted.a, fitted.b, fitted.intercept]))[0] <= found.fun + 1e-9
+
+
+def test_the_best_temperature_is_where_the_log_loss_is_least() -> None:
+    for scores, y in (three_classes(400, 4), two_classes(400, 4)):
+        fitted: Any = Temperature().fit(scores, y)
+        rows = scores if scores.ndim == 2 else np.stack([1 - scores, scores], axis=1)
+
+        def loss(log_t: float, rows: FloatArray = rows, y: IntArray = y) -> float:
+            scaled = np.log(rows) / np.exp(log_t)
+            return float(np.mean(np.logaddexp.reduce(scaled, axis=1) - scaled[np.arange(400), y]))
+
+        found = minimize_scalar(loss, bounds=(-3, 3), options={"xatol": 1e-10})
+        assert fitted.temperature == pytest.approx(np.exp(found.x), rel=1e-6)
+        assert fitted.converged
+
+
+@pytest.mark.parametrize("calibrator", [VectorScaling(), FullAffine()])
+def test_affine_maps_of_many_classes_have_the_least_log_loss(calibrator: Calibrator) -> None:
+    q, y = three_classes(300, 9)
+    weights = np.random.default_rng(1).random(300)
+    fitted: Any = calibrator.fit(q, y, weights=weights)
+    assert fitted.converged
+    vector = isinstance(calibrator, VectorScaling)
+
+    def loss(flat: FloatArray) -> float:
+        slopes = np.diag(flat[:3]) if vector else flat[:9].reshape(3, 3)
+        logits = np.log(q) @ slopes.T + flat[-3:]
+        losses = np.logaddexp.reduce(logits, axis=1) - logits[np.arange(300), y]
+        return float(np.average(losses, weights=weights))
+
+    slow = minimize(loss, np.zeros(6 if vector else 12), method="BFGS", options={"gtol": 1e-8})
+    assert log_loss(y, fitted(q), weights) <= slow.fun + 1e-10
+    own = np.append(fitted.slopes if vector else fitted.matrix.ravel(), fitted.intercepts)
+    assert loss(own) == pytest.approx(log_loss(y, fitted(q), weights), abs=1e-12)
+
+
+def test_many_classes_are_fitted_by_first_derivatives_to_the_same_optimum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    q, y = three_classes(500, 8)
+    apart = np.full((500, 3), 0.1)
+    apart[np.arange(500), y] = 0.8
+    newton = FullAffine().fit(q, y)
+    monkeypatch.setattr(multiclass, "_MANY", 0)
+    fitted = FullAffine().fit(q, y)
+    assert fitted.converged
+    assert_allclose(fitted(q), newton(q), atol=1e-6)
+    bounded = FullAffine().fit(apart, y)
+    assert not bounded.converged
+    assert np.isfinite(bounded.matrix).all()
+    assert (bounded(apart)[np.arange(500), y] > 0.99).all()
+
+
+def test_one_vs_rest_normalises_the_isotonic_maps_of_the_columns() -> None:
+    q, y = three_classes(100, 2)
+    fitted = OneVsRestIsotonic().fit(q, y)
+    columns = np.stack([Isotonic().fit(q[:, k], y == k)(q[:, k]) for k in range(3)], axis=1)
+    assert_allclose(fitted(q), columns / columns.sum(axis=1, keepdims=True))
+    lost = OneVsRestIsotonic().fit([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], [0, 1, 2])
+    assert_allclose(lost([[1 / 3, 1 / 3, 1 / 3]]).sum(), 1)
+    assert_allclose(lost([[0.1, 0.1, 0.8]]), [[0, 0, 1]])
+
+
+def test_a_histogram_is_the_share_of_positives_in_each_bin() -> None:
+    scores, y = [0.05, 0.1, 0.15, 0.55, 0.6, 0.95], [0, 1, 0, 1, 0, 1]
+    fitted: Any = Histogram(scoring.EqualWidth(10)).fit(scores, y, weights=[1, 1, 2, 1, 3, 1])
+    assert fitted.values[[0, 1, 5, 9]].tolist() == [0.5, 0.0, 0.25, 1.0]
+    assert fitted.values[3] == pytest.approx(0.125)  # empty: between its neighbours
+    assert fitted([0.1, 0.100001, 2.0, -inf]).tolist() == [0.5, 0.0, 1.0, 0.5]
+    with pytest.raises(InputError, match="bins must be EqualWidth"):
+        Histogram(scoring.HullBins())  # type: ignore[arg-type]
+
+
+# Where there is no best fit ----------------------------------------------------------------------
+
+
+@fitted_by_likelihood
+def test_separable_data_get_a_bounded_fit_that_says_so(calibrator: Calibrator) -> None:
+    q = np.array([0.1, 0.2, 0.3, 0.7, 0.8])
+    fitted = calibrator.fit(q, [0, 0, 0, 1, 1])
+    assert not fitted.converged
+    posteriors = fitted(q)
+    assert ((posteriors > 0) & (posteriors < 1)).all()
+    assert (posteriors[:3] < 1e-3).all()
+    assert (posteriors[3:] > 0.999).all()
+    for part in vars(fitted).values():
+        assert not isinstance(part, float | np.ndarray) or np.isfinite(part).all()
+
+
+def test_separable_data_whose_edge_is_tied_are_separable_still() -> None:
+    fitted = Logistic().fit([0.0, 1.0, 1.0, 2.0], [0, 0, 1, 1])
+    assert not fitted.converged
+    assert fitted([1.0])[0] == pytest.approx(0.5, abs=1e-4)
+
+
+def test_a_class_that_is_apart_makes_the_fit_of_many_classes_run_away() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 600)
+    logits = np.stack([np.zeros(600), rng.normal(size=600) + (y == 1), 6.0 * (y == 2) - 3], axis=1)
+    logits += rng.normal(scale=0.3, size=logits.shape)
+    q = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    for calibrator in (VectorScaling(), FullAffine()):
+        fitted = calibrator.fit(q, y)
+        assert not fitted.converged
+        assert np.isfinite(log_loss(y, fitted(q)))
+    assert Temperature().fit(q, y).converged
+
+
+def test_scores_that_point_the_wrong_way_are_turned_or_ignored() -> None:
+    q, y = two_classes(500, 6)
+    turned: Any = Affine().fit(1 - q, y)
+    assert turned.slope < 0
+    assert turned.converged
+    flat: Any = BetaMap().fit(1 - q, y)
+    assert (flat.a, flat.b) == (0, 0)
+    assert_allclose(flat([0.1, 0.9]), y.mean())
+    warm: Any = Temperature().fit(1 - q, y)
+    assert not warm.converged
+    assert_allclose(warm([0.1, 0.9]), 0.5, atol=1e-3)
+
+
+@pytest.mark.parametrize("calibrator", [*BINARY.values()], ids=BINARY)
+def test_constant_scores_give_the_share_of_positives(calibrator: Calibrator) -> None:
+    fitted = calibrator.fit([0.3] * 8, [0, 0, 0, 1] * 2)
+    assert fitted.converged
+    expected = (2 * 3 / 4 + 6 * 1 / 8) / 8 if isinstance(calibrator, Platt) else 0.25
+    assert_allclose(fitted([0.3, 0.3]), expected, rtol=1e-9)
+
+
+@many_classes
+def test_constant_posteriors_of_many_classes_give_the_shares(calibrator: Calibrator) -> None:
+    q = np.tile([0.5, 0.3, 0.2], (8, 1))
+    y = [0, 0, 1, 2, 0, 0, 1, 2]
+    fitted = calibrator.fit(q, y)
+    if not isinstance(calibrator, Temperature):
+        assert_allclose(fitted(q)[0], [0.5, 0.25, 0.25], rtol=1e-7)
+    assert np.isfinite(fitted(q)).all()
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [Affine(), BetaMap(), Temperature(), VectorScaling(), FullAffine(), OneVsRestIsotonic()],
+)
+def test_posteriors_of_exactly_zero_and_one_are_taken(calibrator: Calibrator) -> None:
+    q, y = two_classes(400, 5)
+    q[:20], q[20:40] = 0.0, 1.0  # some of them wrong
+    fitted = calibrator.fit(q, y)
+    posteriors = fitted(q)
+    assert np.isfinite(posteriors).all()
+    assert fitted.converged
+    if not isinstance(calibrator, OneVsRestIsotonic):
+        assert ((posteriors > 0) & (posteriors < 1)).all()
+        assert np.isfinite(log_loss(y, posteriors))
+        assert fitted([0.0])[0] <= fitted([1e-200])[0] <= fitted([0.5])[0] <= fitted([1.0])[0]
+    assert log_loss(y, q) == inf
+
+
+# Out of fold -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Spy(Calibrator):
+    """Remembers which scores it was fitted on, and gives new ones a posterior that tells."""
+
+    def fit(self, scores: Any, y: Any, **options: Any) -> Any:
+        seen = set(np.asarray(scores).tolist())
+
+        class Told(CalibrationMap):
+            kind = "told"
+
+            def __call__(self, new: Any) -> FloatArray:
+                return np.array([float(score in seen) for score in np.asarray(new).tolist()])
+
+        return Told()
+
+
+def test_no_case_is_mapped_by_a_fit_that_has_seen_it() -> None:
+    y = np.tile([0, 1, 1], 20)
+    scores = np.arange(60) / 60
+    rng = np.random.default_rng(0)
+    assert not cross_calibrate(scores, y, Spy(), 5, rng=rng).any()
+    groups = np.arange(60) // 6
+    tied = groups / 10.0  # cases of one group share a score, and must stay together
+    assert not cross_calibrate(tied, y, Spy(), 5, groups=groups, rng=rng).any()
+
+
+@given(st.integers(2, 7), st.integers(0, 2**32 - 1))
+def test_folds_spread_every_class_as_evenly_as_possible(folds: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.repeat([0, 1, 2], [50, 17, 7]))
+    number = fold_numbers(codes, folds, rng=rng)
+    for k in range(3):
+        sizes = np.bincount(number[codes == k], minlength=folds)
+        assert sizes.max() - sizes.min() <= 1
+    sizes = np.bincount(number, minlength=folds)
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_groups_stay_whole_and_rare_classes_are_spread_first() -> None:
+    rng = np.random.default_rng(3)
+    groups = rng.integers(0, 40, 400)
+    codes = (groups % 8 == 0).astype(np.intp)
+    number = fold_numbers(codes, 5, groups=groups, rng=rng)
+    assert all(np.unique(number[groups == group]).size == 1 for group in range(40))
+    assert np.unique(number[codes == 1]).size == 5
+
+
+@every_calibrator
+def test_out_of_fold_posteriors_have_the_shape_of_fitted_ones(calibrator: Calibrator) -> None:
+    scores, y = data_for(calibrator)
+    weights = np.random.default_rng(0).random(len(y))
+    posteriors = cross_calibrate(
+        scores, y, calibrator, 4, weights=weights, rng=np.random.default_rng(0)
+    )
+    assert posteriors.shape == scores.shape
+    again = cross_calibrate(scores, y, calibrator, 4, weights=weights, rng=np.random.default_rng(0))
+    assert np.array_equal(posteriors, again)
+
+
+def test_cross_calibration_refuses_folds_that_cannot_be() -> None:
+    rng = np.random.default_rng(0)
+    scores, y = two_classes(30, 0)
+    for folds in (1, 31, 2.5):
+        with pytest.raises(InputError, match="folds must be"):
+            cross_calibrate(scores, y, Isotonic(), folds, rng=rng)  # type: ignore[arg-type]
+    lonely = np.zeros(30, dtype=int)
+    lonely[4] = 1
+    with pytest.raises(InputError, match=r"the cases of 1 are all in one"):
+        cross_calibrate(scores, lonely, Isotonic(), 3, rng=rng)
+    with pytest.raises(InputError, match="one entry or one row"):
+        cross_calibrate(scores.reshape(5, 3, 2), y[:5], Isotonic(), 2, rng=rng)
+    named = np.array(["no", "yes"])[y]
+    mapped = cross_calibrate(
+        scores, named, Affine(), 3, classes=["no", "yes"], prior={"no": 0.9, "yes": 0.1}, rng=rng
+    )
+    assert mapped.mean() < 0.3
