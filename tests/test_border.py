@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,6 +35,8 @@ def test_every_error_is_a_value_error_and_a_stakes_error():
         ([-0.1, 1.1], ("prior", r"\[0, 1\]", "2 of 2", "-0.1 at position 0")),
         ([np.nan, 1.0], ("prior", "1 of 2", "nan at position 0")),
         ([0.5, 0.6], ("prior must sum to one", "1.1", "Divide")),
+        ([900, 100], ("prior must hold probabilities", "Divide by the sum")),
+        (0.1, ("one probability for each class", r"write \[1 - p, p\]")),
         ([0.5, 0.5 + 1e-8], ("prior must sum to one",)),
         ([1.0], ("one probability for each of the 2 classes", "holds 1")),
         ({"legit": 1.0}, ("lacks 'fraud'",)),
@@ -232,6 +235,15 @@ def test_counts_meet_only_problems_with_their_labels():
     refuses(lambda: counts + Counts([[1, 2, 3], [3, 4, 5]]), "one shape")
 
 
+def test_swapped_and_bare_arguments_are_named():
+    counts: Any = Counts([[5, 2], [1, 3]])
+    zero_one: Any = Problem.zero_one(2)
+    bare: Any = [[5, 2], [1, 3]]
+    refuses(lambda: stakes.expected_cost(zero_one, counts), "takes Counts, then a Problem")
+    refuses(lambda: stakes.expected_cost(bare, zero_one), "got list and Problem")
+    refuses(lambda: stakes.measures.accuracy(bare), "takes Counts; got list")
+
+
 def test_counts_must_be_tables_of_numbers_that_are_zero_or_more():
     refuses(lambda: Counts([1, 2]), "classes, decisions", r"\(2,\)")
     refuses(lambda: Counts([[1, -2]]), "zero or more", "-2")
@@ -239,7 +251,7 @@ def test_counts_must_be_tables_of_numbers_that_are_zero_or_more():
 
 
 def test_tallies_of_different_groups_models_or_losses_do_not_merge():
-    y = [0, 1]
+    y: Any = [0, 1]
     first = Counts.from_labels(y, y, by=["x", "y"])
     refuses(lambda: first + Counts.from_labels(y, y, by=["x", "z"]), "groups")
     zero_one = Problem.zero_one(2)

@@ -192,3 +192,17 @@ def test_frozen_scipy_distributions_are_taken_as_they_are():
 def test_messages_of_conditions(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_truncation_to_next_to_nothing_is_refused_or_stays_inside():
+    for low in (0.5, 0.9):
+        with pytest.raises(InputError, match="none to speak of"):
+            Truncated(Beta(2, 2), low, low)
+    narrow = Truncated(Beta(2, 2), 0.5, 0.5 + 1e-10)
+    assert 0.5 <= narrow.mean <= 0.5 + 1e-10
+    assert Truncated(Points([0.5], [1.0]), 0.5, 0.5).mean == 0.5
+
+
+def test_a_large_sample_has_probability_one():
+    draws = Sample(np.random.default_rng(0).random(300_000))
+    assert draws.moment(0, 0, 2) == pytest.approx(1, abs=1e-15)

@@ -227,3 +227,13 @@ def test_classes_in_another_order_only_move_the_values(law: Law, data: Any) -> N
     renamed = [reordered_argument(argument, order) for argument in arguments]
     found = law(law.subject.reordered_tally(tally, order), *renamed)
     agree(found, law.moves(law(tally, *arguments), order))
+
+
+@every_law
+@settings(max_examples=3)
+@given(data=st.data())
+def test_one_table_gives_a_number_and_not_an_array_without_dimensions(law: Law, data: Any) -> None:
+    world = data.draw(law.subject.worlds())
+    arguments = data.draw(law.arguments(world), label="arguments")
+    value = (law.call or law.measure)(draw_tally(data, law, world), *arguments)
+    assert not (isinstance(value, np.ndarray) and value.ndim == 0)

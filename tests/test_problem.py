@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def test_a_problem_is_a_frozen_value_equal_by_content():
     assert Problem([[0.0]]) == Problem([[-0.0]])
     assert hash(Problem([[0.0]])) == hash(Problem([[-0.0]]))
     with pytest.raises(AttributeError):
-        first.unit = "USD"
+        setattr(first, "unit", "USD")  # noqa: B010
     with pytest.raises(ValueError, match="read-only"):
         first.costs[0, 0] = 1
 
@@ -118,6 +119,11 @@ def test_frames_and_series_settle_labels_by_name():
         prior=[0.9, 0.1],
     )
     assert problem.with_prior(pd.Series([0.9, 0.1])) == problem
+    gains = Problem.from_utilities(-costs, classes=["fraud", "legit"])
+    assert gains.costs.tolist() == [[0, 180], [25, 0]]
+    pl = pytest.importorskip("polars")
+    with pytest.raises(InputError, match="no index"):
+        Problem(pl.DataFrame({"stop": [25, 0], "pass": [0, 180]}))
 
 
 @pytest.mark.parametrize("labels", [(0, 1), (True, False), ("a", 'é "quoted" \\ \n'), ("1", 2)])
@@ -222,7 +228,7 @@ def test_from_threshold_has_that_bayes_threshold(p):
 
 
 def test_every_constructor_takes_the_common_keywords():
-    common = {"classes": ["a", "b"], "decisions": ["x", "y"], "unit": "EUR"}
+    common: dict[str, Any] = {"classes": ["a", "b"], "decisions": ["x", "y"], "unit": "EUR"}
     for problem in (
         Problem.zero_one(["a", "b"], decisions=["x", "y"], unit="EUR", prior=[0.5, 0.5]),
         Problem.binary(false_alarm=1, miss=1, prior=[0.5, 0.5], **common),

@@ -830,3 +830,18 @@ def test_limits_and_targets_must_be_shares(bad: object) -> None:
         ranking.sensitivity_at_specificity(table, bad)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="sensitivity must be"):
         ranking.specificity_at_sensitivity(table, bad)  # type: ignore[arg-type]
+
+
+def test_a_prior_for_a_class_without_cases_makes_average_precision_nan():
+    only_positives = ScoreTable([0.2, 0.7], [[0, 1], [0, 2]])
+    assert ranking.average_precision(only_positives) == 1
+    assert np.isnan(ranking.average_precision(only_positives.with_prior([0.5, 0.5])))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-100, 1e100, 1e200])
+def test_the_scale_of_the_weights_does_not_matter(scale):
+    table = ScoreTable([0, 1, 2], scale * np.array([[3, 1], [2, 2], [1, 4.0]]))
+    plain = ScoreTable([0, 1, 2], [[3, 1], [2, 2], [1, 4]])
+    assert ranking.auc(table) == pytest.approx(float(ranking.auc(plain)))
+    assert ranking.equal_error_rate(table) == pytest.approx(float(ranking.equal_error_rate(plain)))
+    assert ranking.hull_cuts(table.weights).tolist() == ranking.hull_cuts(plain.weights).tolist()

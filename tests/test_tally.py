@@ -261,6 +261,20 @@ def test_leading_axes_can_be_indexed_and_nothing_more():
         table[0, 0]
 
 
+def test_tallies_iterate_over_their_first_leading_axis_and_add_up():
+    y = [0, 1, 1]
+    by_group = Counts.from_labels(y, y, by=["a", "b", "b"])
+    assert len(by_group) == 2
+    assert [counts.n_cases.item() for counts in by_group] == [1, 2]
+    assert sum(by_group) == Counts.from_labels(y, y)
+    single = Counts.from_labels(y, y)
+    with pytest.raises(TypeError, match="a single Counts has no length"):
+        list(single)
+    masked = np.ma.array([1, 0, 1], mask=[False, True, False])
+    with pytest.raises(InputError, match="1 of 3 are missing"):
+        Counts.from_labels(masked, y)
+
+
 def test_values_are_frozen_equal_by_content_and_survive_pickling():
     y = [0, 1, 1]
     made = [

@@ -698,8 +698,31 @@ def test_D11_no_threshold_costs_less_than_the_best(rows, problem):
     at = thresholds(rows).index(best.threshold)
     np.testing.assert_allclose(best.counts.values, table.counts().values[at], rtol=1e-12)
     later = costs[at + 1 :]
-    used = table.weights[at:].sum(axis=1) > 0
-    assert not np.any((later < costs.min() - 1e-9) & used)
+    fewer = np.cumsum(table.weights[at:].sum(axis=1)) > 0  # cuts with fewer positive decisions
+    if problem.threshold not in (-np.inf, np.inf):
+        regrets = all_costs(table, problem.regret())
+        assert np.all(regrets[at + 1 :][fewer] > regrets.min() * (1 - 1e-12))
+    assert len(later) == len(fewer)
+
+
+def test_D11_of_thresholds_that_tie_the_highest_is_best():
+    """Two vertices of the hull under a line of equal cost: 1 · 2 misses against 2 · 1 alarms."""
+    table = ScoreTable([1, 2, 3, 4], [[6, 0], [2, 1], [1, 2], [0, 6]])
+    tied = Problem.binary(false_alarm=1, miss=2)
+    costs = all_costs(table, tied)
+    assert np.flatnonzero(np.isclose(costs, costs.min())).tolist() == [1, 2]
+    assert best_threshold(table, tied).threshold == 2
+
+
+@pytest.mark.parametrize("ratio", [1e6, 1e8, 1e12])
+def test_D11_costs_that_differ_by_orders_of_magnitude_are_weighed_all_the_same(ratio):
+    table = ScoreTable([1, 2], [[10, 0], [0, 10]])
+    rare = Problem.binary(false_alarm=ratio, miss=1, prior=[1 - 1e-6, 1e-6])
+    assert best_threshold(table, rare).threshold == 1.0
+    assert best_threshold(table, rare).cost == 0.0
+    offset = Problem([[ratio, ratio + 1], [ratio + 1, ratio]])
+    assert best_threshold(table, offset).threshold == 1.0
+    assert best_threshold(table, offset).cost == ratio
 
 
 @given(real_rows, PROBLEMS)
@@ -752,7 +775,7 @@ def test_one_decision_can_always_be_right():
     table = ScoreTable([0.2, 0.6], [[2, 1], [1, 2]])
     assert best_threshold(table, Problem([[1, 0], [5, 0]])).threshold == -np.inf
     assert best_threshold(table, Problem([[0, 1], [0, 1]])).threshold == 0.6
-    assert best_threshold(table, Problem([[0, 0], [5, 0]])).threshold in (-np.inf, 0.2, 0.6)
+    assert best_threshold(table, Problem([[0, 0], [5, 0]])).threshold == -np.inf
     nothing = best_threshold(table, Problem([[2, 2], [5, 5]]))
     assert np.isnan(nothing.threshold)
     assert nothing.cost == pytest.approx(3.5)
@@ -836,3 +859,31 @@ def test_all_losses_together_cost_no_more_than_building_the_table():
             expected_loss(table, method, CostProportions())
         ratios.append((time.perf_counter() - built) / (built - start))
     assert min(ratios) < 1
+
+
+@pytest.mark.parametrize("over", [CostProportions, Skews])
+@pytest.mark.parametrize("fraction", [1.0, 0.1])
+def test_H15_rate_driven_curves_reach_from_zero_to_one(over, fraction):
+    """Many distinct scores, whose weights do not sum to a round number."""
+    rng = np.random.default_rng(11)
+    for size in (8, 9, 20, 40):
+        table = ScoreTable(np.arange(size), fraction * rng.integers(1, 9, (size, 2)))
+        curve = RateDriven().loss_curve(table, over)
+        assert curve.domain == (0.0, 1.0)
+        assert curve(1.0) == pytest.approx(0, abs=1e-12)
+        expected = float(expected_loss(table, RateDriven(), over()))
+        assert curve.expectation(Uniform()) == pytest.approx(expected, abs=1e-12)
+
+
+def test_scores_without_cases_may_lie_anywhere():
+    table = ScoreTable([0.2, 0.8, 1.7], [[1, 0], [0, 1], [0, 0]])
+    assert float(expected_loss(table, ScoreDriven(), CostProportions())) == pytest.approx(0.04)
+
+
+def test_thresholds_of_tables_that_say_nothing_are_nan():
+    empty = ScoreTable([0.1, 0.2], np.zeros((2, 2)))
+    unknown = ScoreTable([0.1, 0.2], [[1, 0], [2, 0]]).with_prior([0.5, 0.5])
+    for table in (empty, unknown):
+        for method in (Optimal(), RateDriven(), RateFixed(0.5)):
+            assert np.isnan(method.threshold(table, [0.3, 0.6])).all()
+    assert np.isnan(RateUniform().expected_counts(unknown).values).all()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any, cast
 
 import numpy as np
@@ -21,11 +22,13 @@ __all__ = [
     "IntArray",
     "Label",
     "Labels",
+    "by_label",
     "codes",
     "distinct",
     "floats",
     "frozen",
     "labels",
+    "non_negative",
     "number",
     "posteriors",
     "prior",
@@ -34,6 +37,7 @@ __all__ = [
     "reals",
     "same_labels",
     "same_length",
+    "unwrapped",
     "weights",
 ]
 
@@ -119,6 +123,11 @@ def non_negative(name: str, values: object, *, ndim: int | None = None) -> Float
         "Weights and counts say how often a case occurs.",
     )
     return array
+
+
+def unwrapped(values: Any) -> FloatArray:
+    """An array as it is; one of no dimensions as the number in it, which prints and compares."""
+    return np.asarray(values, dtype=np.float64)[()]
 
 
 def number(name: str, value: object, *, low: float = -math.inf, high: float = math.inf) -> float:
@@ -220,7 +229,18 @@ def prior(name: str, values: object, classes: Labels) -> FloatArray:
         values = list(entries.values()) if unnamed else entries
     if isinstance(values, Mapping):
         values = by_label(name, values, classes)
-    array = probabilities(name, values, ndim=1)
+    array = _real(name, values, None)
+    if array.ndim != 1:
+        raise InputError(
+            f"{name} must hold one probability for each class; its shape is {array.shape}. "
+            f"For two classes write [1 - p, p]."
+        )
+    _refuse(
+        ~((array >= 0) & (array <= 1)),
+        array,
+        f"{name} must hold probabilities in [0, 1]",
+        "Divide by the sum if these are relative shares.",
+    )
     if array.size != len(classes):
         raise InputError(
             f"{name} must hold one probability for each of the {len(classes)} classes; "
@@ -331,7 +351,7 @@ def _label_array(name: str, values: object) -> npt.NDArray[Any]:
     """One label per row: an array of kind b, i, u, f, U or O."""
     if hasattr(values, "__dataframe__") or isinstance(values, str | bytes | Mapping):
         raise InputError(f"{name} must hold one label for every case; got {_describe(values)}.")
-    array = np.asarray(values)
+    array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     if array.dtype.kind not in "biufUO":
         array = array.astype(object)
     if array.ndim != 1:
@@ -354,7 +374,9 @@ def _label_array(name: str, values: object) -> npt.NDArray[Any]:
 
 
 def _missing(array: npt.NDArray[Any]) -> BoolArray:
-    """Where there is no label: None, nan and the like."""
+    """Where there is no label: None, nan, masked and the like."""
+    if np.ma.is_masked(array):
+        return np.ma.getmaskarray(array)
     if array.dtype.kind == "f":
         return np.asarray(np.isnan(array))
     if array.dtype.kind != "O":
@@ -371,9 +393,12 @@ def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:
         return np.where((array >= 0) & (array < len(names)), array, -1).astype(np.intp)
     result = np.full(array.shape, -1, dtype=np.intp)
     if array.dtype.kind == "O":
-        for position, label in enumerate(names):
-            result[np.asarray(array == label, dtype=bool)] = position
-        return result
+        lookup = {label: position for position, label in enumerate(names)}
+        try:  # a dictionary finds 1, 1.0 and True alike, as equality does
+            found = map(lookup.get, array.tolist(), repeat(-1))
+            return np.fromiter(found, dtype=np.intp, count=array.size)
+        except TypeError:  # something that cannot be a label
+            return result
     text = array.dtype.kind == "U"
     mine = [k for k, label in enumerate(names) if isinstance(label, str) == text]
     if not mine:

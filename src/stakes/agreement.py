@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check import FloatArray, Label, number, reals
+from stakes._check import FloatArray, Label, number, reals, unwrapped
 from stakes.errors import InputError
 from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, scaled, square
 from stakes.tally import Counts
@@ -72,13 +72,13 @@ def power_mean(values: npt.ArrayLike, p: float, *, axis: int = -1) -> FloatArray
     order = _order("p", p)
     array = np.moveaxis(reals("values", values), axis, -1)
     if array.shape[-1] == 0:
-        return np.full(array.shape[:-1], np.nan)
+        return unwrapped(np.full(array.shape[:-1], np.nan))
     if order == 1:
-        return np.asarray(np.mean(array, axis=-1))
+        return unwrapped(np.mean(array, axis=-1))
     if math.isinf(order):
-        return np.asarray(np.max(array, axis=-1) if order > 0 else np.min(array, axis=-1))
+        return unwrapped(np.max(array, axis=-1) if order > 0 else np.min(array, axis=-1))
     mean = _power_mean_of_positives(array, order)
-    return np.where(np.any(array < 0, axis=-1), np.nan, mean)
+    return unwrapped(np.where(np.any(array < 0, axis=-1), np.nan, mean))
 
 
 def _power_mean_of_positives(array: FloatArray, p: float) -> FloatArray:
@@ -169,7 +169,7 @@ def general_fowlkes_mallows(counts: Counts, *, average: float) -> FloatArray:
 
 def _true_negatives(values: FloatArray) -> FloatArray:
     """Of each class, (..., K): the cases outside it that get another decision."""
-    return np.asarray(off_diagonal(elsewhere(values)).sum(axis=-2))
+    return unwrapped(off_diagonal(elsewhere(values)).sum(axis=-2))
 
 
 def f1_of_negatives(counts: Counts) -> FloatArray:
@@ -240,7 +240,7 @@ def determinant_mcc(counts: Counts, *, mean: float = 0) -> FloatArray:
     matrix = association_matrix(counts, mean=mean)
     undefined = _has_empty_margin(values) | np.any(np.isnan(matrix), axis=(-2, -1))
     matrix = np.where(undefined[..., None, None], np.eye(counts.n_classes), matrix)
-    return np.where(undefined, np.nan, np.linalg.det(matrix))
+    return unwrapped(np.where(undefined, np.nan, np.linalg.det(matrix)))
 
 
 def _has_empty_margin(values: FloatArray) -> npt.NDArray[np.bool_]:
@@ -270,7 +270,7 @@ def cramers_phi(counts: Counts) -> FloatArray:
     per_case = np.sum(ratio((joint - expected) ** 2, expected), axis=(-2, -1))
     most = min(counts.n_classes, counts.n_decisions) - 1
     undefined = _has_empty_margin(values) | (most == 0)
-    return np.where(undefined, np.nan, np.sqrt(ratio(per_case, most)))
+    return unwrapped(np.where(undefined, np.nan, np.sqrt(ratio(per_case, most))))
 
 
 def perfect_relabelling(counts: Counts) -> dict[Label, Label] | None:

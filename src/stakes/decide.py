@@ -61,8 +61,10 @@ def expected_costs(
            [4.5, 0.1]])
     """
     rows = read_posteriors("posteriors", posteriors, problem.classes)
-    costs = _costs(rows, problem, case_costs)
-    return rows @ costs if costs.ndim == 2 else np.einsum("nk,nkm->nm", rows, costs)
+    expected = np.empty((len(rows), problem.n_decisions))
+    for block, part in _expected_blocks(rows, _costs(rows, problem, case_costs)):
+        expected[block] = part
+    return expected
 
 
 def bayes_decision_indices(
@@ -76,11 +78,7 @@ def bayes_decision_indices(
     costs = _costs(rows, problem, case_costs)
     tie = _TIE * problem.n_classes * np.abs(costs).max(axis=(-2, -1), initial=0.0)
     chosen = np.empty(len(rows), dtype=np.intp)
-    for block in _blocks(len(rows)):
-        if costs.ndim == 2:
-            expected = rows[block] @ costs
-        else:
-            expected = np.einsum("nk,nkm->nm", rows[block], costs[block])
+    for block, expected in _expected_blocks(rows, costs):
         slack = tie if costs.ndim == 2 else tie[block]
         cheapest = expected.min(axis=1) + slack
         chosen[block] = np.argmax(expected <= cheapest[:, None], axis=1)
@@ -227,13 +225,15 @@ def estimate_prior(
     if not (old > 0).all():
         raise InputError("from_prior must be positive for every class; one is zero. Leave it out.")
     estimate, change, iterations = old, np.inf, 0
+    likelihoods = rows / old
     while change > tolerance and iterations < max_iterations:
         total = np.zeros(size)
         for block in _blocks(len(rows)):
-            total += _moved(rows[block], estimate / old).sum(axis=0)
-        change = float(np.abs(total / len(rows) - estimate).max())
-        estimate = total / len(rows)
-        iterations += 1
+            part = likelihoods[block]
+            total += (1 / (part @ estimate)) @ part  # one matrix product each way, no large copies
+        step = estimate * total / len(rows)
+        change = float(np.abs(step - estimate).max())
+        estimate, iterations = step, iterations + 1
     return PriorEstimate._trusted(
         prior=estimate, iterations=iterations, converged=change <= tolerance
     )
@@ -258,6 +258,15 @@ def _costs(rows: FloatArray, problem: Problem, case_costs: object) -> FloatArray
             f"case; its shape is {costs.shape}."
         )
     return costs
+
+
+def _expected_blocks(rows: FloatArray, costs: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Expected costs (B, M) of the decisions, a block of cases at a time."""
+    for block in _blocks(len(rows)):
+        if costs.ndim == 2:
+            yield block, rows[block] @ costs
+        else:
+            yield block, np.einsum("nk,nkm->nm", rows[block], costs[block])
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:

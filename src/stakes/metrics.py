@@ -81,10 +81,17 @@ def normalized_cost(
 
 
 def utility_yield(
-    y_true: object, y_pred: object, *, problem: Problem, sample_weight: object = None
+    y_true: object,
+    y_pred: object,
+    *,
+    problem: Problem,
+    sample_weight: object = None,
+    case_costs: object = None,
 ) -> float:
     """Utility per case of these decisions; higher is better."""
-    return 0.0 - expected_cost(y_true, y_pred, problem=problem, sample_weight=sample_weight)
+    return 0.0 - expected_cost(
+        y_true, y_pred, problem=problem, sample_weight=sample_weight, case_costs=case_costs
+    )
 
 
 def bayes_cost(

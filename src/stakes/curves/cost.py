@@ -15,6 +15,7 @@ from stakes.curve import Curve
 from stakes.ranking.roc import ratio, weights_above
 from stakes.tally import ScoreTable
 from stakes.thresholds import Method, Optimal, RateDriven, ScoreDriven, ScoreFixed
+from stakes.thresholds.methods import population_of
 
 __all__ = [
     "CostLines",
@@ -138,7 +139,7 @@ def cost_lines(table: ScoreTable, over: Condition | type[Condition]) -> CostLine
     >>> lines.at_zero.tolist(), lines.at_one.tolist()
     ([0.0, 0.0, 0.5, 0.5, 1.0], [1.0, 0.5, 0.5, 0.0, 0.0])
     """
-    population = over.population(table)
+    population = population_of(table, over)
     above = weights_above(population.weights)
     totals = above[..., :1, :]
     negative, positive = population.shares[..., :1], population.shares[..., 1:]

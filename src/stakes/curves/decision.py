@@ -64,13 +64,22 @@ class DecisionCurve(Value):
         """
         points = np.asarray(p, dtype=np.float64)
         found, alarms = (
-            Curve(self.net_benefit.knots, self.net_benefit.coefficients[:, [column]])(points)
+            _part(self.net_benefit, column)(points)
             for column in (0, 3)  # the shares TP/n and -FP/n
         )
         missed, spared = self.prevalence - found, (1 - self.prevalence) + alarms
         with np.errstate(divide="ignore", invalid="ignore"):
             price = (1 - points) / points * missed
         return np.asarray(spared - np.where(missed == 0, 0.0, price))
+
+
+def _part(curve: Curve, column: int) -> Curve:
+    """One column of the coefficients as a curve of constants; nan stays nan."""
+    constants = np.zeros_like(curve.coefficients)
+    constants[:, 0] = curve.coefficients[:, column]
+    if np.isnan(curve.coefficients).any():
+        constants[:, 0] = np.nan
+    return Curve._trusted(knots=curve.knots, coefficients=constants)
 
 
 def decision_curve(table: ScoreTable) -> DecisionCurve:

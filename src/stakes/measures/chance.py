@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, unwrapped
 from stakes.measures.cost import decision_rates, prior_of
 from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, scaled, square
 from stakes.problem import Problem
@@ -40,12 +40,12 @@ def mcc(counts: Counts) -> FloatArray:
     truth, decided = _unlike_pairs(rows, rows), _unlike_pairs(columns, columns)
     decided = np.where((truth > 0) & (decided > 0), decided, np.nan)
     # Not covariance / sqrt(truth * decided): this way perfect tables give one, and none overflows.
-    return np.asarray(ratio(covariance, truth) * np.sqrt(ratio(truth, decided)))
+    return unwrapped(ratio(covariance, truth) * np.sqrt(ratio(truth, decided)))
 
 
 def _unlike_pairs(first: FloatArray, second: FloatArray) -> FloatArray:
     """Sum of ``first_k second_l`` over k ≠ l; a sum of what is there, so that zero is zero."""
-    return np.asarray(np.sum(first * elsewhere(second), axis=-1))
+    return unwrapped(np.sum(first * elsewhere(second), axis=-1))
 
 
 def cohen_kappa(counts: Counts) -> FloatArray:

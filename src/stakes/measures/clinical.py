@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check import FloatArray, probabilities
+from stakes._check import FloatArray, probabilities, unwrapped
 from stakes.errors import InputError
 from stakes.measures.confusion import (
     negative_predictive_value,
@@ -187,4 +187,4 @@ def standardized_net_benefit(counts: Counts, threshold: npt.ArrayLike) -> FloatA
     """
     benefit = net_benefit(counts, threshold)
     positives = _shares(counts)[..., 1, :].sum(axis=-1)
-    return np.where(positives > 0, ratio(benefit, positives), np.nan)
+    return unwrapped(np.where(positives > 0, ratio(benefit, positives), np.nan))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stakes._check import FloatArray, Label, number
+from stakes._check import FloatArray, Label, number, unwrapped
 from stakes.errors import InputError
 from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, square
 from stakes.tally import Counts
@@ -115,7 +115,7 @@ def balanced_error_rate(counts: Counts) -> FloatArray:
     0.2386
     """
     values = square(counts)
-    return np.asarray(np.mean(ratio(off_diagonal(values).sum(-1), values.sum(-1)), axis=-1))
+    return unwrapped(np.mean(ratio(off_diagonal(values).sum(-1), values.sum(-1)), axis=-1))
 
 
 def balanced_accuracy(counts: Counts) -> FloatArray:
@@ -131,7 +131,7 @@ def balanced_accuracy(counts: Counts) -> FloatArray:
     >>> float(balanced_accuracy(finley).round(4))
     0.7614
     """
-    return np.asarray(np.mean(recall(counts), axis=-1))
+    return unwrapped(np.mean(recall(counts), axis=-1))
 
 
 def abstention_rate(counts: Counts, *, decision: Label = "abstain") -> FloatArray:
@@ -308,7 +308,7 @@ def macro_f_beta(counts: Counts, beta: float) -> FloatArray:
     >>> float(macro_f_beta(finley, 1).round(3))
     0.677
     """
-    return np.asarray(np.mean(f_beta(counts, beta), axis=-1))
+    return unwrapped(np.mean(f_beta(counts, beta), axis=-1))
 
 
 def f_beta_of_averages(counts: Counts, beta: float) -> FloatArray:
@@ -332,7 +332,7 @@ def f_beta_of_averages(counts: Counts, beta: float) -> FloatArray:
         beta_squared * mean_precision + mean_recall,
     )
     # Both are 0 together, when no decision is right; by counts the score is 0 then.
-    return np.where((mean_precision == 0) & (mean_recall == 0), 0.0, score)
+    return unwrapped(np.where((mean_precision == 0) & (mean_recall == 0), 0.0, score))
 
 
 def fowlkes_mallows(counts: Counts) -> FloatArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray
+from stakes._check import FloatArray, unwrapped
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts
@@ -29,6 +29,11 @@ __all__ = [
 
 def _meet(counts: Counts, problem: Problem) -> None:
     """Refuse counts and a problem that speak of different things."""
+    if not (isinstance(counts, Counts) and isinstance(problem, Problem)):
+        raise InputError(
+            f"this measure takes Counts, then a Problem; got {type(counts).__name__} and "
+            f"{type(problem).__name__}. Wrap a table: Counts(table), Problem(costs)."
+        )
     if counts.values.shape[-2:] != problem.costs.shape:
         raise InputError(
             f"counts and problem must have the same classes and decisions; counts are "
@@ -57,7 +62,7 @@ def decision_rates(counts: Counts) -> FloatArray:
            [0.25, 0.25, 0.5 ]])
     """
     with np.errstate(invalid="ignore"):
-        return np.asarray(counts.values / counts.values.sum(axis=-1, keepdims=True))
+        return unwrapped(counts.values / counts.values.sum(axis=-1, keepdims=True))
 
 
 def expected_cost(counts: Counts, problem: Problem) -> FloatArray:
@@ -78,7 +83,7 @@ def expected_cost(counts: Counts, problem: Problem) -> FloatArray:
     """
     per_class = expected_cost_per_class(counts, problem)
     prior = prior_of(counts, problem)
-    return np.asarray(np.sum(prior * np.where(prior > 0, per_class, 0.0), axis=-1))
+    return unwrapped(np.sum(prior * np.where(prior > 0, per_class, 0.0), axis=-1))
 
 
 def expected_cost_per_class(counts: Counts, problem: Problem) -> FloatArray:
@@ -87,7 +92,7 @@ def expected_cost_per_class(counts: Counts, problem: Problem) -> FloatArray:
     nan for a class without cases.
     """
     _meet(counts, problem)
-    return np.asarray(np.einsum("...km,km->...k", decision_rates(counts), problem.costs))
+    return unwrapped(np.einsum("...km,km->...k", decision_rates(counts), problem.costs))
 
 
 def cost_shares(counts: Counts, problem: Problem) -> FloatArray:
@@ -97,7 +102,7 @@ def cost_shares(counts: Counts, problem: Problem) -> FloatArray:
     """
     prior = prior_of(counts, problem)[..., None]
     rates = np.where(prior > 0, decision_rates(counts), 0.0)
-    return np.asarray(prior * rates * problem.costs)
+    return unwrapped(prior * rates * problem.costs)
 
 
 def naive_cost(counts: Counts, problem: Problem) -> FloatArray:
@@ -105,12 +110,12 @@ def naive_cost(counts: Counts, problem: Problem) -> FloatArray:
 
     .. math:: \min_d \sum_k \pi_k c_{kd}
     """
-    return np.asarray((prior_of(counts, problem) @ problem.costs).min(axis=-1))
+    return unwrapped((prior_of(counts, problem) @ problem.costs).min(axis=-1))
 
 
 def perfect_cost(counts: Counts, problem: Problem) -> FloatArray:
     r"""Cost per case of the best decision of each class, :math:`\sum_k \pi_k \min_d c_{kd}`."""
-    return np.asarray(prior_of(counts, problem) @ problem.costs.min(axis=-1))
+    return unwrapped(prior_of(counts, problem) @ problem.costs.min(axis=-1))
 
 
 def normalized_cost(counts: Counts, problem: Problem) -> FloatArray:
@@ -131,7 +136,7 @@ def normalized_cost(counts: Counts, problem: Problem) -> FloatArray:
     """
     regret = problem.regret()  # its zeros are exact, so no tolerance is needed below
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(expected_cost(counts, regret) / naive_cost(counts, regret))
+        return unwrapped(expected_cost(counts, regret) / naive_cost(counts, regret))
 
 
 def relative_economic_value(counts: Counts, problem: Problem) -> FloatArray:

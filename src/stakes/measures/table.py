@@ -14,6 +14,10 @@ __all__ = ["diagonal", "elsewhere", "off_diagonal", "ratio", "scaled", "square"]
 
 def square(counts: Counts) -> FloatArray:
     """Table (..., K, K) of counts whose decisions are the classes; others are refused."""
+    if not isinstance(counts, Counts):
+        raise InputError(
+            f"this measure takes Counts; got {type(counts).__name__}. Wrap a table: Counts(table)."
+        )
     if counts.n_classes != counts.n_decisions:
         raise InputError(
             f"counts must have one decision for every class, in the same order; it has "

@@ -9,7 +9,7 @@ from stakes import _check
 from stakes._check import Labels
 from stakes.errors import InputError
 
-__all__ = ["axis_names", "class_names", "from_mapping"]
+__all__ = ["axis_names", "class_names", "from_mapping", "named_table"]
 
 
 def axis_names(what: str, given: object, size: int, default: Labels) -> Labels:
@@ -26,12 +26,27 @@ def axis_names(what: str, given: object, size: int, default: Labels) -> Labels:
     return names
 
 
-def class_names(classes: object) -> Labels:
-    if isinstance(classes, int) and not isinstance(classes, bool):
-        if classes < 1:
-            raise InputError(f"classes must be at least one class; got {classes}.")
-        return tuple(range(classes))
-    return _check.labels("classes", classes)
+def class_names(classes: Any) -> Labels:
+    """Labels as given, or 0, 1, … for a number of classes."""
+    if isinstance(classes, bool) or not hasattr(classes, "__index__"):
+        return _check.labels("classes", classes)
+    if int(classes) < 1:
+        raise InputError(
+            f"classes must be at least one class; got {classes}. Pass a number or labels."
+        )
+    return tuple(range(int(classes)))
+
+
+def named_table(table: Any) -> Any:
+    """A frame with an index as a mapping row → column → number; anything else as it is."""
+    if hasattr(table, "columns") and hasattr(table, "index"):
+        return table.to_dict("index")
+    if hasattr(table, "columns"):
+        raise InputError(
+            "a frame of costs must name its rows, and this library's frames have no index. "
+            "Write a mapping {class: {decision: cost, …}, …}, or pass an array."
+        )
+    return table
 
 
 def from_mapping(

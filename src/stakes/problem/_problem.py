@@ -16,7 +16,7 @@ from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import _file
 from stakes.problem._binary import bayes_threshold, excess, log_odds_threshold
-from stakes.problem._names import axis_names, class_names, from_mapping
+from stakes.problem._names import axis_names, class_names, from_mapping, named_table
 from stakes.problem._relations import noise, proportional, same_prior
 
 __all__ = ["Naive", "Problem"]
@@ -80,8 +80,7 @@ class Problem(Value):
         prior: object = None,
         unit: str | None = None,
     ) -> None:
-        if hasattr(costs, "columns") and hasattr(costs, "to_dict"):  # a frame that names its rows
-            costs = costs.to_dict("index")
+        costs = named_table(costs)
         if isinstance(costs, Mapping):
             classes, decisions, costs = from_mapping(costs, classes, decisions)
         array = _check.floats("costs", costs)
@@ -166,12 +165,13 @@ class Problem(Value):
     @classmethod
     def from_utilities(cls, utilities: object, **common: Any) -> Self:
         """Utilities, rows classes and columns decisions, are costs times −1 (ferrer-ec, §2)."""
+        utilities = named_table(utilities)
         if isinstance(utilities, Mapping):
             classes, decisions, utilities = from_mapping(
                 utilities, common.pop("classes", None), common.pop("decisions", None)
             )
             common.update(classes=classes, decisions=decisions)
-        return cls(-_check.floats("utilities", utilities, ndim=2), **common)
+        return cls(0.0 - _check.floats("utilities", utilities, ndim=2), **common)
 
     @classmethod
     def from_threshold(cls, p: float, **common: Any) -> Self:
@@ -184,9 +184,7 @@ class Problem(Value):
         return cls.binary(false_alarm=p, miss=1 - p, **common)
 
     @classmethod
-    def detection(
-        cls, *, p_target: float, miss: float = 1.0, false_alarm: float = 1.0, **common: Any
-    ) -> Self:
+    def detection(cls, *, p_target: float, miss: float, false_alarm: float, **common: Any) -> Self:
         """NIST's detection cost: misses of targets against false alarms on non-targets."""
         p_target = _check.number("p_target", p_target, low=0, high=1)
         settings = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray
+from stakes._check import FloatArray, unwrapped
 from stakes.ranking.hull import hull_cuts
-from stakes.ranking.roc import ratio, running_sum, weights_above
+from stakes.ranking.roc import ratio, running_sum, scaled, weights_above
 from stakes.tally import ScoreTable
 
 __all__ = [
@@ -26,11 +26,11 @@ __all__ = [
 def _u_statistic(weights: FloatArray) -> FloatArray:
     negative, positive = weights[..., 0], weights[..., 1]
     above = running_sum(positive[..., ::-1])[..., ::-1]
-    return np.asarray(np.sum(negative * (above - positive / 2), axis=-1))
+    return unwrapped(np.sum(negative * (above - positive / 2), axis=-1))
 
 
 def _pairs(weights: FloatArray) -> FloatArray:
-    return np.asarray(weights[..., 0].sum(axis=-1) * weights[..., 1].sum(axis=-1))
+    return unwrapped(weights[..., 0].sum(axis=-1) * weights[..., 1].sum(axis=-1))
 
 
 def mann_whitney_u(table: ScoreTable) -> FloatArray:
@@ -64,7 +64,8 @@ def auc(table: ScoreTable) -> FloatArray:
     >>> float(auc(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
     0.875
     """
-    return ratio(mann_whitney_u(table), _pairs(table.weights))
+    weights = scaled(table.weights)
+    return ratio(_u_statistic(weights), _pairs(weights))
 
 
 def gini(table: ScoreTable) -> FloatArray:
@@ -200,5 +201,5 @@ def average_precision(table: ScoreTable) -> FloatArray:
     positive = table.weights[..., 1]
     above = weights_above(table.weights)[..., :-1, :]
     found = above.sum(axis=-1)
-    precision = np.divide(above[..., 1], found, out=np.zeros_like(found), where=found > 0)
-    return ratio(np.sum(positive * precision, axis=-1), positive.sum(axis=-1))
+    terms = np.where(positive == 0, 0.0, positive * ratio(above[..., 1], found))
+    return ratio(np.sum(terms, axis=-1), positive.sum(axis=-1))

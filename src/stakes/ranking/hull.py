@@ -6,7 +6,7 @@ import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.errors import InputError
-from stakes.ranking.roc import Roc, ratio, roc
+from stakes.ranking.roc import Roc, ratio, roc, scaled
 from stakes.tally import ScoreTable
 
 __all__ = ["hull_cuts", "is_convex", "roc_hull", "single"]
@@ -58,6 +58,7 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     [0, 1, 3, 4]
     """
     n_scores, slack = len(weights), _slack(weights)
+    weights = scaled(weights)
     starts = np.arange(n_scores)
     pieces = [
         _pooled(starts[first : first + _PIECE], weights[first : first + _PIECE], slack)

@@ -34,11 +34,11 @@ def evenly_spaced(table: ScoreTable) -> ScoreTable:
     """
     _, weights = _occupied(table, "evenly spaced scores")
     size = weights[:, 0] + weights[:, 1]
-    fractional = np.flatnonzero(size != np.floor(size))
+    fractional = np.flatnonzero((weights != np.floor(weights)).any(axis=1))
     if fractional.size:
         raise InputError(
             f"table must hold whole cases to be spaced evenly; {fractional.size} of {size.size} "
-            f"scores hold fractions, the first {size[fractional[0]]:g} cases at score number "
+            f"scores hold fractions, the first {weights[fractional[0]].tolist()} at score number "
             f"{fractional[0]}. midpoint_spaced accepts fractional weights."
         )
     n_cases = size.sum()

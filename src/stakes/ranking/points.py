@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray
-from stakes.ranking.roc import ratio, roc, weights_above
+from stakes._check import FloatArray, unwrapped
+from stakes.ranking.roc import ratio, roc, scaled, weights_above
 from stakes.tally import ScoreTable
 
 __all__ = [
@@ -33,7 +33,7 @@ def equal_error_rate(table: ScoreTable) -> FloatArray:
     >>> float(equal_error_rate(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
     0.25
     """
-    above = weights_above(table.weights)
+    above = weights_above(scaled(table.weights))
     alarms, hits = above[..., 0], above[..., 1]
     # Miss rate less false-alarm rate, times the number of pairs: exact on counts, −1 … 1 times it.
     excess = (hits[..., :1] - hits) * alarms[..., :1] - alarms * hits[..., :1]
@@ -41,7 +41,7 @@ def equal_error_rate(table: ScoreTable) -> FloatArray:
     low, high = (np.take_along_axis(excess, cut, axis=-1) for cut in (after - 1, after))
     start, end = (np.take_along_axis(alarms, cut, axis=-1) for cut in (after - 1, after))
     crossing = start + ratio(-low, high - low) * (end - start)
-    return ratio(crossing, alarms[..., :1])[..., 0]
+    return unwrapped(ratio(crossing, alarms[..., :1])[..., 0])
 
 
 def kolmogorov_smirnov(table: ScoreTable) -> FloatArray:
@@ -59,7 +59,7 @@ def kolmogorov_smirnov(table: ScoreTable) -> FloatArray:
     0.5
     """
     curve = roc(table)
-    return np.asarray(np.max(np.abs(curve.hit_rate - curve.false_alarm_rate), axis=-1))
+    return unwrapped(np.max(np.abs(curve.hit_rate - curve.false_alarm_rate), axis=-1))
 
 
 def sensitivity_at_specificity(table: ScoreTable, specificity: float) -> FloatArray:
@@ -80,7 +80,7 @@ def sensitivity_at_specificity(table: ScoreTable, specificity: float) -> FloatAr
     target = _check.number("specificity", specificity, low=0, high=1)
     hit_rate, correct_rejection_rate = _rates(table)
     cut = np.argmax(correct_rejection_rate >= target - _REACHED, axis=-1, keepdims=True)
-    return np.take_along_axis(hit_rate, cut, axis=-1)[..., 0]
+    return unwrapped(np.take_along_axis(hit_rate, cut, axis=-1)[..., 0])
 
 
 def specificity_at_sensitivity(table: ScoreTable, sensitivity: float) -> FloatArray:
@@ -98,7 +98,9 @@ def specificity_at_sensitivity(table: ScoreTable, sensitivity: float) -> FloatAr
     target = _check.number("sensitivity", sensitivity, low=0, high=1)
     hit_rate, correct_rejection_rate = _rates(table)
     reached = np.count_nonzero(hit_rate >= target - _REACHED, axis=-1, keepdims=True)
-    return np.take_along_axis(correct_rejection_rate, np.maximum(reached - 1, 0), axis=-1)[..., 0]
+    return unwrapped(
+        np.take_along_axis(correct_rejection_rate, np.maximum(reached - 1, 0), axis=-1)[..., 0]
+    )
 
 
 def _rates(table: ScoreTable) -> tuple[FloatArray, FloatArray]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, unwrapped
 from stakes._value import Value
 from stakes.tally import ScoreTable
 
-__all__ = ["Roc", "ratio", "roc", "running_sum", "weights_above"]
+__all__ = ["Roc", "ratio", "roc", "running_sum", "scaled", "weights_above"]
 
 _BLOCK = 512
 
@@ -40,7 +40,18 @@ def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     shape = np.broadcast_shapes(numerator.shape, denominator.shape)
     quotient = np.full(shape, np.nan)
     np.divide(numerator, denominator, out=quotient, where=denominator != 0)
-    return quotient
+    return unwrapped(quotient)
+
+
+def scaled(weights: FloatArray) -> FloatArray:
+    """Weights times a power of two that brings the largest near one: exact, and products fit.
+
+    Weights (..., S, 2) whose products neither vanish nor overflow are left as they are.
+    """
+    most = np.max(weights, axis=(-2, -1), keepdims=True, initial=0.0)
+    if np.all((most == 0) | ((most > 1e-60) & (most < 1e60))):
+        return weights
+    return unwrapped(np.ldexp(weights, -np.frexp(most)[1]))
 
 
 def running_sum(values: FloatArray) -> FloatArray:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 
-from stakes._check import Label, Labels
+from stakes._check import FloatArray, Label, Labels
 from stakes._value import Value
 from stakes.errors import InputError
 
@@ -20,6 +21,26 @@ class Grouped(Value):
 
     def __getitem__(self, index: Any) -> Self:
         raise TypeError  # every tally says what its leading axes are
+
+    def __iter__(self) -> Iterator[Self]:
+        """The tallies along the first leading axis."""
+        for place in range(len(self)):
+            yield self[place]
+
+    def __len__(self) -> int:
+        sizes = np.shape(self.n_cases)
+        if not sizes:
+            raise TypeError(f"a single {type(self).__name__} has no length and no parts")
+        return int(sizes[0])
+
+    def __radd__(self, other: object) -> Self:
+        """Let ``sum(tallies)`` start from nothing."""
+        return self if other == 0 else NotImplemented
+
+    @property
+    def n_cases(self) -> FloatArray:
+        """Total weight, of shape (…)."""
+        raise TypeError  # every tally says where its weight is
 
     def group(self, label: Label) -> Self:
         """The tally of one group."""

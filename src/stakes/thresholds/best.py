@@ -18,7 +18,7 @@ from stakes.thresholds._cases import threshold_of_cut
 
 __all__ = ["BestThreshold", "best_threshold"]
 
-_TIE = 1e-12  # relative to the largest cost: what rounding may do to equal costs
+_TIE = 16 * np.finfo(np.float64).eps  # what rounding may do to equal regrets, which do not cancel
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +71,8 @@ def best_threshold(table: ScoreTable, problem: Problem) -> BestThreshold:
     matters = not isnan(problem.threshold)
     cuts = hull_cuts(table.weights)
     counts = _counts_at(table, cuts, problem)
-    costs = expected_cost(counts, problem)
-    low = np.min(costs)
+    regrets = expected_cost(counts, problem.regret())
+    low = np.min(regrets)
     if isnan(low) or not matters:
         undefined = Counts._trusted(
             values=np.full((2, 2), nan),
@@ -80,11 +80,13 @@ def best_threshold(table: ScoreTable, problem: Problem) -> BestThreshold:
             decisions=problem.decisions,
             groups=None,
         )
-        return BestThreshold(nan, float(low), undefined, nan, nan)
-    best = int(np.flatnonzero(costs <= low + _TIE * np.abs(problem.costs).max())[-1])
+        cost = float(np.min(expected_cost(counts, problem)))
+        return BestThreshold(nan, cost, undefined, nan, nan)
+    best = int(np.flatnonzero(regrets <= low * (1 + _TIE))[-1])
     slope, intercept = _tangent(counts[best], problem)
     threshold = float(threshold_of_cut(table, cuts[best]))
-    return BestThreshold(threshold, float(costs[best]), counts[best], slope, intercept)
+    cost = float(expected_cost(counts[best], problem))
+    return BestThreshold(threshold, cost, counts[best], slope, intercept)
 
 
 def _counts_at(table: ScoreTable, cuts: IntArray, problem: Problem) -> Counts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, unwrapped
 from stakes.conditions import Condition, CostProportions, Distribution
 from stakes.errors import InputError
 from stakes.tally import ScoreTable
@@ -79,4 +79,4 @@ def h_measure(table: ScoreTable, distribution: Distribution) -> FloatArray:
     trivial = negative * alarm + positive * miss
     undefined = np.full(trivial.shape, np.nan)
     loss = expected_loss(table, Optimal(), condition)
-    return np.asarray(1 - np.divide(loss, trivial, out=undefined, where=trivial > 0))
+    return unwrapped(1 - np.divide(loss, trivial, out=undefined, where=trivial > 0))

@@ -25,6 +25,7 @@ from stakes.conditions import Condition, Distribution, Point
 from stakes.curve import Curve
 from stakes.errors import InputError
 from stakes.ranking import hull_cuts, isotonic
+from stakes.ranking.roc import running_sum
 from stakes.tally import Counts, ScoreTable
 from stakes.thresholds._cases import (
     CaseLosses,
@@ -45,6 +46,7 @@ __all__ = [
     "ScoreDriven",
     "ScoreFixed",
     "ScoreUniform",
+    "population_of",
 ]
 
 
@@ -72,14 +74,15 @@ class Method(Value, ABC):
         over : `CostProportions` or `Skews`, the type or any condition of it
         """
         _single(table)
-        population = _population(table, over)
+        population = population_of(table, over)
         if not both_classes(population):
             return Curve.undefined(0.0, 1.0)
         return self._curve(population)
 
     def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
         """Expected loss (...,) over a distribution of cost proportions; see `expected_loss`."""
-        return mean_over_cases(self._case_losses(table, distribution), table.weights.shape[:-2])
+        losses = self._case_losses(table, distribution)
+        return _check.unwrapped(mean_over_cases(losses, table.weights.shape[:-2]))
 
     @abstractmethod
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
@@ -102,7 +105,7 @@ class _Blind(Method):
 
         For `RateUniform` this is the contingency table of hernandez-orallo, section 5.1.
         """
-        values = np.zeros((*table.weights.shape[:-2], 2, 2))
+        values = np.zeros((*table.weights.shape[:-2], 2, 2)) + 0 * table.n_cases[..., None, None]
         for weights, share in self._positive_shares(table):
             for k in (0, 1):
                 values[..., k, 0] += np.sum(weights[..., k] * (1 - share), axis=-1)
@@ -272,14 +275,14 @@ class ScoreDriven(Method):
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
         _check_scores(table, 0.0, 1.0, "ScoreDriven")
         for weights, scores in score_blocks(table):
-            yield weights, *score_driven_losses(scores, distribution)
+            yield weights, *score_driven_losses(np.clip(scores, 0.0, 1.0), distribution)
 
     def _curve(self, table: ScoreTable) -> Curve:
         _check_scores(table, 0.0, 1.0, "ScoreDriven")
         knots = np.concatenate([[0.0], table.scores, [1.0]])
         shares = table.weights / table.n_cases
-        alarms = np.append(np.cumsum(shares[::-1, 0])[::-1], 0.0)
-        misses = np.append(0.0, np.cumsum(shares[:, 1]))
+        alarms = np.append(running_sum(shares[::-1, 0])[::-1], 0.0)
+        misses = np.append(0.0, running_sum(shares[:, 1]))
         start = 2 * (knots[:-1] * alarms + (1 - knots[:-1]) * misses)
         pieces = np.stack([start, 2 * (alarms - misses)], axis=1)
         first = int(knots[1] == 0)  # at c = 0 a score of zero gets the negative decision
@@ -318,9 +321,10 @@ class RateDriven(Method):
     def _curve(self, table: ScoreTable) -> Curve:
         size = table.weights.sum(axis=1)
         weights, size = table.weights[size > 0], size[size > 0]
-        knots = np.append(0.0, np.cumsum(size)) / np.sum(size)
+        upto = np.append(0.0, running_sum(size))
+        knots = upto / upto[-1]  # the last one is exactly one
         low, negative = knots[:-1], table.shares[0]
-        missed = np.cumsum(weights[:, 1] / np.sum(size))
+        missed = running_sum(weights[:, 1]) / upto[-1]
         start = low * (negative - low) + np.append(0.0, missed[:-1])
         slope = negative - 2 * low + weights[:, 1] / size
         return Curve(knots, 2 * np.stack([start, slope, np.full_like(low, -1.0)], axis=1))
@@ -342,8 +346,13 @@ class Optimal(Method):
     """
 
     def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
-        """Threshold of least loss, the highest where several tie; -inf: all positive."""
-        cuts = hull_cuts(_single(table))
+        """Threshold of least loss, the highest where several tie; -inf: all positive.
+
+        nan where a class is unknown or there are no cases.
+        """
+        if not np.all(np.isfinite(_single(table))) or not table.n_cases > 0:
+            return np.full(np.shape(value), np.nan)
+        cuts = hull_cuts(table.weights)
         segments = np.add.reduceat(table.weights, cuts[:-1], axis=0)
         share = segments[:, 1] / segments.sum(axis=1)
         held = np.searchsorted(share, _check.probabilities("value", value), side="right")
@@ -354,7 +363,7 @@ class Optimal(Method):
         losses = np.full(table.weights.shape[:-2], np.nan)
         for index in np.argwhere(both_classes(table)):
             losses[tuple(index)] = super().mean_loss(table[tuple(index)], distribution)
-        return losses
+        return _check.unwrapped(losses)
 
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
         return ScoreDriven()._case_losses(isotonic(table), distribution)
@@ -373,7 +382,8 @@ def _single(table: ScoreTable) -> FloatArray:
     return table.weights
 
 
-def _population(table: ScoreTable, over: Condition | type[Condition]) -> ScoreTable:
+def population_of(table: ScoreTable, over: Condition | type[Condition]) -> ScoreTable:
+    """The table as a curve over cost proportions or over skews reads it."""
     if isinstance(over, Condition) or (isinstance(over, type) and issubclass(over, Condition)):
         return over.population(table)
     raise InputError(
@@ -383,7 +393,9 @@ def _population(table: ScoreTable, over: Condition | type[Condition]) -> ScoreTa
 
 def _rate_threshold(table: ScoreTable, negative_rate: npt.ArrayLike) -> FloatArray:
     """Lowest threshold at which at least this share of the cases gets the negative decision."""
-    upto = np.append(0.0, np.cumsum(_single(table).sum(axis=1)))
+    upto = np.append(0.0, running_sum(_single(table).sum(axis=1)))
+    if not upto[-1] > 0:  # no cases, or a class of which nothing is known
+        return np.full(np.shape(negative_rate), np.nan)
     # Sums of weights round: a rate that is missed by less than 1e-12 is reached.
     cut = np.searchsorted(upto / upto[-1], np.asarray(negative_rate) - 1e-12, side="left")
     return threshold_of_cut(table, np.asarray(cut))
@@ -393,7 +405,11 @@ def _check_scores(table: ScoreTable, low: float, high: float, method: str) -> No
     scores = table.scores
     if scores[0] >= low and scores[-1] <= high:  # scores are sorted
         return
-    bad = np.flatnonzero(~((scores >= low) & (scores <= high)))
+    leading = tuple(range(table.weights.ndim - 2))
+    used = np.any(table.weights != 0, axis=(*leading, -1))  # a score without cases does no harm
+    bad = np.flatnonzero(used & ~((scores >= low) & (scores <= high)))
+    if not bad.size:
+        return
     raise InputError(
         f"scores must lie in [{low:g}, {high:g}] for {method}; {bad.size} of {scores.size} "
         f"distinct scores do not, the first being {scores[bad[0]]:g} at position {bad[0]}. "

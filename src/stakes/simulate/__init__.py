@@ -1,0 +1,24 @@
+"""Data with a known truth: a gaussian world whose population values are exact, random tables.
+
+Two simulators of the papers, and what can be known about them without simulating:
+
+- :func:`gaussian_classes` draws cases as ferrer-ec, appendix D, does; the :class:`GaussianWorld`
+  behind them knows its exact posteriors and the confusion table of the whole population.
+- :func:`random_confusion` draws confusion tables as dyrland, section 4.2, does.
+"""
+
+from __future__ import annotations
+
+from stakes.simulate.confusion import Sampler, fixed, random_confusion, rising_rates, uniform_shares
+from stakes.simulate.gaussian import GaussianWorld, Sample, gaussian_classes
+
+__all__ = [
+    "GaussianWorld",
+    "Sample",
+    "Sampler",
+    "fixed",
+    "gaussian_classes",
+    "random_confusion",
+    "rising_rates",
+    "uniform_shares",
+]
