@@ -10,14 +10,17 @@ LOWEST_PYTHON ?= $(shell for p in python3.11 python3.12; do \
 # Rooms of the package that need more than numpy and scipy, and tests that need other packages.
 BEYOND_CORE := --ignore=src/stakes/adapters --ignore=src/stakes/render \
 	--ignore=src/stakes/plot --ignore=src/stakes/cli \
-	--ignore=tests/peers -m "not peers"
+	--ignore=tests/peers --ignore=tests/browser -m "not peers"
+
+# The page is tested in a real browser where there is one; CI installs it.
+BROWSER := $(if $(shell command -v chromium),,--ignore=tests/browser)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help demo test lint test-core test-lowest test-peers clean
+.PHONY: help demo test lint test-core test-lowest test-peers papers bench clean
 
 help:  ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -28,7 +31,7 @@ demo: .venv/demo.stamp  ## evaluate the shipped example and print the result
 	@.venv/bin/python examples/fraud.py
 
 test: .venv/test.stamp  ## run the whole suite: core, doctests, peers; a skip is a failure
-	STAKES_NO_SKIP=1 .venv/bin/python -m pytest -n auto
+	STAKES_NO_SKIP=1 .venv/bin/python -m pytest -n auto $(BROWSER)
 
 lint: .venv-lint/lint.stamp  ## ruff and mypy
 	.venv-lint/bin/ruff check .
@@ -43,15 +46,23 @@ test-lowest: .venv-lowest/lowest.stamp  ## the same with the lowest supported ve
 test-peers: .venv-peers/peers.stamp  ## compare with other packages, live
 	STAKES_NO_SKIP=1 .venv-peers/bin/python -m pytest tests/peers
 
+papers: .venv/papers.stamp  ## reproduce every table and figure of the papers into papers/README.md
+	.venv/bin/python papers/run.py --all
+
+bench: .venv/test.stamp  ## time the library beside others; prints tables
+	@for script in benchmarks/*.py; do echo; echo "== $$script"; \
+		.venv/bin/python $$script || exit 1; done
+
 clean:  ## remove the environments and everything that was built
 	rm -rf .venv .venv-lint .venv-core .venv-lowest .venv-peers build dist
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
-	find src tests docs examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests docs examples papers benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Environments ------------------------------------------------------------------------------------
 
 .venv/demo.stamp: WANTED = --editable '.[cli]'
 .venv/test.stamp: WANTED = --editable '.[cli,plot,sklearn]' --group dev
+.venv/papers.stamp: WANTED = --editable '.[plot,sklearn]'
 .venv-lint/lint.stamp: WANTED = --editable '.[cli,plot]' --group lint
 .venv-core/core.stamp: WANTED = --editable . --group test
 .venv-lowest/lowest.stamp: WANTED = --editable . --group lowest

@@ -1,0 +1,104 @@
+"""A report as an interactive page: one file that opens from disk, with no server and no network.
+
+The page holds tallies, never rows: the counts of every system and, for two classes, the scores of
+every model, from which it computes everything again when a cost or the prior is moved. Its parts
+are in the folder `page`: a template, a style sheet and plain JavaScript.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from stakes.errors import MissingExtraError
+from stakes.render.files import write_whole
+from stakes.render.json import plain
+from stakes.render.page.data import MOST_BINS, page_data
+from stakes.render.tables import number, sections
+from stakes.report import Report
+
+__all__ = ["to_html"]
+
+_SCRIPTS = (
+    *("numbers", "text", "charts", "state", "inputs"),
+    *("sections", "tables", "curves", "page"),
+)
+
+
+def to_html(report: Report, path: str | Path | None = None) -> str:
+    """The page as text, written to a file when a path is given.
+
+    Labels and names of models may hold anything: they are escaped in the text of the page and in
+    the embedded data, and the page's own content-security policy forbids every request and every
+    script but its own.
+    """
+    style, script = _part("page.css"), _wrapped("\n".join(_part(f"{name}.js") for name in _SCRIPTS))
+    page = _template().render(
+        report=report,
+        sections=list(sections(report)),
+        number=number,
+        data=_as_json(page_data(report)),
+        style=style,
+        script=script,
+        policy=_policy(style, script),
+        most_bins=f"{MOST_BINS:,}",
+    )
+    text: str = page.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text
+    if path is not None:
+        write_whole(path, text)
+    return text
+
+
+# The frame ---------------------------------------------------------------------------------------
+
+
+def _part(name: str) -> str:
+    return files("stakes.render").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _template() -> Any:
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError as error:
+        raise MissingExtraError(
+            "the page needs jinja2, which is not installed. Run: pip install 'stakes[report]'"
+        ) from error
+    world = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return world.from_string(_part("page.html.j2"))
+
+
+def _wrapped(script: str) -> str:
+    """One scope for all parts, so that none of their names is global."""
+    return f'(function () {{\n"use strict";\n{script}}})();\n'
+
+
+def _policy(style: str, script: str) -> str:
+    """No request at all; one style sheet and one script, known by their hashes."""
+    hashes = (
+        base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()
+        for part in (style, script)
+    )
+    return (
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; "
+        "base-uri 'none'; form-action 'none'".format(*hashes)
+    )
+
+
+def _as_json(data: object) -> str:
+    """JSON that no HTML parser reads as a tag, an entity or the end of a script."""
+    text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return re.sub(r"[<>&\u2028\u2029\ud800-\udfff]", lambda c: f"\\u{ord(c[0]):04x}", text)
+
+
+def _plain(data: Any) -> Any:
+    """Values and arrays as JSON has them, in dicts and lists of any depth."""
+    if isinstance(data, dict):
+        return {name: _plain(part) for name, part in data.items()}
+    return [_plain(part) for part in data] if isinstance(data, list) else plain(data)

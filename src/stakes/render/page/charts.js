@@ -1,0 +1,328 @@
+// Charts: inline SVG, drawn at the width of their place.
+
+const MARGIN = { left: 46, right: 14, top: 14, bottom: 38 };
+
+function ticks(low, high, wanted) {
+  const raw = (high - low) / wanted;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * [1, 2, 2.5, 5, 10].find((factor) => factor * power >= raw * 0.999);
+  const first = Math.ceil(low / step - 1e-9);
+  const size = Math.floor(high / step + 1e-9) - first + 1;
+  return range(size).map((i) => Number(((first + i) * step).toPrecision(12)));
+}
+
+const scale =
+  ([low, high], [start, end]) =>
+  (value) =>
+    start + ((value - low) / (high - low)) * (end - start);
+
+let rooms = new WeakMap(); // widths of places; asking the browser each time would have it lay out
+
+const drawn = {}; // what every chart shows, by its place
+
+/** Width of a place, asked once until the window changes. */
+function roomOf(host) {
+  if (!rooms.has(host)) rooms.set(host, host.clientWidth);
+  return rooms.get(host);
+}
+
+const forgetRooms = () => {
+  rooms = new WeakMap();
+};
+
+/** The least round number that is not below a share. */
+const roundUp = (share) =>
+  [0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6].find((end) => end >= share) || 1;
+
+/** Height of a line at x by interpolation; the upper end of a vertical piece. */
+function heightAt(points, x) {
+  let high = points.findIndex((point) => point[0] > x);
+  if (high < 0) high = points.length - 1;
+  const [[x0, y0], [x1, y1]] = [points[Math.max(0, high - 1)], points[high]];
+  return x1 > x0 ? y0 + ((y1 - y0) * (Math.min(x, x1) - x0)) / (x1 - x0) : y1;
+}
+
+/** Exact where the line comes from a formula. */
+const valueAt = (one, x) => (one.at ? one.at(x) : heightAt(one.points, x));
+
+/** Names and heights of the lines of a chart at x. */
+const readChart = (id, x) =>
+  drawn[id].series.filter((one) => one.name).map((one) => [one.name, valueAt(one, x)]);
+
+/**
+ * Draw lines over a common x axis, with names at the lines and a cross-hair that reads them.
+ * Series have points, a look, a name for the cross-hair and a label to be drawn, where wanted.
+ */
+function drawChart(host, spec) {
+  const width = Math.max(260, roomOf(host));
+  const height = Math.round(Math.max(190, Math.min(width * (spec.ratio || 0.8), 340)));
+  const frame = {
+    spec,
+    width,
+    height,
+    x: scale(spec.x.domain, [MARGIN.left, width - MARGIN.right]),
+    y: scale(spec.y.domain, [height - MARGIN.bottom, MARGIN.top]),
+  };
+  const picture = svg(
+    "svg",
+    {
+      class: "chart",
+      xmlns: SVG,
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      tabindex: 0,
+      role: "img",
+      "aria-label": `${spec.title}. Arrow keys read the values.`,
+    },
+    clipOf(host, frame),
+    axes(frame),
+    svg(
+      "g",
+      { "clip-path": `url(#clip-${host.id})` },
+      spec.marks.map((mark) => markLine(frame, mark)),
+      spec.series.map((one) => lineOf(frame, one)),
+    ),
+    spec.dots.map((dot) => dotOf(frame, dot)),
+    lineNames(frame),
+    spec.marks.map((mark) => markName(frame, mark)),
+  );
+  crosshair(picture, frame);
+  drawn[host.id] = spec;
+  host.replaceChildren(picture);
+}
+
+const clipOf = (host, { width, height }) =>
+  svg(
+    "clipPath",
+    { id: `clip-${host.id}` },
+    svg("rect", {
+      x: MARGIN.left,
+      y: MARGIN.top - 4,
+      width: width - MARGIN.left - MARGIN.right,
+      height: height - MARGIN.top - MARGIN.bottom + 8,
+    }),
+  );
+
+function axes({ x, y, width, height, spec }) {
+  const [bottom, right] = [height - MARGIN.bottom, width - MARGIN.right];
+  const across = ticks(...spec.x.domain, width < 380 ? 4 : 5);
+  const tick = (at, text) => svg("text", { class: "tick", ...at }, text);
+  return svg(
+    "g",
+    {},
+    ticks(...spec.y.domain, 4).map((value) => [
+      svg("line", { class: "rule", x1: MARGIN.left, x2: right, y1: y(value), y2: y(value) }),
+      tick({ x: MARGIN.left - 6, y: y(value) + 4, "text-anchor": "end" }, short(value)),
+    ]),
+    svg("line", { class: "axis", x1: MARGIN.left, x2: right, y1: bottom, y2: bottom }),
+    across.map((value) =>
+      tick({ x: x(value), y: bottom + 15, "text-anchor": "middle" }, short(value)),
+    ),
+    svg(
+      "text",
+      { class: "axis-name", x: right, y: bottom + 31, "text-anchor": "end" },
+      spec.x.label,
+    ),
+  );
+}
+
+function lineOf({ x, y }, one) {
+  const path = one.points
+    .filter((point) => point.every(Number.isFinite))
+    .map(([px, py], i) => `${i ? "L" : "M"}${x(px).toFixed(2)} ${y(py).toFixed(2)}`);
+  return svg("path", { class: `line ${one.look}`, d: path.join("") });
+}
+
+const markLine = ({ x, height }, mark) =>
+  svg("line", {
+    class: "mark",
+    x1: x(mark.x),
+    x2: x(mark.x),
+    y1: MARGIN.top,
+    y2: height - MARGIN.bottom,
+  });
+
+function markName({ x, width }, mark) {
+  const left = x(mark.x) > width * 0.6;
+  const at = {
+    x: x(mark.x) + (left ? -5 : 5),
+    y: MARGIN.top + 8,
+    "text-anchor": left ? "end" : "start",
+  };
+  return svg("text", { class: "mark-name", ...at }, mark.label);
+}
+
+function dotOf({ x, y }, dot) {
+  const node = svg("circle", { class: `dot ${dot.look}`, cx: x(dot.x), cy: y(dot.y), r: 4.5 });
+  return explain(node, dot.title, dot.lines);
+}
+
+/** Names at the lines: where these are furthest apart, moved so that no two overlap. */
+function lineNames({ x, y, width, height, spec }) {
+  const named = spec.series.filter((one) => one.label);
+  const [low, high] = spec.x.domain;
+  let best = { gap: -1, at: low, heights: [] };
+  for (const i of range(46)) {
+    const at = low + (high - low) * (0.06 + 0.012 * i);
+    const heights = named.map((one) => y(heightAt(one.points, at)));
+    const sorted = [...heights].sort((a, b) => a - b);
+    const gap = Math.min(15, ...sorted.slice(1).map((value, j) => value - sorted[j]));
+    const inside = heights.every((value) => value > MARGIN.top && value <= height - MARGIN.bottom);
+    if (inside && gap > best.gap) best = { gap, at, heights };
+  }
+  const order = range(best.heights.length).sort((a, b) => best.heights[a] - best.heights[b]);
+  const sorted = order.map((i) => best.heights[i]);
+  const spots = spread(
+    sorted,
+    14,
+    MARGIN.top + (spec.marks.length ? 24 : 10),
+    height - MARGIN.bottom - 4,
+  );
+  const led = best.gap < 14;
+  const start = x(best.at);
+  const beside = Math.min(start + (led ? 22 : 6), width - MARGIN.right - 90);
+  return order.map((i, j) => [
+    led
+      ? svg("path", {
+          class: `lead ${named[i].look}`,
+          d: `M${start} ${sorted[j]}L${beside - 3} ${spots[j]}`,
+        })
+      : null,
+    svg(
+      "text",
+      { class: `line-name ${named[i].look}`, x: beside, y: spots[j] + (led ? 4 : -4) },
+      clipped(named[i].label, 24),
+    ),
+  ]);
+}
+
+const clipped = (text, room) =>
+  text.length <= room ? text : `${text.slice(0, Math.max(0, room - 1))}…`;
+
+/** Sorted positions moved apart to a least distance, within bounds. */
+function spread(positions, least, low, high) {
+  const spots = [];
+  for (const position of positions) {
+    spots.push(Math.max(position, spots.length ? spots[spots.length - 1] + least : low));
+  }
+  for (let i = spots.length - 1, limit = high; i >= 0; i -= 1) {
+    spots[i] = Math.min(spots[i], limit);
+    limit = spots[i] - least;
+  }
+  return spots;
+}
+
+/** A line that follows the pointer or the arrow keys, and a tooltip with the values there. */
+function crosshair(picture, { x, width, height, spec }) {
+  const [low, high] = spec.x.domain;
+  const hair = svg("line", { class: "hair", y1: MARGIN.top, y2: height - MARGIN.bottom });
+  const readable = spec.series.filter((one) => one.name);
+  let at = spec.marks.length ? spec.marks[0].x : (low + high) / 2;
+  const read = (value, clientY) => {
+    at = Math.min(high, Math.max(low, value));
+    hair.setAttribute("x1", x(at));
+    hair.setAttribute("x2", x(at));
+    picture.append(hair);
+    const box = picture.getBoundingClientRect();
+    const lines = readable.map((one) => [one.name, short(valueAt(one, at), 6), one.look]);
+    showTip(
+      `${spec.x.label} ${short(at)}`,
+      lines,
+      box.left + x(at),
+      clientY ?? box.top + MARGIN.top,
+    );
+  };
+  const follow = (event) => {
+    if (event.target.classList.contains("dot")) return;
+    const inside = event.clientX - picture.getBoundingClientRect().left - MARGIN.left;
+    read(low + (inside / (width - MARGIN.left - MARGIN.right)) * (high - low), event.clientY);
+  };
+  const leave = () => {
+    hair.remove();
+    hideTip();
+  };
+  picture.addEventListener("pointermove", follow);
+  picture.addEventListener("pointerdown", follow);
+  picture.addEventListener("pointerleave", leave);
+  picture.addEventListener("blur", leave);
+  picture.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    read(at + (step * (high - low)) / 50, null);
+  });
+}
+
+// Small pictures ----------------------------------------------------------------------------------
+
+/** A bar with the whiskers of its interval, and a line where not looking stands. */
+function drawBar({ value, low = NaN, high = NaN, reference = NaN, top, look }) {
+  const [width, height] = [BINARY ? 104 : 124, 18];
+  const picture = svg("svg", {
+    class: "bar",
+    width,
+    height,
+    viewBox: `0 0 ${width} ${height}`,
+    "aria-hidden": "true",
+  });
+  if (!Number.isFinite(value)) return picture;
+  const bottom = Math.min(0, ...[value, low, reference].filter(Number.isFinite));
+  const x = scale([bottom, top], [1, width - 2]);
+  const [start, end] = [Math.min(x(0), x(value)), Math.max(x(0), x(value))];
+  picture.append(
+    svg("rect", { class: `area ${look}`, x: start, y: 4, height: 10, width: end - start, rx: 1.5 }),
+  );
+  if (Number.isFinite(low) && Number.isFinite(high)) {
+    const d = `M${x(low)} 9H${x(high)}M${x(low)} 6V12M${x(high)} 6V12`;
+    picture.append(svg("path", { class: "whisker", d }));
+  }
+  if (Number.isFinite(reference)) {
+    picture.append(
+      svg("line", { class: "reference", x1: x(reference), x2: x(reference), y1: 0, y2: height }),
+    );
+  }
+  return picture;
+}
+
+/** Neighbouring intervals of an axis as a band, with names where they fit and the present marked. */
+function drawBand(host, { parts, ends: [low, high], inset = [1, 1], now = NaN, title }) {
+  const width = Math.max(240, roomOf(host));
+  const x = scale([low, high], [inset[0], width - inset[1]]);
+  let free = -Infinity; // where the next edge may be named
+  const pieces = parts
+    .filter((part) => part.low < high && part.high > low)
+    .map((part) => {
+      const [left, right] = [x(Math.max(low, part.low)), x(Math.min(high, part.high))];
+      const room = Math.floor((right - left - 8) / 6.6);
+      const edge = part.high < high && x(part.high) > free ? x(part.high) : null;
+      if (edge !== null) free = edge + 38;
+      const box = { x: left, y: 14, width: Math.max(0.5, right - left - 1), height: 26 };
+      return [
+        explain(svg("rect", { class: `area ${part.look}`, ...box }), part.label, part.lines),
+        room > 5
+          ? svg(
+              "text",
+              { class: `band-name ${part.look}`, x: left + 6, y: 31 },
+              clipped(part.label, room),
+            )
+          : null,
+        edge === null
+          ? null
+          : svg("text", { class: "tick", x: edge, y: 54, "text-anchor": "middle" }, part.edge),
+      ];
+    });
+  const marked = now >= low && now <= high;
+  const size = { width, height: 60, viewBox: `0 0 ${width} 60` };
+  const mark = marked
+    ? svg("path", { class: "now-mark", d: `M${x(now)} 12l-5 -8h10zM${x(now)} 12V42` })
+    : null;
+  host.replaceChildren(
+    svg(
+      "svg",
+      { class: "band", xmlns: SVG, role: "img", "aria-label": title, ...size },
+      pieces,
+      mark,
+    ),
+  );
+}

@@ -1,0 +1,325 @@
+// Curves: what the score tables say over all costs, thresholds and priors.
+
+const hidden = new Set(); // models that the charts leave out
+const GRID = range(241).map((i) => i / 240);
+
+const visible = () => MODELS.filter((model, i) => model.hull && !hidden.has(i));
+const probable = () => visible().filter((model) => model.kind === "posteriors");
+const condition = (x, label) => (x >= 0 && x <= 1 ? [{ x, label: `${label} ${short(x)}` }] : []);
+const proportion = () => (BINARY ? bayesThreshold(result.costs) : NaN);
+
+/** A line for the chart from a function of x. */
+const curve = (model, top, at) => ({
+  name: model.name,
+  label: model.name,
+  look: model.look,
+  at,
+  points: GRID.map((x) => [x * top, at(x * top)]),
+});
+
+function showCurves() {
+  const chips = MODELS.map((model, i) => {
+    const made = html("button", {
+      type: "button",
+      class: "chip",
+      "aria-pressed": String(!hidden.has(i)),
+    });
+    made.append(html("i", { class: `swatch ${model.look}` }), model.name);
+    made.addEventListener("click", () => {
+      if (!hidden.delete(i)) hidden.add(i);
+      showCurves();
+      place("chips").children[i].focus();
+    });
+    return made;
+  });
+  place("chips").replaceChildren(...chips);
+  (BINARY ? showCostCurves : showPriorCurves)();
+  showRoc();
+  showNetBenefit();
+  showReliability();
+}
+
+/** Loss over the cost proportion: two decisions. */
+function showCostCurves() {
+  const { prior } = result;
+  const driven = place("driven").checked;
+  const lossOf = (model) => {
+    if (!driven) return (c) => envelopeLoss(model.table, model.hull, prior, c);
+    const scores = posteriorsOf(model, prior);
+    return (c) => lossAtCut(model.table, cutAbove(scores, c), prior, c);
+  };
+  const naive = (c) => 2 * Math.min(c * prior[0], (1 - c) * prior[1]);
+  const top = 2 * prior[0] * prior[1] || 0.01;
+  const corner = [
+    [0, 0],
+    [prior[1], top],
+    [1, 0],
+  ];
+  drawChart(place("cost-curve"), {
+    title: "Loss over the cost proportion",
+    x: { label: "cost proportion", domain: [0, 1] },
+    y: { domain: [0, top * 1.12] },
+    series: [
+      { name: "not looking", look: "plain", at: naive, points: corner },
+      ...(driven ? probable() : visible()).map((model) => curve(model, 1, lossOf(model))),
+    ],
+    marks: condition(proportion(), "yours"),
+    dots: [],
+  });
+}
+
+/** Cost over the prior, posteriors and decisions moved along: any number of decisions. */
+function showPriorCurves() {
+  const { costs, prior } = result;
+  const top = priorReach();
+  const ranges = decisionRanges(costs);
+  const naive = (share) => naiveDecision(costs, [1 - share, share]).cost;
+  const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
+  drawChart(place("cost-curve"), {
+    title: `Cost per case over the prior of ${classes[1]}, decisions moved along`,
+    x: { label: `prior of ${classes[1]}`, domain: [0, top] },
+    y: { domain: [Math.min(0, ...heights), 1.15 * Math.max(...heights, 1e-12)] },
+    series: [
+      {
+        name: "not looking",
+        look: "plain",
+        at: naive,
+        points: GRID.map((x) => [x * top, naive(x * top)]),
+      },
+      ...probable().map((model) =>
+        curve(model, top, (share) => movedCost(model.table, costs, ranges, DATA.holds_for, share)),
+      ),
+    ],
+    marks: condition(prior[1], "now"),
+    dots: [],
+  });
+}
+
+/** How far an axis of priors reaches: well beyond the stated one and that of the data. */
+function priorReach() {
+  if (place("whole").checked) return 1;
+  const reach = Math.max(
+    4 * REPORTED.prior[LAST],
+    1.5 * DATA.holds_for[LAST],
+    1.25 * result.prior[LAST],
+  );
+  return roundUp(Math.min(1, reach));
+}
+
+function showRoc() {
+  const [alarm, miss] = BINARY ? excessCosts(result.costs) : [NaN, NaN];
+  const slope = (alarm * result.prior[0]) / (miss * result.prior[1]);
+  const [series, touches] = [[], []];
+  for (const model of visible()) {
+    const point = (j) => rocPoint(model.table, j);
+    const points = (cuts) => cuts.map(point).reverse();
+    const all = range(model.table.scores.length + 1);
+    series.push({ look: `${model.look} hull`, points: points(model.hull) });
+    series.push({ name: model.name, label: model.name, look: model.look, points: points(all) });
+    touches.push(
+      ...model.hull.map((j) => ({ model, j, height: point(j)[1] - slope * point(j)[0] })),
+    );
+  }
+  const best = touches.reduce(
+    (high, one) => (high && high.height >= one.height ? high : one),
+    null,
+  );
+  const touched = best && Number.isFinite(best.height) && slope >= 0;
+  if (touched)
+    series.push({
+      look: "tangent",
+      points: [
+        [0, best.height],
+        [1, best.height + slope],
+      ],
+    });
+  place("roc-note").textContent = touched
+    ? `The dashed line of equal cost, slope ${short(slope)}, touches the hull of ${best.model.name} at threshold ` +
+      `${short(thresholdOfCut(best.model.table, best.j))}. Dots are the systems’ decisions.`
+    : "Pale: the convex hull. Dots: where the probabilities change the decision.";
+  drawChart(place("roc"), {
+    title: "ROC curves: hit rate over false-alarm rate",
+    x: { label: "false-alarm rate", domain: [0, 1] },
+    y: { domain: [0, 1] },
+    series,
+    marks: [],
+    dots: visible().flatMap(operatingPoints),
+  });
+}
+
+/** Points of the ROC curve at which the systems of a model change their decision. */
+function operatingPoints(model) {
+  const own = result.systems.filter((one) => MODELS[one.model] === model && one.way !== "fixed");
+  const wanted = isMoved(result.prior) ? "moved" : "as is";
+  const shown = BINARY ? own : own.filter((one) => one.way === wanted);
+  const dots = shown.flatMap((one) =>
+    decisions.slice(1).map((_, d) => {
+      const [x, y] = decisionRates(one.counts).map((row) => sum(row.slice(d + 1)));
+      const lines = [
+        ["false-alarm rate", short(x, 6)],
+        ["hit rate", short(y, 6)],
+      ];
+      return { x, y, look: model.look, title: one.name, lines };
+    }),
+  );
+  return dots.filter((dot) => Number.isFinite(dot.x + dot.y));
+}
+
+function showNetBenefit() {
+  const { prior } = result;
+  const c = proportion();
+  const top = prior[1] || 0.01;
+  const far = roundUp(Math.min(1, Math.max(5 * prior[1], 0.02, 1.6 * c || 0)));
+  const all = (p) => (p < 1 ? prior[1] - (prior[0] * p) / (1 - p) : -Infinity);
+  const series = probable().map((model) => {
+    const scores = posteriorsOf(model, prior);
+    return curve(model, far, (p) => netBenefit(model.table, scores, prior, p));
+  });
+  drawChart(place("net-benefit"), {
+    title: "Net benefit over the threshold probability",
+    x: { label: "threshold probability", domain: [0, far] },
+    y: { domain: [-0.18 * top, 1.05 * top] },
+    series: [
+      {
+        name: "act on all",
+        look: "plain",
+        at: all,
+        points: GRID.map((x) => [x * far, all(x * far)]),
+      },
+      {
+        look: "plain",
+        points: [
+          [0, 0],
+          [far, 0],
+        ],
+      },
+      ...series,
+    ],
+    marks: condition(c, "yours"),
+    dots: [],
+  });
+}
+
+function showReliability() {
+  const { prior } = result;
+  const models = probable();
+  const blocks = models.map((model) =>
+    reliabilityBlocks(model.table, model.hull, posteriorsOf(model, prior), prior),
+  );
+  const far = reachOf(models, prior);
+  drawChart(place("reliability"), {
+    title: "Observed share over the probability",
+    x: { label: `probability of ${classes[1]}`, domain: [0, far] },
+    y: { domain: [0, far] },
+    series: [
+      {
+        look: "plain",
+        points: [
+          [0, 0],
+          [1, 1],
+        ],
+      },
+      ...models.map((model, i) => ({
+        name: model.name,
+        label: model.name,
+        look: model.look,
+        points: blocks[i].flatMap(({ low, high, share }) => [
+          [low, share],
+          [high, share],
+        ]),
+      })),
+    ],
+    marks: [],
+    dots: [],
+  });
+}
+
+/** A round probability above which half of the models have hardly any case. */
+function reachOf(models, prior) {
+  const highest = models.map((model) => {
+    const weight = (i) =>
+      sum(prior.map((share, k) => (share * model.table.weights[k][i]) / model.table.totals[k]));
+    let left = 0.02;
+    const last = range(model.table.scores.length).findLastIndex((i) => (left -= weight(i)) < 0);
+    return posteriorsOf(model, prior)[Math.max(0, last)];
+  });
+  highest.sort((a, b) => a - b);
+  return roundUp(highest[highest.length >> 1] ?? 1);
+}
+
+// Where each system wins, its decisions as they are now -------------------------------------------
+
+function showRegions() {
+  const { costs, prior } = result;
+  const rivals = result.systems.filter((one) => one.candidate);
+  const lines = rivals.map((one, i) => priorLine(one.counts, costs, prior, LAST, i));
+  const top = priorReach();
+  saved.regions = [["axis", "low", "high", "cheapest"]];
+  const inset = [MARGIN.left, MARGIN.right];
+  const parts = band("prior-band", priorName(LAST), rivals, lines, {
+    ends: [0, top],
+    now: prior[LAST],
+    inset,
+  });
+  drawPriorLines(rivals, lines, new Set(parts.flatMap((part) => part.names)), top);
+  if (!BINARY) return;
+  const over = rivals.map((one, i) => proportionLine(one.counts, prior, i));
+  band("ratio-band", "cost proportion", rivals, over, { ends: [0, 1], now: proportion() });
+}
+
+function band(id, axis, rivals, lines, spec) {
+  const defined = lines.some((line) => Number.isFinite(line.start + line.end));
+  const parts = defined ? lowestLines(lines) : [];
+  const names = (part) => part.names.map((i) => rivals[i].name);
+  saved.regions.push(...parts.map((part) => [axis, part.low, part.high, names(part).join("; ")]));
+  drawBand(place(id), {
+    ...spec,
+    title: `Cheapest system over the ${axis}`,
+    parts: parts.map((part) => ({
+      ...part,
+      label: names(part).join(", "),
+      look: part.names.length ? rivals[part.names[0]].look : "plain",
+      edge: short(part.high, 3),
+      lines: [
+        ["from", exact(part.low)],
+        ["to", exact(part.high)],
+      ],
+    })),
+  });
+  return parts;
+}
+
+function drawPriorLines(rivals, lines, winners, top) {
+  const { costs, prior } = result;
+  const rest = 1 - prior[LAST] || 1;
+  const along = (x) => prior.map((share, k) => (k === LAST ? x : (share / rest) * (1 - x)));
+  const naive = (x) => naiveDecision(costs, along(x)).cost;
+  const at = (line) => (x) => (1 - x) * line.start + x * line.end;
+  const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
+  drawChart(place("prior-chart"), {
+    title: `Cost per case over the ${priorName(LAST)}, decisions as they are`,
+    ratio: 0.4,
+    x: { label: priorName(LAST), domain: [0, top] },
+    y: { domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
+    series: [
+      {
+        name: "best without looking",
+        look: "plain",
+        at: naive,
+        points: GRID.map((x) => [x * top, naive(x * top)]),
+      },
+      ...lines.map((line, i) => ({
+        name: winners.has(i) ? rivals[i].name : null,
+        label: winners.has(i) ? rivals[i].name : null,
+        look: `${rivals[i].look}${winners.has(i) ? "" : " faint"}`,
+        at: at(line),
+        points: [
+          [0, line.start],
+          [top, at(line)(top)],
+        ],
+      })),
+    ],
+    marks: condition(prior[LAST], "now"),
+    dots: [],
+  });
+}

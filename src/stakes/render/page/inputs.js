@@ -1,0 +1,137 @@
+// Inputs: a field and a slider for every cost and for the prior.
+
+const inputs = []; // functions that show the state in the inputs
+const GRIDDED = classes.length * decisions.length > 12; // too many numbers for a slider each
+
+/** A number field and a slider for one value, which `read` and `write` reach. */
+function control({ name, read, write, slider, field }) {
+  const line = html("input", {
+    type: "range",
+    class: "slide",
+    "aria-label": name,
+    ...slider.limits(read()),
+  });
+  const box = html("input", {
+    type: "number",
+    class: "figure",
+    step: "any",
+    "aria-label": name,
+    ...field,
+  });
+  box.addEventListener("input", () => {
+    if (Number.isFinite(box.valueAsNumber)) write(box.valueAsNumber);
+  });
+  const fillBox = () => {
+    box.value = Number(read().toPrecision(7)); // the state keeps all digits
+  };
+  box.addEventListener("change", fillBox);
+  line.addEventListener("input", () => write(slider.from(line.valueAsNumber)));
+  inputs.push(() => {
+    const value = read();
+    if (document.activeElement !== box || box.valueAsNumber !== value) fillBox();
+    const at = slider.to(value);
+    line.min = Math.min(line.min, at);
+    line.max = Math.max(line.max, at);
+    line.value = at;
+    line.setAttribute("aria-valuetext", slider.say(value));
+  });
+  return { name, box, line };
+}
+
+function costLimits(value) {
+  const all = REPORTED.costs.flat();
+  const largest = Math.max(...all.map(Math.abs)) || 1;
+  const lowest = all.some((cost) => cost < 0) ? -largest : 0;
+  const [min, max] = value > 0 ? [0, 4 * value] : value < 0 ? [4 * value, 0] : [lowest, largest];
+  return { min, max, step: Number(((max - min) / 200).toPrecision(6)) };
+}
+
+function costControl(k, d, change) {
+  const same = (value) => value;
+  return control({
+    name: costName(k, d),
+    read: () => state.costs[k][d],
+    write: (value) => {
+      const { costs } = copyOf(state);
+      costs[k][d] = value;
+      change({ costs });
+    },
+    slider: { limits: costLimits, to: same, from: same, say: money },
+  });
+}
+
+/** The prior with one share set; the others keep their proportions to each other. */
+function priorWith(k, share) {
+  const rest = sum(state.prior.filter((_, i) => i !== k));
+  const other = (own) => (rest > 0 ? (own / rest) * (1 - share) : (1 - share) / LAST);
+  return state.prior.map((own, i) => (i === k ? share : TWO ? 1 - share : other(own)));
+}
+
+/** The slider of a prior moves on log-odds, where small shares have room. */
+function priorControl(k, change) {
+  return control({
+    name: priorName(k),
+    read: () => state.prior[k],
+    write: (value) => change({ prior: priorWith(k, Math.max(0, Math.min(1, value))) }),
+    field: { min: 0, max: 1 },
+    slider: {
+      limits: () => ({ min: -7, max: 7, step: 0.05 }),
+      to: (p) => Math.max(-9, Math.min(9, Math.log(p / (1 - p)))),
+      from: (odds) => Number((1 / (1 + Math.exp(-odds))).toPrecision(6)),
+      say: percent,
+    },
+  });
+}
+
+const named = (text, { box, line }) =>
+  html("div", { class: "control" }, html("span", { class: "name", title: text }, text), box, line);
+
+/** A slider for every number, class by class. */
+function buildSliders(host, change) {
+  classes.forEach((label, k) => {
+    const rows = decisions.map((decision, d) => named(decision, costControl(k, d, change)));
+    const legend = html("legend", {}, "When the case is ", html("b", {}, label));
+    host.append(html("fieldset", {}, legend, rows));
+  });
+  const shares = (TWO ? [1] : range(classes.length)).map((k) =>
+    named(classes[k], priorControl(k, change)),
+  );
+  const legend = html("legend", {}, "How often it happens ", html("b", {}, "(prior)"));
+  host.append(html("fieldset", {}, legend, shares));
+}
+
+/** Many numbers: a grid of fields, and one slider for the field that was touched last. */
+function buildGrid(host, change) {
+  const slot = html("div", { class: "control shared" });
+  const show = ({ name, line }) =>
+    slot.replaceChildren(html("span", { class: "name" }, name), line);
+  const cell = (made) => {
+    made.box.addEventListener("focus", () => show(made));
+    if (!slot.firstChild) show(made);
+    return html("td", {}, made.box);
+  };
+  const head = ["cost of … for", ...decisions, "prior"].map((text) =>
+    html("th", { scope: "col", title: text }, text),
+  );
+  const rows = classes.map((label, k) =>
+    html(
+      "tr",
+      {},
+      html("th", { scope: "row", title: label }, label),
+      decisions.map((_, d) => cell(costControl(k, d, change))),
+      cell(priorControl(k, change)),
+    ),
+  );
+  const table = html(
+    "table",
+    { class: "fields" },
+    html("thead", {}, html("tr", {}, head)),
+    html("tbody", {}, rows),
+  );
+  host.append(html("div", { class: "scroll fields-scroll" }, table), slot);
+}
+
+function showInputs() {
+  inputs.forEach((show) => show());
+  place("reset").disabled = !result.changed;
+}

@@ -1,0 +1,356 @@
+// Numbers: what Python computes, computed again on the embedded tallies. Pure functions, no page.
+// Rows of counts and costs are classes, columns are decisions. The positive class is the second.
+
+const TIE = 1e-12; // relative to the largest cost: what rounding may do to equal costs
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+const range = (size) => Array.from({ length: size }, (_, index) => index);
+const dot = (first, second) => first.reduce((total, value, i) => total + value * second[i], 0);
+const tieOf = (costs) => TIE * Math.max(...costs.flat().map(Math.abs));
+
+// Costs of counts ---------------------------------------------------------------------------------
+
+/** Share of each decision within each class; NaN for a class without cases. */
+function decisionRates(counts) {
+  return counts.map((row) => {
+    const size = sum(row);
+    return row.map((count) => count / size);
+  });
+}
+
+/** Cost per case of each class. */
+const classCosts = (counts, costs) => decisionRates(counts).map((row, k) => dot(row, costs[k]));
+
+/** Cost per case; a class of prior zero is ignored. */
+function expectedCost(counts, costs, prior) {
+  return sum(classCosts(counts, costs).map((cost, k) => (prior[k] > 0 ? prior[k] * cost : 0)));
+}
+
+/** Each cell's part of the cost per case. */
+function costParts(counts, costs, prior) {
+  return decisionRates(counts).map((row, k) =>
+    row.map((rate, d) => (prior[k] > 0 ? prior[k] * rate * costs[k][d] : 0)),
+  );
+}
+
+const decisionCosts = (costs, prior) =>
+  costs[0].map((_, d) => sum(prior.map((share, k) => share * costs[k][d])));
+
+/** The best decision without looking; the first one of those that tie. */
+function naiveDecision(costs, prior) {
+  const each = decisionCosts(costs, prior);
+  const cost = Math.min(...each);
+  return { decision: each.findIndex((value) => value <= cost + tieOf(costs)), cost };
+}
+
+const perfectCost = (costs, prior) =>
+  dot(
+    prior,
+    costs.map((row) => Math.min(...row)),
+  );
+
+/** 0 is perfect, 1 is not looking at the case. */
+function normalizedCost(counts, costs, prior) {
+  const regret = costs.map((row) => row.map((cost) => cost - Math.min(...row)));
+  return expectedCost(counts, regret, prior) / naiveDecision(regret, prior).cost;
+}
+
+// Score tables ------------------------------------------------------------------------------------
+
+/** A table with running sums: `below[k][j]` is the weight of class k under cut j. */
+function scoreTable(scores, weights) {
+  const below = weights.map((own) => {
+    const sums = [0];
+    for (const weight of own) sums.push(sums[sums.length - 1] + weight);
+    return sums;
+  });
+  return { scores, weights, below, totals: below.map((sums) => sums[scores.length]) };
+}
+
+const priorRatios = (from, to) =>
+  from.map((share, k) => (share > 0 ? to[k] / share : to[k] > 0 ? NaN : 0));
+
+/** A posterior times the ratios of the priors, made to sum to one again; NaN where it cannot be. */
+function movedBy(score, [negative, positive]) {
+  const reached = score * positive;
+  return reached / ((1 - score) * negative + reached);
+}
+
+/** Posteriors that hold for one prior, moved to another. */
+function movedScores(scores, from, to) {
+  const ratios = priorRatios(from, to);
+  return scores.map((score) => movedBy(score, ratios));
+}
+
+/** Position of the cheapest decision at a probability of the positive class; -1 if undefined. */
+function bayesDecision(score, costs, tie) {
+  const each = costs[0].map((cost, d) => (1 - score) * cost + score * costs[1][d]);
+  const least = Math.min(...each);
+  return each.findIndex((cost) => cost <= least + tie);
+}
+
+/** Counts of the Bayes decisions about a table whose cases have these posteriors. */
+function bayesCounts(table, posteriors, costs) {
+  const counts = costs.map((row) => row.map(() => 0));
+  const tie = tieOf(costs);
+  for (let i = 0; i < posteriors.length; i += 1) {
+    const d = bayesDecision(posteriors[i], costs, tie);
+    if (d < 0) return costs.map((row) => row.map(() => NaN));
+    counts[0][d] += table.weights[0][i];
+    counts[1][d] += table.weights[1][i];
+  }
+  return counts;
+}
+
+/** Counts when the positive decision is taken for all scores from cut j on. */
+const cutCounts = (table, j) => table.below.map((sums, k) => [sums[j], table.totals[k] - sums[j]]);
+
+const thresholdOfCut = (table, j) =>
+  j > 0 ? Math.max(table.scores[j - 1], -Number.MAX_VALUE) : -Infinity;
+
+/** First cut whose scores exceed a threshold, for increasing scores. */
+function cutAbove(scores, threshold) {
+  let low = 0;
+  let high = scores.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (scores[middle] > threshold) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** What a false alarm and a miss cost above the right decision, for two decisions. */
+const excessCosts = (costs) => [costs[0][1] - costs[0][0], costs[1][0] - costs[1][1]];
+
+/** The probability above which the positive decision is cheaper. */
+function bayesThreshold(costs) {
+  const [alarm, miss] = excessCosts(costs);
+  if (alarm < 0 && miss < 0) return NaN;
+  if (Math.min(alarm, miss) >= 0) return alarm + miss > 0 ? alarm / (alarm + miss) : NaN;
+  return alarm < 0 ? -Infinity : Infinity;
+}
+
+/** The cut of least cost on these very cases, the highest of those that tie. */
+function bestCut(table, costs, prior) {
+  const each = range(table.scores.length + 1).map((j) =>
+    expectedCost(cutCounts(table, j), costs, prior),
+  );
+  const least = each.reduce((low, cost) => (cost < low ? cost : low), Infinity);
+  if (Number.isNaN(bayesThreshold(costs)) || each.some(Number.isNaN)) return -1;
+  return each.findLastIndex((cost) => cost <= least + tieOf(costs));
+}
+
+// Probability ranges of the decisions, for two classes --------------------------------------------
+
+/** Intervals of the probability of the positive class, each with its Bayes decision. */
+function decisionRanges(costs) {
+  const lines = costs[0].map((cost, d) => ({ start: cost, end: costs[1][d], name: d }));
+  return lowestLines(lines).map(({ low, high, names }) => ({ low, high, decision: names[0] }));
+}
+
+/** Cost per case at a prior of the positive class when posteriors and decisions move along. */
+function movedCost(table, costs, ranges, holdsFor, share) {
+  const prior = [1 - share, share];
+  const ratios = priorRatios(prior, holdsFor);
+  const counts = costs.map((row) => row.map(() => 0));
+  let cut = 0;
+  for (const { high, decision } of ranges) {
+    const end = high < 1 ? cutAbove(table.scores, movedBy(high, ratios)) : table.scores.length;
+    counts.forEach((row, k) => {
+      row[decision] += table.below[k][end] - table.below[k][cut];
+    });
+    cut = end;
+  }
+  return expectedCost(counts, costs, prior);
+}
+
+// Ranks -------------------------------------------------------------------------------------------
+
+/** Cuts that are vertices of the convex hull of the ROC curve: pool adjacent violators. */
+function hullCuts(table) {
+  const whole = table.weights.every((own) => own.every(Number.isInteger));
+  const slack = whole ? 1 : 1 + 1e-13;
+  const pooled = [];
+  for (const i of range(table.scores.length)) {
+    let block = [i, table.weights[0][i], table.weights[1][i]];
+    if (block[1] + block[2] === 0) continue;
+    while (pooled.length) {
+      const [start, negative, positive] = pooled[pooled.length - 1];
+      if (positive * block[1] * slack < negative * block[2]) break;
+      block = [start, block[1] + negative, block[2] + positive];
+      pooled.pop();
+    }
+    pooled.push(block);
+  }
+  return [0, ...pooled.slice(1).map((block) => block[0]), table.scores.length];
+}
+
+/** False-alarm rate and hit rate at a cut. */
+const rocPoint = (table, j) =>
+  [0, 1].map((k) => (table.totals[k] - table.below[k][j]) / table.totals[k]);
+
+/** Loss 2{c π₀ FPR + (1 − c) π₁ FNR} at a cut. */
+function lossAtCut(table, j, prior, c) {
+  const [alarms, hits] = rocPoint(table, j);
+  return 2 * (c * prior[0] * alarms + (1 - c) * prior[1] * (1 - hits));
+}
+
+/** The least loss that any threshold has at a cost proportion. */
+const envelopeLoss = (table, hull, prior, c) =>
+  Math.min(...hull.map((j) => lossAtCut(table, j, prior, c)));
+
+/** Net benefit of acting above a threshold probability; the scores are posteriors. */
+function netBenefit(table, scores, prior, p) {
+  if (p >= 1) return 0;
+  const [alarms, hits] = rocPoint(table, cutAbove(scores, p));
+  return prior[1] * hits - (prior[0] * alarms * p) / (1 - p);
+}
+
+/** Blocks of isotonic regression: first and last score, share of positives, weight. */
+function reliabilityBlocks(table, hull, scores, prior) {
+  return range(hull.length - 1).map((i) => {
+    const [start, end] = [hull[i], hull[i + 1]];
+    const mass = [0, 1].map(
+      (k) => (prior[k] * (table.below[k][end] - table.below[k][start])) / table.totals[k],
+    );
+    const weight = sum(mass);
+    return { low: scores[start], high: scores[end - 1], share: mass[1] / weight, weight };
+  });
+}
+
+// Where each one is the cheapest ------------------------------------------------------------------
+
+/** Intervals of [0, 1] on which straight lines are the lowest; ties are named together. */
+function lowestLines(lines) {
+  const inner = [0, 1];
+  lines.forEach((first, i) => {
+    for (const second of lines.slice(i + 1)) {
+      const x =
+        (second.start - first.start) / (first.end - first.start - second.end + second.start);
+      if (x > 0 && x < 1) inner.push(x);
+    }
+  });
+  const points = inner.sort((a, b) => a - b).filter((x, i, all) => !i || x - all[i - 1] > TIE);
+  points[points.length - 1] = 1;
+  const parts = [];
+  for (const i of range(points.length - 1)) {
+    const names = lowestAt(lines, (points[i] + points[i + 1]) / 2);
+    const last = parts[parts.length - 1];
+    if (last && String(last.names) === String(names)) last.high = points[i + 1];
+    else parts.push({ low: points[i], high: points[i + 1], names });
+  }
+  return parts;
+}
+
+function lowestAt(lines, x) {
+  const values = lines.map((line) => (1 - x) * line.start + x * line.end);
+  const defined = values.filter((value) => !Number.isNaN(value));
+  const limit = Math.min(...defined) + TIE * Math.max(...defined.map(Math.abs));
+  return lines.filter((_, i) => values[i] <= limit).map((line) => line.name);
+}
+
+/** Cost at priors 0 and 1 of one class; the others keep their proportions to each other. */
+function priorLine(counts, costs, prior, place, name) {
+  const each = classCosts(counts, costs);
+  const rest = sum(prior.filter((_, k) => k !== place));
+  const start = sum(
+    each.map((cost, k) => (k === place || !prior[k] ? 0 : (prior[k] / rest) * cost)),
+  );
+  return { start: rest > 0 ? start : NaN, end: each[place], name };
+}
+
+/** Loss at cost proportions 0 and 1, for two classes and two decisions. */
+function proportionLine(counts, prior, name) {
+  const rates = decisionRates(counts);
+  const part = (k, d) => (prior[k] > 0 ? 2 * prior[k] * rates[k][d] : 0);
+  return { start: part(1, 0), end: part(0, 1), name };
+}
+
+/** How far every cost and every prior may move before another system is the cheapest. */
+function margins(systems, best, costs, prior) {
+  const rates = systems.map((one) => decisionRates(one.counts));
+  const each = systems.map((one) => classCosts(one.counts, costs));
+  const excess = systems.map((one) => one.cost - systems[best].cost);
+  const found = [];
+  const add = (what, value, slopes, domain) =>
+    found.push({ ...what, value, ...marginOf(excess, slopes, best, value, domain) });
+  costs.forEach((row, k) =>
+    row.forEach((cost, d) => {
+      const slopes = rates.map((own) =>
+        prior[k] > 0 ? prior[k] * (own[k][d] - rates[best][k][d]) : 0,
+      );
+      add({ k, d }, cost, slopes, [-Infinity, Infinity]);
+    }),
+  );
+  prior.forEach((share, k) => {
+    const rest = 1 - share;
+    const slopes = each.map((own) => {
+      const gaps = own.map((cost, i) => cost - each[best][i]);
+      return (
+        gaps[k] - sum(gaps.map((gap, i) => (i === k || !prior[i] ? 0 : (gap * prior[i]) / rest)))
+      );
+    });
+    add({ k, d: null }, share, rest > 0 ? slopes : slopes.map(() => NaN), [0, 1]);
+  });
+  return found;
+}
+
+function marginOf(excess, slopes, best, value, domain) {
+  if (slopes.some((slope, i) => i !== best && Number.isNaN(slope))) {
+    return { low: NaN, high: NaN, lowRival: null, highRival: null };
+  }
+  const [low, high] = [-1, 1].map((sign) => {
+    let nearest = { move: Infinity, rival: null };
+    slopes.forEach((slope, rival) => {
+      const move = excess[rival] / Math.abs(slope);
+      if (rival !== best && sign * slope < 0 && move < nearest.move) nearest = { move, rival };
+    });
+    const point = value + sign * nearest.move;
+    const reached = nearest.rival !== null && point >= domain[0] && point <= domain[1];
+    return reached ? { point, rival: nearest.rival } : { point: sign * Infinity, rival: null };
+  });
+  return { low: low.point, high: high.point, lowRival: low.rival, highRival: high.rival };
+}
+
+// Implied costs -----------------------------------------------------------------------------------
+
+const METRICS = {
+  accuracy: ([[tn], [, tp]], n) => (tn + tp) / n,
+  "balanced accuracy": ([[tn, fp], [fn, tp]]) => (tn / (tn + fp) + tp / (fn + tp)) / 2,
+  F1: ([[, fp], [fn, tp]]) => (2 * tp) / (2 * tp + fp + fn),
+  MCC: ([[tn, fp], [fn, tp]]) =>
+    (tp * tn - fp * fn) / Math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)),
+};
+
+/** The table with its classes reweighted to a prior. */
+function withPrior(table, prior) {
+  const weights = table.weights.map((own, k) => own.map((w) => (w * prior[k]) / table.totals[k]));
+  return scoreTable(table.scores, weights);
+}
+
+/** The first of the cuts that a metric likes best. */
+function metricCut(table, metric) {
+  const goodness = range(table.scores.length + 1).map((j) =>
+    METRICS[metric](cutCounts(table, j), sum(table.totals)),
+  );
+  const known = goodness.filter((value) => !Number.isNaN(value));
+  const limit = Math.max(...known) - TIE * Math.max(...known.map(Math.abs));
+  return goodness.findIndex((value) => value >= limit);
+}
+
+/** Lowest and highest cost proportion for which no other cut is cheaper; null below the hull. */
+function proportionsOfCut(table, hull, j) {
+  const mass = (start, end) => table.below.map((sums) => sums[end] - sums[start]);
+  const share = (start, end) => {
+    const [negative, positive] = mass(start, end);
+    return positive / (negative + positive);
+  };
+  const after = hull.findIndex((cut) => cut >= j);
+  const [before, here, next] = [hull[after - 1], hull[after], hull[after + 1]];
+  if (here === j) {
+    return [after > 0 ? share(before, j) : 0, next === undefined ? 1 : share(j, next)];
+  }
+  const [[n0, p0], [n1, p1]] = [mass(before, j), mass(j, here)];
+  const straight = Math.abs(p0 * n1 - n0 * p1) <= 1e-12 * (n0 + n1) * (p0 + p1);
+  return straight ? [share(before, here), share(before, here)] : null;
+}

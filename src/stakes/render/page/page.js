@@ -1,0 +1,101 @@
+// The page: builds the inputs, shows every section, and shows them again when the stakes move.
+
+function showAll() {
+  showInputs();
+  showVerdict();
+  if (TWO) showRule();
+  showSystems();
+  showMoney();
+  if (DATA.disagreement) showDisagreement();
+  if (TWO && CURVED) {
+    showCurves();
+    showImplied();
+  }
+  showRegions();
+  showMargins();
+}
+
+let due = false;
+
+/** New stakes from an input: the numbers at once, the page with the next picture. */
+function change(given) {
+  setStakes(given);
+  if (due) return;
+  due = true;
+  requestAnimationFrame(() => {
+    due = false;
+    showAll();
+  });
+}
+
+/** New stakes at once. */
+function setNow(given) {
+  setStakes(given);
+  showAll();
+}
+
+/** The same at other widths. */
+function redraw() {
+  forgetRooms();
+  showAll();
+}
+
+function unhide() {
+  const needed = {
+    "rule-figure": TWO,
+    "curves-section": TWO && CURVED,
+    "implied-section": TWO && CURVED,
+    "cost-curve-option": BINARY,
+    "cost-curve-binary": BINARY,
+    "cost-curve-other": !BINARY,
+    "ratio-figure": BINARY,
+    "disagreement-section": DATA.disagreement,
+    "slices-section": DATA.slices.length,
+    "binned-note": MODELS.some((model) => model.binned),
+  };
+  for (const [id, wanted] of Object.entries(needed)) place(id).hidden = !wanted;
+}
+
+function listen() {
+  const on = (id, event, act) => place(id).addEventListener(event, act);
+  on("reset", "click", () => setNow(copyOf(REPORTED)));
+  on("toml", "click", () => save("stakes.toml", stakesToml(), "application/toml"));
+  on("driven", "change", showCostCurves);
+  on("whole", "change", showAll);
+  for (const button of document.querySelectorAll("[data-csv]")) {
+    button.addEventListener("click", () => saveCsv(button.dataset.csv, saved[button.dataset.csv]));
+  }
+  for (const button of document.querySelectorAll("[data-svg]")) {
+    const name = button.dataset.svg;
+    button.addEventListener("click", () => saveSvg(name, place(name).querySelector("svg")));
+  }
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth !== width) redraw();
+    width = innerWidth;
+  });
+  addEventListener("beforeprint", redraw);
+}
+
+function start() {
+  document.body.append(tip);
+  document.body.classList.add("live", GRIDDED ? "many" : "few");
+  (GRIDDED ? buildGrid : buildSliders)(place("controls"), change);
+  unhide();
+  buildKey();
+  buildPicker();
+  buildQuality();
+  if (DATA.slices.length) buildSlices();
+  listen();
+  setNow({});
+  window.stakesPage = Object.freeze({
+    set: setNow,
+    state: () => copyOf(state),
+    reported: () => copyOf(REPORTED),
+    result: () => result,
+    tables: () => ({ ...saved }),
+    read: readChart,
+  });
+}
+
+start();

@@ -1,0 +1,321 @@
+// Sections: the verdict, the systems, and where the money goes. `saved` holds rows for downloads.
+
+const saved = {};
+let picked = null; // the system whose cells are shown; null: the cheapest
+
+// Verdict -----------------------------------------------------------------------------------------
+
+function ruleText(one) {
+  const has = BINARY && one.threshold !== null && Number.isFinite(one.threshold);
+  return has ? `${one.rule} (${decisions[1]} above ${short(one.threshold)})` : one.rule;
+}
+
+/** The verdict in sentences; at the stakes of the report those of the report stand instead. */
+function verdictSentences({ best, rival, naive }) {
+  if (Number.isNaN(best.cost)) {
+    return ["No system can be recommended: the costs are undefined at these stakes."];
+  }
+  const saving = naive.cost - best.cost;
+  const always = `always deciding ${decisions[naive.decision]}, which costs ${money(naive.cost)} per case`;
+  return [
+    `Deploy ${MODELS[best.model].name} with ${ruleText(best)}: it costs ${money(best.cost)} per case.`,
+    saving > 0
+      ? `Against ${always}, it saves ${money(saving)} per case; its normalised cost is ${short(best.normalized)}.`
+      : `It is no better than ${always}: not looking at the case saves ${money(-saving)} per case.`,
+    ...(rival
+      ? [`The runner-up, ${rival.name}, costs ${money(rival.cost - best.cost)} more per case.`]
+      : []),
+    "Intervals and probabilities hold for the stakes of the report only; reset to see them.",
+  ];
+}
+
+function showVerdict() {
+  const { best, changed } = result;
+  const calls = { true: "as reported · a clear call", false: "as reported · a close call" };
+  document.body.classList.toggle("changed", changed);
+  place("verdict-reported").hidden = changed;
+  place("verdict-changed").hidden = !changed;
+  place("verdict-tag").textContent = changed
+    ? "for your stakes"
+    : calls[DATA.told_apart] || "as reported";
+  const sentences = changed ? verdictSentences(result) : [];
+  place("verdict-changed").replaceChildren(...sentences.map((text) => html("p", {}, text)));
+  place("facts").replaceChildren(...factsOf(result).map(factOf));
+  const cost = html("span", { class: "now-cost" }, money(best.cost));
+  place("now").replaceChildren(html("span", {}, "cheapest now"), html("b", {}, best.name), cost);
+}
+
+function factsOf({ best, naive, changed }) {
+  const rivals = SYSTEMS.filter((one) => one.candidate && !one.added).length;
+  const note = (interval) => (changed ? unit || "" : `${percent(DATA.level)}: ${ends(interval)}`);
+  const saving = naive.cost - best.cost;
+  return [
+    { name: "cost per case", value: best.cost, note: note(best.reported) },
+    {
+      name: `saved against always ${decisions[naive.decision]}`,
+      value: saving,
+      note: note(numbers(DATA.saving)),
+    },
+    { name: "normalised cost", value: best.normalized, note: "1 is not looking, 0 is perfect" },
+    ...(changed
+      ? []
+      : [
+          {
+            name: "chance of being cheapest",
+            value: best.chance,
+            note: `of ${rivals} systems`,
+            say: percent,
+          },
+        ]),
+  ];
+}
+
+const factOf = ({ name, value, note, say = short }) =>
+  html(
+    "div",
+    { class: "fact" },
+    html("span", { class: "fact-name" }, name),
+    explain(html("b", {}, say(value)), exact(value), []),
+    html("small", {}, note),
+  );
+
+/** Which decision a probability of the positive class leads to. */
+function showRule() {
+  const parts = decisionRanges(result.costs);
+  const bound = parts.length > 1 ? parts[parts.length - 2].high : 1;
+  const top = bound < 0.4 ? roundUp(1.6 * bound) : 1;
+  const upTo = top < 1 ? `, up to ${percent(top)}` : "";
+  const title = `Bayes decision at each probability of ${classes[1]}${upTo}`;
+  place("rule-name").textContent = title;
+  drawBand(place("rule"), {
+    title,
+    ends: [0, top],
+    parts: parts.map((part) => ({
+      ...part,
+      label: decisions[part.decision],
+      look: tone(part.decision),
+      edge: short(part.high),
+      lines: [
+        ["from", exact(part.low)],
+        ["to", exact(part.high)],
+      ],
+    })),
+  });
+}
+
+// Systems -----------------------------------------------------------------------------------------
+
+function showSystems() {
+  const { ranked, naive, perfect, changed } = result;
+  const reach = (one) => [one.cost, changed ? NaN : one.reported[2]];
+  const top = Math.max(...[naive.cost, ...ranked.flatMap(reach)].filter(Number.isFinite), 1e-300);
+  const head = [
+    "system",
+    "",
+    "cost",
+    percent(DATA.level),
+    "normalised",
+    "P(cheapest)",
+    "decisions",
+  ];
+  if (BINARY) head.push("threshold");
+  const rows = ranked.map((one) => systemRow(one, top));
+  const blank = range(head.length - 5).map(() => "");
+  const bar = drawBar({ value: naive.cost, reference: naive.cost, top, look: "plain" });
+  const always = `always ${decisions[naive.decision]}`;
+  rows.push({ look: "reference-row", cells: [always, bar, figure(naive.cost), "", "1", ...blank] });
+  rows.push({
+    look: "reference-row",
+    cells: ["perfect decisions", "", figure(perfect), "", "0", ...blank],
+  });
+  place("systems").replaceChildren(tableOf(head, rows));
+  const sure = (one, value) => (changed || one.added ? "" : value);
+  saved.systems = [
+    [
+      "system",
+      "model",
+      "rule",
+      "cost per case",
+      "low",
+      "high",
+      "normalized cost",
+      "P(cheapest)",
+      "threshold",
+      "may win",
+    ],
+    ...ranked.map((one) => [
+      ...[one.name, MODELS[one.model].name, one.rule, one.cost],
+      ...[sure(one, one.reported[1]), sure(one, one.reported[2]), one.normalized],
+      ...[one.candidate ? sure(one, one.chance) : "", one.threshold, one.candidate],
+    ]),
+    [always, "", "", naive.cost, "", "", 1, "", "", ""],
+  ];
+}
+
+function systemRow(one, top) {
+  const { best, naive, changed } = result;
+  const [, low, high] = changed || one.added ? [NaN, NaN, NaN] : one.reported;
+  const notes = [];
+  if (changed && one.way === "fixed") notes.push(html("em", {}, "as tallied"));
+  if (!one.candidate) notes.push(html("em", {}, "cannot win"));
+  const cells = [
+    swatched(one.name, one.look, notes),
+    drawBar({ value: one.cost, low, high, reference: naive.cost, top, look: one.look }),
+    figure(one.cost, "strong"),
+    ends([one.cost, low, high]),
+    figure(one.normalized),
+    changed || !one.candidate ? "–" : percent(one.chance),
+    decisionMix(one),
+  ];
+  if (BINARY) cells.push(figure(one.threshold));
+  return { look: one === best ? "best" : one.candidate ? null : "barred", cells };
+}
+
+/** Share of the cases that get each decision, once deployed, as a thin stacked bar. */
+function decisionMix(one) {
+  const rates = decisionRates(one.counts);
+  const part = (d) => sum(result.prior.map((share, k) => (share > 0 ? share * rates[k][d] : 0)));
+  const shares = decisions.map((_, d) => part(d));
+  const starts = shares.map((_, d) => sum(shares.slice(0, d)));
+  const width = BINARY ? 66 : 84;
+  const label = decisions.map((name, d) => `${name} ${percent(shares[d])}`).join(", ");
+  const bars = shares.map((share, d) =>
+    svg("rect", {
+      class: `area ${tone(d)}`,
+      x: width * starts[d] || 0,
+      y: 4,
+      width: width * share || 0,
+      height: 10,
+    }),
+  );
+  const lines = decisions.map((name, d) => {
+    const cases = short(sum(one.counts.map((row) => row[d])));
+    return [name, `${percent(shares[d])}, ${cases} cases`, tone(d)];
+  });
+  const picture = svg(
+    "svg",
+    { class: "mix", width, height: 18, role: "img", "aria-label": label },
+    bars,
+  );
+  return explain(picture, one.name, lines.slice(0, 14));
+}
+
+/** The colours of the decisions, where there are few enough to have one each. */
+function buildKey() {
+  if (decisions.length > TONES) return;
+  const entries = decisions.map((name, d) =>
+    html("span", {}, html("i", { class: `block ${tone(d)}` }), name),
+  );
+  place("key").replaceChildren("Decisions, once deployed: ", ...entries);
+}
+
+// Where the money goes ----------------------------------------------------------------------------
+
+function buildPicker() {
+  const own = SYSTEMS.filter((one) => !one.added);
+  const options = own.map((one, i) => html("option", { value: i }, one.name));
+  const picker = place("money-pick");
+  picker.append(html("option", { value: "" }, "the cheapest"), ...options);
+  picker.addEventListener("change", () => {
+    picked = picker.value === "" ? null : own[Number(picker.value)].name;
+    showMoney();
+  });
+}
+
+function showMoney() {
+  const one = result.systems.find((system) => system.name === picked) || result.best;
+  const parts = costParts(one.counts, result.costs, result.prior);
+  const cells = classes.flatMap((_, k) =>
+    decisions.map((__, d) => ({ k, d, part: parts[k][d], share: parts[k][d] / one.cost })),
+  );
+  const peak = Math.max(...cells.map(({ part }) => Math.abs(part) || 0)) || 1;
+  const rates = decisionRates(one.counts);
+  const linesOf = ({ k, d, part, share }) => [
+    ["cases", exact(one.counts[k][d])],
+    ["share of the class", exact(rates[k][d])],
+    ["cost of each", money(result.costs[k][d])],
+    ["cost per case", exact(part)],
+    ["share of the cost", exact(share)],
+  ];
+  const cellOf = (cell) => {
+    const { k, d, part, share } = cell;
+    const made = html(
+      "td",
+      { class: "cell" },
+      html("b", {}, part ? percent(share) : "–"),
+      html("small", {}, short(one.counts[k][d])),
+    );
+    made.style.setProperty("--heat", `${Math.round((60 * Math.abs(part || 0)) / peak)}%`);
+    return explain(made, `${decisions[d]} for ${classes[k]}`, linesOf(cell));
+  };
+  const body = classes.map((label, k) =>
+    html(
+      "tr",
+      {},
+      html("th", { scope: "row" }, label),
+      cells.filter((cell) => cell.k === k).map(cellOf),
+    ),
+  );
+  const head = ["", ...decisions].map((name) => html("th", { scope: "col" }, name));
+  place("money").replaceChildren(
+    html(
+      "table",
+      { class: "cells" },
+      html("thead", {}, html("tr", {}, head)),
+      html("tbody", {}, body),
+    ),
+  );
+  place("money-name").textContent = `${one.name}: ${money(one.cost)} per case`;
+  showDearest(cells, peak, linesOf);
+  saveDecisions();
+}
+
+/** The cells that cost most, in order. */
+function showDearest(cells, peak, linesOf) {
+  const dear = cells.filter(({ part }) => part > 0).sort((a, b) => b.part - a.part);
+  const rows = dear.slice(0, 6).map((cell) => {
+    const bar = html("i", {});
+    bar.style.width = `${(100 * cell.part) / peak}%`;
+    const name = html("span", {}, html("b", {}, classes[cell.k]), ` → ${decisions[cell.d]}`);
+    const row = html(
+      "li",
+      {},
+      name,
+      html("span", { class: "amount" }, `${short(cell.part)} · ${percent(cell.share)}`),
+      bar,
+    );
+    return explain(row, `${decisions[cell.d]} for ${classes[cell.k]}`, linesOf(cell));
+  });
+  place("dearest").replaceChildren(...rows);
+}
+
+function saveDecisions() {
+  saved.decisions = [
+    [
+      "system",
+      "class",
+      "decision",
+      "cases",
+      "share of class",
+      "cost of each",
+      "part of cost per case",
+    ],
+  ];
+  for (const one of result.systems) {
+    const rates = decisionRates(one.counts);
+    const parts = costParts(one.counts, result.costs, result.prior);
+    classes.forEach((label, k) =>
+      decisions.forEach((decision, d) =>
+        saved.decisions.push([
+          one.name,
+          label,
+          decision,
+          one.counts[k][d],
+          rates[k][d],
+          result.costs[k][d],
+          parts[k][d],
+        ]),
+      ),
+    );
+  }
+}

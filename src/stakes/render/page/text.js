@@ -1,0 +1,170 @@
+// Text: elements, numbers in words, tooltips and downloads. Data enters as text nodes only.
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value);
+  }
+  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+const place = (id) => document.getElementById(id);
+
+/** An HTML or SVG element; strings among the children become text. */
+const html = (tag, attributes, ...children) =>
+  fill(document.createElement(tag), attributes, children);
+const svg = (tag, attributes, ...children) =>
+  fill(document.createElementNS(SVG, tag), attributes, children);
+
+// Numbers -----------------------------------------------------------------------------------------
+
+const minus = (text) => text.replace(/^-/, "−").replace("e-", "e−");
+
+/** Four significant digits, or as many as are asked for. */
+function short(value, digits = 4) {
+  if (value === null || value === undefined) return "–";
+  if (Number.isNaN(value)) return "undefined";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  if (Math.abs(value) >= 1e4) {
+    return minus(value.toLocaleString("en-US", { maximumFractionDigits: 0 }));
+  }
+  return minus(String(Number(value.toPrecision(digits))));
+}
+
+/** All digits. */
+const exact = (value) => (Number.isFinite(value) ? minus(String(value)) : short(value));
+
+/** A share in percent, never 0 % or 100 % unless it is. */
+function percent(share) {
+  if (!Number.isFinite(share)) return short(share);
+  if (share > 0 && share < 0.001) return "< 0.1 %";
+  if (share > 0.999 && share < 1) return "> 99.9 %";
+  return `${minus(String(Number((100 * share).toPrecision(3))))} %`;
+}
+
+/** Value, low and high end as the two ends. */
+const ends = (interval) =>
+  interval && Number.isFinite(interval[1]) ? `${short(interval[1])} to ${short(interval[2])}` : "–";
+
+// Tooltips ----------------------------------------------------------------------------------------
+
+const tip = html("div", { class: "tip", role: "status" });
+
+/** Lines are [name, value, class of the swatch]. */
+function showTip(title, lines, x, y) {
+  const rows = lines.map(([name, value, swatch]) =>
+    html(
+      "div",
+      { class: "tip-row" },
+      html("i", { class: `swatch ${swatch || "none"}` }),
+      html("span", {}, name),
+      html("b", {}, value),
+    ),
+  );
+  tip.replaceChildren(...(title ? [html("div", { class: "tip-title" }, title)] : []), ...rows);
+  tip.classList.add("on");
+  const width = tip.offsetWidth;
+  const left = x + 16 + width > innerWidth ? Math.max(8, x - width - 16) : x + 16;
+  tip.style.left = `${left}px`;
+  tip.style.top = `${Math.max(8, Math.min(y + 14, innerHeight - tip.offsetHeight - 8))}px`;
+}
+
+const hideTip = () => tip.classList.remove("on");
+
+/** Show lines while the pointer is over a node. */
+function explain(node, title, lines) {
+  const show = (event) => showTip(title, lines, event.clientX, event.clientY);
+  node.addEventListener("pointermove", show);
+  node.addEventListener("pointerdown", show);
+  node.addEventListener("pointerleave", hideTip);
+  return node;
+}
+
+// Tables ------------------------------------------------------------------------------------------
+
+/** Rows are {look, cells}; a cell is text, a node, or {text, title, lines, look}. */
+function tableOf(head, rows) {
+  const cell = (tag, scope) => (given) => {
+    const bare = given === null || typeof given !== "object" || given instanceof Node;
+    const { text, title = "", lines = null, look = null } = bare ? { text: given ?? "" } : given;
+    const made = html(tag, { class: look, scope }, text);
+    return lines ? explain(made, title, lines) : made;
+  };
+  const body = rows.map(({ look = null, cells }) =>
+    html("tr", { class: look }, cell("th", "row")(cells[0]), cells.slice(1).map(cell("td", null))),
+  );
+  return html(
+    "table",
+    {},
+    html("thead", {}, html("tr", {}, head.map(cell("th", "col")))),
+    html("tbody", {}, body),
+  );
+}
+
+/** A number in short, whose tooltip has all digits. */
+const figure = (value, look = null) => ({
+  text: short(value),
+  title: exact(value),
+  lines: [],
+  look,
+});
+const words = (text) => ({ text, look: "words" });
+const swatched = (name, look, ...notes) =>
+  html(
+    "span",
+    { class: "name" },
+    html("i", { class: `swatch ${look}` }),
+    html("span", {}, name),
+    notes,
+  );
+
+// Downloads ---------------------------------------------------------------------------------------
+
+function save(name, text, type) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  html("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
+/** All digits; text that a spreadsheet would read as a formula gets an apostrophe in front. */
+function csvCell(cell) {
+  if (typeof cell === "number") {
+    return Number.isFinite(cell)
+      ? String(cell)
+      : Number.isNaN(cell)
+        ? "nan"
+        : cell > 0
+          ? "inf"
+          : "-inf";
+  }
+  const text = cell === null || cell === undefined ? "" : String(cell);
+  const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+}
+
+function saveCsv(name, rows) {
+  const lines = rows.map((row) => row.map(csvCell).join(","));
+  save(`${name}.csv`, `${lines.join("\r\n")}\r\n`, "text/csv");
+}
+
+const STYLES = [
+  ...["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity"],
+  ...["font-size", "font-weight", "font-family", "paint-order", "opacity"],
+];
+
+/** The picture with its styles written into it, so that it looks the same elsewhere. */
+function saveSvg(name, picture) {
+  const twin = picture.cloneNode(true);
+  const copies = [twin, ...twin.querySelectorAll("*")];
+  [picture, ...picture.querySelectorAll("*")].forEach((node, i) => {
+    const style = getComputedStyle(node);
+    STYLES.forEach((property) =>
+      copies[i].setAttribute(property, style.getPropertyValue(property)),
+    );
+  });
+  twin.querySelectorAll(".hair").forEach((node) => node.remove());
+  const paper = getComputedStyle(document.documentElement).getPropertyValue("--card").trim();
+  twin.prepend(svg("rect", { width: "100%", height: "100%", fill: paper }));
+  save(`${name}.svg`, new XMLSerializer().serializeToString(twin), "image/svg+xml");
+}

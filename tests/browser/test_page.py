@@ -1,0 +1,384 @@
+"""The page in a real browser: opened from disk, moved by keyboard, with labels that attack it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import tomllib
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+pytest.importorskip("jinja2")
+if shutil.which("chromium") is None:
+    pytest.skip("no chromium was found", allow_module_level=True)
+
+from stakes import Decisions, Problem, Scores, evaluate
+
+TAG = "<script>alert(1)</script>"
+BREAKOUT = '</script><img src=x onerror="window.broken=1">'
+HOSTILE = [TAG, BREAKOUT]
+ATTACKS = ['"><svg onload=alert(2)>', "</noscript></style><img src=//host.test/p>"]
+MODELS = ["{{ 7*7 }}<b>", '=HYPERLINK("http://host.test")', "\u202egnp.exe\ud800"]
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """Two classes and decisions, models, slices and a unit whose names are attacks."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 200)
+    scores = np.clip(0.25 + 0.5 * y + 0.15 * rng.normal(size=200), 0.01, 0.99)
+    problem = Problem(
+        [[0, 2], [7, 0]], classes=HOSTILE, decisions=ATTACKS, unit="<i onclick=alert(3)>EUR</i>"
+    )
+    models = {name: np.clip(scores + 0.05 * i, 0, 1) for i, name in enumerate(MODELS)}
+    groups = np.array(["<u>one</u>", "'; alert(4); '"])[rng.integers(0, 2, 200)]
+    return evaluate(np.array(HOSTILE)[y], models, problem, by=groups, replicates=20)
+
+
+# Opening -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["demo", "clinic", "digits"])
+def test_the_page_loads_from_disk_with_no_request_and_no_complaint(name, opened, request):
+    page = opened(request.getfixturevalue(name))
+    page.page.wait_for_timeout(100)
+    assert [url.split("/")[-1] for url in page.requests] == ["report.html"]
+    assert page.complaints == []
+    assert page.run("() => document.body.classList.contains('live')")
+
+
+def test_the_policy_forbids_requests_even_to_the_page_itself(demo, opened):
+    page = opened(demo)
+    tried = page.run("() => fetch('https://host.test/').then(() => 'sent', () => 'blocked')")
+    assert tried == "blocked"
+    assert [url.split("/")[-1] for url in page.requests] == ["report.html"]
+    added = """() => {
+        const made = document.createElement("script");
+        made.textContent = "window.broken = 1";
+        document.body.append(made);
+        return window.broken;
+    }"""
+    assert page.run(added) is None
+
+
+def test_without_javascript_the_tables_are_there(demo, opened):
+    page = opened(demo, java_script_enabled=False)
+    text = page.page.inner_text("body")
+    for sentence in demo.verdict.sentences:
+        assert sentence in text
+    assert "Cost of each system" in text
+    assert "need JavaScript" in text
+    assert not page.page.locator("#controls").is_visible()
+
+
+def test_the_verdict_is_that_of_the_report_until_something_moves(demo, opened):
+    page = opened(demo)
+    shown = page.page.locator("#verdict-reported")
+    assert demo.verdict.sentences[0] in shown.inner_text()
+    page.run("() => stakesPage.set({prior: [0.4, 0.6]})")
+    assert not shown.is_visible()
+    best = page.run("() => stakesPage.result().best.cost")
+    assert f"{best:.4g}" in page.page.inner_text("#verdict-changed")
+    page.page.get_by_role("button", name="Reset").click()
+    assert shown.is_visible()
+    assert page.run("() => stakesPage.state()") == page.run("() => stakesPage.reported()")
+
+
+# Hostile labels ----------------------------------------------------------------------------------
+
+
+def test_hostile_labels_stay_text(hostile, opened):
+    page = opened(hostile)
+    page.run("() => stakesPage.set({prior: [0.1, 0.9]})")
+    page.page.wait_for_timeout(100)
+    assert page.complaints == []
+    assert [url.split("/")[-1] for url in page.requests] == ["report.html"]
+    assert page.run("() => window.broken") is None
+    counted = "tag => document.querySelectorAll(tag).length"
+    for tag in ("img", "script[src]", "iframe", "svg[onload]", "i[onclick]", "td b b"):
+        assert page.run(counted, tag) == 0, tag
+    assert page.run(counted, "script") == 2
+    text = page.page.inner_text("main")
+    for label in (*HOSTILE, *ATTACKS, MODELS[0], "<u>one</u>", "<i onclick=alert(3)>EUR</i>"):
+        assert label in text, label
+    assert "49<b>" not in text
+
+
+def test_hostile_labels_stay_text_in_downloads(hostile, opened):
+    page = opened(hostile)
+    rows = list(csv.reader(io.StringIO(downloaded(page, '[data-csv="decisions"]'))))
+    assert {row[1] for row in rows[1:]} == set(HOSTILE)
+    assert {row[2] for row in rows[1:]} == set(ATTACKS)
+    assert any(row[0].startswith("'=HYPERLINK") for row in rows)
+    picture = ElementTree.fromstring(downloaded(page, '[data-svg="roc"]'))
+    texts = {node.text for node in picture.iter("{http://www.w3.org/2000/svg}text")}
+    assert MODELS[0] in texts
+    assert tomllib.loads(downloaded(page, "#toml"))["classes"] == HOSTILE
+
+
+def downloaded(page, selector) -> str:
+    with page.page.expect_download() as waiting:
+        page.page.locator(selector).first.click()
+    return Path(waiting.value.path()).read_text(encoding="utf-8")
+
+
+# Downloads ---------------------------------------------------------------------------------------
+
+
+def test_every_table_can_be_had(clinic, opened):
+    page = opened(clinic)
+    for button in page.page.locator("[data-csv]:visible").all():
+        name = button.get_attribute("data-csv")
+        rows = list(csv.reader(io.StringIO(downloaded(page, f'[data-csv="{name}"]'))))
+        assert len(rows) > 1, name
+        assert len({len(row) for row in rows}) == 1, name
+    assert page.complaints == []
+
+
+def test_every_picture_can_be_had(clinic, opened):
+    page = opened(clinic)
+    for button in page.page.locator("[data-svg]:visible").all():
+        name = button.get_attribute("data-svg")
+        picture = ElementTree.fromstring(downloaded(page, f'[data-svg="{name}"]'))
+        assert picture.tag == "{http://www.w3.org/2000/svg}svg", name
+        assert "var(" not in ElementTree.tostring(picture, encoding="unicode"), name
+    assert page.complaints == []
+
+
+def test_the_table_of_systems_is_saved_with_all_digits(clinic, opened):
+    rows = list(csv.DictReader(io.StringIO(downloaded(opened(clinic), '[data-csv="systems"]'))))
+    for row in rows[:-1]:
+        system = clinic.system(row["system"])
+        assert float(row["cost per case"]) == pytest.approx(system.cost.value, rel=1e-14)
+        assert float(row["low"]) == system.cost.low
+
+
+def test_the_stakes_are_saved_as_a_problem_file(demo, opened, tmp_path):
+    page = opened(demo)
+    page.run("() => stakesPage.set({costs: [[0, 0.25, 1e-7], [4.5, -0.5, 0]], prior: [0.9, 0.1]})")
+    (tmp_path / "stakes.toml").write_text(downloaded(page, "#toml"), encoding="utf-8")
+    problem = Problem.from_toml(tmp_path / "stakes.toml")
+    assert problem == Problem(
+        [[0, 0.25, 1e-7], [4.5, -0.5, 0]],
+        classes=demo.problem.classes,
+        decisions=demo.problem.decisions,
+        prior=[0.9, 0.1],
+        unit=demo.problem.unit,
+    )
+
+
+# Hands -------------------------------------------------------------------------------------------
+
+
+def test_a_slider_of_a_cost_works_by_keyboard(demo, opened):
+    page = opened(demo)
+    slider = page.page.get_by_role("slider", name="cost of grant for bad")
+    before = page.run("() => stakesPage.result().naive.cost")
+    slider.focus()
+    for _ in range(3):
+        page.page.keyboard.press("ArrowLeft")
+    page.page.wait_for_function("() => document.body.classList.contains('changed')")
+    cost = page.run("() => stakesPage.state().costs[1][0]")
+    assert cost == pytest.approx(5 - 3 * 20 / 200)
+    assert page.run("() => stakesPage.result().naive.cost") == pytest.approx(before * cost / 5)
+    field = page.page.get_by_role("spinbutton", name="cost of grant for bad")
+    assert float(field.input_value()) == pytest.approx(cost)
+    assert "always deciding grant" in page.page.inner_text("#verdict-changed")
+    assert slider.get_attribute("aria-valuetext") == "4.7 loan margins"
+
+
+def test_the_slider_of_the_prior_works_by_keyboard(demo, opened):
+    page = opened(demo)
+    slider = page.page.get_by_role("slider", name="prior of bad")
+    slider.focus()
+    for _ in range(10):
+        page.page.keyboard.press("ArrowRight")
+    prior = page.run("() => stakesPage.state().prior")
+    assert prior[1] == pytest.approx(0.05 * 1.6, rel=0.05)
+    assert sum(prior) == pytest.approx(1, abs=1e-15)
+
+
+def test_typing_a_number_recomputes_and_may_leave_the_range_of_the_slider(demo, opened):
+    page = opened(demo)
+    page.page.get_by_role("spinbutton", name="cost of decline for good").fill("250")
+    assert page.run("() => stakesPage.state().costs[0][2]") == 250
+    slider = page.page.get_by_role("slider", name="cost of decline for good")
+    page.page.wait_for_function("() => document.body.classList.contains('changed')")
+    assert float(slider.input_value()) == 250
+    page.page.get_by_role("spinbutton", name="cost of decline for good").fill("")
+    assert page.run("() => stakesPage.state().costs[0][2]") == 250
+
+
+def test_inputs_set_the_same_stakes_as_the_script(demo, opened):
+    page = opened(demo)
+    rng = np.random.default_rng(8)
+    wanted = rng.uniform(0, 6, (2, 3)).round(3)
+    for k, label in enumerate(demo.problem.classes):
+        for d, decision in enumerate(demo.problem.decisions):
+            field = page.page.get_by_role("spinbutton", name=f"cost of {decision} for {label}")
+            field.fill(str(wanted[k, d]))
+    page.page.get_by_role("spinbutton", name="prior of bad").fill("0.37")
+    assert page.run("() => stakesPage.state()") == {
+        "costs": wanted.tolist(),
+        "prior": [1 - 0.37, 0.37],
+    }
+    first = page.run("() => stakesPage.result().ranked.map(one => [one.name, one.cost])")
+    page.run("given => stakesPage.set(given)", page.run("() => stakesPage.state()"))
+    assert page.run("() => stakesPage.result().ranked.map(one => [one.name, one.cost])") == first
+
+
+def test_moving_one_prior_of_many_keeps_the_proportions_of_the_others(digits, opened):
+    page = opened(digits)
+    before = np.array(page.run("() => stakesPage.state().prior"))
+    page.page.get_by_role("spinbutton", name="prior of digit 3").fill("0.5")
+    after = np.array(page.run("() => stakesPage.state().prior"))
+    assert after[3] == 0.5
+    others = np.delete(after, 3) / np.delete(before, 3)
+    np.testing.assert_allclose(others, others[0])
+    assert after.sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_charts_are_read_by_keyboard(demo, opened):
+    page = opened(demo)
+    page.page.locator("#roc svg").focus()
+    page.page.keyboard.press("ArrowRight")
+    assert "false-alarm rate 0.52" in page.page.locator(".tip.on").inner_text()
+    for name in ("logistic", "forest", "boosting", "naive bayes"):
+        assert name in page.page.locator(".tip.on").inner_text()
+
+
+def test_a_tooltip_shows_all_digits(demo, opened):
+    page = opened(demo)
+    page.page.locator("#systems tr.best td.strong").hover()
+    cost = demo.system(demo.verdict.cheapest).cost.value
+    shown = float(page.page.locator(".tip.on").inner_text())
+    assert shown == pytest.approx(cost, rel=1e-14)
+
+
+def test_models_can_be_left_out_of_the_charts(demo, opened):
+    page = opened(demo)
+    names = "() => stakesPage.read('roc', 0.5).map(line => line[0])"
+    assert "forest" in page.run(names)
+    page.page.get_by_role("button", name="forest").click()
+    assert "forest" not in page.run(names)
+    page.page.keyboard.press("Enter")
+    assert "forest" in page.run(names)
+
+
+def test_every_input_has_a_name(demo, opened):
+    page = opened(demo)
+    nameless = """() => [...document.querySelectorAll("input, select, button")].filter(node =>
+        !node.labels?.length && !node.getAttribute("aria-label") && !node.textContent.trim()
+    ).length"""
+    assert page.run(nameless) == 0
+
+
+# Looks -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280])
+@pytest.mark.parametrize("name", ["demo", "clinic", "digits"])
+def test_the_page_fits_the_screen(name, width, opened, request):
+    """Wide tables scroll inside their cards; the page itself never scrolls sideways."""
+    report = request.getfixturevalue(name)
+    page = opened(report, viewport={"width": width, "height": 844})
+    assert page.run("() => document.documentElement.scrollWidth") <= width
+    page.run("() => stakesPage.set({})")
+    assert page.complaints == []
+
+
+def test_many_numbers_share_one_slider(digits, opened):
+    page = opened(digits)
+    assert page.page.locator("input[type=range]:visible").count() == 1
+    page.page.get_by_role("spinbutton", name="cost of read as 4 for digit 7").focus()
+    slider = page.page.get_by_role("slider", name="cost of read as 4 for digit 7")
+    slider.focus()
+    page.page.keyboard.press("ArrowRight")
+    old = digits.problem.costs[7, 4]
+    assert page.run("() => stakesPage.state().costs[7][4]") == pytest.approx(old * 1.02)
+    assert page.page.locator("#slices tbody tr").count() == 20
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_told_from_paper(scheme, demo, opened):
+    """WCAG's contrast of at least 4.5 for text, of 3 for the colours of the models."""
+    page = opened(demo, color_scheme=scheme)
+    ratio = """([front, back]) => {
+        const style = getComputedStyle(document.documentElement);
+        const light = name => {
+            const hex = style.getPropertyValue(name).trim();
+            const [r, g, b] = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16) / 255)
+                .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+        };
+        const [one, two] = [light(front), light(back)];
+        return Math.max(one, two) / Math.min(one, two);
+    }"""
+    for text in ("--ink", "--soft", "--accent", "--bad"):
+        assert page.run(ratio, [text, "--card"]) >= 4.5, text
+    assert page.run(ratio, ["--warn", "--warn-soft"]) >= 4.5
+    for model in range(7):
+        assert page.run(ratio, [f"--m{model}", "--card"]) >= 3, model
+
+
+# Odd reports -------------------------------------------------------------------------------------
+
+
+def odd_reports():
+    rng = np.random.default_rng(1)
+    y = (rng.random(80) < 0.4).astype(int)
+    p = np.clip(0.5 * y + 0.5 * rng.random(80), 0, 1)
+    binary = Problem.binary(false_alarm=1, miss=5)
+    three = Problem.zero_one(3)
+    yield "one model", lambda: evaluate(y, p, binary, replicates=10)
+    yield (
+        "a class is absent",
+        lambda: evaluate([0] * 80, {"a": p, "b": p**2}, binary.with_prior([0.5, 0.5])),
+    )
+    yield (
+        "a class has no prior",
+        lambda: evaluate(y, {"a": 0.9 * p, "b": p / 2}, binary.with_prior([1, 0]), replicates=10),
+    )
+    yield (
+        "utilities",
+        lambda: evaluate(y, p, Problem.from_utilities([[15, -35], [-335, 165]]), replicates=10),
+    )
+    yield "one decision", lambda: evaluate(y, p, Problem([[1], [2]]), replicates=10)
+    yield "nothing at stake", lambda: evaluate(y, p, Problem([[1, 1], [2, 2]]), replicates=10)
+    yield (
+        "fractional weights",
+        lambda: evaluate(y, p, binary, weights=rng.uniform(0.5, 2, 80), replicates=10),
+    )
+    yield (
+        "raw scores and decisions",
+        lambda: evaluate(
+            y, {"raw": Scores(20 * p - 7), "rule": Decisions(y[::-1])}, binary, replicates=10
+        ),
+    )
+    yield (
+        "decisions among three classes",
+        lambda: evaluate(y, Decisions(y[::-1]), three.with_prior([0.4, 0.6, 0]), replicates=10),
+    )
+    yield (
+        "certain and equal scores",
+        lambda: evaluate(y, {"a": y.astype(float), "b": np.full(80, 0.5)}, binary, replicates=10),
+    )
+
+
+@pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in odd_reports()])
+def test_odd_reports_open_and_move_without_complaint(make, opened):
+    report = make()
+    page = opened(report)
+    shape = report.problem.costs.shape
+    for costs in (report.problem.costs, np.zeros(shape), -np.ones(shape), np.eye(*shape)):
+        page.run("costs => stakesPage.set({costs})", costs.tolist())
+    for share in (0.0, 1e-9, 0.5, 1.0):
+        prior = [1 - share, share, *([0.0] * (shape[0] - 2))]
+        page.run("prior => stakesPage.set({prior})", prior)
+    assert page.complaints == []
+    assert "NaN" not in page.page.content().split("stakes-data")[0]

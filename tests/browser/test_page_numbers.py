@@ -1,0 +1,254 @@
+"""The page computes what Python computes, on the tallies that it holds."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+pytest.importorskip("jinja2")
+if shutil.which("chromium") is None:
+    pytest.skip("no chromium was found", allow_module_level=True)
+
+from stakes import (
+    Counts,
+    InputError,
+    Problem,
+    ScoreTable,
+    best_threshold,
+    expected_cost,
+    normalized_cost,
+    shift_prior,
+)
+from stakes.audit import FAMILIAR, Probabilities, RawScores, implied_costs
+from stakes.calibration import reliability
+from stakes.conditions import CostProportions
+from stakes.curves import brier_curve, decision_curve, optimal_curve
+from stakes.decide import bayes_decision_indices
+from stakes.regions import cost_proportion_regions, prior_regions, sensitivity
+from stakes.scoring import HullBins
+
+SETTINGS = 50
+READ = """settings => settings.map(given => {
+    stakesPage.set(given);
+    const made = stakesPage.result();
+    const pick = ({name, counts, cost, normalized, threshold}) =>
+        ({name, counts, cost, normalized, threshold});
+    const {regions, margins} = stakesPage.tables();
+    return {
+        systems: made.systems.map(pick), best: made.best.name, naive: made.naive,
+        perfect: made.perfect, tables: {regions, margins},
+    };
+})"""
+
+
+def draw(shape: tuple[int, int], rng: np.random.Generator) -> dict[str, list]:
+    """Costs of any sign with ties and zeros among them, and a prior that may be extreme."""
+    costs = rng.exponential(size=shape) * rng.choice([0, 1, 1, 1, 5, -0.3], size=shape)
+    prior = rng.dirichlet(np.full(shape[0], rng.choice([0.3, 1.0, 5.0])))
+    prior = np.maximum(prior, 1e-6)
+    return {"costs": costs.round(rng.choice([1, 3, 9])).tolist(), "prior": prior / prior.sum()}
+
+
+def settings_for(data: dict, seed: int) -> list[dict[str, list]]:
+    rng = np.random.default_rng(seed)
+    shape = np.shape(data["problem"]["costs"])
+    made = [draw(shape, rng) for _ in range(SETTINGS)]
+    return [{"costs": one["costs"], "prior": np.asarray(one["prior"]).tolist()} for one in made]
+
+
+def table_of(model: dict) -> ScoreTable:
+    held = model["table"]
+    scores = np.array([float(score) for score in held["scores"]])
+    return ScoreTable(scores, np.stack([held["negatives"], held["positives"]], axis=-1))
+
+
+def counts_of(system: dict, data: dict, problem: Problem) -> np.ndarray:
+    """Decisions of one system on the embedded tallies, by the library."""
+    if system["way"] == "fixed":
+        return np.array(system["counts"], dtype=float)
+    table = table_of(data["models"][system["model"]])
+    if system["way"] == "tuned":
+        try:
+            return best_threshold(table, problem).counts.values
+        except InputError:  # each class is served best by the other's decision
+            return np.full((2, 2), np.nan)
+    scores = table.scores
+    if system["way"] == "moved":
+        scores = shift_prior(scores, data["holds_for"], problem.prior)
+    decided = bayes_decision_indices(scores, problem)
+    chosen = np.eye(problem.n_decisions)[decided]
+    return table.weights.T @ chosen
+
+
+def problem_of(data: dict, setting: dict) -> Problem:
+    named = {name: data["problem"][name] for name in ("classes", "decisions")}
+    return Problem(setting["costs"], prior=setting["prior"], **named)
+
+
+@pytest.mark.parametrize(("name", "seed"), [("demo", 11), ("clinic", 12), ("digits", 13)])
+def test_fifty_random_stakes_give_the_numbers_of_python(name, seed, opened, request):
+    """Costs, decision counts and normalised costs of all systems, to 1e-9."""
+    page = opened(request.getfixturevalue(name))
+    data = page.data
+    settings = settings_for(data, seed)
+    for setting, made in zip(settings, page.run(READ, settings), strict=True):
+        problem = problem_of(data, setting)
+        known = {one["name"]: one for one in data["systems"]}
+        spent = {}
+        for shown in made["systems"]:
+            counts = counts_of(known[shown["name"]], data, problem)
+            cost = float(expected_cost(Counts._trusted(**bare(counts)), problem))
+            normal = float(normalized_cost(Counts._trusted(**bare(counts)), problem))
+            np.testing.assert_allclose(shown["counts"], counts, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(shown["cost"], cost, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(shown["normalized"], normal, rtol=1e-9, atol=1e-9)
+            if known[shown["name"]]["candidate"] and not np.isnan(cost):
+                spent[shown["name"]] = cost
+        assert spent[made["best"]] <= min(spent.values()) + 1e-9
+        assert problem.decisions[made["naive"]["decision"]] == problem.naive.decision
+        assert made["naive"]["cost"] == pytest.approx(problem.naive.cost, abs=1e-12)
+        assert made["perfect"] == pytest.approx(problem.perfect_cost, abs=1e-12)
+    assert page.complaints == []
+
+
+def bare(values: np.ndarray) -> dict:
+    return {"values": values, "classes": None, "decisions": None, "groups": None}
+
+
+@pytest.mark.parametrize("name", ["demo", "clinic", "digits"])
+def test_the_page_begins_with_the_numbers_of_the_report(name, opened, request):
+    """Scores are pooled so that the report's own decisions stay exactly as they were."""
+    report = request.getfixturevalue(name)
+    (made,) = opened(report).run(READ, [{}])
+    for shown in made["systems"]:
+        system = report.system(shown["name"])
+        np.testing.assert_allclose(shown["counts"], system.counts.values, rtol=1e-12)
+        assert shown["cost"] == pytest.approx(system.cost.value, rel=1e-12, abs=1e-12)
+        assert shown["normalized"] == pytest.approx(system.normalized.value, rel=1e-12)
+    assert made["best"] == report.verdict.cheapest
+    assert {one["name"] for one in made["systems"]} == {one.name for one in report.systems}
+
+
+@pytest.mark.parametrize(("name", "seed"), [("demo", 21), ("clinic", 22), ("digits", 23)])
+def test_regions_and_margins_are_those_of_python(name, seed, opened, request):
+    page = opened(request.getfixturevalue(name))
+    data = page.data
+    candidates = {one["name"] for one in data["systems"] if one["candidate"]}
+    settings = settings_for(data, seed)[:8]
+    for setting, made in zip(settings, page.run(READ, settings), strict=True):
+        problem = problem_of(data, setting)
+        counts = {
+            one["name"]: Counts(one["counts"])
+            for one in made["systems"]
+            if one["name"] in candidates and not np.isnan(one["cost"])
+        }
+        if len(counts) < len([one for one in made["systems"] if one["name"] in candidates]):
+            continue
+        last = problem.classes[-1]
+        axis = f"prior of {last}"
+        assert_regions(made["tables"]["regions"], axis, prior_regions(counts, problem, last))
+        if problem.costs.shape == (2, 2):
+            found = cost_proportion_regions(counts, prior=problem.prior)
+            assert_regions(made["tables"]["regions"], "cost proportion", found)
+        assert_margins(made["tables"]["margins"], sensitivity(counts, problem))
+
+
+def assert_regions(rows, axis, regions):
+    """The same intervals, but for slivers that rounding alone makes."""
+    own = [row[1:] for row in rows if row[0] == axis and row[2] - row[1] > 1e-9]
+    parts = [part for part in regions.parts if part.high - part.low > 1e-9]
+    assert [row[2] for row in own] == ["; ".join(part.cheapest) for part in parts]
+    np.testing.assert_allclose([row[0] for row in own], [p.low for p in parts], atol=1e-9)
+
+
+def assert_margins(rows, found):
+    """The same points, but for those that rounding alone keeps inside [0, 1]."""
+    shown = {row[0]: inner(row[0], row[2], row[4]) for row in rows[1:]}
+    for margin in (*found.costs, *found.priors):
+        wanted = inner(margin.what, margin.low, margin.high)
+        np.testing.assert_allclose(shown[margin.what], wanted, rtol=1e-7, atol=1e-9)
+
+
+def inner(what, low, high):
+    if not what.startswith("prior"):
+        return low, high
+    return (low if low > 1e-9 else -np.inf), (high if high < 1 - 1e-9 else np.inf)
+
+
+def test_curves_are_those_of_python(clinic, opened):
+    page = opened(clinic)
+    data, prior = page.data, [0.7, 0.3]
+    page.run("prior => stakesPage.set({prior})", prior)
+    tables = {one["name"]: table_of(one) for one in data["models"] if one["table"]}
+    moved = {
+        name: ScoreTable(
+            shift_prior(tables[name].scores, data["holds_for"], prior), tables[name].weights
+        ).with_prior(prior)
+        for name in ("nomogram", "network")
+    }
+    read = "([id, x]) => stakesPage.read(id, x).filter(line => line[1] !== null)"
+    for x in (0.013, 0.2, 0.47, 0.81):
+        lines = dict(page.run(read, ["cost-curve", x]))
+        for name, table in tables.items():
+            best = optimal_curve(table.with_prior(prior), CostProportions)
+            assert lines[name] == pytest.approx(float(best(x)), abs=1e-9)
+        lines = dict(page.run(read, ["net-benefit", x]))
+        for name, table in moved.items():
+            curve = decision_curve(table)
+            assert lines[name] == pytest.approx(float(curve.net_benefit(x)), abs=1e-9)
+            assert lines["act on all"] == pytest.approx(float(curve.treat_all(x)), abs=1e-9)
+    for name, table in moved.items():
+        found = reliability(table, HullBins())
+        place = found.scores.size // 2
+        lines = dict(page.run(read, ["reliability", float(found.scores[place])]))
+        assert lines[name] == pytest.approx(float(found.observed[place]), abs=1e-9)
+    page.page.get_by_label("thresholds as the probabilities say").check()
+    for x in (0.013, 0.2, 0.47):
+        lines = dict(page.run(read, ["cost-curve", x]))
+        for name, table in moved.items():
+            loss = brier_curve(table, CostProportions)
+            assert lines[name] == pytest.approx(float(loss(x)), abs=1e-9)
+
+
+def test_cost_over_the_prior_moves_the_decisions_along(demo, opened):
+    page = opened(demo)
+    data = page.data
+    for share in (0.02, 0.11, 0.4):
+        lines = dict(page.run("x => stakesPage.read('cost-curve', x)", share))
+        problem = Problem(data["problem"]["costs"], prior=[1 - share, share])
+        for model in data["models"]:
+            system = {"way": "moved", "model": data["models"].index(model)}
+            counts = Counts(counts_of(system, data, problem))
+            assert lines[model["name"]] == pytest.approx(
+                float(expected_cost(counts, problem)), abs=1e-9
+            )
+
+
+def test_implied_costs_are_those_of_python(clinic, opened):
+    page = opened(clinic)
+    data, prior = page.data, [0.8, 0.2]
+    page.run("prior => stakesPage.set({prior})", prior)
+    rows = page.run("() => stakesPage.tables().implied")[1:]
+    assert len(rows) == 12
+    models = {one["name"]: one for one in data["models"]}
+    for metric, name, threshold, low, high in rows:
+        scale = Probabilities() if models[name]["kind"] == "posteriors" else RawScores()
+        table = table_of(models[name]).with_prior(prior)
+        found = implied_costs(table, FAMILIAR[metric], scale=scale).optima[0]
+        assert threshold == pytest.approx(found.threshold)
+        np.testing.assert_allclose([low, high], found.empirical.cost_ratio, rtol=1e-9)
+
+
+def test_what_metrics_cost_follows_the_stakes(demo, opened):
+    page = opened(demo)
+    at_first = page.run("() => stakesPage.tables().disagreement")
+    wanted = demo.disagreement.columns()
+    assert [row[-2].replace("; ", ", ") for row in at_first[1:]] == wanted["picks"]
+    np.testing.assert_allclose([row[-1] for row in at_first[1:]], wanted["costs more"], atol=1e-9)
+    page.run("() => stakesPage.set({costs: [[0, 9, 1], [1, 9, 0]], prior: [0.7, 0.3]})")
+    later = page.run("() => stakesPage.tables().disagreement")
+    assert [row[1:-1] for row in later[2:]] == [row[1:-1] for row in at_first[2:]]
+    assert later[1][1:-2] != at_first[1][1:-2]

@@ -1,0 +1,249 @@
+"""The page as text: what it holds, how it is closed to attacks, and how large it gets."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jinja2")
+
+from stakes import Decisions, Problem, Report, Scores, ScoreTable, bayes_decisions, evaluate
+from stakes.errors import MissingExtraError
+from stakes.evaluation import systems
+from stakes.render.html import to_html
+from stakes.render.page.data import MOST_BINS, MOVED, WAYS
+
+PAGE = Path(systems.__file__).parents[1] / "render" / "page"
+FRAUD = Problem(
+    [[0, 3, 25], [180, 8, 0]],
+    classes=["legit", "fraud"],
+    decisions=["approve", "review", "block"],
+    prior=[0.98, 0.02],
+    unit="EUR",
+)
+
+
+def report_of(n_cases: int = 400, problem: Problem = FRAUD, **settings) -> Report:
+    rng = np.random.default_rng(4)
+    y = (rng.random(n_cases) < 0.3).astype(int)
+    log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), 2**0.5)
+    models = {"plain": 1 / (1 + np.exp(-log_odds)), "sharp": 1 / (1 + np.exp(-3 * log_odds))}
+    labels = np.array(problem.classes, dtype=object)[y]
+    return evaluate(labels, models, problem, **{"replicates": 20, **settings})
+
+
+def data_of(html: str) -> dict:
+    found = re.findall(r'<script type="application/json" id="stakes-data">(.*?)</script>', html)
+    assert len(found) == 1
+    return json.loads(found[0])
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return report_of()
+
+
+# The file ----------------------------------------------------------------------------------------
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(report, tmp_path):
+    html = report.to_html(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == html
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert re.findall(r'(?:src|href)="(?!#)[^"]*"', html) == []
+    assert re.findall(r"https?://[^\s\"']+", html) == ["http://www.w3.org/2000/svg"]
+    assert "url(" not in re.sub(r"url\(#clip", "", html)
+
+
+def test_the_same_report_gives_the_same_page(report):
+    assert to_html(report) == to_html(report)
+
+
+def test_a_missing_jinja_names_the_extra(report, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'stakes\[report\]'"):
+        to_html(report)
+
+
+def test_the_verdict_the_caveats_and_the_assumptions_stand_in_the_text(report):
+    html = to_html(report)
+    for text in (*report.verdict.sentences, *(caveat.text for caveat in report.caveats)):
+        assert text.replace("'", "&#39;") in html
+    assert "seed 0" in html
+
+
+# Safety ------------------------------------------------------------------------------------------
+
+
+def test_the_policy_names_the_hashes_of_the_only_style_and_the_only_script(report):
+    html = to_html(report)
+    policy = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    assert len(policy) == 1
+    rules = dict(part.strip().split(" ", 1) for part in unescape(policy[0]).split(";"))
+    assert rules["default-src"] == "'none'"
+    for name, tag in (("style-src", "style"), ("script-src", "script")):
+        (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", html, flags=re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert rules[name] == f"'sha256-{digest}'"
+    assert set(rules) == {"default-src", "style-src", "script-src", "base-uri", "form-action"}
+
+
+def test_hostile_labels_are_escaped_wherever_they_stand():
+    labels = ["<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>"]
+    problem = Problem(
+        [[0, 1], [5, 0]],
+        classes=labels,
+        decisions=["--><blink>", "&lt;\u2028\ud800"],
+        unit="</style><svg onload=alert(3)>",
+    )
+    y = np.array(labels)[np.arange(60) % 2]
+    score = np.linspace(0.1, 0.9, 60)
+    models = {"</noscript><script>": score, "{{ 1 + 1 }}{% raw %}": score**2}
+    html = to_html(evaluate(y, models, problem, by=y, replicates=20))
+    assert len(re.findall(r"<script", html)) == 2
+    assert len(re.findall(r"</script", html)) == 2
+    assert re.findall(r"<(?:img|svg|blink)", html) == []
+    assert "{{ 1 + 1 }}" in html
+    held = data_of(html)
+    assert held["problem"]["classes"] == labels
+    assert held["problem"]["decisions"] == ["--><blink>", "&lt;\u2028\ud800"]
+    html.encode("utf-8")
+
+
+def test_the_scripts_never_turn_text_into_markup():
+    names = {path.name for path in PAGE.glob("*.js")}
+    assert "page.js" in names
+    for name in names:
+        text = (PAGE / name).read_text(encoding="utf-8")
+        for way in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval("):
+            assert way not in text, (name, way)
+        assert not re.search(r"\b(?:fetch|XMLHttpRequest|WebSocket|import)\b", text), name
+
+
+def test_every_script_is_part_of_the_page(report):
+    html = to_html(report)
+    for path in (*PAGE.glob("*.js"), *PAGE.glob("*.css")):
+        assert path.read_text(encoding="utf-8") in html
+
+
+# The tallies -------------------------------------------------------------------------------------
+
+
+def test_the_page_knows_the_rules_of_the_report_by_name():
+    assert WAYS == {systems.BAYES: "as is", systems.MOVED: "moved", systems.TUNED: "tuned"}
+    assert MOVED == systems.MOVED
+
+
+def test_counts_and_scores_are_those_of_the_report(report):
+    held = data_of(to_html(report))
+    assert held["prior"] == list(report.assumptions.prior)
+    for shown in held["systems"]:
+        assert shown["counts"] == report.system(shown["name"]).counts.values.tolist()
+    for shown, model in zip(held["models"], report.models, strict=True):
+        assert model.table is not None
+        assert shown["table"]["scores"] == model.table.scores.tolist()
+        assert shown["table"]["positives"] == model.table.weights[:, 1].tolist()
+        assert not shown["table"]["binned"]
+
+
+def test_where_the_prior_is_that_of_the_data_moved_systems_wait_for_it_to_move():
+    report = report_of(problem=FRAUD.with_prior(None))
+    held = data_of(to_html(report))
+    added = [shown["name"] for shown in held["systems"] if shown["added"]]
+    assert added == ["plain, moved", "sharp, moved"]
+    assert {one.rule for one in report.systems} == {systems.BAYES}
+
+
+@pytest.mark.parametrize("problem", [FRAUD, Problem.binary(false_alarm=1, miss=30)])
+def test_bins_keep_the_decisions_of_the_report(problem):
+    """Scores are pooled so that no bin holds two decisions at the stakes of the report."""
+    report = report_of(5000, problem)
+    held = data_of(to_html(report))
+    for shown, model in zip(held["models"], report.models, strict=True):
+        table = shown["table"]
+        assert model.table is not None
+        assert table["binned"]
+        assert len(table["scores"]) <= MOST_BINS
+        assert len(table["scores"]) > 0.9 * MOST_BINS
+        assert sum(table["negatives"]) + sum(table["positives"]) == 5000
+        decided = bayes_decisions(np.array(table["scores"]), report.problem)
+        counts = [
+            [np.array(table[side])[decided == decision].sum() for decision in problem.decisions]
+            for side in ("negatives", "positives")
+        ]
+        (as_is,) = (
+            one for one in report.systems if one.model == model.model and one.rule == systems.BAYES
+        )
+        assert counts == as_is.counts.values.tolist()
+
+
+def test_rare_positives_keep_their_bins():
+    """Both classes are parted evenly: no bin holds more than its share of the rare class."""
+    rng = np.random.default_rng(6)
+    y = (np.arange(100_000) < 500).astype(int)
+    scores = 1 / (1 + np.exp(-rng.normal(3.0 * y - 5)))
+    problem = Problem.binary(false_alarm=1, miss=9)
+    report = evaluate(y, {"model": scores}, problem, replicates=10)
+    (shown,) = data_of(to_html(report))["models"]
+    assert max(shown["table"]["positives"]) <= 3
+    assert max(shown["table"]["negatives"]) <= 400
+
+
+def test_numbers_that_json_lacks_are_words():
+    """A class that the prior expects but the data lack leaves every cost undefined."""
+    problem = Problem([[0, 1], [5, 0]], classes=["no", "yes"], prior=[0.9, 0.1])
+    models = {"bold": Decisions(["yes"] * 40), "score": Scores([-np.inf, *range(39)])}
+    report = evaluate(["no"] * 40, models, problem.with_prior([0.9, 0.1]), replicates=10)
+    held = data_of(to_html(report))
+    assert held["systems"][0]["cost"][0] == "nan"
+    assert held["models"][1]["table"]["scores"][0] == "-inf"
+
+
+# The size ----------------------------------------------------------------------------------------
+
+
+def large(report: Report, weights: object) -> Report:
+    """The report with the score tables of five models on a million cases."""
+    rng = np.random.default_rng(9)
+    y = rng.random(1_000_000) < 0.02
+    models = []
+    for j in range(5):
+        scores = 1 / (1 + np.exp(-rng.normal((1 + j / 4) * y - 4)))
+        table = ScoreTable.from_scores(y, scores, weights=weights)
+        models.append(replace(report.models[0], model=f"model {j}", table=table))
+    systems_of = [
+        replace(one, name=f"{model.model}, {i}", model=model.model)
+        for model in models
+        for i, one in enumerate(report.systems[:3])
+    ]
+    verdict = replace(report.verdict, cheapest="model 0, 0")
+    return replace(
+        report,
+        models=tuple(models),
+        systems=tuple(systems_of),
+        verdict=verdict,
+        slices=(),
+        disagreement=None,
+    )
+
+
+def test_five_models_and_a_million_cases_take_less_than_400_kb(report):
+    html = to_html(large(report, None))
+    assert len(html.encode("utf-8")) < 400_000
+    assert f"{MOST_BINS:,} bins" in html
+    held = data_of(html)
+    assert all(sum(m["table"]["negatives"]) > 900_000 for m in held["models"])
+
+
+def test_fractional_weights_take_less_than_400_kb_too(report):
+    weights = np.random.default_rng(1).uniform(0.5, 2, 1_000_000)
+    assert len(to_html(large(report, weights)).encode("utf-8")) < 400_000
