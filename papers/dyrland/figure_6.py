@@ -1,0 +1,97 @@
+"""Figure 6. How often metrics and wrong utilities rank two classifiers in the wrong order.
+
+Points in the second and fourth quadrants are pairs that were ranked wrongly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import style
+from dyrland.pairs import METRICS, nominal
+from page import Page
+
+from stakes.audit import (
+    AssessmentError,
+    UniformUtilities,
+    exact_misranking,
+    misranking,
+    uniform_setting,
+)
+from stakes.simulate import random_confusion, rising_rates, uniform_shares
+
+
+def build(page: Page) -> None:
+    """Shares of wrongly ranked pairs, with standard errors, and exact where that is possible."""
+    print_, setting = page.printed, uniform_setting()
+    pairs = 100_000 if page.fast else print_["pairs"]
+    error = AssessmentError(nominal(print_["sd"], UniformUtilities()))
+    study = misranking(
+        METRICS,
+        **setting,
+        error={"wrong utilities": error},
+        pairs=pairs,
+        rng=np.random.default_rng(12),
+    )
+    exact = [100 * exact_misranking(metric, **setting) for metric in METRICS.values()]
+    wrong, spread = 100 * study.wrong, 100 * study.standard_errors
+    page.table(
+        {
+            "criterion": study.names,
+            "wrongly ranked, %": [f"{w:.2f}" for w in wrong],
+            "standard error": [f"{s:.2f}" for s in spread],
+            "exact, %": [*("–" if np.isnan(e) else f"{e:.4f}" for e in exact), "–"],
+        }
+    )
+    _compare(page, error, exact, wrong, spread)
+    page.picture(_draw(error, wrong), "dyrland-figure-6", __doc__)
+
+
+def _compare(page: Page, error, exact, wrong, spread) -> None:
+    print_ = page.printed
+    page.say(
+        f"""Errors are redrawn until the utilities stay in [0, 1] and being right stays better than
+        being wrong; an sd of {error.sd:.3f} before gives the {print_["sd"]} after."""
+    )
+    share = exact[-1] / 100
+    page.compare(
+        "accuracy, %, exact",
+        print_["accuracy"],
+        exact[-1],
+        decimals=1,
+        standard_error=100 * np.sqrt(share * (1 - share) / print_["pairs"]),
+        why="the print is a draw of a million pairs",
+    )
+    paper = print_["wrong_utilities"]
+    page.compare("wrong utilities, %", paper, wrong[-1], decimals=0, standard_error=spread[-1])
+    known = ~np.isnan(exact)
+    off = (np.abs(wrong[:-1] - exact)[known] / spread[:-1][known]).max()
+    page.check("simulated against exact, in standard errors", f"at most {off:.1f}", off < 4)
+    best, better = wrong[-2], wrong[-1]
+    page.claim("accuracy is the best metric", f"{best:.1f} %", best < wrong[:-2].min())
+    page.claim("wrong utilities are better still", f"{better:.1f} %", better < best)
+
+
+def _draw(error, wrong):
+    rng, n = np.random.default_rng(13), 2500
+    true = UniformUtilities()(rng, n)
+    tables = random_confusion(n, 2, share=uniform_shares, correct_rates=rising_rates, rng=rng)
+    moved = np.diff(tables.values, axis=1)[:, 0]
+    gain = np.sum(true * moved, axis=(1, 2))
+    others = {name: np.diff(metric(tables))[:, 0] for name, metric in METRICS.items()}
+    others["wrong utilities"] = np.sum(error(rng, true) * moved, axis=(1, 2))
+    figure, axes = style.panels(2, 4, width=10.5, height=5.4, sharex=True)
+    for axis, (name, other), share in zip(axes.flat, others.items(), wrong, strict=True):
+        bad = gain * other < 0
+        axis.scatter(
+            gain[~bad], other[~bad], s=3, color=style.BLUE, alpha=0.4, lw=0, rasterized=True
+        )
+        axis.scatter(gain[bad], other[bad], s=6, color=style.RED, marker="^", lw=0, rasterized=True)
+        axis.axhline(0, color=style.INK, lw=0.7)
+        axis.axvline(0, color=style.INK, lw=0.7)
+        axis.set_title(name[0].upper() + name[1:])
+        axis.text(0.04, 0.93, f"{share:.1f} % wrong", transform=axis.transAxes, color=style.RED)
+        reach = 1.05 * np.abs(other).max()
+        axis.set(ylim=(-reach, reach), xlim=(-0.5, 0.5))
+    figure.supxlabel("difference in utility yield", fontsize=9)
+    figure.supylabel("difference in the metric", fontsize=9)
+    return figure

@@ -1,0 +1,79 @@
+"""Figure 8. The larger area under the ROC curve loses: the tangent decides."""
+
+from __future__ import annotations
+
+import numpy as np
+import style
+from dyrland.turned import turned
+from page import Page
+from scipy.stats import norm
+
+from stakes import Problem, ScoreTable, auc, best_threshold
+from stakes.curves import roc_curve
+
+
+def build(page: Page) -> None:
+    """Two classifiers with normal scores whose ROC curves cross."""
+    scores = np.linspace(-6, 8, 1401)
+    tables = {
+        "red": ScoreTable(scores, masses(scores, mean=1.9, sd=1.3)),
+        "blue": ScoreTable(scores, masses(scores, mean=1.2, sd=0.5)),
+    }
+    problems = [
+        Problem.from_utilities(turned(utilities), prior=[1 - share, share])
+        for utilities, share in zip(
+            page.printed["utilities"], page.printed["positive_share"], strict=True
+        )
+    ]
+    best = {name: [best_threshold(t, p) for p in problems] for name, t in tables.items()}
+    page.table(
+        {
+            "classifier": list(tables),
+            "AUC": [f"{float(auc(t)):.3f}" for t in tables.values()],
+            "intercept of the tangent": [f"{b[0].intercept:.3f}" for b in best.values()],
+            **{
+                f"yield, {u}, B = {b}": [f"{-found[k].cost:.3f}" for found in best.values()]
+                for k, (u, b) in enumerate(
+                    zip(("[4 0; 0 1]", "[1 0; 0 1]"), page.printed["positive_share"], strict=True)
+                )
+            },
+        }
+    )
+    areas = {name: float(auc(t)) for name, t in tables.items()}
+    page.claim("red has the larger area", "yes", areas["red"] > areas["blue"])
+    for k in range(len(problems)):
+        slope = best["red"][k].slope
+        better = best["blue"][k].cost < best["red"][k].cost
+        higher = best["blue"][k].intercept > best["red"][k].intercept
+        page.claim(f"yet blue yields more, problem {k + 1}", f"slope {slope:g}", better and higher)
+    page.claim("both problems rank alike", "yes", problems[0].is_equivalent(problems[1]))
+    page.picture(_draw(tables, best), "dyrland-figure-8", __doc__)
+
+
+def masses(scores, *, mean, sd):
+    """Weights of both classes between the scores: negatives N(0, 1), positives N(mean, sd²)."""
+    edges = np.r_[-np.inf, (scores[1:] + scores[:-1]) / 2, np.inf]
+    return np.transpose([np.diff(norm.cdf(edges)), np.diff(norm.cdf(edges, mean, sd))])
+
+
+def _draw(tables, best):
+    figure, axes = style.panels(1, 1, width=4.8, height=4.5)
+    axis, x = axes[0, 0], np.array([0, 1])
+    for name, colour, dash in (("red", style.RED, "--"), ("blue", style.BLUE, "-")):
+        found = best[name][0]
+        axis.plot(
+            *roc_curve(tables[name]).columns().values(),
+            color=colour,
+            ls=dash,
+            label=f"{name}: AUC {float(auc(tables[name])):.3f}",
+        )
+        axis.plot(x, found.intercept + found.slope * x, color=colour, lw=0.9, ls=":")
+        rates = found.counts.values[:, 1] / found.counts.values.sum(axis=-1)
+        axis.plot(*rates, "o", color=colour, ms=6)
+    for height in np.arange(0, 1, 0.1):
+        axis.plot(x, height + found.slope * x, color=style.GREY, lw=0.4, alpha=0.6, zorder=0)
+    axis.set(
+        xlabel="false-positive rate", ylabel="true-positive rate", xlim=(0, 1), ylim=(0, 1.003)
+    )
+    axis.legend(loc="lower right", facecolor="white", framealpha=1, frameon=True, edgecolor="none")
+    return figure

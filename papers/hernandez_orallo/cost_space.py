@@ -1,0 +1,76 @@
+"""Sections 6.1 and 8. All curves in cost space; each area is an expected loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import style
+from hernandez_orallo.models import METHODS, loss, models
+from page import Page, near
+
+from stakes import CostProportions, Skews, expected_loss
+from stakes.curves import cost_curve, cost_lines
+from stakes.regions import classifier_regions
+
+
+def build(page: Page) -> None:
+    """Curves of seven methods over cost proportions and over skews, and who wins where."""
+    tables, axes = models(), {"cost proportion": CostProportions, "skew": Skews}
+    curves = {
+        (name, axis): {m: cost_curve(t, method, over) for m, method in METHODS.items()}
+        for name, t in tables.items()
+        for axis, over in axes.items()
+    }
+    number = sum(map(len, curves.values()))
+    gap = max(
+        abs(curve.integral() - loss(tables[name], method, axes[axis]()))
+        for (name, axis), of in curves.items()
+        for method, curve in of.items()
+    )
+    page.claim(
+        "area under every curve = expected loss", f"{number} curves, {near(gap)}", gap < 1e-12
+    )
+    chosen: dict[Any, Any] = {
+        f"{name}, {m}": (table, METHODS[m])
+        for name, table in tables.items()
+        for m in ("score-driven", "rate-driven")
+    }
+    parts = classifier_regions(chosen, CostProportions).parts
+    wins = [sum(p.high - p.low for p in parts if p.cheapest == (who,)) for who in chosen]
+    page.say("Which of A and B, score-driven or rate-driven, is the cheapest depends on the costs:")
+    losses = [float(expected_loss(t, method, CostProportions())) for t, method in chosen.values()]
+    page.table(
+        {
+            "classifier": list(chosen),
+            "expected loss": [f"{loss:.3f}" for loss in losses],
+            "cheapest on this share of the cost proportions": [f"{share:.1%}" for share in wins],
+        }
+    )
+    page.picture(_draw(curves, tables, axes), "hernandez-orallo-cost-space", __doc__)
+
+
+def _draw(curves, tables, kinds):
+    figure, axes = style.panels(2, 2, width=9.4, height=6.6, sharex=True, sharey=True)
+    looks = {
+        "score-fixed": (style.GREY, "-"),
+        "score-uniform": (style.ORANGE, "--"),
+        "score-driven": (style.BLUE, "-"),
+        "rate-fixed": (style.GREY, ":"),
+        "rate-uniform": (style.RED, "--"),
+        "rate-driven": (style.RED, "-"),
+        "optimal": (style.INK, "-"),
+    }
+    for axis, ((name, kind), of) in zip(axes.flat, curves.items(), strict=True):
+        lines = cost_lines(tables[name], kinds[kind])
+        step = 1 + lines.thresholds.size // 60  # enough to see the pencil of lines
+        ends = [lines.at_zero[::step], lines.at_one[::step]]
+        axis.plot([0, 1], ends, color=style.GREY, lw=0.4, alpha=0.35)
+        for method, (colour, dash) in looks.items():
+            points = of[method].points(8)
+            axis.plot(points["x"], points["y"], color=colour, ls=dash, lw=1.5, label=method)
+        axis.set(title=f"Model {name}", xlabel=kind, xlim=(0, 1), ylim=(0, 0.8))
+        axis.xaxis.set_tick_params(labelbottom=True)
+    axes[0, 0].set_ylabel("loss")
+    axes[1, 0].set_ylabel("loss")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center")
+    return figure

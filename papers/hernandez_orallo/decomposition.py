@@ -1,0 +1,27 @@
+"""Theorem 28. The Brier score is calibration loss plus refinement loss."""
+
+from __future__ import annotations
+
+from hernandez_orallo.models import models
+from page import Page, near
+
+from stakes.ranking import convexified
+from stakes.scoring import EachScore, HullBins, brier, calibration_loss, refinement_loss
+
+
+def build(page: Page) -> None:
+    """With bins of one score, with hull bins, and with hull bins after the scores are averaged."""
+    rows = []
+    for name, table in models().items():
+        for scores, bins, words, wrong in (
+            (table, EachScore(), "bins of one score", ""),
+            (table, HullBins(), "hull bins", page.printed["misprint"]),
+            (convexified(table), HullBins(), "hull bins of convexified scores", ""),
+        ):
+            parts = float(calibration_loss(scores, bins)), float(refinement_loss(scores, bins))
+            gap = float(brier(scores)) - sum(parts)
+            exact = abs(gap) < 1e-12
+            page.claim(f"{name}, {words}: BS = CL + RL", near(gap), exact, misprint=wrong)
+            rows.append((name, words, f"{float(brier(scores)):.4f}", *(f"{p:.4f}" for p in parts)))
+    titles = "model", "bins", "Brier score", "calibration loss", "refinement loss"
+    page.table(dict(zip(titles, zip(*rows, strict=True), strict=True)))

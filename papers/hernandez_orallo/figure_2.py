@@ -1,0 +1,46 @@
+"""Figure 2. ROC curves of models A and B, and their convex hulls."""
+
+from __future__ import annotations
+
+import style
+from hernandez_orallo.models import models
+from page import Page, near
+
+from stakes import auc
+from stakes.curves import hull_curve, roc_curve
+from stakes.ranking import auc_of_hull, is_convex
+
+
+def build(page: Page) -> None:
+    """Curves, with the areas under them."""
+    tables = models()
+    curves = {name: (roc_curve(t), hull_curve(t)) for name, t in tables.items()}
+    page.table(
+        {
+            "model": list(tables),
+            "AUC": [f"{float(auc(t)):.4f}" for t in tables.values()],
+            "area under the hull": [f"{float(auc_of_hull(t)):.4f}" for t in tables.values()],
+            "convex": ["yes" if is_convex(t) else "no" for t in tables.values()],
+        }
+    )
+    gap = max(
+        max(
+            abs(roc.integral() - float(auc(tables[name]))),
+            abs(hull.integral() - float(auc_of_hull(tables[name]))),
+        )
+        for name, (roc, hull) in curves.items()
+    )
+    page.check("areas under the curves are AUC and AUCH", near(gap), gap < 1e-12)
+    page.picture(_draw(curves), "hernandez-orallo-figure-2", __doc__)
+
+
+def _draw(curves):
+    figure, axes = style.panels(1, 2, width=8, height=3.9)
+    for axis, (name, (roc, hull)) in zip(axes[0], curves.items(), strict=True):
+        axis.plot([0, 1], [0, 1], color=style.GREY, lw=0.8, ls=":")
+        axis.plot(*hull.columns().values(), color=style.ORANGE, ls="--", label="convex hull")
+        axis.plot(*roc.columns().values(), color=style.BLUE, label="ROC curve")
+        axis.set(title=f"Model {name}", xlabel="false-positive rate", aspect="equal")
+    axes[0, 0].set_ylabel("true-positive rate")
+    axes[0, 0].legend(loc="lower right")
+    return figure

@@ -1,0 +1,38 @@
+"""Section 1.2.1. A test that is right in 99 cases of 100, and wrong in one alarm of three."""
+
+from __future__ import annotations
+
+from page import Page
+
+from stakes import Counts
+from stakes.measures import accuracy, precision
+
+
+def build(page: Page) -> None:
+    """The table of 50,000 visitors."""
+    print_ = page.printed
+    sick, healthy = print_["sick"], print_["visitors"] - print_["sick"]
+    right = print_["accuracy"]
+    counts = Counts(
+        [[healthy * right, healthy * (1 - right)], [sick * (1 - right), sick * right]],
+        classes=["healthy", "sick"],
+        decisions=["healthy", "sick"],
+    )
+    page.table(
+        {
+            "": ["healthy", "sick"],
+            "declared healthy": [f"{n:.0f}" for n in counts.values[:, 0]],
+            "declared sick": [f"{n:.0f}" for n in counts.values[:, 1]],
+        }
+    )
+    page.compare("accuracy", print_["accuracy"], accuracy(counts), decimals=2)
+    page.compare("sick who are detected", print_["detected"], counts.values[1, 1], decimals=0)
+    page.compare(
+        "healthy who are declared sick",
+        print_["false_alarms"],
+        counts.values[0, 1],
+        decimals=0,
+        misprint=print_["misprint"],
+    )
+    one, three = print_["healthy_among_detected"]
+    page.compare("healthy among the detected", one / three, 1 - precision(counts)[1], decimals=2)

@@ -1,0 +1,97 @@
+"""Figure 1. The determinant is a volume: flat where a class is avoided."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import style
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
+from page import Page
+
+from stakes import Counts
+from stakes.agreement import association_matrix, determinant_mcc
+
+
+def build(page: Page) -> None:
+    """Bodies of four tables, and the bounds of equations 9 to 14 on random ones."""
+    rng, n = np.random.default_rng(18), 300 if page.fast else 3000
+    paper = np.array(page.printed["vectors"], dtype=float)
+    shown = {
+        "perfect": Counts(np.eye(3) * 20),
+        "good": Counts([[18, 1, 1], [1, 17, 2], [2, 1, 17]]),
+        "avoids a class": Counts(page.paper["three-classes"]["avoids_a_class"]),
+        "section 4": Counts(page.paper["three-classes"]["program"]),
+    }
+    bodies = {name: association_matrix(counts, mean=0) for name, counts in shown.items()}
+    page.table(
+        {
+            "table": list(shown),
+            "det M": [f"{determinant_mcc(counts):.4f}" for counts in shown.values()],
+            "sum of M": [f"{m.sum():.4f}" for m in bodies.values()],
+        }
+    )
+    random = Counts(rng.dirichlet(np.full(9, 0.4), n).reshape(n, 3, 3) + 1e-12)
+    m, det = association_matrix(random, mean=0), determinant_mcc(random)
+    product = m.sum(axis=-1).prod(axis=-1)
+    page.claim(
+        "ΣM ≤ n (eq 9 to 11)",
+        f"at most {m.sum(axis=(1, 2)).max():.3f}",
+        m.sum(axis=(1, 2)).max() <= 3 + 1e-9,
+    )
+    page.claim(
+        "abs(det M) ≤ product of row sums ≤ 1 (eq 12 to 14)",
+        f"{n} tables",
+        (np.abs(det) <= product + 1e-9).all() and (product <= 1 + 1e-9).all(),
+    )
+    flipped = determinant_mcc(Counts(np.swapaxes(random.values, 1, 2)))
+    order = rng.permutation(3)
+    renamed = determinant_mcc(Counts(random.values[:, order][:, :, order]))
+    page.claim(
+        "invariant when truth and prediction swap, and when classes are renamed",
+        f"{n} tables",
+        np.allclose(det, flipped) and np.allclose(det, renamed),
+    )
+    page.check(
+        "the printed body has a volume", f"{np.linalg.det(paper):g}", np.linalg.det(paper) > 0
+    )
+    page.picture(_draw(paper, bodies, product, det), "itai-katz-volume", __doc__)
+
+
+def _draw(paper, bodies, product, det):
+    figure = plt.figure(figsize=(10, 6.4))
+    panels = {f"The paper's body: {np.linalg.det(paper):g}": paper} | {
+        f"{name[0].upper() + name[1:]}: {np.linalg.det(m):.3f}": m for name, m in bodies.items()
+    }
+    for k, (name, vectors) in enumerate(panels.items(), start=1):
+        axis = figure.add_subplot(2, 3, k, projection="3d")
+        _parallelepiped(axis, vectors, style.ORANGE if k == 1 else style.BLUE)
+        axis.set_title(name)
+        reach = 4 if k == 1 else 1.2
+        axis.set(xlim=(0, reach), ylim=(0, reach), zlim=(0, reach))
+        axis.view_init(22, 35)
+        ticks = (0, 2, 4) if k == 1 else (0, 0.5, 1)
+        axis.set(xticks=ticks, yticks=ticks, zticks=ticks)
+        axis.tick_params(labelsize=7, pad=-2)
+        axis.set_box_aspect((1, 1, 1), zoom=1.0)
+    last = figure.add_subplot(2, 3, 6)
+    last.scatter(product, np.abs(det), s=3, color=style.BLUE, alpha=0.4, lw=0, rasterized=True)
+    last.plot([0, 1], [0, 1], color=style.RED, lw=0.9, ls="--")
+    last.set(title="Random tables", xlabel="product of the row sums of M", ylabel="|det M|")
+    return figure
+
+
+def _parallelepiped(axis, vectors, colour):
+    faces = []
+    for i, j in combinations(range(3), 2):
+        k = 3 - i - j
+        for start in (np.zeros(3), vectors[k]):
+            faces.append(
+                [start, start + vectors[i], start + vectors[i] + vectors[j], start + vectors[j]]
+            )
+    axis.add_collection3d(
+        Poly3DCollection(faces, facecolor=colour, alpha=0.25, edgecolor=style.INK, lw=0.7)
+    )
+    for vector in vectors:
+        axis.quiver(0, 0, 0, *vector, color=style.INK, lw=1.3, arrow_length_ratio=0.08)
