@@ -1,7 +1,7 @@
 """Models like A and B: a naive Bayes and a decision tree, scored on cases they did not see.
 
-The paper's data are not published. The features and the size of the tree were chosen so that the pair
-disagrees in the way of the paper's; that it does is therefore no evidence, what follows from it is.
+The paper's data are not published. The features and the size of the tree were chosen so that the
+pair disagrees as the paper's does; that it does is no evidence, what follows from it is.
 """
 
 from __future__ import annotations

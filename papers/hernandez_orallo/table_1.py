@@ -12,8 +12,8 @@ from stakes.scoring import brier
 def build(page: Page) -> None:
     """Both metrics of both models."""
     page.say(
-        "The paper's data are not published. The features and the size of the tree here were chosen "
-        "so that the pair disagrees as the paper's does: the order of A and B is no evidence."
+        "The paper's data are not published. The features and the size of the tree were chosen so "
+        "that the pair disagrees as the paper's does: the order of A and B is no evidence here."
     )
     tables = models().values()
     areas, scores = [float(auc(t)) for t in tables], [float(brier(t)) for t in tables]
