@@ -27,8 +27,8 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  \1|\2/p' Makefile | \
 		while IFS='|' read -r name text; do printf '%-14s %s\n' "$$name" "$$text"; done
 
-demo: .venv/demo.stamp  ## evaluate the shipped example and print the result
-	@.venv/bin/python examples/fraud.py
+demo: .venv/demo.stamp  ## evaluate the shipped example, print the report and write report.html
+	@.venv/bin/stakes demo
 
 test: .venv/test.stamp  ## run the whole suite: core, doctests, peers; a skip is a failure
 	STAKES_NO_SKIP=1 .venv/bin/python -m pytest -n auto $(BROWSER)
