@@ -599,7 +599,7 @@ def test_a_world_says_what_it_is():
     assert repr(world) == "GaussianWorld('no' N(0, 0.2) 0.8, 'yes' N(1, 0.2) 0.2)"
     assert repr(world.misreported(temperature=2)).endswith(", misreported)")
     sample = world.sample(10, rng=np.random.default_rng(9))
-    assert repr(sample) == f"Sample of 10 cases of {world!r}"
+    assert repr(sample) == f"10 simulated cases of {world!r}"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stakes import Counts, Problem, bayes_decisions
-from stakes.simulate import GaussianWorld, Sample
+from stakes.simulate import GaussianWorld, SimulatedCases
 
 CLASSES = tuple(f"H{k}" for k in range(1, 11))
 
@@ -27,7 +27,7 @@ def five_problems(printed: Mapping[str, Any], prior: np.ndarray) -> dict[str, Pr
     }
 
 
-def decided(sample: Sample, plain: Problem, problem: Problem) -> Counts:
+def decided(sample: SimulatedCases, plain: Problem, problem: Problem) -> Counts:
     """Naive, argmax and Bayes decisions about cases, (3, K, M)."""
     choices = (
         np.full(sample.y_true.shape, problem.naive.decision),

@@ -10,12 +10,12 @@ Two simulators of the papers, and what can be known about them without simulatin
 from __future__ import annotations
 
 from stakes.simulate.confusion import Sampler, fixed, random_confusion, rising_rates, uniform_shares
-from stakes.simulate.gaussian import GaussianWorld, Sample, gaussian_classes
+from stakes.simulate.gaussian import GaussianWorld, SimulatedCases, gaussian_classes
 
 __all__ = [
     "GaussianWorld",
-    "Sample",
     "Sampler",
+    "SimulatedCases",
     "fixed",
     "gaussian_classes",
     "random_confusion",

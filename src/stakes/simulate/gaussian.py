@@ -18,7 +18,7 @@ from stakes.problem import Problem
 from stakes.simulate._line import Bells, decision_intervals, interval_above, normal_probability
 from stakes.tally import Counts
 
-__all__ = ["GaussianWorld", "Sample", "gaussian_classes"]
+__all__ = ["GaussianWorld", "SimulatedCases", "gaussian_classes"]
 
 _REACH = 38.0  # standard deviations; nothing that float64 can hold lies beyond
 _RESOLUTION = 1e-12  # standard deviations
@@ -31,7 +31,7 @@ def gaussian_classes(
     variance: object,
     rng: np.random.Generator,
     classes: object = None,
-) -> Sample:
+) -> SimulatedCases:
     r"""Draw cases of classes that sit at 0, 1, 2, … on a line (ferrer-ec, appendix D).
 
     .. math:: x \mid k \sim \mathcal N(k, v), \qquad P(k \mid x) \propto \pi_k\, p(x \mid k)
@@ -160,7 +160,7 @@ class GaussianWorld(Value):
 
     # Cases ---------------------------------------------------------------------------------------
 
-    def sample(self, n_cases: int, *, rng: np.random.Generator) -> Sample:
+    def sample(self, n_cases: int, *, rng: np.random.Generator) -> SimulatedCases:
         """Draw the nearest whole number of cases of each class (ferrer-ec, appendix D).
 
         The number of cases may differ from the one asked for; halves round to the even number.
@@ -168,7 +168,7 @@ class GaussianWorld(Value):
         total = _check.number("n_cases", n_cases, low=1)
         return self.sample_each(np.rint(total * self.prior), rng=rng)
 
-    def sample_each(self, n_per_class: object, *, rng: np.random.Generator) -> Sample:
+    def sample_each(self, n_per_class: object, *, rng: np.random.Generator) -> SimulatedCases:
         """Draw this many cases of each class, class by class.
 
         ``rng.multinomial(n, world.prior)`` cases of each class make n independent cases.
@@ -181,7 +181,7 @@ class GaussianWorld(Value):
             )
         code = np.repeat(np.arange(self.n_classes), each.astype(np.intp))
         features = self.means[code] + np.sqrt(self.variances)[code] * rng.standard_normal(code.size)
-        return Sample._trusted(
+        return SimulatedCases._trusted(
             world=self,
             y_true=label_array(self.classes)[code],
             features=features,
@@ -295,7 +295,7 @@ class GaussianWorld(Value):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sample(Value):
+class SimulatedCases(Value):
     """Cases of a gaussian world: labels, features (n,) and the posteriors (n, K) it reports."""
 
     world: GaussianWorld
@@ -314,7 +314,7 @@ class Sample(Value):
         )
 
     def __repr__(self) -> str:
-        return f"Sample of {self.features.size} cases of {self.world!r}"
+        return f"{self.features.size} simulated cases of {self.world!r}"
 
 
 def _per_class(name: str, values: object, size: int) -> FloatArray:

@@ -12,7 +12,7 @@ from stakes._check import FloatArray, Labels
 from stakes._text import html_table, text_table
 from stakes.errors import InputError
 from stakes.tally._groups import Grouped, leading_index
-from stakes.tally.rows import Frame, Rows, cell_sums, class_factors, read_rows, total
+from stakes.tally.rows import Labelled, Rows, cell_sums, class_factors, read_rows, total
 
 __all__ = ["Counts"]
 
@@ -69,7 +69,7 @@ class Counts(Grouped):
         cls,
         y_true: object,
         decided: object,
-        problem: Frame,
+        problem: Labelled,
         *,
         weights: object = None,
         by: object = None,

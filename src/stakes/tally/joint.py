@@ -14,7 +14,7 @@ from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.tally._groups import Grouped, leading_index
 from stakes.tally.counts import Counts
-from stakes.tally.rows import Frame, Rows, cell_sums, class_factors, read_rows, total
+from stakes.tally.rows import Labelled, Rows, cell_sums, class_factors, read_rows, total
 
 __all__ = ["JointCounts"]
 
@@ -59,7 +59,7 @@ class JointCounts(Grouped):
         cls,
         y_true: object,
         decided: Mapping[Any, object],
-        problem: Frame,
+        problem: Labelled,
         *,
         weights: object = None,
         by: object = None,

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 
-__all__ = ["Frame", "Rows", "cell_sums", "class_factors", "read_rows", "total"]
+__all__ = ["Labelled", "Rows", "cell_sums", "class_factors", "read_rows", "total"]
 
 
-class Frame(Protocol):
+class Labelled(Protocol):
     """Whatever names classes and decisions; a Problem does."""
 
     @property
