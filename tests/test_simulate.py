@@ -641,7 +641,7 @@ def test_questions_that_a_world_cannot_answer_are_refused():
         three.sample_each([1.5, 2, 3], rng=rng)
     with pytest.raises(InputError, match="n_per_class must hold a whole number of cases"):
         three.sample_each([1, 2], rng=rng)
-    with pytest.raises(InputError, match="prior must have 1 dimension"):
+    with pytest.raises(InputError, match="prior must hold one probability for each class"):
         gaussian_classes(10, prior=0.8, variance=1, rng=rng)
 
 

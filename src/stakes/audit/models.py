@@ -10,14 +10,13 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, Labels
 from stakes.errors import InputError
+from stakes.measures.table import least
 from stakes.tally import Counts, JointCounts
 
 __all__ = ["Models", "picked", "read_models"]
 
 #: Tables by name, joint counts, or counts whose first leading axis is the models.
 Models = Mapping[Any, Counts] | JointCounts | Counts
-
-_TIE = 1e-12  # relative to the largest value: what rounding may do to equal ones
 
 
 def read_models(models: Models) -> tuple[Labels, Counts]:
@@ -74,8 +73,5 @@ def by_position(counts: Counts) -> Counts:
 
 
 def picked(goodness: FloatArray) -> BoolArray:
-    """The best along the last axis, and all that tie with it; what is undefined is never picked."""
-    known = np.where(np.isnan(goodness), -np.inf, goodness)
-    size = np.abs(np.where(np.isinf(known), 0.0, known)).max(axis=-1, keepdims=True)
-    best = known.max(axis=-1, keepdims=True)
-    return np.asarray(~np.isnan(goodness) & (known >= best - _TIE * size))
+    """The best along the last axis, with all that tie with it; undefined is never picked."""
+    return least(-goodness)

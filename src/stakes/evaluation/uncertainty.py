@@ -18,11 +18,13 @@ from stakes.inference import (
     WithinClasses,
     bootstrap,
 )
+from stakes.inference.bootstrap import estimate_of
+from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.report import Interval
 from stakes.tally import JointCounts
 
-__all__ = ["Costs", "costs_of", "interval_of", "joint_counts", "scheme_for"]
+__all__ = ["Costs", "costs_of", "joint_counts", "scheme_for"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +52,8 @@ class Costs:
         first = -1 if dearer is None else self.names.index(dearer)
         second = self.names.index(cheaper)
         costs, drawn = self.estimate.value[0], self.estimate.replicates[:, 0]
-        return interval_of(
-            costs[first] - costs[second], drawn[:, first] - drawn[:, second], self.level
-        )
+        saved = drawn[:, first] - drawn[:, second]
+        return self._read(costs[first] - costs[second], saved)
 
     def probability_cheapest(self, among: list[str]) -> dict[str, float]:
         """Share of the replicates in which each of these is the cheapest; ties are split."""
@@ -61,8 +62,8 @@ class Costs:
         drawn = drawn[~np.isnan(drawn).any(axis=1)]
         if not len(drawn):
             return dict.fromkeys(among, float("nan"))
-        least = drawn <= drawn.min(axis=1, keepdims=True)
-        shares = (least / least.sum(axis=1, keepdims=True)).mean(axis=0)
+        chosen = least(drawn)
+        shares = (chosen / chosen.sum(axis=1, keepdims=True)).mean(axis=0)
         return dict(zip(among, shares.tolist(), strict=True))
 
     @property
@@ -71,17 +72,14 @@ class Costs:
         return int(np.isnan(self.estimate.replicates[:, 0]).any(axis=1).sum())
 
     def _interval(self, row: int, column: int) -> Interval:
-        value = self.estimate.value[row, column]
-        return interval_of(value, self.estimate.replicates[:, row, column], self.level)
+        drawn = self.estimate.replicates[:, row, column]
+        return self._read(self.estimate.value[row, column], drawn)
 
-
-def interval_of(value: FloatArray, replicates: FloatArray, level: float) -> Interval:
-    """A value with the percentile interval of its replicates; undefined ones are left out."""
-    defined = replicates[np.isfinite(replicates)]
-    if defined.size < 2:
-        return Interval(float(value), float("nan"), float("nan"))
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(value), float(low), float(high))
+    def _read(self, value: FloatArray, replicates: FloatArray) -> Interval:
+        """A value with the interval of its replicates, as the scheme reads it."""
+        made = estimate_of(np.asarray(value), replicates, self.estimate.intervals)
+        ends = made.interval(self.level)
+        return Interval(float(value), float(ends.low), float(ends.high))
 
 
 def scheme_for(cases: Cases) -> Scheme:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check import FloatArray, same_labels
+from stakes._check import BoolArray, FloatArray, same_labels
 from stakes.errors import InputError
 from stakes.tally import Counts
 
-__all__ = ["diagonal", "elsewhere", "off_diagonal", "ratio", "scaled", "square"]
+__all__ = ["diagonal", "elsewhere", "least", "off_diagonal", "ratio", "scaled", "square"]
+
+
+_TIE = 1e-12  # relative to the largest value: what rounding may do to equal ones
 
 
 def square(counts: Counts) -> FloatArray:
@@ -39,6 +42,16 @@ def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient: FloatArray = np.divide(part, whole)
     return quotient
+
+
+def least(values: FloatArray) -> BoolArray:
+    """The least along the last axis, with all that rounding alone keeps apart from it.
+
+    nan is never among them.
+    """
+    known = np.where(np.isnan(values), np.inf, values)
+    slack = _TIE * np.max(np.abs(values), axis=-1, keepdims=True, initial=0.0, where=known < np.inf)
+    return np.asarray((known <= known.min(axis=-1, keepdims=True) + slack) & (known < np.inf))
 
 
 def diagonal(values: FloatArray) -> FloatArray:

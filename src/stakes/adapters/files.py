@@ -1,0 +1,146 @@
+"""Which files are meant (paths, globs, standard input), their format, and files written whole."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import BinaryIO
+
+from stakes.errors import InputError
+
+__all__ = ["Files", "Format", "check_target", "located", "whole_file"]
+
+
+class Format(Enum):
+    """What a file of rows is."""
+
+    CSV = "CSV"
+    PARQUET = "Parquet"
+    JSON = "JSON lines"
+    ARROW = "Arrow"
+
+
+_SUFFIXES = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), Format.CSV),
+    **dict.fromkeys((".parquet", ".pq"), Format.PARQUET),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), Format.JSON),
+    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), Format.ARROW),
+}
+_PACKED = {".gz", ".zst"}
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of one format that together hold the rows; `name` is what messages call them."""
+
+    name: str
+    paths: tuple[Path, ...]
+    format: Format
+
+
+@contextmanager
+def located(given: str, standard_input: BinaryIO) -> Iterator[Files]:
+    """The files that a path, a glob or ``-`` stands for; standard input is put into a file."""
+    if given == "-":
+        with tempfile.TemporaryDirectory(prefix="stakes-") as folder:
+            path = _spooled(standard_input, Path(folder))
+            yield Files("standard input", (path,), _by_content("standard input", path))
+        return
+    paths = _matches(given)
+    formats = {_format(path) for path in paths}
+    if len(formats) > 1:
+        listed = ", ".join(sorted(one.value for one in formats))
+        raise InputError(
+            f"{given} must match files of one format; it matches {listed}. Narrow the pattern."
+        )
+    yield Files(given, paths, formats.pop())
+
+
+def _matches(given: str) -> tuple[Path, ...]:
+    if os.path.lexists(given):
+        paths = [Path(given)]
+    elif glob.has_magic(given):
+        paths = [path for path in map(Path, sorted(glob.glob(given))) if path.is_file()]
+    else:
+        paths = []
+    if not paths:
+        raise InputError(f"{given} must be a file of predictions; there is no such file.")
+    for path in paths:
+        if path.is_dir():
+            raise InputError(
+                f"{given} must be a file; it is a folder. Name the files, say {path / '*.parquet'}."
+            )
+        if path.is_file() and path.stat().st_size == 0:
+            raise InputError(f"{path} must hold rows; it is empty.")
+    return tuple(paths)
+
+
+def _format(path: Path) -> Format:
+    """By the name of the file, else by how it begins."""
+    plain = path.with_suffix("") if path.suffix.lower() in _PACKED else path
+    known = _SUFFIXES.get(plain.suffix.lower())
+    return known if known is not None else _by_content(str(path), path)
+
+
+def _by_content(name: str, path: Path) -> Format:
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == _GZIP
+        with gzip.open(path) if packed else path.open("rb") as file:
+            start = file.read(64)
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error.strerror or error}.") from None
+    if not start:
+        raise InputError(f"{name} must hold rows; it is empty.")
+    if start.startswith(b"PAR1"):
+        return Format.PARQUET
+    if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return Format.ARROW
+    return Format.JSON if start.lstrip().startswith((b"{", b"[")) else Format.CSV
+
+
+def _spooled(stream: BinaryIO, folder: Path) -> Path:
+    """Standard input as a file: columns are looked at more than once, and a pipe cannot be."""
+    start = stream.read(2)
+    path = folder / ("input.gz" if start == _GZIP else "input")
+    with path.open("wb") as file:
+        file.write(start)
+        shutil.copyfileobj(stream, file)
+    return path
+
+
+# Writing -----------------------------------------------------------------------------------------
+
+
+def check_target(path: str | Path) -> Path:
+    """A path that can be written, known before hours of work are spent."""
+    target = Path(path)
+    folder = target.parent
+    if target.exists() and not target.is_file():
+        raise InputError(f"{path} must be a file; something else is there. Name another.")
+    if not folder.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {folder}. Make it first.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{path} cannot be written: the folder {folder} is read-only to you.")
+    return target
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """A name beside the target to write to; it takes the target's place when all went well."""
+    target = check_target(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)

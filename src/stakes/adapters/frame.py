@@ -1,0 +1,96 @@
+"""Tables as frames of the user's own library, through narwhals."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from stakes.errors import InputError, MissingExtraError
+from stakes.report import Interval, Report
+
+__all__ = ["systems_frame"]
+
+_LIBRARIES = ("pandas", "polars", "pyarrow")  # in the order in which they are looked for
+
+
+def systems_frame(report: Report, library: ModuleType | str | None = None) -> Any:
+    """The systems of a report, one row each, in the order of the report.
+
+    Parameters
+    ----------
+    library : pandas, polars or pyarrow, as the module or by name; None: the first of them that is
+        installed
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+    >>> report = evaluate(y, {"new": p}, Problem.zero_one(2, unit="errors"))
+    >>> systems_frame(report, "pyarrow").column("cost").to_pylist()
+    [0.0, 0.0]
+    """
+    narwhals = _narwhals()
+    columns = _columns(report)
+    types = {str: narwhals.String, bool: narwhals.Boolean, float: narwhals.Float64}
+    schema = {name: types[kind] for name, (kind, _) in columns.items()}
+    data = {name: values for name, (_, values) in columns.items()}
+    return narwhals.from_dict(data, schema=schema, backend=_named(library)).to_native()
+
+
+def _columns(report: Report) -> dict[str, tuple[type, list[Any]]]:
+    """Type and values of every column; what does not exist is missing, not nan."""
+    rows = report.systems
+    columns: dict[str, tuple[type, list[Any]]] = {
+        "system": (str, [row.name for row in rows]),
+        "model": (str, [row.model for row in rows]),
+        "rule": (str, [row.rule for row in rows]),
+        "threshold": (float, [row.threshold for row in rows]),
+        "candidate": (bool, [row.candidate for row in rows]),
+    }
+    columns |= _interval("cost", [row.cost for row in rows])
+    columns |= _interval("normalized", [row.normalized for row in rows])
+    columns["probability_cheapest"] = (float, [row.probability_cheapest for row in rows])
+    return columns
+
+
+def _interval(name: str, values: list[Interval]) -> dict[str, tuple[type, list[Any]]]:
+    return {
+        name: (float, [one.value for one in values]),
+        f"{name}_low": (float, [one.low for one in values]),
+        f"{name}_high": (float, [one.high for one in values]),
+    }
+
+
+def _narwhals() -> Any:
+    try:
+        import narwhals.stable.v2 as narwhals
+    except ImportError:
+        raise MissingExtraError(
+            "a frame of the report needs the package narwhals; it is not installed. "
+            "Install it with: pip install 'stakes[frames]'."
+        ) from None
+    return narwhals
+
+
+def _named(library: ModuleType | str | None) -> str:
+    """The name of a library that can be imported."""
+    if library is None:
+        found = next((name for name in _LIBRARIES if find_spec(name) is not None), None)
+        if found is None:
+            raise MissingExtraError(
+                f"a frame of the report needs one of {', '.join(_LIBRARIES)}; none of them is "
+                f"installed. Install one with: pip install 'stakes[frames]'."
+            )
+        return found
+    name = library.__name__ if isinstance(library, ModuleType) else library
+    if name not in _LIBRARIES:
+        raise InputError(
+            f"library must be one of {', '.join(_LIBRARIES)}, as module or by name; got {name!r}. "
+            f"Leave it out for the first of them that is installed."
+        )
+    if find_spec(name) is None:
+        raise MissingExtraError(
+            f"library must be installed; {name} is not. Install it with: pip install {name}."
+        )
+    return name

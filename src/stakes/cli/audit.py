@@ -1,0 +1,98 @@
+"""``stakes audit``: which metrics would have misled, and which costs their thresholds imply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isnan
+from typing import Any
+
+import click
+import numpy as np
+
+from stakes._text import text_table
+from stakes.audit import FAMILIAR, ImpliedCosts, Probabilities, RawScores, implied_costs
+from stakes.cli.columns import plan_for
+from stakes.cli.loading import input_source, load, working
+from stakes.cli.options import (
+    file_argument,
+    prediction_options,
+    problem_option,
+    read_problem,
+    request_of,
+)
+from stakes.evaluation import evaluate
+from stakes.problem import Problem
+from stakes.render.tables import number
+from stakes.report import ModelQuality, Report
+
+__all__ = ["audit"]
+
+
+@click.command()
+@file_argument
+@problem_option
+@prediction_options
+def audit(file: str, problem_file: str, **options: Any) -> None:
+    """Say which familiar metrics would have picked another model, and what that would cost.
+
+    For two classes also: the threshold that each metric would choose for each model, and what a
+    miss would have to cost, in false alarms, for that threshold to be the right one.
+    """
+    request, limit = request_of(options)
+    problem = read_problem(problem_file)
+    with input_source(file) as source:
+        data = load(source, problem, plan_for(source, problem, request), limit=limit)
+    with working("auditing", len(data.truth), steps=False):
+        report = evaluate(
+            data.truth, data.models, problem, weights=data.weights, cluster=data.cluster
+        )
+        rows = [row for model in report.models for row in _implied(model)]
+    click.echo(_disagreement(report))
+    if rows:
+        header = ("model", "metric", "best", "threshold", "right if a miss costs", "on these data")
+        click.echo(f"\n{_own_ratio(problem)}\n\n{text_table(header, rows)}")
+
+
+def _disagreement(report: Report) -> str:
+    found = report.disagreement
+    if found is None:
+        return "There is one model only: no metric could have picked another."
+    misled = [name for name, wrong in zip(found.metrics, found.misled, strict=True) if wrong]
+    told = f"misled: {', '.join(misled)}" if misled else "no metric is misled"
+    return f"{found}\n\nThe cheapest system is {report.verdict.cheapest}; {told}."
+
+
+def _implied(model: ModelQuality) -> Iterator[tuple[str, ...]]:
+    """The favourite threshold of every metric and the costs that would justify it."""
+    if model.table is None:
+        return
+    scale = Probabilities() if model.kind == "posteriors" else RawScores()
+    for name, metric in FAMILIAR.items():
+        found = implied_costs(model.table, metric, scale=scale)
+        yield (model.model, name, number(found.value), *_reading(found))
+
+
+def _reading(found: ImpliedCosts) -> tuple[str, str, str]:
+    if not found.optima:
+        return "–", "–", "–"
+    first = found.optima[0]
+    threshold = number(first.threshold)
+    if len(found.optima) > 1:
+        threshold += f" (and {len(found.optima) - 1} more)"
+    return threshold, _span(first.bayes.cost_ratio), _span(first.empirical.cost_ratio)
+
+
+def _span(ends: np.ndarray[Any, Any]) -> str:
+    """Costs of a miss, in false alarms."""
+    low, high = ends.tolist()
+    return "no costs" if isnan(low) or isnan(high) else f"{number(low)} to {number(high)}"
+
+
+def _own_ratio(problem: Problem) -> str:
+    told = "Costs of a miss in false alarms, for which a metric's favourite threshold is right."
+    if problem.costs.shape != (2, 2):
+        return told
+    threshold = problem.threshold
+    if not 0 < threshold < 1:
+        return told
+    return f"{told} Under these stakes a miss costs {number((1 - threshold) / threshold)}."

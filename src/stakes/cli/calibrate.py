@@ -1,0 +1,120 @@
+"""``stakes calibrate``: fit a map from scores to posteriors, and apply it to new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pyarrow as pa
+
+from stakes._check import FloatArray
+from stakes.adapters.files import check_target
+from stakes.calibration import CalibrationMap
+from stakes.cli.columns import Kind, ModelColumns, Plan, posterior_columns, truth_column
+from stakes.cli.loading import input_source, load, memory_size, said
+from stakes.cli.options import CALIBRATORS, file_argument, problem_option, read_problem
+from stakes.cli.rewriting import load_map, rewrite
+from stakes.render.files import write_whole
+
+__all__ = ["calibrate"]
+
+_model_option = click.option(
+    "--model",
+    required=True,
+    metavar="COL[,COL…]",
+    help="Scores or posteriors for the second class of two, or one column for each class.",
+)
+
+
+@click.group(no_args_is_help=False)
+def calibrate() -> None:
+    """Make posteriors that can be trusted out of scores."""
+
+
+@calibrate.command()
+@file_argument
+@problem_option
+@_model_option
+@click.option("--truth", metavar="COLUMN", help="True classes; guessed if left out.")
+@click.option("--weights", metavar="COLUMN", help="Weights of the cases.")
+@click.option(
+    "--method",
+    type=click.Choice(list(CALIBRATORS), case_sensitive=False),
+    required=True,
+    help="The form of the map.",
+)
+@click.option("--memory-limit", default="2GiB", show_default=True, metavar="SIZE")
+@click.option("--out", "-o", required=True, metavar="JSON", help="Where to write the map.")
+def fit(
+    file: str,
+    problem_file: str,
+    model: str,
+    truth: str | None,
+    weights: str | None,
+    method: str,
+    memory_limit: str,
+    out: str,
+) -> None:
+    """Fit a map on the cases in FILE, whose classes are known.
+
+    Where the problem states a prior, the new posteriors hold for it; otherwise for the class shares
+    of the data.
+    """
+    problem, target = read_problem(problem_file), check_target(out)
+    limit = memory_size(memory_limit)
+    with input_source(file) as source:
+        columns = posterior_columns(model, source, problem)
+        if weights is not None:
+            source.require_number(weights)
+        known = truth_column(source, problem, truth, {*columns, weights or ""})
+        guesses = () if truth is not None else (f"truth in column {known}",)
+        models = (ModelColumns("model", Kind.SCORES, columns),)
+        data = load(source, problem, Plan(known, models, weights, guesses=guesses), limit=limit)
+    fitted = CALIBRATORS[method.lower()]().fit(
+        data.models["model"].values,
+        data.truth,
+        classes=problem.classes,
+        weights=data.weights,
+        prior=problem.prior,
+    )
+    write_whole(target, fitted.to_json() + "\n")
+    note = "" if fitted.converged else "; the fit was bounded, because the classes separate"
+    said(f"wrote {out}: a map of the kind {fitted.kind}, from {len(data.truth):,} cases{note}")
+
+
+@calibrate.command()
+@file_argument
+@problem_option
+@_model_option
+@click.option("--map", "map_file", required=True, metavar="JSON", help="A fitted map.")
+@click.option(
+    "--column",
+    default="calibrated",
+    show_default=True,
+    help="Name of the new column; for more than two classes, what stands before _CLASS.",
+)
+@click.option(
+    "--out", "-o", required=True, metavar="OUT", help="CSV, Parquet or JSON lines, by its name."
+)
+def apply(file: str, problem_file: str, model: str, map_file: str, column: str, out: str) -> None:
+    """Add to the predictions in FILE the posteriors that a map makes of them."""
+    problem = read_problem(problem_file)
+    fitted = load_map(map_file, problem.classes)
+    with input_source(file) as source:
+        columns = posterior_columns(model, source, problem)
+        n_rows = rewrite(source, columns, _mapped(fitted, column), Path(out))
+    said(f"wrote {out}: {n_rows:,} rows")
+
+
+def _mapped(fitted: CalibrationMap, column: str) -> Callable[[FloatArray], dict[str, pa.Array]]:
+    """The new columns of a block of scores."""
+
+    def made(values: FloatArray) -> dict[str, pa.Array]:
+        rows = fitted(values[:, 0] if values.shape[1] == 1 else values)
+        if rows.ndim == 1:
+            return {column: pa.array(rows)}
+        pairs = zip(fitted.classes, rows.T, strict=True)
+        return {f"{column}_{label}": pa.array(own.copy()) for label, own in pairs}
+
+    return made

@@ -1,0 +1,75 @@
+"""``stakes decide``: new predictions in, the same with the decision that each case calls for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import numpy as np
+import pyarrow as pa
+
+from stakes._check import FloatArray
+from stakes.cli.columns import posterior_columns
+from stakes.cli.loading import input_source, said
+from stakes.cli.options import class_shares, file_argument, problem_option, read_problem
+from stakes.cli.rewriting import load_map, rewrite
+from stakes.decide import bayes_decisions, shift_prior
+from stakes.errors import InputError
+
+__all__ = ["decide"]
+
+
+@click.command()
+@file_argument
+@problem_option
+@click.option(
+    "--model",
+    required=True,
+    metavar="COL[,COL…]",
+    help="Posteriors: P(second class) of two, or one column for each class.",
+)
+@click.option("--map", "map_file", metavar="JSON", help="Recalibrate first, with a fitted map.")
+@click.option(
+    "--posterior-prior",
+    metavar="CLASS=SHARE,…",
+    help="The prior for which the posteriors hold; they are moved to the prior of the problem.",
+)
+@click.option("--column", default="decision", show_default=True, help="Name of the new column.")
+@click.option(
+    "--out", "-o", required=True, metavar="OUT", help="CSV, Parquet or JSON lines, by its name."
+)
+def decide(
+    file: str,
+    problem_file: str,
+    model: str,
+    map_file: str | None,
+    posterior_prior: str | None,
+    column: str,
+    out: str,
+) -> None:
+    """Add to the predictions in FILE the cheapest decision for every case.
+
+    The posteriors are used as they are, after a map or a move of the prior where one is given; take
+    the rule that `stakes evaluate` found to be the cheapest.
+    """
+    problem = read_problem(problem_file)
+    held = class_shares(posterior_prior, problem)
+    if held is not None and problem.prior is None:
+        raise InputError(
+            f"{problem_file} must state a prior to which posteriors can be moved; it has none. Add "
+            f"[prior], or leave --posterior-prior out."
+        )
+    fitted = None if map_file is None else load_map(map_file, problem.classes)
+
+    def decided(values: FloatArray) -> dict[str, pa.Array]:
+        rows = values[:, 0] if values.shape[1] == 1 else values
+        if fitted is not None:
+            rows = fitted(rows)
+        if held is not None:
+            rows = shift_prior(rows, held, problem.prior)
+        return {column: pa.array(np.asarray(bayes_decisions(rows, problem)))}
+
+    with input_source(file) as source:
+        columns = posterior_columns(model, source, problem)
+        n_rows = rewrite(source, columns, decided, Path(out))
+    said(f"wrote {out}: {n_rows:,} rows with the column {column}")

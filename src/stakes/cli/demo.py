@@ -1,0 +1,50 @@
+"""``stakes demo``: the shipped example, evaluated in seconds, without a network."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import click
+
+from stakes.adapters.files import check_target
+from stakes.calibration import Affine
+from stakes.cli.columns import Request, plan_for
+from stakes.cli.loading import input_source, load
+from stakes.cli.options import read_problem
+from stakes.cli.output import show
+from stakes.evaluation import evaluate
+from stakes.report import Report
+
+__all__ = ["demo", "demo_report"]
+
+_TOLD = """\
+A thousand loan applicants, four models that give the probability of a bad risk, and three
+decisions: grant the loan, have it reviewed, decline it (Statlog German credit data, Hofmann 1994,
+CC BY 4.0; predictions out of fold).
+"""
+
+
+def demo_report() -> Report:
+    """The report on the shipped predictions."""
+    request = Request(
+        truth="risk", models=("logistic", "forest", "boosting", "naive bayes"), by="age"
+    )
+    with as_file(files("stakes") / "data") as folder:
+        problem = read_problem(str(folder / "german_credit.toml"))
+        with input_source(str(folder / "german_credit.csv")) as source:
+            plan = plan_for(source, problem, request)
+            data = load(source, problem, plan, limit=1 << 30)
+    return evaluate(data.truth, data.models, problem, by=data.by, calibrator=Affine())
+
+
+@click.command()
+@click.option("--html", default="report.html", show_default=True, metavar="OUT")
+def demo(html: str) -> None:
+    """Evaluate the shipped example and write its page."""
+    target = check_target(html)
+    report = demo_report()
+    report.to_html(target)
+    click.echo(_TOLD)
+    show(report)
+    click.echo(f"\nThe interactive report is {Path(html).resolve()}")

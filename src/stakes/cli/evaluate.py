@@ -1,0 +1,80 @@
+"""``stakes evaluate``: a file of predictions and a problem in, a report out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from stakes.cli.columns import plan_for
+from stakes.cli.expression import holds
+from stakes.cli.loading import input_source, load, said, working
+from stakes.cli.options import (
+    CALIBRATORS,
+    calibrator_named,
+    class_shares,
+    file_argument,
+    prediction_options,
+    problem_option,
+    read_problem,
+    request_of,
+)
+from stakes.cli.output import check_targets, write
+from stakes.cli.quantities import EXPLAINED, read_condition, values_of
+from stakes.evaluation import evaluate as evaluated
+
+__all__ = ["evaluate"]
+
+
+@click.command(epilog=EXPLAINED)
+@file_argument
+@problem_option
+@prediction_options
+@click.option(
+    "--calibrate",
+    type=click.Choice(list(CALIBRATORS), case_sensitive=False),
+    help="Show every model recalibrated, too; out of fold.",
+)
+@click.option(
+    "--posterior-prior",
+    metavar="CLASS=SHARE,…",
+    help="The prior for which the posteriors hold; by default the shares of the data.",
+)
+@click.option("--replicates", type=click.IntRange(min=2), default=2000, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--html", metavar="OUT", help="Write the interactive page.")
+@click.option("--json", metavar="OUT", help="Write the report as JSON; - for standard output.")
+@click.option("--markdown", metavar="OUT", help="Write the report as Markdown; - for stdout.")
+@click.option("--fail-if", metavar="EXPR", help="End with exit code 1 when this holds; see below.")
+def evaluate(file: str, problem_file: str, fail_if: str | None, **options: Any) -> int:
+    """Say what the decisions of the models in FILE cost, and which to deploy.
+
+    FILE is CSV, Parquet, JSON lines or Arrow, a glob of such files, or - for standard input.
+    """
+    request, limit = request_of(options)
+    targets = check_targets({kind: options[kind] for kind in ("html", "json", "markdown")})
+    condition = None if fail_if is None else read_condition(fail_if)
+    problem = read_problem(problem_file)
+    held = class_shares(options["posterior_prior"], problem)
+    with input_source(file) as source:
+        data = load(source, problem, plan_for(source, problem, request), limit=limit)
+    with working("evaluating", len(data.truth), steps=False):
+        report = evaluated(
+            data.truth,
+            data.models,
+            problem,
+            weights=data.weights,
+            by=data.by,
+            cluster=data.cluster,
+            posterior_prior=held,
+            calibrator=calibrator_named(options["calibrate"]),
+            replicates=options["replicates"],
+            seed=options["seed"],
+        )
+    values = {} if condition is None else values_of(condition, report)
+    write(report, targets)
+    if condition is None or not holds(condition, values):
+        return 0
+    known = ", ".join(f"{name} = {value:.6g}" for name, value in values.items())
+    said(f"{fail_if} holds ({known})")
+    return 1

@@ -1,0 +1,96 @@
+"""All commands under one name, and one way to fail: a sentence and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Any, NoReturn
+
+import click
+
+from stakes.cli.audit import audit
+from stakes.cli.calibrate import calibrate
+from stakes.cli.decide import decide
+from stakes.cli.demo import demo
+from stakes.cli.evaluate import evaluate
+from stakes.cli.problem import problem
+from stakes.errors import StakesError
+
+__all__ = ["stakes"]
+
+_BAD_INPUT = 2
+_FAULT = 70  # a mistake of ours, as sysexits.h has it: never to be taken for a --fail-if
+_INTERRUPTED = 130
+_PIPE_CLOSED = 141
+
+
+class _Unheard(Exception):
+    """Nobody reads standard output any more; click would end with exit code 1."""
+
+
+class _Front(click.Group):
+    """A group that turns every failure into one sentence and an exit code."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Run, and end the process."""
+        extra["standalone_mode"] = False
+        sys.exit(self._run(*args, **extra))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that the arguments name."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise _Unheard from None
+        return result
+
+    def _run(self, *args: Any, **extra: Any) -> int:
+        try:
+            code = super().main(*args, **extra)
+        except click.ClickException as error:
+            return _told(error.format_message())
+        except StakesError as error:
+            return _told(str(error))
+        except (click.Abort, KeyboardInterrupt):
+            return _told("interrupted", _INTERRUPTED)
+        except _Unheard:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is buffered
+            return _PIPE_CLOSED
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            return _told(f"{where}{error.strerror or error}")
+        except MemoryError:
+            return _told("there is not enough memory for these columns; evaluate a sample of them")
+        except Exception:
+            traceback.print_exc()
+            return _told("this is a mistake in stakes, not in your data; please report it", _FAULT)
+        return code if isinstance(code, int) else 0
+
+
+def _told(sentence: str, code: int = _BAD_INPUT) -> int:
+    line = " ".join(sentence.split())
+    click.echo(f"stakes: {line}", err=True)
+    return code
+
+
+@click.group(
+    cls=_Front,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="stakes", message="%(prog)s %(version)s")
+@click.pass_context
+def stakes(context: click.Context) -> None:
+    """What a classifier's decisions cost, which model to deploy, and how sure one can be.
+
+    Exit codes: 0 done, 1 a --fail-if condition held, 2 bad input.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(_BAD_INPUT)
+
+
+for command in (evaluate, decide, calibrate, audit, problem, demo):
+    stakes.add_command(command)

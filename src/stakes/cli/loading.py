@@ -1,0 +1,152 @@
+"""Predictions out of files: the plan, the limit of memory, the arrays."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from stakes.adapters.duck import Coded, Columns, Source, opened
+from stakes.adapters.files import located
+from stakes.cli.columns import Key, Kind, Plan
+from stakes.decide import label_array
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.rows import Decisions, Posteriors, Scores
+
+__all__ = ["Loaded", "input_source", "load", "memory_size", "said", "working"]
+
+_LONG = 1_000_000  # rows from which the work takes long enough for a progress bar
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """What `evaluate` takes."""
+
+    truth: Any
+    models: dict[str, Posteriors | Decisions | Scores]
+    weights: Any
+    by: Any
+    cluster: Any
+
+
+def said(text: str) -> None:
+    """Say something beside the result: on standard error."""
+    click.echo(f"stakes: {text}", err=True)
+
+
+@contextmanager
+def input_source(given: str) -> Iterator[Source]:
+    """The files that the command line names, as a source of columns."""
+    with located(given, sys.stdin.buffer) as files, opened(files) as source:
+        yield source
+
+
+def load(source: Source, problem: Problem, plan: Plan, *, limit: int) -> Loaded:
+    """Read the columns that are needed, and no others, if they fit into memory."""
+    if plan.guesses:
+        said(f"guessed from {source.name}: {'; '.join(plan.guesses)}.")
+    n_rows = source.count()
+    _refuse_too_much(source, plan, problem, n_rows, limit)
+    with working(f"reading {source.name}", n_rows) as advance:
+        columns = source.read(plan.numbers(), plan.labels(problem), n_rows=n_rows, advance=advance)
+    return _arrays(plan, columns)
+
+
+def needed_bytes(plan: Plan, problem: Problem, n_rows: int) -> int:
+    """What the columns of a plan take as arrays: eight bytes a number, four a label."""
+    numbers = sum(len(group) for group in plan.numbers().values())
+    return n_rows * (8 * numbers + 4 * len(plan.labels(problem)))
+
+
+def _refuse_too_much(source: Source, plan: Plan, problem: Problem, n_rows: int, limit: int) -> None:
+    if n_rows == 0:
+        raise InputError(f"{source.name} must hold at least one row; there are none.")
+    needed = needed_bytes(plan, problem, n_rows)
+    if needed > limit:
+        raise InputError(
+            f"{source.name} must fit into memory: the columns of its {n_rows:,} rows need "
+            f"{needed:,} bytes and the limit is {limit:,}. Raise it with --memory-limit, or "
+            f"evaluate a sample of the rows."
+        )
+
+
+def _arrays(plan: Plan, columns: Columns[Key]) -> Loaded:
+    by, cluster = columns.labels.get(("by", "")), columns.labels.get(("cluster", ""))
+    return Loaded(
+        truth=_labels(columns.labels["truth", ""]),
+        models=dict(_predictions(plan, columns)),
+        weights=columns.numbers.get(("weights", "")),
+        by=None if by is None else _groups(by),
+        cluster=None if cluster is None else _units(cluster),
+    )
+
+
+def _predictions(
+    plan: Plan, columns: Columns[Key]
+) -> Iterator[tuple[str, Posteriors | Decisions | Scores]]:
+    for model in plan.models:
+        if model.kind is Kind.DECISIONS:
+            yield model.name, Decisions(_labels(columns.labels["model", model.name]))
+        else:
+            made = Scores if model.kind is Kind.SCORES else Posteriors
+            yield model.name, made(columns.numbers["model", model.name])
+
+
+def _labels(column: Coded) -> Any:
+    """Labels, one for every row."""
+    return label_array(column.categories)[column.codes]
+
+
+def _groups(by: Coded) -> Any:
+    """Labels of the groups; whole numbers stay numbers, so that 9 comes before 10."""
+    names = by.categories
+    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", str(name)) for name in names):
+        names = tuple(map(int, names))
+    if (by.codes < 0).any():
+        names = (*map(str, names), "(missing)")
+    return np.array(names)[by.codes]
+
+
+def _units(cluster: Coded) -> Any:
+    """The units as numbers, in the order of their names; the names themselves play no part."""
+    rank = np.empty(len(cluster.categories), dtype=np.intp)
+    rank[np.argsort(np.array(cluster.categories))] = np.arange(len(cluster.categories))
+    return rank[cluster.codes]
+
+
+# Memory and time ---------------------------------------------------------------------------------
+
+
+def memory_size(text: str) -> int:
+    """A number of bytes, such as 2GiB, 500 MB or 1000000; a G is 2³⁰ bytes.
+
+    >>> memory_size("2GiB"), memory_size("500k")
+    (2147483648, 512000)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", text, flags=re.IGNORECASE)
+    if found is None:
+        raise InputError(f"--memory-limit must be a number of bytes such as 2GiB; got {text!r}.")
+    return int(float(found[1]) * _SIZES[found[2].lower()])
+
+
+@contextmanager
+def working(what: str, n_rows: int, *, steps: bool = True) -> Iterator[Callable[[int], None]]:
+    """A progress bar for long work, on a terminal only; the function moves it by some rows."""
+    console = Console(file=sys.stderr)
+    if n_rows < _LONG or not console.is_terminal:
+        yield lambda rows: None
+        return
+    marks = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with Progress(*marks, console=console, transient=True) as progress:
+        task = progress.add_task(what, total=n_rows if steps else None)
+        yield lambda rows: progress.update(task, advance=rows)

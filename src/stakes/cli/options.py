@@ -1,0 +1,138 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from stakes import calibration
+from stakes.calibration import Calibrator
+from stakes.cli.columns import Request
+from stakes.cli.loading import memory_size
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.scoring import EqualMass
+
+__all__ = [
+    "CALIBRATORS",
+    "calibrator_named",
+    "class_shares",
+    "file_argument",
+    "prediction_options",
+    "problem_option",
+    "read_problem",
+    "request_of",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_BINS = 20  # of equal mass, for the calibrator by histogram
+CALIBRATORS: dict[str, Callable[[], Calibrator]] = {
+    "affine": calibration.Affine,
+    "beta": calibration.BetaMap,
+    "full-affine": calibration.FullAffine,
+    "histogram": lambda: calibration.Histogram(EqualMass(_BINS)),
+    "isotonic": calibration.Isotonic,
+    "logistic": calibration.Logistic,
+    "one-vs-rest-isotonic": calibration.OneVsRestIsotonic,
+    "platt": calibration.Platt,
+    "temperature": calibration.Temperature,
+    "vector-scaling": calibration.VectorScaling,
+}
+
+file_argument = click.argument("file")
+problem_option = click.option(
+    "--problem", "-p", "problem_file", required=True, metavar="TOML", help="What is at stake."
+)
+
+
+def prediction_options(command: F) -> F:
+    """Which columns hold what; all are guessed where that is safe, and the guess is printed."""
+    for option in reversed(
+        (
+            click.option("--truth", metavar="COLUMN", help="True classes; guessed if left out."),
+            click.option(
+                "--model",
+                "models",
+                multiple=True,
+                metavar="NAME=COL[,COL…]",
+                help="Posteriors of a model: P(second class) of two, or one column for each class; "
+                "or decisions, in a column of labels. Repeat it for several models; guessed if "
+                "left out.",
+            ),
+            click.option(
+                "--scores",
+                multiple=True,
+                metavar="NAME=COL",
+                help="Raw scores of a model for two classes, on any scale.",
+            ),
+            click.option("--weights", metavar="COLUMN", help="Weights of the cases."),
+            click.option("--by", metavar="COLUMN", help="Show the costs for each of these groups."),
+            click.option(
+                "--cluster", metavar="COLUMN", help="Units sampled together: patients, sites."
+            ),
+            click.option(
+                "--memory-limit",
+                default="2GiB",
+                show_default=True,
+                metavar="SIZE",
+                help="The most that the needed columns may take as arrays.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def request_of(options: dict[str, Any]) -> tuple[Request, int]:
+    """What the shared options say about columns, and the limit of memory in bytes."""
+    limit = memory_size(options.pop("memory_limit"))
+    names = ("truth", "models", "scores", "weights", "by", "cluster")
+    return Request(**{name: options.pop(name) for name in names}), limit
+
+
+def read_problem(path: str) -> Problem:
+    """The problem file, or a sentence about what is wrong with it."""
+    try:
+        return Problem.from_toml(Path(path))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} must be a TOML file in UTF-8; it is not text.") from None
+
+
+def calibrator_named(name: str | None) -> Calibrator | None:
+    """The calibrator of that name."""
+    return None if name is None else CALIBRATORS[name.lower()]()
+
+
+def class_shares(text: str | None, problem: Problem) -> list[float] | None:
+    """Class shares written as ``good=0.7,bad=0.3``, in the order of the classes.
+
+    >>> class_shares("1=0.3,0=0.7", Problem.zero_one(2))
+    [0.7, 0.3]
+    """
+    if text is None:
+        return None
+    given = {}
+    for part in text.split(","):
+        label, _, share = part.rpartition("=")
+        try:
+            given[label.strip()] = float(share)
+        except ValueError:
+            raise InputError(
+                f"class shares must be written as {_example(problem)}; {part!r} is not a share."
+            ) from None
+    if set(given) != set(map(str, problem.classes)):
+        raise InputError(
+            f"class shares must be given for every class, as in {_example(problem)}; got {text!r}."
+        )
+    return [given[str(label)] for label in problem.classes]
+
+
+def _example(problem: Problem) -> str:
+    share = f"{1 / problem.n_classes:.2g}"
+    return ",".join(f"{label}={share}" for label in problem.classes)

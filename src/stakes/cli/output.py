@@ -1,0 +1,79 @@
+"""What a command leaves behind: text on standard output, files that are whole or not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from stakes.adapters.files import check_target
+from stakes.cli.loading import said
+from stakes.errors import InputError
+from stakes.render.tables import Section, sections
+from stakes.report import Report
+
+__all__ = ["check_targets", "show", "write"]
+
+_WRITERS: Mapping[str, Callable[[Report], str]] = {
+    "html": lambda report: report.to_html(),
+    "json": lambda report: report.to_json(),
+    "markdown": lambda report: report.to_markdown(),
+}
+_TO_FILES: Mapping[str, Callable[[Report, Path], str]] = {
+    "html": lambda report, path: report.to_html(path),
+    "json": lambda report, path: report.to_json(path),
+    "markdown": lambda report, path: report.to_markdown(path),
+}
+
+
+def check_targets(targets: Mapping[str, str | None]) -> dict[str, str]:
+    """The files that were asked for, by format, all of which can be written."""
+    asked = {kind: path for kind, path in targets.items() if path is not None}
+    if list(asked.values()).count("-") > 1:
+        raise InputError("only one format can go to standard output; more than one has the name -.")
+    paths = [check_target(path).resolve() for path in asked.values() if path != "-"]
+    if len(set(paths)) < len(paths):
+        raise InputError("every format must have a file of its own; two have the same name.")
+    return asked
+
+
+def write(report: Report, targets: Mapping[str, str]) -> None:
+    """Write the files; the report itself goes to standard output unless one of them does."""
+    for kind, path in targets.items():
+        if path != "-":
+            _TO_FILES[kind](report, Path(path))
+            said(f"wrote {path}")
+    piped = [kind for kind, path in targets.items() if path == "-"]
+    if piped:
+        click.echo(_WRITERS[piped[0]](report))
+    else:
+        show(report)
+
+
+def show(report: Report) -> None:
+    """The report on standard output: plain text, or tables that fit the terminal."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        click.echo(report.to_text())
+        return
+    console.print(Text(str(report.problem)))
+    for part in sections(report):
+        _show_section(console, part)
+
+
+def _show_section(console: Console, part: Section) -> None:
+    console.print()
+    console.print(Text(part.title, style="bold"))
+    for sentence in part.sentences:
+        console.print(Text(sentence))
+    if part.table is not None:
+        table = RichTable(box=None, pad_edge=False, header_style="dim")
+        for place, head in enumerate(part.table.header):
+            table.add_column(Text(head), justify="right" if place else "left", overflow="fold")
+        for row in part.table.rows:
+            table.add_row(*(Text(cell) for cell in row))
+        console.print(table)

@@ -1,0 +1,154 @@
+"""``stakes problem``: make a problem file by answering questions, check it, look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import numpy as np
+
+from stakes._check import Label
+from stakes.adapters.files import check_target, whole_file
+from stakes.cli.loading import said
+from stakes.cli.options import read_problem
+from stakes.curve import Curve
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.regions import Regions, lowest
+
+__all__ = ["problem"]
+
+
+@click.group(no_args_is_help=False)
+def problem() -> None:
+    """Write down what is at stake."""
+
+
+@problem.command()
+@click.argument("file")
+def show(file: str) -> None:
+    """Show the costs of FILE and the decisions that they lead to."""
+    stakes = read_problem(file)
+    click.echo(str(stakes))
+    for sentence in _consequences(stakes):
+        click.echo(f"\n{sentence}")
+
+
+@problem.command()
+@click.argument("file")
+def check(file: str) -> None:
+    """Read FILE, and say what looks odd about it; exit code 2 when it cannot be used."""
+    stakes = read_problem(file)
+    prior = "the prior of the data" if stakes.prior is None else "a stated prior"
+    click.echo(f"{file}: {stakes.n_classes} classes, {stakes.n_decisions} decisions, {prior}.")
+    for sentence in _oddities(stakes):
+        click.echo(f"Odd: {sentence}")
+
+
+@problem.command()
+@click.argument("out")
+@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+def new(out: str, force: bool) -> None:
+    """Ask what is at stake and write the answers to the problem file OUT.
+
+    Two classes and two decisions can do without costs: it is enough to say from which probability
+    on you would act.
+    """
+    target = check_target(out)
+    if target.exists() and not force:
+        raise InputError(f"{out} must be a new file; it is there already. Pass --force.")
+    made = _asked()
+    with whole_file(target) as part:
+        made.to_toml(part)
+    click.echo(str(made))
+    for sentence in _consequences(made):
+        click.echo(f"\n{sentence}")
+    said(f"wrote {out}")
+
+
+# What follows from a problem ---------------------------------------------------------------------
+
+
+def _consequences(stakes: Problem) -> Iterator[str]:
+    if stakes.n_classes == 2:
+        yield str(_decision_regions(stakes))
+    if stakes.prior is not None:
+        naive = stakes.naive
+        unit = f" {stakes.unit}" if stakes.unit else ""
+        yield (
+            f"Without looking at the case, {naive.decision} is best and costs {naive.cost:.4g}"
+            f"{unit} per case; perfect decisions would cost {stakes.perfect_cost:.4g}{unit}."
+        )
+
+
+def _decision_regions(stakes: Problem) -> Regions:
+    """The cheapest decision at each probability of the second class."""
+    costs = dict(zip(stakes.decisions, stakes.costs.T.tolist(), strict=True))
+    lines: dict[Label, Curve] = {
+        decision: Curve([0.0, 1.0], [[first, second - first]])
+        for decision, (first, second) in costs.items()
+    }
+    return lowest(lines, axis=f"P({stakes.classes[1]})")
+
+
+def _oddities(stakes: Problem) -> Iterator[str]:
+    costs = stakes.costs
+    for label, row in zip(stakes.classes, costs, strict=True):
+        if stakes.n_decisions > 1 and np.ptp(row) == 0:
+            yield f"all decisions cost the same for {label}; nothing is at stake there."
+        if label in stakes.decisions and row[stakes.decisions.index(label)] > row.min():
+            best = stakes.decisions[int(np.argmin(row))]
+            yield f"{best} is cheaper for {label} than {label} itself."
+    for j, decision in enumerate(stakes.decisions):
+        for i, other in enumerate(stakes.decisions):
+            no_better = bool((costs[:, j] >= costs[:, i]).all())
+            if i != j and no_better and ((costs[:, j] > costs[:, i]).any() or i < j):
+                yield f"{decision} is never cheaper than {other}, whatever the class."
+                break
+    if stakes.prior is not None and (stakes.prior == 0).any():
+        absent = stakes.classes[int(np.argmin(stakes.prior))]
+        yield f"the prior gives {absent} no chance, so its costs do not matter."
+
+
+# Questions ---------------------------------------------------------------------------------------
+
+
+def _asked() -> Problem:
+    classes = _labels("Classes of a case, separated by commas; what you look for comes last")
+    decisions = _labels("Decisions, in the same order where they suit a class", classes)
+    unit = click.prompt("Unit of the costs, say EUR", default="", show_default=False, err=True)
+    two = len(classes) == len(decisions) == 2
+    if two and not click.confirm("Can you say what each mistake costs?", default=True, err=True):
+        question = f"From which probability of {classes[1]} on would you choose {decisions[1]}?"
+        act = click.prompt(question, type=click.FloatRange(0, 1), err=True)
+        costs = Problem.from_threshold(act).costs.tolist()
+    else:
+        costs = [[_cost(c, d, classes, decisions) for d in decisions] for c in classes]
+    return Problem(
+        costs, classes=classes, decisions=decisions, prior=_prior(classes), unit=unit or None
+    )
+
+
+def _labels(question: str, default: list[str] | None = None) -> list[str]:
+    given = click.prompt(
+        question, default=None if default is None else ", ".join(default), err=True
+    )
+    return [part.strip() for part in given.split(",") if part.strip()]
+
+
+def _cost(label: str, decision: str, classes: list[str], decisions: list[str]) -> float:
+    """What one decision costs for one class; the right one costs nothing unless said otherwise."""
+    suits = len(classes) == len(decisions) and classes.index(label) == decisions.index(decision)
+    question = f"What does it cost to choose {decision} when the truth is {label}?"
+    return float(click.prompt(question, type=float, default=0.0 if suits else None, err=True))
+
+
+def _prior(classes: list[str]) -> list[float] | None:
+    question = "Do you know how often each class will occur once deployed?"
+    if not click.confirm(question, default=False, err=True):
+        return None
+    shares: list[float] = []
+    for label in classes[:-1]:
+        left = click.FloatRange(0, round(1 - sum(shares), 12))
+        shares.append(float(click.prompt(f"Share of {label}", type=left, err=True)))
+    return [*shares, round(1 - sum(shares), 12)]

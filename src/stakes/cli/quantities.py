@@ -1,0 +1,112 @@
+"""What a ``--fail-if`` condition can ask of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isnan
+
+from stakes.cli.expression import Condition, Name, names_of, parse
+from stakes.errors import InputError
+from stakes.report import Interval, ModelQuality, Report, System
+
+__all__ = ["EXPLAINED", "read_condition", "values_of"]
+
+_SYSTEM: dict[str, Callable[[System], float | None]] = {
+    "cost": lambda one: one.cost.value,
+    "cost_low": lambda one: one.cost.low,
+    "cost_high": lambda one: one.cost.high,
+    "normalized": lambda one: one.normalized.value,
+    "normalized_low": lambda one: one.normalized.low,
+    "normalized_high": lambda one: one.normalized.high,
+    "probability_cheapest": lambda one: one.probability_cheapest,
+}
+_MODEL: dict[str, Callable[[ModelQuality], float | None]] = {
+    "auc": lambda one: None if one.auc is None else one.auc.value,
+    "h": lambda one: one.h,
+    "normalized_log_loss": lambda one: one.normalized_log_loss,
+    "normalized_brier": lambda one: one.normalized_brier,
+    "calibration_cost": lambda one: one.calibration_cost,
+}
+_REPORT: dict[str, Callable[[Report], float | None]] = {
+    "saving": lambda report: report.verdict.saving_over_naive.value,
+    "saving_low": lambda report: report.verdict.saving_over_naive.low,
+    "saving_high": lambda report: report.verdict.saving_over_naive.high,
+    "saving_over_runner_up": lambda report: _value(report.verdict.saving_over_runner_up),
+    "naive_cost": lambda report: report.naive.cost,
+    "perfect_cost": lambda report: report.perfect_cost,
+    "cases": lambda report: report.assumptions.n_cases,
+    "caveats": lambda report: len(report.caveats),
+}
+_FACTS = frozenset({"told_apart"})
+_QUANTITIES = {
+    **dict.fromkeys(_SYSTEM, True),
+    **dict.fromkeys(_MODEL, True),
+    **dict.fromkeys(_REPORT, False),
+}
+
+EXPLAINED = f"""\
+A condition compares names and numbers (< <= > >= == !=) and joins comparisons with and, or, not
+and parentheses; the exit code is 1 when it holds: --fail-if 'normalized > 0.9 or cost > 3'.
+
+\b
+Of the cheapest system, or of another as in cost["forest"]:
+  {", ".join(list(_SYSTEM)[:3])}, {", ".join(list(_SYSTEM)[3:6])},
+  {", ".join(list(_SYSTEM)[6:])}
+Of its model, or of another as in auc["forest"]:
+  {", ".join(_MODEL)}
+Of the report:
+  {", ".join(list(_REPORT)[:4])},
+  {", ".join(list(_REPORT)[4:])},
+  told_apart (true or false: the data tell the first two apart)
+
+A model's name in brackets means its cheapest system. A number that is undefined is bad input
+(exit code 2), so that no gate opens by accident.
+"""
+
+
+def read_condition(text: str) -> Condition:
+    """The condition of a ``--fail-if``, known to be sound before anything is computed."""
+    return parse(text, quantities=_QUANTITIES, facts=_FACTS)
+
+
+def values_of(condition: Condition, report: Report) -> dict[Name, float | bool]:
+    """What the names of a condition stand for in a report; all of them must be defined."""
+    values: dict[Name, float | bool] = {}
+    for name in names_of(condition):
+        value = _lookup(name, report)
+        if value is None or isnan(value):
+            raise InputError(
+                f"the condition needs {name}, which is undefined in this report. Leave it out, or "
+                f"gather the cases that it needs."
+            )
+        values[name] = value
+    return values
+
+
+def _lookup(name: Name, report: Report) -> float | bool | None:
+    if name.name in _SYSTEM:
+        return _SYSTEM[name.name](_system(name, report))
+    if name.name in _MODEL:
+        model = _system(name, report).model
+        quality = next(one for one in report.models if one.model == model)
+        return _MODEL[name.name](quality)
+    return report.verdict.told_apart if name.name in _FACTS else _REPORT[name.name](report)
+
+
+def _system(name: Name, report: Report) -> System:
+    """The cheapest system, the system of that name, or the cheapest one of the model."""
+    wanted = report.verdict.cheapest if name.of is None else name.of
+    own = [one for one in report.systems if one.name == wanted]
+    own = own or [one for one in report.systems if one.model == wanted and one.candidate]
+    own = own or [one for one in report.systems if one.model == wanted]
+    if not own:
+        known = ", ".join(one.name for one in report.systems)
+        raise InputError(
+            f"the condition asks for {name}, but no model or system has that name. "
+            f"The systems are {known}."
+        )
+    return min(own, key=lambda one: (isnan(one.cost.value), one.cost.value))
+
+
+def _value(interval: Interval | None) -> float | None:
+    return None if interval is None else interval.value

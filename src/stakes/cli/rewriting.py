@@ -1,0 +1,99 @@
+"""Files with new columns: block by block, so that any number of rows fits, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from stakes._check import FloatArray, Labels
+from stakes.adapters.duck import Source, write_rows
+from stakes.adapters.files import Format, whole_file
+from stakes.calibration import CalibrationMap, from_json
+from stakes.cli.loading import working
+from stakes.errors import InputError
+
+__all__ = ["load_map", "rewrite"]
+
+_KINDS = {
+    ".csv": Format.CSV,
+    ".parquet": Format.PARQUET,
+    ".jsonl": Format.JSON,
+    ".ndjson": Format.JSON,
+}
+
+
+def load_map(path: str, classes: Labels) -> CalibrationMap:
+    """A fitted map out of its JSON, which must be about these classes."""
+    try:
+        fitted = from_json(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}.") from None
+    except InputError as error:
+        raise InputError(f"{path} must be a calibration map: {error}") from None
+    if fitted.classes != classes:
+        raise InputError(
+            f"{path} must be a map for the classes {', '.join(map(str, classes))}; it is one for "
+            f"{', '.join(map(str, fitted.classes))}. Fit it again with this problem."
+        )
+    return fitted
+
+
+def rewrite(
+    source: Source,
+    columns: tuple[str, ...],
+    made: Callable[[FloatArray], dict[str, pa.Array]],
+    target: Path,
+) -> int:
+    """Write all columns and those that are made of some of them; the number of rows."""
+    kind = _KINDS.get(target.suffix.lower())
+    if kind is None:
+        raise InputError(
+            f"{target} must end in one of {', '.join(_KINDS)}; it ends in {target.suffix!r}."
+        )
+    total = source.count()  # before the rows: an engine answers one question at a time
+    if total == 0:
+        raise InputError(f"{source.name} must hold rows; there are none.")
+    verbatim = source.files.format is kind is Format.CSV
+    pairs = source.with_numbers(columns, verbatim=verbatim)
+    with whole_file(target) as part, working(f"writing {target}", total) as advance:
+        write_rows(part, kind, _extended(pairs, made, source, advance))
+    return total
+
+
+def _extended(
+    pairs: Iterator[tuple[pa.RecordBatch, FloatArray]],
+    made: Callable[[FloatArray], dict[str, pa.Array]],
+    source: Source,
+    advance: Callable[[int], None],
+) -> Iterator[pa.RecordBatch]:
+    """The blocks of rows with their new columns."""
+    before = 0
+    for batch, values in pairs:
+        new = _positioned(made, values, before)
+        _refuse_present(new, source)
+        arrays, names = [*batch.columns, *new.values()], [*batch.schema.names, *new]
+        yield pa.RecordBatch.from_arrays(arrays, names=names)
+        before += len(batch)
+        advance(len(batch))
+
+
+def _refuse_present(new: dict[str, pa.Array], source: Source) -> None:
+    for name in new:
+        if name in source.types:
+            raise InputError(
+                f"{source.name} must not have a column {name!r} already; it has. Name the new one "
+                f"with --column."
+            )
+
+
+def _positioned(
+    made: Callable[[FloatArray], dict[str, pa.Array]], values: FloatArray, before: int
+) -> dict[str, pa.Array]:
+    """The new columns of a block; a complaint says where in the file the block stands."""
+    try:
+        return made(values)
+    except InputError as error:
+        last = before + len(values)
+        raise InputError(f"rows {before} to {last - 1} of the file: {error}") from None

@@ -1,0 +1,132 @@
+"""How sure: redraws of tallies, intervals, and paired comparison of models.
+
+Everything starts from tallies. `bootstrap` redraws them under a `Scheme`, which says what was drawn
+at random; formulas serve where they exist (`delta_expected_cost`, `wilson_rates`, `delong_auc`).
+Both make an `Estimate`, which answers with an interval, a standard error or its replicates. Models
+are compared on the same cases: `compare_costs`, `delong`, `mcnemar`, `max_t`.
+"""
+
+from stakes.inference.bootstrap import bootstrap, bootstrap_bca, bootstrap_t, estimate_of
+from stakes.inference.cells import Measure, Tally, each
+from stakes.inference.comparison import (
+    Comparison,
+    compare,
+    compare_costs,
+    compare_losses,
+    delta_compare_costs,
+    p_value,
+)
+from stakes.inference.delong import auc_error, delong, delong_auc
+from stakes.inference.delta import (
+    cost_moments,
+    delta_expected_cost,
+    delta_normalized_cost,
+    delta_rates,
+    expected_cost_error,
+    mean_covariance,
+    normalized_cost_error,
+    rate_error,
+    wilson_rates,
+)
+from stakes.inference.deployment import (
+    Dirichlet,
+    Sampler,
+    bootstrap_problems,
+    uncertain_problems,
+)
+from stakes.inference.estimate import Estimate, Interval, IntervalType
+from stakes.inference.intervals import (
+    BCa,
+    ExpandedPercentile,
+    Logit,
+    Normal,
+    Percentile,
+    Studentised,
+    Wilson,
+)
+from stakes.inference.jackknife import Jackknife, jackknife
+from stakes.inference.joint_scores import JointScores
+from stakes.inference.mcnemar import McNemar, mcnemar
+from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
+from stakes.inference.planning import (
+    cases_for_half_width,
+    cases_to_detect,
+    minimal_detectable_difference,
+)
+from stakes.inference.runs import pooled_runs
+from stakes.inference.schemes import (
+    AllCases,
+    BayesianBootstrap,
+    PoissonWeights,
+    Scheme,
+    Units,
+    WithinClasses,
+    redraws,
+    scheme_of,
+)
+from stakes.inference.slices import Slices, slices
+
+__all__ = [
+    "AllCases",
+    "BCa",
+    "BayesianBootstrap",
+    "Comparison",
+    "Dirichlet",
+    "Estimate",
+    "ExpandedPercentile",
+    "Interval",
+    "IntervalType",
+    "Jackknife",
+    "JointScores",
+    "Logit",
+    "McNemar",
+    "Measure",
+    "Normal",
+    "Pairwise",
+    "Percentile",
+    "PoissonWeights",
+    "Sampler",
+    "Scheme",
+    "Slices",
+    "Studentised",
+    "Tally",
+    "Units",
+    "Wilson",
+    "WithinClasses",
+    "auc_error",
+    "bootstrap",
+    "bootstrap_bca",
+    "bootstrap_problems",
+    "bootstrap_t",
+    "cases_for_half_width",
+    "cases_to_detect",
+    "compare",
+    "compare_costs",
+    "compare_losses",
+    "cost_moments",
+    "delong",
+    "delong_auc",
+    "delta_compare_costs",
+    "delta_expected_cost",
+    "delta_normalized_cost",
+    "delta_rates",
+    "each",
+    "estimate_of",
+    "expected_cost_error",
+    "holm",
+    "holm_pairs",
+    "jackknife",
+    "max_t",
+    "mcnemar",
+    "mean_covariance",
+    "minimal_detectable_difference",
+    "normalized_cost_error",
+    "p_value",
+    "pooled_runs",
+    "rate_error",
+    "redraws",
+    "scheme_of",
+    "slices",
+    "uncertain_problems",
+    "wilson_rates",
+]

@@ -1,0 +1,285 @@
+"""Comparison of several models on the same cases: differences are paired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Self
+
+import numpy as np
+from scipy.special import ndtr
+
+from stakes import _check
+from stakes._check import FloatArray, Label, Labels
+from stakes._text import text_table
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.inference.bootstrap import bootstrap, estimate_of
+from stakes.inference.cells import Measure, T, whole_cells
+from stakes.inference.delta import cost_moments, mean_covariance
+from stakes.inference.estimate import Estimate, IntervalType
+from stakes.inference.intervals import Normal, Percentile
+from stakes.inference.schemes import Scheme, checked_replicates, scheme_of
+from stakes.measures.table import least
+from stakes.problem import Problem
+from stakes.tally import JointCounts, LossMoments
+
+__all__ = [
+    "Comparison",
+    "compare",
+    "compare_costs",
+    "compare_losses",
+    "delta_compare_costs",
+    "p_value",
+]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Value):
+    """One number for each model, and how the numbers vary together.
+
+    Attributes
+    ----------
+    names : J models
+    values : (J,)
+    covariance : (J, J)
+    replicates : (R, J) of joint redraws; R = 0 where a formula gives the covariance
+    intervals : the type of the intervals of differences
+    method : what made it, in words
+
+    Examples
+    --------
+    >>> joint = JointCounts.from_decisions(
+    ...     [0, 0, 1, 1] * 25, {"old": [0, 1, 1, 0] * 25, "new": [0, 0, 1, 0] * 25},
+    ...     Problem.zero_one(2))
+    >>> comparison = delta_compare_costs(joint, Problem.zero_one(2))
+    >>> print(comparison.difference("new", "old"))
+    -0.25 (95% -0.3353 to -0.1647, delta method)
+    """
+
+    names: Labels
+    values: FloatArray
+    covariance: FloatArray
+    replicates: FloatArray
+    intervals: IntervalType
+    method: str
+
+    @property
+    def lowest(self) -> Label:
+        """The model of the lowest value; the first of those that tie."""
+        if np.isnan(self.values).all():
+            raise InputError("values must be defined to have a lowest; all are nan.")
+        return self.names[int(np.argmax(least(self.values)))]
+
+    def estimate(self, name: Label) -> Estimate:
+        """The number of one model."""
+        return self._of(np.eye(len(self.names))[self._position(name)])
+
+    def difference(self, first: Label, second: Label) -> Estimate:
+        """First minus second, with a paired standard error and interval."""
+        unit = np.eye(len(self.names))
+        return self._of(unit[self._position(first)] - unit[self._position(second)])
+
+    def probability_lowest(self) -> FloatArray:
+        """Share of the replicates (J,) in which each model is the lowest; ties are split.
+
+        For costs: the probability of being the cheapest. Replicates in which a model is undefined
+        are left out; nan when none is left.
+
+        >>> joint = JointCounts.from_decisions([0, 1] * 5, {"a": [0, 1] * 5, "b": [0, 0] * 5},
+        ...                                    Problem.zero_one(2))
+        >>> compare_costs(joint, Problem.zero_one(2), replicates=100,
+        ...               rng=np.random.default_rng(0)).probability_lowest()
+        array([1., 0.])
+        """
+        drawn = self._defined()
+        chosen = least(drawn)
+        shares = chosen / chosen.sum(axis=1, keepdims=True)
+        return shares.mean(axis=0) if len(drawn) else np.full(len(self.names), np.nan)
+
+    def drawn(self, *, replicates: int, rng: np.random.Generator) -> Self:
+        """The same comparison with replicates drawn from its normal distribution."""
+        count = checked_replicates(replicates)
+        draws = rng.multivariate_normal(self.values, self.covariance, size=count, method="eigh")
+        method = f"{self.method}, {count} normal draws"
+        parts = {"replicates": draws, "intervals": Percentile(), "method": method}
+        return self._trusted(**{**vars(self), **parts})
+
+    @property
+    def pairs(self) -> tuple[tuple[Label, Label], ...]:
+        """All pairs of models, in the order of the names."""
+        return tuple(combinations(self.names, 2))
+
+    def _defined(self) -> FloatArray:
+        if len(self.replicates) == 0:
+            raise InputError(
+                f"probabilities need replicates; this comparison has none ({self.method}). "
+                f"Make it with compare_costs, or call drawn(replicates=…, rng=…)."
+            )
+        return self.replicates[~np.isnan(self.replicates).any(axis=1)]
+
+    def _of(self, contrast: FloatArray) -> Estimate:
+        used = contrast != 0  # an undefined model must not spoil the others
+        contrast, values = contrast[used], self.values[used]
+        if len(self.replicates):
+            drawn = self.replicates[:, used] @ contrast
+            made = estimate_of(np.asarray(values @ contrast), drawn, self.intervals)
+            return made._trusted(**{**vars(made), "method": self.method})
+        square = contrast @ self.covariance[np.ix_(used, used)] @ contrast
+        error = np.sqrt(np.maximum(square, 0.0))
+        return Estimate(values @ contrast, error, np.empty(0), self.intervals, self.method)
+
+    def _position(self, name: Label) -> int:
+        if name not in self.names:
+            raise InputError(f"name must be one of the models {self.names}; got {name!r}.")
+        return self.names.index(name)
+
+    def __str__(self) -> str:
+        rows = []
+        for name in self.names:
+            ends = self.estimate(name).interval(0.95)
+            parts = (self.estimate(name).value, ends.low, ends.high)
+            rows.append([name, *(f"{part:.4g}" for part in parts)])
+        return f"{self.method}\n{text_table(['', 'value', '95% low', 'high'], rows)}"
+
+    __repr__ = __str__
+
+
+def compare(
+    measure: Measure[T],
+    tally: T,
+    names: object,
+    *,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme,
+) -> Comparison:
+    """Compare anything that a measure gives for each model, by joint redraws of one tally.
+
+    Parameters
+    ----------
+    measure : function of a tally (…) whose value (…, J) holds a number for each model
+    names : J labels of the models
+
+    Examples
+    --------
+    Areas under the ROC curve of two models on the same cases:
+
+    >>> from stakes.inference import AllCases, JointScores
+    >>> from stakes.ranking import auc
+    >>> scores = JointScores.from_scores([0, 0, 1, 1] * 9, {"a": [1, 2, 2, 3] * 9,
+    ...                                                    "b": [1, 2, 1, 3] * 9})
+    >>> areas = lambda joint: np.stack([auc(joint.table(m)) for m in "ab"], axis=-1)
+    >>> compare(areas, scores, "ab", replicates=200, rng=np.random.default_rng(0),
+    ...         scheme=AllCases()).values
+    array([0.875, 0.625])
+    """
+    labels = _check.labels("names", list(names) if isinstance(names, str) else names)
+    made = bootstrap(measure, tally, replicates=replicates, rng=rng, scheme=scheme)
+    if made.value.shape != (len(labels),):
+        raise InputError(
+            f"measure must give one number for each of the {len(labels)} names; its shape is "
+            f"{made.value.shape}. The models are its last axis."
+        )
+    defined = made.replicates[np.isfinite(made.replicates).all(axis=1)]
+    spread = np.full((len(labels), len(labels)), np.nan)
+    if len(defined) > 1:
+        spread = np.atleast_2d(np.cov(defined, rowvar=False))
+    return Comparison._trusted(
+        names=labels,
+        values=made.value,
+        covariance=spread,
+        replicates=made.replicates,
+        intervals=made.intervals,
+        method=made.method,
+    )
+
+
+def compare_costs(
+    joint: JointCounts,
+    problem: Problem,
+    *,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme | None = None,
+) -> Comparison:
+    """Expected costs of all models by joint redraws of the cases that they decided about.
+
+    Without a scheme the cases are redrawn, within classes when the problem states a prior.
+
+    Examples
+    --------
+    >>> y, old, new = [0, 0, 1, 1] * 25, [0, 1, 1, 0] * 25, [0, 0, 1, 0] * 25
+    >>> problem = Problem.binary(false_alarm=1, miss=5, prior=[0.9, 0.1])
+    >>> joint = JointCounts.from_decisions(y, {"old": old, "new": new}, problem)
+    >>> found = compare_costs(joint, problem, replicates=500, rng=np.random.default_rng(0))
+    >>> found.lowest, [float(share) for share in found.probability_lowest()]
+    ('new', [0.0, 1.0])
+    """
+
+    def costs(redrawn: JointCounts) -> FloatArray:
+        return cost_moments(redrawn, problem).mean(problem.prior)
+
+    chosen = scheme_of(problem) if scheme is None else scheme
+    return compare(costs, joint, joint.models, replicates=replicates, rng=rng, scheme=chosen)
+
+
+def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
+    """Expected costs of all models, with their covariances by formula."""
+    whole_cells(joint)
+    offset = float(problem.costs.mean())  # errors do not depend on it, but digits do
+    centred = Problem(
+        problem.costs - offset,
+        classes=problem.classes,
+        decisions=problem.decisions,
+        prior=problem.prior,
+    )
+    made = compare_losses(cost_moments(joint, centred), prior=problem.prior)
+    return made._trusted(**{**vars(made), "values": made.values + offset})
+
+
+def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
+    """Mean losses (proper scores, per-case costs) with their covariances by formula.
+
+    Weights are taken for numbers of cases. With a prior (None: the data's own shares), the mean
+    to expect once deployed. Losses without names are called 0, 1, ….
+
+    Examples
+    --------
+    >>> moments = LossMoments.from_losses([0, 0, 1, 1], {"old": [0, 2, 5, 4], "new": [1, 1, 3, 3]})
+    >>> print(compare_losses(moments, prior=None).difference("new", "old"))
+    -0.75 (95% -1.983 to 0.4831, delta method)
+    """
+    if moments.weight.ndim > 1:
+        raise InputError(
+            f"moments must have no leading axes here; theirs are {moments.weight.shape[:-1]}. "
+            f"Index one, or for units that were drawn as a whole call compare with Units()."
+        )
+    shares = None if prior is None else _check.prior("prior", prior, moments.classes)
+    names = moments.names or tuple(range(moments.sums.shape[-1]))
+    return Comparison._trusted(
+        names=names,
+        values=moments.mean(shares),
+        covariance=mean_covariance(moments, shares),
+        replicates=np.empty((0, len(names))),
+        intervals=Normal(),
+        method="delta method",
+    )
+
+
+def p_value(estimate: Estimate, *, null: float) -> FloatArray:
+    r"""Two-sided p-value of a normal test, :math:`2\Phi(-|\theta - \theta_0|/se)`, elementwise.
+
+    nan where the standard error is zero or undefined.
+
+    Examples
+    --------
+    >>> made = Estimate(0.3, 0.15, np.empty(0), Normal(), "delta method")
+    >>> float(p_value(made, null=0).round(4))
+    0.0455
+    """
+    distance = np.abs(estimate.value - _check.number("null", null))
+    undefined = np.full(distance.shape, np.nan)
+    error = estimate.standard_error
+    ratio = np.divide(distance, error, out=undefined, where=error > 0)
+    return np.asarray(2 * ndtr(-ratio))

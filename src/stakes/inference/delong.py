@@ -1,0 +1,123 @@
+"""Standard errors of areas under the ROC curve, single and paired (DeLong et al. 1988).
+
+The placement of a positive case is the share of negatives that it outscores, ties counting one
+half; the area is the mean placement, and its variance follows from those of the placements. On a
+sorted table they are running sums (the midranks of Sun and Xu 2014), so that n cases cost n log n.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.errors import InputError
+from stakes.inference.cells import whole_cells
+from stakes.inference.comparison import Comparison
+from stakes.inference.estimate import Estimate
+from stakes.inference.intervals import Normal
+from stakes.inference.joint_scores import JointScores
+from stakes.ranking import auc
+from stakes.tally import ScoreTable
+
+__all__ = ["auc_error", "delong", "delong_auc"]
+
+
+def _placements(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """For weights (…, S, 2): where a negative and where a positive of each score would stand.
+
+    A negative's placement is the share of positives that outscore it, a positive's the share of
+    negatives that it outscores. Both have the area for their mean.
+    """
+    negative, positive = weights[..., 0], weights[..., 1]
+    with np.errstate(invalid="ignore"):
+        below = np.cumsum(negative, axis=-1) - negative / 2
+        upto = np.cumsum(positive, axis=-1) - positive / 2
+        of_positives = below / negative.sum(axis=-1, keepdims=True)
+        of_negatives = 1 - upto / positive.sum(axis=-1, keepdims=True)
+    return of_negatives, of_positives
+
+
+def auc_error(table: ScoreTable) -> FloatArray:
+    r"""Standard error of the area under the ROC curve, of shape (…).
+
+    .. math:: se^2 = S_0 / n_0 + S_1 / n_1
+
+    with the variances S of the placements of each class, divided by n − 1. A measure: weights are
+    numbers of cases. nan where a class has less than two cases.
+
+    Examples
+    --------
+    >>> float(auc_error(ScoreTable.from_scores([0, 1, 0, 1, 1], [1, 2, 2, 3, 1])).round(4))
+    0.2764
+    """
+    square = np.zeros(table.weights.shape[:-2])
+    for k, placement in enumerate(_placements(table.weights)):
+        weight = table.weights[..., k]
+        count = weight.sum(axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.sum(weight * placement, axis=-1, keepdims=True) / count[..., None]
+            scatter = np.sum(weight * (placement - mean) ** 2, axis=-1)
+            square = square + np.where(count > 1, scatter / (count * (count - 1)), np.nan)
+    return np.asarray(np.sqrt(square))
+
+
+def delong_auc(table: ScoreTable) -> Estimate:
+    """Area under the ROC curve with DeLong's standard error and normal intervals.
+
+    Near an area of 1, or with few cases of a class, ``.with_intervals(Logit())`` holds better.
+
+    Examples
+    --------
+    >>> from stakes.inference import Logit
+    >>> table = ScoreTable.from_scores([0, 1] * 20, [k % 7 + k % 2 for k in range(40)])
+    >>> print(delong_auc(table))
+    0.6288 (95% 0.4557 to 0.8018, DeLong)
+    >>> print(delong_auc(table).with_intervals(Logit()).interval(0.95))
+    95% 0.4466 to 0.7804
+    """
+    whole_cells(table)
+    value = auc(table)
+    return Estimate(value, auc_error(table), np.empty((0, *value.shape)), Normal(), "DeLong")
+
+
+def delong(scores: JointScores) -> Comparison:
+    """Areas under the ROC curve of several models on the same cases, with their covariances.
+
+    Examples
+    --------
+    >>> joint = JointScores.from_scores([0, 1] * 20, {"a": [k % 7 + k % 2 for k in range(40)],
+    ...                                               "b": [k % 5 + k % 2 for k in range(40)]})
+    >>> print(delong(joint).difference("a", "b"))
+    -0.05125 (95% -0.2772 to 0.1747, DeLong)
+    """
+    whole_cells(scores)
+    if scores.weights.ndim > 1:
+        raise InputError(
+            f"scores must have no leading axes here; theirs are {scores.weights.shape[:-1]}. "
+            f"Index one of them."
+        )
+    tables = [scores.table(model) for model in scores.models]
+    placements = [_placements(table.weights) for table in tables]
+    covariance = np.zeros((len(tables), len(tables)))
+    for k in (0, 1):
+        own = scores.cells[:, 0] == k
+        weight = scores.weights[own]
+        columns = [pair[k][scores.cells[own, 1 + j]] for j, pair in enumerate(placements)]
+        covariance = covariance + _spread(np.stack(columns, axis=1), weight)
+    return Comparison._trusted(
+        names=scores.models,
+        values=np.array([float(auc(table)) for table in tables]),
+        covariance=covariance,
+        replicates=np.empty((0, len(tables))),
+        intervals=Normal(),
+        method="DeLong",
+    )
+
+
+def _spread(placements: FloatArray, weight: FloatArray) -> FloatArray:
+    """Covariances (J, J) of the mean placements; nan with less than two cases."""
+    count = weight.sum()
+    if not count > 1:
+        return np.full((placements.shape[1],) * 2, np.nan)
+    centred = placements - weight @ placements / count
+    return np.asarray((centred * weight[:, None]).T @ centred / (count * (count - 1)))

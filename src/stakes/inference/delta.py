@@ -1,0 +1,232 @@
+"""Standard errors by formula: expected cost, normalised cost and rates, by the delta method.
+
+The functions that end in ``_error`` are plain measures: they take weights for numbers of cases and
+carry leading axes, so that `bootstrap_t` can use them. Those that make an `Estimate` refuse
+fractional weights.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray
+from stakes.inference.cells import whole_cells
+from stakes.inference.estimate import Estimate
+from stakes.inference.intervals import Normal, Wilson
+from stakes.measures.cost import (
+    decision_rates,
+    expected_cost,
+    naive_cost,
+    normalized_cost,
+    prior_of,
+)
+from stakes.problem import Problem
+from stakes.tally import Counts, JointCounts, LossMoments
+
+__all__ = [
+    "cost_moments",
+    "delta_expected_cost",
+    "delta_normalized_cost",
+    "delta_rates",
+    "expected_cost_error",
+    "mean_covariance",
+    "normalized_cost_error",
+    "rate_error",
+    "wilson_rates",
+]
+
+
+def cost_moments(joint: JointCounts, problem: Problem) -> LossMoments:
+    """What every model's decision about every case costs, as moments by class.
+
+    Examples
+    --------
+    >>> joint = JointCounts.from_decisions(
+    ...     [0, 0, 1, 1], {"old": [0, 1, 1, 0], "new": [0, 0, 1, 0]}, Problem.zero_one(2))
+    >>> cost_moments(joint, Problem.zero_one(2)).mean()
+    array([0.5 , 0.25])
+    """
+    _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
+    _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
+    truth, decided = joint.cells[:, 0], joint.cells[:, 1:]
+    return _moments(joint.weights, truth, problem.costs[truth[:, None], decided], joint)
+
+
+def _moments(
+    weights: FloatArray, truth: IntArray, losses: FloatArray, joint: JointCounts
+) -> LossMoments:
+    """Moments by class of losses (C, J) of cells that have weights (…, C)."""
+    own = (truth[:, None] == np.arange(len(joint.classes))).astype(np.float64)
+    n_losses = losses.shape[1]
+    squares = (losses[:, :, None] * losses[:, None, :]).reshape(len(losses), -1)
+    columns = np.concatenate([np.ones((len(losses), 1)), losses, squares], axis=1)
+    flat = (own[:, :, None] * columns[:, None, :]).reshape(len(losses), -1)
+    sums = (weights @ flat).reshape(*weights.shape[:-1], own.shape[1], -1)
+    products = sums[..., 1 + n_losses :]
+    return LossMoments._trusted(
+        weight=np.array(sums[..., 0]),
+        sums=np.array(sums[..., 1 : 1 + n_losses]),
+        products=products.reshape(*products.shape[:-1], n_losses, n_losses),
+        names=joint.models,
+        classes=joint.classes,
+        groups=joint.groups,
+    )
+
+
+def mean_covariance(moments: LossMoments, prior: FloatArray | None) -> FloatArray:
+    r"""Covariances (…, J, J) of the mean losses over samples of such cases.
+
+    .. math:: \sum_k \pi_k^2 S_k / n_k \quad\text{under a prior, else}\quad S / n
+
+    with the covariances S of the losses within a class, or of all cases, divided by n − 1. nan
+    where that many cases, one of a class that counts, tell nothing.
+    """
+    if prior is None:
+        weight = moments.weight.sum(axis=-1)
+        sums, products = moments.sums.sum(axis=-2), moments.products.sum(axis=-3)
+        return _covariance_of_mean(weight, sums, products)
+    within = _covariance_of_mean(moments.weight, moments.sums, moments.products)
+    square = (prior**2)[..., None, None]
+    return np.asarray(np.sum(np.where(square > 0, square * within, 0.0), axis=-3))
+
+
+def _covariance_of_mean(weight: FloatArray, sums: FloatArray, products: FloatArray) -> FloatArray:
+    count = np.asarray(weight)[..., None, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scatter = products - sums[..., :, None] * sums[..., None, :] / count
+        scatter = np.where(np.abs(scatter) <= 1e-14 * np.abs(products), 0.0, scatter)  # rounding
+        return np.asarray(np.where(count > 1, scatter / (count * (count - 1)), np.nan))
+
+
+def _counts_moments(counts: Counts, losses: FloatArray) -> LossMoments:
+    """Moments of losses (…, K, M, J), the same for all cases of a cell."""
+    weighted = counts.values[..., None] * losses
+    products = np.sum(weighted[..., :, None] * losses[..., None, :], axis=-3)
+    return LossMoments._trusted(
+        weight=counts.values.sum(axis=-1),
+        sums=weighted.sum(axis=-2),
+        products=products,
+        names=None,
+        classes=counts.classes or tuple(range(counts.n_classes)),
+        groups=None,
+    )
+
+
+# Expected cost -----------------------------------------------------------------------------------
+
+
+def expected_cost_error(counts: Counts, problem: Problem) -> FloatArray:
+    r"""Standard error of the expected cost, of shape (…).
+
+    .. math:: se^2 = \sum_k \pi_k^2 s_k^2 / n_k \quad\text{under a stated prior, else}\quad s^2/n
+
+    with the variances s² of the cost per case, within a class or of all cases. nan where a class
+    that counts has a single case; zero where all cases cost the same, which says that the sample
+    is too small, not that the cost is certain.
+
+    Examples
+    --------
+    >>> problem = Problem.binary(false_alarm=1, miss=20)
+    >>> float(expected_cost_error(Counts([[2680, 72], [23, 28]]), problem).round(4))
+    0.0343
+    """
+    prior_of(counts, problem)  # refuses other labels
+    centred = problem.costs - problem.costs.mean()  # errors do not depend on it, but digits do
+    moments = _counts_moments(counts, centred[..., None])
+    return np.asarray(np.sqrt(mean_covariance(moments, problem.prior)[..., 0, 0]))
+
+
+def delta_expected_cost(counts: Counts, problem: Problem) -> Estimate:
+    """Expected cost with its standard error by formula, and normal intervals.
+
+    Examples
+    --------
+    >>> problem = Problem.binary(false_alarm=1, miss=20)
+    >>> print(delta_expected_cost(Counts([[2680, 72], [23, 28]]), problem))
+    0.1898 (95% 0.1228 to 0.2568, delta method)
+    """
+    whole_cells(counts)
+    return _normal(expected_cost(counts, problem), expected_cost_error(counts, problem))
+
+
+def normalized_cost_error(counts: Counts, problem: Problem) -> FloatArray:
+    r"""Standard error of the normalised cost, of shape (…).
+
+    Under a stated prior the cost of not looking is known, and this is that of the regret divided
+    by it. Otherwise it is that of a ratio of two means, R = x̄/ȳ with x the regret of a case and y
+    that of the naive decision: :math:`se^2 = (V_{xx} - 2 R V_{xy} + R^2 V_{yy}) / \bar y^2`. At
+    shares where two naive decisions tie the ratio has a kink, and no formula holds.
+    """
+    regret = problem.regret()
+    prior = prior_of(counts, problem)
+    naive = naive_cost(counts, regret)
+    value = normalized_cost(counts, problem)
+    if problem.prior is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(expected_cost_error(counts, regret) / naive)
+    chosen = np.argmin(np.nan_to_num(prior @ regret.costs), axis=-1)  # (…)
+    blind = np.moveaxis(regret.costs[:, chosen], 0, -1)[..., None]  # (…, K, 1)
+    losses = np.stack(np.broadcast_arrays(regret.costs, blind), axis=-1)
+    spread = mean_covariance(_counts_moments(counts, losses), None)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = spread[..., 0, 0] + value * (value * spread[..., 1, 1] - 2 * spread[..., 0, 1])
+        return np.asarray(np.sqrt(np.maximum(square, 0.0)) / naive)
+
+
+def delta_normalized_cost(counts: Counts, problem: Problem) -> Estimate:
+    """Normalised cost with its standard error by the delta method, and normal intervals.
+
+    Examples
+    --------
+    >>> problem = Problem.binary(false_alarm=1, miss=20)
+    >>> print(delta_normalized_cost(Counts([[2680, 72], [23, 28]]), problem))
+    0.5216 (95% 0.3827 to 0.6605, delta method)
+    """
+    whole_cells(counts)
+    return _normal(normalized_cost(counts, problem), normalized_cost_error(counts, problem))
+
+
+# Rates -------------------------------------------------------------------------------------------
+
+
+def rate_error(counts: Counts) -> FloatArray:
+    r"""Standard errors :math:`\sqrt{p(1-p)/n_k}` of the decision rates, of shape (…, K, M).
+
+    nan for a class without cases.
+
+    >>> rate_error(Counts([[90, 10], [0, 0]]))
+    array([[0.03, 0.03],
+           [ nan,  nan]])
+    """
+    rates = decision_rates(counts)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        per_class = counts.values.sum(axis=-1, keepdims=True)
+        return np.asarray(np.sqrt(rates * (1 - rates) / per_class))
+
+
+def delta_rates(counts: Counts) -> Estimate:
+    """Decision rates (…, K, M) with normal intervals; prefer `wilson_rates`."""
+    whole_cells(counts)
+    return _normal(decision_rates(counts), rate_error(counts))
+
+
+def wilson_rates(counts: Counts) -> Estimate:
+    """Decision rates (…, K, M) with Wilson's intervals, which hold with few cases too.
+
+    Examples
+    --------
+    >>> hits = wilson_rates(Counts([[2680, 72], [23, 28]])).interval(0.95)
+    >>> float(hits.low[1, 1].round(3)), float(hits.high[1, 1].round(3))
+    (0.414, 0.677)
+    """
+    whole_cells(counts)
+    rates = decision_rates(counts)
+    per_class = np.broadcast_to(counts.values.sum(axis=-1, keepdims=True), rates.shape)
+    return Estimate(
+        rates, rate_error(counts), np.empty((0, *rates.shape)), Wilson(per_class), "Wilson"
+    )
+
+
+def _normal(value: FloatArray, error: FloatArray) -> Estimate:
+    return Estimate(value, error, np.empty((0, *value.shape)), Normal(), "delta method")

@@ -1,0 +1,153 @@
+"""What is known about deployment: uncertain priors and costs on top of an uncertain sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.inference.bootstrap import estimate_of, redraw_blocks
+from stakes.inference.cells import T, cells_of, with_cells
+from stakes.inference.estimate import Estimate
+from stakes.inference.intervals import Percentile
+from stakes.inference.schemes import Scheme, checked_replicates
+from stakes.problem import Problem
+
+__all__ = ["Dirichlet", "Sampler", "bootstrap_problems", "uncertain_problems"]
+
+# Given a number and a source of randomness, as many draws, stacked along the first axis.
+Sampler = Callable[[int, np.random.Generator], FloatArray]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Dirichlet(Value):
+    """Beliefs about a prior that are worth as many cases: a sampler of class shares.
+
+    ``Dirichlet([95, 5])`` is what a hundred cases with five positives would teach.
+
+    Examples
+    --------
+    >>> Dirichlet([95, 5])(3, np.random.default_rng(0)).shape
+    (3, 2)
+    """
+
+    cases: FloatArray
+
+    def __init__(self, cases: npt.ArrayLike) -> None:
+        checked = _check.non_negative("cases", cases, ndim=1)
+        if not (checked > 0).all():
+            raise InputError(
+                f"cases must be above zero for every class; the smallest is {checked.min():g}. "
+                f"Give a class that may be absent a small number, such as 0.5."
+            )
+        self._fill({"cases": checked})
+
+    def __call__(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Draw `size` priors, of shape (size, K)."""
+        return rng.dirichlet(self.cases, size=size)
+
+
+def uncertain_problems(
+    problem: Problem,
+    *,
+    draws: int,
+    rng: np.random.Generator,
+    prior: Sampler | None = None,
+    costs: Sampler | None = None,
+) -> tuple[Problem, ...]:
+    """As many problems that could be the true one: a prior and costs drawn for each.
+
+    What has no sampler stays as the problem states it. A list of problems made in any other way
+    serves `bootstrap_problems` as well.
+
+    Parameters
+    ----------
+    prior : draws priors (draws, K), such as `Dirichlet`
+    costs : draws cost tables (draws, K, M)
+
+    Examples
+    --------
+    >>> fraud = Problem([[0, 25], [180, 0]], prior=[0.995, 0.005])
+    >>> found = uncertain_problems(fraud, draws=2, rng=np.random.default_rng(0),
+    ...                            prior=Dirichlet([1990, 10]))
+    >>> [float(one.prior[1].round(4)) for one in found]
+    [0.0059, 0.0072]
+    """
+    count = checked_replicates(draws)
+    priors = None if prior is None else np.asarray(prior(count, rng))
+    tables = None if costs is None else np.asarray(costs(count, rng))
+    for name, array, shape in (
+        ("prior", priors, (count, problem.n_classes)),
+        ("costs", tables, (count, *problem.costs.shape)),
+    ):
+        if array is not None and array.shape != shape:
+            raise InputError(
+                f"{name} must draw an array of shape {shape}; it drew one of {array.shape}. "
+                f"Draws are stacked along the first axis."
+            )
+    return tuple(
+        Problem(
+            problem.costs if tables is None else tables[draw],
+            classes=problem.classes,
+            decisions=problem.decisions,
+            prior=problem.prior if priors is None else priors[draw],
+            unit=problem.unit,
+        )
+        for draw in range(count)
+    )
+
+
+def bootstrap_problems(
+    measure: Callable[[T, Problem], FloatArray],
+    tally: T,
+    problems: Sequence[Problem],
+    *,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme,
+) -> Estimate:
+    """Redraw the sample and let the problem vary too: the interval is about deployment.
+
+    Redraw r is measured under problem r modulo their number. The value is the mean over the
+    problems, which for expected costs is that of the expected problem (dyrland, eq 18).
+
+    Parameters
+    ----------
+    measure : function of a tally and a problem, such as `expected_cost`
+    problems : equally likely, in no particular order
+
+    Examples
+    --------
+    >>> from stakes import Counts, expected_cost
+    >>> from stakes.inference import WithinClasses
+    >>> rng = np.random.default_rng(0)
+    >>> counts = Counts([[2680, 72], [23, 28]])
+    >>> known = Problem.binary(false_alarm=1, miss=20, prior=[0.98, 0.02])
+    >>> belief = uncertain_problems(known, draws=500, rng=rng, prior=Dirichlet([98, 2]))
+    >>> print(bootstrap_problems(expected_cost, counts, belief, replicates=2000, rng=rng,
+    ...                          scheme=WithinClasses()))
+    0.208... (95% 0.04... to 0.5..., 2000 bootstrap tables, 500 problems)
+    """
+    if not problems or not all(isinstance(problem, Problem) for problem in problems):
+        raise InputError("problems must be a list of at least one Problem; it is not.")
+    count = checked_replicates(replicates)
+    whole = scheme.whole(tally)
+    value = np.mean([np.asarray(measure(whole, problem)) for problem in problems], axis=0)
+    drawn, first = np.empty((count, *value.shape)), 0
+    for block in redraw_blocks(tally, scheme, count, rng):
+        cells = cells_of(block)
+        turn = np.arange(first, first + len(cells))
+        for which in range(min(len(problems), len(cells))):
+            own = turn % len(problems) == turn[which] % len(problems)
+            problem = problems[turn[which] % len(problems)]
+            drawn[turn[own]] = measure(with_cells(block, cells[own]), problem)
+        first += len(cells)
+    made = estimate_of(value, drawn, Percentile())
+    method = f"{made.method}, {len(problems)} problems"
+    return made._trusted(**{**vars(made), "method": method})

@@ -1,0 +1,160 @@
+"""A number, how sure one can be of it, and the replicates that answer the next question."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._text import text_table
+from stakes._value import Value
+from stakes.errors import InputError
+
+__all__ = ["Estimate", "Interval", "IntervalType", "checked_level"]
+
+_SHOWN = 20  # elements of an array of estimates that a print shows
+
+
+@dataclass(frozen=True, eq=False)
+class Interval(Value):
+    """Two ends and the level: how often such intervals are meant to hold the truth.
+
+    >>> str(Interval(np.array(0.1), np.array(0.25), 0.95))
+    '95% 0.1 to 0.25'
+    """
+
+    low: FloatArray
+    high: FloatArray
+    level: float
+
+    @property
+    def width(self) -> FloatArray:
+        """Distance between the ends."""
+        return np.asarray(self.high - self.low)
+
+    def covers(self, truth: object) -> BoolArray:
+        """Whether the interval holds these numbers, elementwise; a nan end holds nothing."""
+        point = np.asarray(truth, dtype=np.float64)
+        return np.asarray((self.low <= point) & (point <= self.high))
+
+    def __str__(self) -> str:
+        if np.ndim(self.low) == 0:
+            return f"{100 * self.level:.4g}% {_ends(self.low, self.high)}"
+        return f"{100 * self.level:.4g}% intervals of shape {self.low.shape}"
+
+
+class IntervalType(Value, ABC):
+    """How an estimate becomes an interval; the concrete types are in `intervals`."""
+
+    @abstractmethod
+    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper end, each of the shape of the value."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Estimate(Value):
+    """A number (or an array of them) with its standard error and its intervals.
+
+    Attributes
+    ----------
+    value : (…)
+    standard_error : (…)
+    replicates : (R, …)
+        The values of redrawn tallies; R = 0 where a formula gives the standard error. Undefined
+        ones are nan: they are counted in `n_undefined`, shown, and left out of everything else.
+    intervals : the type of interval that `interval` gives
+    method : what made the estimate, in words
+
+    Examples
+    --------
+    >>> from stakes.inference import Normal
+    >>> estimate = Estimate(0.6078, 0.07, np.empty(0), Normal(), "delta method")
+    >>> print(estimate)
+    0.6078 (95% 0.4706 to 0.745, delta method)
+    >>> print(estimate.interval(0.5))
+    50% 0.5606 to 0.655
+    """
+
+    value: FloatArray
+    standard_error: FloatArray
+    replicates: FloatArray
+    intervals: IntervalType
+    method: str
+
+    def __init__(
+        self,
+        value: npt.ArrayLike,
+        standard_error: npt.ArrayLike,
+        replicates: npt.ArrayLike,
+        intervals: IntervalType,
+        method: str,
+    ) -> None:
+        numbers, errors, drawn = (
+            np.array(part, dtype=np.float64) for part in (value, standard_error, replicates)
+        )
+        if numbers.shape != errors.shape:
+            raise InputError(
+                f"value and standard_error must have one shape; they have {numbers.shape} and "
+                f"{errors.shape}."
+            )
+        if drawn.shape[1:] != numbers.shape:
+            raise InputError(
+                f"replicates must have shape (R, {', '.join(map(str, numbers.shape))}), one value "
+                f"for each redraw; the shape is {drawn.shape}."
+            )
+        parts = {"value": numbers, "standard_error": errors, "replicates": drawn}
+        self._fill({**parts, "intervals": intervals, "method": method})
+
+    def interval(self, level: float) -> Interval:
+        """Interval that is meant to hold the truth with this probability; nan where undefined."""
+        level = checked_level(level)
+        low, high = self.intervals.ends(self, level)
+        return Interval._trusted(low=np.asarray(low), high=np.asarray(high), level=level)
+
+    def with_intervals(self, intervals: IntervalType) -> Self:
+        """Read the same estimate by another type of interval."""
+        return self._trusted(**{**vars(self), "intervals": intervals})
+
+    @property
+    def n_undefined(self) -> IntArray:
+        """How many replicates are nan, of shape (…)."""
+        return np.asarray(np.isnan(self.replicates).sum(axis=0), dtype=np.intp)
+
+    def __str__(self) -> str:
+        if self.value.ndim == 0:
+            return self._line(())
+        header = ["", "value", "95% low", "high"]
+        ends = self.interval(0.95)
+        parts = [self.value, ends.low, ends.high]
+        if self.n_undefined.any():
+            header, parts = [*header, "undefined"], [*parts, self.n_undefined.astype(np.float64)]
+        places = list(np.ndindex(*self.value.shape))
+        rows = [[place, *(f"{part[place]:.4g}" for part in parts)] for place in places[:_SHOWN]]
+        more = f"\n… and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+        return f"{self.method}\n{text_table(header, rows)}{more}"
+
+    def _line(self, place: tuple[int, ...]) -> str:
+        ends = self.interval(0.95)
+        lost = int(self.n_undefined[place])
+        note = f", {lost} of them undefined" if lost else ""
+        low, high = ends.low[place], ends.high[place]
+        return f"{self.value[place]:.4g} (95% {_ends(low, high)}, {self.method}{note})"
+
+    __repr__ = __str__
+
+
+def checked_level(level: object) -> float:
+    """A confidence level strictly between zero and one."""
+    checked = _check.number("level", level, low=0, high=1)
+    if not 0 < checked < 1:
+        raise InputError(f"level must lie strictly between 0 and 1; got {checked:g}, use 0.95.")
+    return checked
+
+
+def _ends(low: FloatArray, high: FloatArray) -> str:
+    return f"{low:.4g} to {high:.4g}"

@@ -1,0 +1,202 @@
+"""Types of intervals: what makes two ends of a value, its standard error and its replicates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit, ndtr, ndtri, stdtrit
+
+from stakes._check import FloatArray
+from stakes.errors import InputError
+from stakes.inference.estimate import Estimate, IntervalType
+
+__all__ = [
+    "BCa",
+    "ExpandedPercentile",
+    "Logit",
+    "Normal",
+    "Percentile",
+    "Studentised",
+    "Wilson",
+    "quantile",
+]
+
+_TIE = 1e-12  # relative: replicates that differ from the value by rounding alone are equal to it
+
+
+def quantile(replicates: FloatArray, share: FloatArray) -> FloatArray:
+    """Quantile of the replicates (R, …) that are defined, at shares (…); nan where none is.
+
+    The r-th of m sorted replicates stands at r/(m + 1) (Davison and Hinkley 1997, section 2.4);
+    beyond the outermost the outermost is taken.
+
+    >>> float(quantile(np.array([3.0, 1.0, 2.0, np.nan]), np.array(0.25)))
+    1.0
+    """
+    if replicates.shape[0] == 0:
+        return np.full(np.broadcast_shapes(share.shape, replicates.shape[1:]), np.nan)
+    ordered = np.sort(replicates, axis=0)  # nan comes last
+    defined = np.sum(~np.isnan(ordered), axis=0)
+    place = np.clip(np.nan_to_num(share) * (defined + 1) - 1, 0, np.maximum(defined - 1, 0))
+    below = np.floor(place).astype(np.intp)
+    above = np.minimum(below + 1, np.maximum(defined - 1, 0))
+    low, high = (np.take_along_axis(ordered, index[None], axis=0)[0] for index in (below, above))
+    with np.errstate(invalid="ignore"):
+        step = np.where((place == below) | (low == high), 0.0, (place - below) * (high - low))
+    return np.where(np.isnan(share), np.nan, low + step)
+
+
+@dataclass(frozen=True, eq=False)
+class Percentile(IntervalType):
+    """The quantiles of the replicates themselves."""
+
+    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+        """Quantiles at (1 ∓ level) / 2."""
+        _need_replicates(estimate, "Percentile")
+        return _central(estimate, level)
+
+
+@dataclass(frozen=True, eq=False)
+class ExpandedPercentile(IntervalType):
+    r"""Quantiles of the replicates, further out because few things were drawn.
+
+    Redraws of n units vary less than new units would, by :math:`\sqrt{(n-1)/n}`, and do not know
+    that their spread is itself an estimate. The quantiles are those that turn a normal interval
+    into Student's: at :math:`\Phi(\pm\sqrt{n/(n-1)}\, t_{n-1})` (Hesterberg 2015). The type that
+    `bootstrap` takes for `Units`.
+    """
+
+    count: int
+
+    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+        """Quantiles at a level that is higher by what n things do not tell."""
+        _need_replicates(estimate, "ExpandedPercentile")
+        reach = np.sqrt(self.count / (self.count - 1)) * stdtrit(self.count - 1, (1 + level) / 2)
+        return _central(estimate, float(2 * ndtr(reach) - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class BCa(IntervalType):
+    r"""Quantiles of the replicates, corrected for bias and skewness (Efron 1987).
+
+    .. math:: \alpha' = \Phi\Big(z_0 + \frac{z_0 + z_\alpha}{1 - a (z_0 + z_\alpha)}\Big)
+
+    :math:`z_0` is the normal quantile of the share of replicates below the value (half of those
+    equal to it), a the acceleration: what `bootstrap_bca` takes from the jackknife. nan where the
+    acceleration is, as when a class has a single case.
+    """
+
+    acceleration: FloatArray
+
+    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+        """Quantiles at the corrected shares."""
+        _need_replicates(estimate, "BCa")
+        bias = self._bias(estimate)
+        low, high = (
+            quantile(estimate.replicates, self._share(bias, (1 + side * level) / 2))
+            for side in (-1, 1)
+        )
+        return low, high
+
+    def _bias(self, estimate: Estimate) -> FloatArray:
+        replicates, value = estimate.replicates, estimate.value
+        with np.errstate(invalid="ignore", divide="ignore"):
+            equal = np.abs(replicates - value) <= _TIE * np.maximum(np.abs(value), _TIE)
+            below = np.sum((replicates < value) & ~equal, axis=0) + np.sum(equal, axis=0) / 2
+            bias = ndtri(below / np.sum(~np.isnan(replicates), axis=0))
+            # All replicates on one side of the value: there is nothing to correct by.
+            return np.where(np.isnan(value), np.nan, np.where(np.isinf(bias), 0.0, bias))
+
+    def _share(self, bias: FloatArray, share: float) -> FloatArray:
+        with np.errstate(invalid="ignore"):
+            reach = bias + ndtri(share)
+            return np.asarray(ndtr(bias + reach / (1 - self.acceleration * reach)))
+
+
+@dataclass(frozen=True, eq=False)
+class Studentised(IntervalType):
+    r"""The bootstrap-t: quantiles of :math:`(\theta^* - \theta)/se^*` in place of the normal's.
+
+    `errors` (R, …) are the standard errors of the replicates. A replicate whose standard error is
+    zero pushes an end to infinity, as it should: that sample would have claimed certainty.
+    """
+
+    errors: FloatArray
+
+    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+        """The value minus the quantiles, the upper one first, times its standard error."""
+        _need_replicates(estimate, "Studentised")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distance = (estimate.replicates - estimate.value) / self.errors
+            low, high = (
+                estimate.value
+                - estimate.standard_error
+                * quantile(distance, np.full(estimate.value.shape, (1 + side * level) / 2))
+                for side in (1, -1)
+            )
+        return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class Normal(IntervalType):
+    """The value plus and minus a normal quantile times the standard error."""
+
+    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+        """Symmetric about the value."""
+        reach = ndtri((1 + level) / 2) * estimate.standard_error
+        return estimate.value - reach, estimate.value + reach
+
+
+@dataclass(frozen=True, eq=False)
+class Logit(IntervalType):
+    """The normal interval of the log-odds, for what lies between 0 and 1, such as the AUC.
+
+    Never leaves [0, 1]; nan where the value is 0 or 1, since the log-odds are infinite there.
+    """
+
+    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+        """Symmetric about the value on the scale of log-odds."""
+        value = estimate.value
+        with np.errstate(divide="ignore", invalid="ignore"):
+            centre = logit(value)
+            reach = ndtri((1 + level) / 2) * estimate.standard_error / (value * (1 - value))
+            return expit(centre - reach), expit(centre + reach)
+
+
+@dataclass(frozen=True, eq=False)
+class Wilson(IntervalType):
+    r"""Wilson's interval of 1927 for a rate p out of n cases.
+
+    .. math:: \frac{p + z^2/2n \pm z \sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}
+
+    All rates that a normal test with their own standard error would not reject. nan without cases.
+    """
+
+    n_cases: FloatArray
+
+    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+        """Within [0, 1], and not of width zero at rates of 0 and 1."""
+        rate = estimate.value
+        with np.errstate(divide="ignore", invalid="ignore"):
+            square = ndtri((1 + level) / 2) ** 2 / self.n_cases
+            centre = (rate + square / 2) / (1 + square)
+            reach = np.sqrt(square * (rate * (1 - rate) + square / 4)) / (1 + square)
+            low = np.where(rate == 0, 0.0, centre - reach)  # rounding must not leave [0, 1]
+            high = np.where(rate == 1, 1.0, centre + reach)
+        undefined = np.isnan(rate)
+        return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+
+
+def _central(estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+    """The quantiles between which this share of the replicates lies."""
+    low, high = (np.full(estimate.value.shape, (1 + side * level) / 2) for side in (-1, 1))
+    return quantile(estimate.replicates, low), quantile(estimate.replicates, high)
+
+
+def _need_replicates(estimate: Estimate, name: str) -> None:
+    if estimate.replicates.shape[0] == 0:
+        raise InputError(
+            f"{name} intervals need replicates; this estimate has none ({estimate.method}). "
+            f"Make it with bootstrap, or read it by Normal()."
+        )

@@ -1,0 +1,156 @@
+"""JointScores: the scores of several models on the same cases, for paired work on ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.tally import ScoreTable
+
+__all__ = ["JointScores"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointScores(Value):
+    """The distinct tuples (class, score of model 1, … , score of model J) and their weights.
+
+    What `JointCounts` is for decisions: rows are read once, and the order of the rows is gone.
+    Made by `from_scores`; two continuous scores leave as many tuples as cases.
+
+    Attributes
+    ----------
+    cells : (T, 1 + J) the class, 0 or 1, and the position of each model's score in its `scores`
+    weights : (…, T)
+    scores : for each model its distinct scores (S_j,) in increasing order
+    models : J names
+    groups : labels of the first leading axis, when made with by=, else None
+
+    Examples
+    --------
+    >>> joint = JointScores.from_scores([0, 0, 1, 1], {"a": [1, 2, 2, 3], "b": [5, 6, 8, 7]})
+    >>> joint
+    JointScores of 4 cases, models a, b, 4 distinct tuples
+    >>> joint.table("a")
+    ScoreTable of 4 cases, 2 positive, 3 distinct scores from 1 to 3
+    """
+
+    cells: IntArray
+    weights: FloatArray
+    scores: tuple[FloatArray, ...]
+    models: Labels
+    classes: Labels | None
+    groups: Labels | None
+
+    @classmethod
+    def from_scores(
+        cls,
+        y_true: object,
+        scores: Mapping[Any, object],
+        *,
+        positive: Label | None = None,
+        by: object = None,
+    ) -> Self:
+        """Read the rows once; `positive` may be left out for labels 0/1 and booleans.
+
+        `by` holds labels, one per case, of groups or of units that were observed together; the
+        tally gets a leading axis of them.
+        """
+        if not isinstance(scores, Mapping) or not scores:
+            raise InputError(
+                "scores must be a mapping from model to scores, with at least one model. "
+                "Use ScoreTable.from_scores for a single array."
+            )
+        models = _check.labels("the models", scores)
+        values = [
+            _check.real_scores(f"scores[{model!r}]", column)
+            for model, column in zip(models, scores.values(), strict=True)
+        ]
+        table = ScoreTable.from_scores(y_true, values[0], positive=positive)  # settles the classes
+        truth = _positives(y_true, table, positive)
+        given = {f"scores[{m!r}]": v for m, v in zip(models, values, strict=True)}
+        _check.same_length(y_true=truth, **given)
+        groups = None if by is None else _check.distinct("by", by)
+        group = None if groups is None else _check.codes("by", by, groups)
+        if group is not None:
+            _check.same_length(y_true=truth, by=group)
+        parts = [np.unique(column + 0.0, return_inverse=True) for column in values]
+        columns = [truth, *(position.reshape(-1) for _, position in parts)]
+        cells, weights = _distinct(np.stack(columns, axis=1).astype(np.intp), group)
+        return cls._trusted(
+            cells=cells,
+            weights=weights,
+            scores=tuple(_check.frozen(found) for found, _ in parts),
+            models=models,
+            classes=table.classes,
+            groups=groups,
+        )
+
+    @property
+    def n_cases(self) -> FloatArray:
+        """Total weight, of shape (…)."""
+        return np.asarray(self.weights.sum(axis=-1))
+
+    def table(self, name: object) -> ScoreTable:
+        """The score table of one model, with the leading axes of the weights."""
+        if name not in self.models:
+            raise InputError(f"name must be one of the models {self.models}; got {name!r}.")
+        column = self.models.index(name)
+        size = 2 * self.scores[column].size
+        cell = self.cells[:, 1 + column] * 2 + self.cells[:, 0]
+        leading = self.weights.shape[:-1]
+        flat = self.weights.reshape(-1, len(cell))
+        sums = np.stack([np.bincount(cell, weights=row, minlength=size) for row in flat])
+        return ScoreTable._trusted(
+            scores=self.scores[column],
+            weights=sums.reshape(*leading, size // 2, 2),
+            classes=self.classes,
+            groups=self.groups,
+        )
+
+    def with_weights(self, weights: FloatArray) -> Self:
+        """The same tuples with other weights of shape (…, T), such as redraws."""
+        groups = self.groups if weights.shape == self.weights.shape else None
+        return self._trusted(**{**vars(self), "weights": weights, "groups": groups})
+
+    def __getitem__(self, index: Any) -> Self:
+        """Index the leading axes; the tuples stay."""
+        leading = np.empty(self.weights.shape[:-1], dtype=bool)[index]
+        chosen = self.weights[index].reshape(*leading.shape, len(self.cells))
+        return self._trusted(**{**vars(self), "weights": chosen, "groups": None})
+
+    def _content(self) -> tuple[Any, ...]:
+        scores = tuple(column.tobytes() for column in self.scores)
+        rest = (self.cells.tobytes(), self.weights.shape, self.weights.tobytes())
+        return (scores, rest, self.models, self.classes, self.groups)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(str, self.models))
+        cases = f"{self.n_cases:.7g} cases" if self.weights.ndim == 1 else f"{self.n_cases.shape}"
+        return f"JointScores of {cases}, models {shown}, {len(self.cells)} distinct tuples"
+
+
+def _positives(y_true: object, table: ScoreTable, positive: Label | None) -> IntArray:
+    """1 for each positive case."""
+    if table.classes is not None:
+        return _check.codes("y_true", y_true, table.classes)
+    return np.ones(int(table.n_cases), dtype=np.intp)  # positive was stated, and nothing else found
+
+
+def _distinct(rows: IntArray, group: IntArray | None) -> tuple[IntArray, FloatArray]:
+    """The distinct rows in lexical order, and how often each occurs (in each group)."""
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    starts = np.flatnonzero(np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)]))
+    sizes = np.diff(starts, append=len(rows))
+    if group is None:
+        return ordered[starts], sizes.astype(np.float64)
+    weights = np.zeros((int(group.max()) + 1, starts.size))
+    np.add.at(weights, (group[order], np.repeat(np.arange(starts.size), sizes)), 1.0)
+    return ordered[starts], weights

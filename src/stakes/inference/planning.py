@@ -1,0 +1,84 @@
+"""How much data: what a sample can tell apart, and how large it must be."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtri
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes.errors import InputError
+from stakes.inference.estimate import Estimate, checked_level
+
+__all__ = ["cases_for_half_width", "cases_to_detect", "minimal_detectable_difference"]
+
+
+def minimal_detectable_difference(estimate: Estimate, *, level: float, power: float) -> FloatArray:
+    r"""The smallest difference that a sample like this one would find, of the estimate's shape.
+
+    .. math:: (z_{(1+level)/2} + z_{power})\, se
+
+    A true difference of that size makes the interval of that level exclude zero with the
+    probability `power`. Pass the paired difference of two models.
+
+    Examples
+    --------
+    >>> from stakes.inference import Normal
+    >>> difference = Estimate(0.01, 0.02, np.empty(0), Normal(), "delta method")
+    >>> float(minimal_detectable_difference(difference, level=0.95, power=0.8).round(4))
+    0.056
+    """
+    return np.asarray(_reach(level, power) * estimate.standard_error)
+
+
+def cases_to_detect(
+    estimate: Estimate, n_cases: object, *, difference: object, level: float, power: float
+) -> FloatArray:
+    r"""Cases needed to find a difference of this size, rounded up.
+
+    .. math:: n \left(\frac{(z_{(1+level)/2} + z_{power})\, se}{difference}\right)^2
+
+    The estimate came from n cases; more of them shrink its standard error by the root of their
+    number, with the classes in the same shares. For units, pass and get numbers of units.
+
+    Examples
+    --------
+    >>> from stakes.inference import Normal
+    >>> pilot = Estimate(0.01, 0.02, np.empty(0), Normal(), "delta method")
+    >>> float(cases_to_detect(pilot, 1000, difference=0.028, level=0.95, power=0.8))
+    4005.0
+    """
+    wanted = np.abs(_check.floats("difference", difference))
+    return _scaled(estimate, n_cases, _reach(level, power), wanted, "difference")
+
+
+def cases_for_half_width(
+    estimate: Estimate, n_cases: object, *, half_width: object, level: float
+) -> FloatArray:
+    r"""Cases needed for an interval of value ± half_width, rounded up.
+
+    .. math:: n \left(\frac{z_{(1+level)/2}\, se}{half\ width}\right)^2
+
+    Examples
+    --------
+    >>> from stakes.inference import Normal
+    >>> pilot = Estimate(0.2, 0.04, np.empty(0), Normal(), "delta method")
+    >>> float(cases_for_half_width(pilot, 100, half_width=0.02, level=0.95))
+    1537.0
+    """
+    wanted = _check.floats("half_width", half_width)
+    reach = float(ndtri((1 + checked_level(level)) / 2))
+    return _scaled(estimate, n_cases, reach, wanted, "half_width")
+
+
+def _reach(level: float, power: float) -> float:
+    return float(ndtri((1 + checked_level(level)) / 2) + ndtri(checked_level(power)))
+
+
+def _scaled(
+    estimate: Estimate, n_cases: object, reach: float, wanted: FloatArray, name: str
+) -> FloatArray:
+    if not (wanted > 0).all():
+        raise InputError(f"{name} must be above zero; the smallest is {wanted.min():g}.")
+    given = _check.floats("n_cases", n_cases)
+    return np.asarray(np.ceil(given * (reach * estimate.standard_error / wanted) ** 2))

@@ -1,0 +1,41 @@
+"""Fewer scores with the same ROC curve, for redraws of large tables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes.tally import ScoreTable
+
+__all__ = ["pooled_runs"]
+
+
+def pooled_runs(table: ScoreTable) -> ScoreTable:
+    """Pool neighbouring scores that hold cases of one and the same class.
+
+    No threshold between them is ever best, and the areas under the ROC curve, its hull and its
+    linear interpolation stay exactly the same, for this table and for every redraw of it: redraw
+    the pooled table instead, and a rare class makes it smaller by orders of magnitude. For
+    measures of ranks only; the pooled score is the highest of its run. With leading axes, scores
+    are pooled where all tables agree.
+
+    Examples
+    --------
+    >>> table = ScoreTable.from_scores([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    >>> pooled_runs(table).weights
+    array([[2., 0.],
+           [0., 1.],
+           [1., 0.],
+           [0., 2.]])
+    """
+    held = (table.weights > 0).reshape(-1, *table.weights.shape[-2:])
+    holds = np.asarray(held.any(axis=0))
+    kind = holds[:, 0] + 2 * holds[:, 1]
+    new = np.concatenate([[True], (kind[1:] != kind[:-1]) | (kind[1:] == 3)])
+    starts = np.flatnonzero(new)
+    ends = np.append(starts[1:], kind.size) - 1
+    return ScoreTable._trusted(
+        scores=table.scores[ends],
+        weights=np.add.reduceat(table.weights, starts, axis=-2),
+        classes=table.classes,
+        groups=table.groups,
+    )

@@ -1,0 +1,124 @@
+"""The same numbers for every group, and a word where a group is too small for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Labels
+from stakes._text import text_table
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.inference.cells import Tally, cells_of, classes_of_cells
+from stakes.inference.estimate import Estimate
+from stakes.tally import LossMoments
+
+__all__ = ["Slices", "class_sizes", "slices"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Slices(Value):
+    """An estimate for every group.
+
+    Attributes
+    ----------
+    groups : G labels
+    estimate : its value has shape (G,)
+    sizes : (G, K) cases of each class in each group
+    notes : G texts, empty where nothing is to be said against the interval
+    """
+
+    groups: Labels
+    estimate: Estimate
+    sizes: FloatArray
+    notes: tuple[str, ...]
+
+    def columns(self, level: float) -> dict[str, list[object]]:
+        """What can be drawn or printed, as columns of equal length."""
+        ends = self.estimate.interval(level)
+        return {
+            "group": list(self.groups),
+            "cases": self.sizes.sum(axis=-1).tolist(),
+            "value": self.estimate.value.tolist(),
+            "low": ends.low.tolist(),
+            "high": ends.high.tolist(),
+            "note": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        columns = self.columns(0.95)
+        header = ["", "cases", "value", "95% low", "high", ""]
+        rows = [
+            [group, *(f"{number:.4g}" for number in numbers), note]
+            for group, *numbers, note in zip(*columns.values(), strict=True)
+        ]
+        return f"{self.estimate.method}\n{text_table(header, rows)}"
+
+    __repr__ = __str__
+
+
+def slices(estimate: Estimate, tally: Tally, *, smallest: float) -> Slices:
+    """Put an estimate of a tally that was made with ``by=`` into words, group by group.
+
+    A class with fewer than `smallest` cases in a group earns a note, and so do replicates that
+    are undefined: such an interval holds its truth less often than it says.
+
+    Parameters
+    ----------
+    estimate : of shape (G,), by `bootstrap` or by formula, from this tally
+    tally : with a leading axis of groups
+
+    Examples
+    --------
+    >>> from stakes.inference import delta_expected_cost
+    >>> from stakes import Counts, Problem
+    >>> y, decided = [0, 0, 0, 1, 1] * 20, [0, 0, 1, 1, 0] * 20
+    >>> site = ["north"] * 90 + ["south"] * 10
+    >>> counts = Counts.from_decisions(y, decided, Problem.zero_one(2), by=site)
+    >>> print(slices(delta_expected_cost(counts, Problem.zero_one(2)), counts, smallest=10))
+    delta method
+           cases  value  95% low    high
+    north     90    0.4   0.2982  0.5018
+    south     10    0.4  0.07994  0.7201  cases: 6 of 0, 4 of 1; too few to say
+    """
+    cells = cells_of(tally)
+    if cells.ndim != 2 or estimate.value.shape != cells.shape[:1]:
+        raise InputError(
+            f"estimate and tally must have one axis of groups; the estimate has shape "
+            f"{estimate.value.shape}, the tally leading axes {cells.shape[:-1]}. Make the tally "
+            f"with by=, and measure one number for each group."
+        )
+    bound = _check.number("smallest", smallest, low=0)
+    sizes = class_sizes(tally)
+    labels = getattr(tally, "groups", None) or tuple(range(len(cells)))
+    classes = getattr(tally, "classes", None) or tuple(range(sizes.shape[-1]))
+    notes = tuple(
+        _note(size, classes, bound, int(lost), len(estimate.replicates))
+        for size, lost in zip(sizes, estimate.n_undefined, strict=True)
+    )
+    return Slices._trusted(groups=labels, estimate=estimate, sizes=sizes, notes=notes)
+
+
+def class_sizes(tally: Tally) -> FloatArray:
+    """Cases of each class, of shape (…, K)."""
+    if isinstance(tally, LossMoments):
+        return tally.weight
+    owner = classes_of_cells(tally)
+    named = getattr(tally, "classes", None) or ()
+    size = max(int(owner.max()) + 1, len(named))  # a class without cases is one, too
+    own = (owner[:, None] == np.arange(size)).astype(np.float64)
+    return np.asarray(cells_of(tally) @ own)
+
+
+def _note(size: FloatArray, classes: Labels, smallest: float, lost: int, replicates: int) -> str:
+    short = [
+        f"{count:.4g} of {label}"
+        for count, label in zip(size, classes, strict=True)
+        if count < smallest
+    ]
+    said = [f"cases: {', '.join(short)}; too few to say"] if short else []
+    if lost:
+        said.append(f"{lost} of {replicates} replicates undefined")
+    return "; ".join(said)

@@ -1,0 +1,177 @@
+"""Which of several curves is the lowest, interval by interval, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Label, Labels
+from stakes._text import text_table
+from stakes._value import Value
+from stakes.curve import Curve
+from stakes.errors import InputError
+
+__all__ = ["Region", "Regions", "dominance", "lowest"]
+
+# Relative to the largest value: curves that rounding alone keeps apart are tied. Relative to the
+# width of the domain: crossings that rounding alone keeps apart are one.
+_TIE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Region(Value):
+    """An interval, and the models that are cheapest in all of it (several when they tie)."""
+
+    low: float
+    high: float
+    cheapest: Labels
+
+    def __str__(self) -> str:
+        return f"{self.low:.4g} to {self.high:.4g}: {', '.join(map(str, self.cheapest))}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regions(Value):
+    """The axis parted into intervals, in increasing order, with the cheapest model of each.
+
+    Attributes
+    ----------
+    axis : what varies, in words
+    models : all that took part
+    parts : the intervals; neighbours have different models
+
+    Examples
+    --------
+    >>> careful, bold = Curve([0, 1], [[0.1, 0.3]]), Curve([0, 1], [[0.3, -0.2]])
+    >>> regions = lowest({"careful": careful, "bold": bold}, axis="cost proportion")
+    >>> print(regions)
+    cost proportion  cheapest
+    0 to 0.4          careful
+    0.4 to 1             bold
+    >>> regions.crossings
+    array([0.4])
+    """
+
+    axis: str
+    models: Labels
+    parts: tuple[Region, ...]
+
+    @property
+    def crossings(self) -> FloatArray:
+        """Where the cheapest model changes, in increasing order."""
+        return np.array([part.low for part in self.parts[1:]], dtype=np.float64)
+
+    @property
+    def never_cheapest(self) -> Labels:
+        """Models that are nowhere worth choosing: others are cheaper everywhere."""
+        chosen = {label for part in self.parts for label in part.cheapest}
+        return tuple(model for model in self.models if model not in chosen)
+
+    def at(self, x: float) -> Labels:
+        """The cheapest models at a point; at a crossing those of both sides."""
+        found = [part.cheapest for part in self.parts if part.low <= x <= part.high]
+        if not found:
+            low, high = self.parts[0].low, self.parts[-1].high
+            raise InputError(f"x must lie in [{low:g}, {high:g}]; got {x:g}.")
+        return tuple(dict.fromkeys(label for labels in found for label in labels))
+
+    def of(self, model: Label) -> tuple[tuple[float, float], ...]:
+        """The intervals in which this model is the cheapest."""
+        if model not in self.models:
+            raise InputError(f"model must be one of {self.models}; got {model!r}.")
+        return tuple((part.low, part.high) for part in self.parts if model in part.cheapest)
+
+    def mapped(self, transform: Callable[[float], float], axis: str) -> Self:
+        """The same regions on another scale; the transformation must be monotone."""
+        parts = []
+        for part in self.parts:
+            low, high = sorted((transform(part.low), transform(part.high)))
+            parts.append(Region(low, high, part.cheapest))
+        parts.sort(key=lambda part: (part.low, part.high))
+        return self._trusted(axis=axis, models=self.models, parts=tuple(parts))
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Low and high end and the cheapest models of every interval."""
+        return {
+            "low": [part.low for part in self.parts],
+            "high": [part.high for part in self.parts],
+            "cheapest": [part.cheapest for part in self.parts],
+        }
+
+    def __str__(self) -> str:
+        rows = [
+            [f"{part.low:.4g} to {part.high:.4g}", ", ".join(map(str, part.cheapest))]
+            for part in self.parts
+        ]
+        text = text_table([self.axis, "cheapest"], rows)
+        never = ", ".join(map(str, self.never_cheapest))
+        return text + (f"\nnever cheapest: {never}" if never else "")
+
+    __repr__ = __str__
+
+
+def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
+    """Part the common domain where the lowest curve changes.
+
+    Between two neighbours of all pairwise crossing points no two curves change order, so that one
+    look inside each interval settles it. Where a curve is undefined it is not the lowest; where
+    all are, no model is.
+    """
+    models = _check.labels("the models", curves)
+    if not models:
+        raise InputError("curves must hold at least one curve; the mapping is empty. Add one.")
+    given = list(curves.values())
+    points = _points(given)
+    middles = (points[:-1] + points[1:]) / 2
+    values = np.stack([curve(middles) for curve in given], axis=1)
+    slack = _TIE * np.abs(values[~np.isnan(values)]).max(initial=0.0)
+    parts: list[Region] = []
+    for start, end, row in zip(points[:-1], points[1:], values, strict=True):
+        least = np.min(row, where=~np.isnan(row), initial=np.inf)
+        cheapest = tuple(m for m, value in zip(models, row, strict=True) if value <= least + slack)
+        if parts and parts[-1].cheapest == cheapest:
+            parts[-1] = Region(parts[-1].low, float(end), cheapest)
+        else:
+            parts.append(Region(float(start), float(end), cheapest))
+    return Regions._trusted(axis=axis, models=models, parts=tuple(parts))
+
+
+def _points(curves: list[Curve]) -> FloatArray:
+    """All pairwise crossing points inside the common domain, between its two ends."""
+    low = max(curve.domain[0] for curve in curves)
+    high = min(curve.domain[1] for curve in curves)
+    found = [first.crossings(second) for first, second in combinations(curves, 2)]
+    points = np.unique(np.concatenate([np.empty(0), *found]))
+    sliver = _TIE * (high - low)
+    points = points[(points > low + sliver) & (points < high - sliver)]
+    apart = np.diff(points, prepend=low) > sliver
+    return np.concatenate([[low], points[apart], [high]])
+
+
+def dominance(curves: Mapping[Any, Curve]) -> dict[Label, Labels]:
+    """For each model those that are nowhere dearer than it and somewhere cheaper.
+
+    A dominated model is never worth choosing; a model may be so without any single other one
+    dominating it, see `Regions.never_cheapest`.
+
+    Examples
+    --------
+    >>> dominance({"a": Curve([0, 1], [[0.2]]), "b": Curve([0, 1], [[0.3, -0.1]])})
+    {'a': (), 'b': ('a',)}
+    """
+    models = _check.labels("the models", curves)
+    return {
+        model: tuple(rival for rival in models if _dominates(curves[rival], curves[model]))
+        for model in models
+    }
+
+
+def _dominates(first: Curve, second: Curve) -> bool:
+    pair = lowest({"first": first, "second": second}, axis="")
+    winners = {part.cheapest for part in pair.parts}
+    return ("first",) in winners and ("second",) not in winners and () not in winners

@@ -1,0 +1,224 @@
+"""How far a cost or a prior must move before another model becomes the cheapest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from stakes._check import FloatArray, Label, Labels
+from stakes._text import text_table
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.measures.cost import decision_rates, expected_cost_per_class
+from stakes.measures.table import least
+from stakes.problem import Problem
+from stakes.regions.decisions import Models, counts_of
+from stakes.tally import Counts
+
+__all__ = ["Margin", "Sensitivity", "sensitivity"]
+
+_EDGE = 1e-12  # a prior that flips the verdict only where it reaches zero or one never does
+
+
+@dataclass(frozen=True, eq=False)
+class Margin(Value):
+    """One number of the problem, and how far it may move before the verdict flips.
+
+    Attributes
+    ----------
+    what : the number, in words
+    value : what it is now
+    low, high : where another model gets as cheap; infinite where none does, nan where unknown
+    low_rival, high_rival : that model, or None
+    """
+
+    what: str
+    value: float
+    low: float
+    high: float
+    low_rival: Label | None
+    high_rival: Label | None
+
+    @property
+    def distance(self) -> float:
+        """The shorter of the two moves."""
+        return min(self.value - self.low, self.high - self.value)
+
+    @property
+    def rival(self) -> Label | None:
+        """The model at the end of the shorter move."""
+        down = self.value - self.low <= self.high - self.value
+        return self.low_rival if down else self.high_rival
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity(Value):
+    """The verdict and its margins.
+
+    Attributes
+    ----------
+    cheapest : the model with the least expected cost, the first of those that tie
+    expected_costs : (J,) of all models
+    models : J names
+    costs : a margin for each cell of the cost table, class by class
+    priors : a margin for the prior of each class; the others move in proportion
+    """
+
+    cheapest: Label
+    expected_costs: FloatArray
+    models: Labels
+    costs: tuple[Margin, ...]
+    priors: tuple[Margin, ...]
+
+    @property
+    def weakest_cost(self) -> Margin:
+        """The cost whose relative move flips the verdict first."""
+        return min(self.costs, key=_relative)
+
+    @property
+    def weakest_prior(self) -> Margin:
+        """The prior whose move flips the verdict first."""
+        return min(self.priors, key=lambda margin: _or_inf(margin.distance))
+
+    def __str__(self) -> str:
+        rows = [
+            [margin.what, f"{margin.value:.4g}", *_shown(margin)]
+            for margin in (*self.costs, *self.priors)
+        ]
+        header = [f"cheapest: {self.cheapest}", "now", "flips below", "to", "flips above", "to"]
+        return text_table(header, rows)
+
+    __repr__ = __str__
+
+
+def sensitivity(models: Models, problem: Problem) -> Sensitivity:
+    r"""How far every cost and every prior may move before another model is the cheapest.
+
+    Exact, one number at a time. With :math:`D_j` the expected cost of model j above the cheapest
+    one b, a move of the cost :math:`c_{kd}` by t changes :math:`D_j` by
+    :math:`t\,\pi_k (P_j(d \mid k) - P_b(d \mid k))`. Along the prior of one class, whose other
+    classes keep their proportions to each other, it is linear too. The decisions stay as they are.
+    Rules such as `constant_rules` may stand among the models, so that another model may be another
+    rule.
+
+    Examples
+    --------
+    >>> from stakes import Counts
+    >>> models = {"careful": Counts([[60, 40], [5, 95]]), "bold": Counts([[90, 10], [20, 80]])}
+    >>> problem = Problem.binary(false_alarm=1, miss=8, classes=["well", "ill"],
+    ...                          decisions=["home", "treat"], prior=[0.9, 0.1])
+    >>> print(sensitivity(models, problem))
+    cheapest: bold           now  flips below       to  flips above       to
+    cost of home for well      0        never                0.5556  careful
+    cost of treat for well     1       0.4444  careful        never
+    cost of home for ill       8        never                    18  careful
+    cost of treat for ill      0          -10  careful        never
+    prior of well            0.9          0.8  careful        never
+    prior of ill             0.1        never                   0.2  careful
+    """
+    counts = counts_of(models)
+    prior = _prior(next(iter(counts.values())), problem)
+    rates = np.stack([decision_rates(one) for one in counts.values()])
+    per_class = np.stack([expected_cost_per_class(one, problem) for one in counts.values()])
+    totals = np.where(prior > 0, per_class, 0.0) @ prior
+    if np.isnan(totals).any():
+        raise InputError(
+            "models must have cases of every class that the prior expects; one has none, and its "
+            "cost is undefined. Add cases, or set that prior to zero."
+        )
+    tied = least(totals)
+    best = int(np.argmax(tied))
+    verdict = _Verdict(tuple(counts), best, np.where(tied, 0.0, totals - totals[best]))
+    slopes = np.where(prior[:, None] > 0, prior[:, None] * (rates - rates[best]), 0.0)
+    return Sensitivity._trusted(
+        cheapest=verdict.names[best],
+        expected_costs=totals,
+        models=verdict.names,
+        costs=_cost_margins(verdict, problem, slopes),
+        priors=_prior_margins(verdict, problem, prior, per_class - per_class[best]),
+    )
+
+
+def _prior(counts: Counts, problem: Problem) -> FloatArray:
+    if counts.values.ndim != 2:
+        raise InputError(
+            f"models must have no leading axes; theirs are {counts.values.shape[:-2]}. "
+            f"Index one group."
+        )
+    return counts.shares if problem.prior is None else problem.prior
+
+
+class _Verdict(NamedTuple):
+    """The cheapest of the models, and what the others cost above it."""
+
+    names: Labels
+    best: int
+    excess: FloatArray
+
+    def margin(
+        self, what: str, value: float, slopes: FloatArray, domain: tuple[float, float]
+    ) -> Margin:
+        """Nearest points on both sides at which excess + slope × move is zero for some rival."""
+        rivals = np.arange(len(self.names)) != self.best
+        if np.isnan(slopes[rivals]).any():
+            return Margin(what, value, np.nan, np.nan, None, None)
+        ends: list[tuple[float, Label | None]] = []
+        for sign in (-1, 1):
+            nearing = rivals & (sign * slopes < 0)
+            steep = np.where(nearing, np.abs(slopes), 1.0)
+            move = np.where(nearing, self.excess / steep, np.inf)
+            first = least(move)  # of several that arrive together, the steepest goes on to win
+            nearest = int(np.argmax(np.where(first, steep, -np.inf)))
+            point = value + sign * float(move[nearest])
+            room = domain[1] - point if sign > 0 else point - domain[0]
+            reached = nearing[nearest] and room > _EDGE
+            ends.append((point, self.names[nearest]) if reached else (sign * np.inf, None))
+        (low, low_rival), (high, high_rival) = ends
+        return Margin(what, value, low, high, low_rival, high_rival)
+
+
+def _cost_margins(verdict: _Verdict, problem: Problem, slopes: FloatArray) -> tuple[Margin, ...]:
+    return tuple(
+        verdict.margin(
+            f"cost of {decision} for {label}",
+            float(problem.costs[k, d]),
+            slopes[:, k, d],
+            (-np.inf, np.inf),
+        )
+        for k, label in enumerate(problem.classes)
+        for d, decision in enumerate(problem.decisions)
+    )
+
+
+def _prior_margins(
+    verdict: _Verdict, problem: Problem, prior: FloatArray, gaps: FloatArray
+) -> tuple[Margin, ...]:
+    """One for each class; gaps (J, K) are the costs per class above those of the cheapest."""
+    margins = []
+    for k, label in enumerate(problem.classes):
+        others = np.delete(prior, k)
+        rest = np.full(len(gaps), np.nan)  # nothing says how they would share, unless they do
+        if others.sum() > 0:
+            kept = np.where(others == 0, 0.0, np.delete(gaps, k, axis=1))
+            rest = kept @ (others / others.sum())
+        slopes = gaps[:, k] - rest
+        margins.append(verdict.margin(f"prior of {label}", float(prior[k]), slopes, (0.0, 1.0)))
+    return tuple(margins)
+
+
+def _or_inf(distance: float) -> float:
+    return np.inf if np.isnan(distance) else distance
+
+
+def _relative(margin: Margin) -> float:
+    distance = _or_inf(margin.distance)
+    return distance / abs(margin.value) if margin.value else np.inf
+
+
+def _shown(margin: Margin) -> list[str]:
+    shown = []
+    for end, rival in ((margin.low, margin.low_rival), (margin.high, margin.high_rival)):
+        shown += ["never" if np.isinf(end) else f"{end:.4g}", "" if rival is None else str(rival)]
+    return shown

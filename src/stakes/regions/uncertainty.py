@@ -1,0 +1,272 @@
+"""How sure the borders of the regions are: crossing points of redrawn tallies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import FloatArray, Label
+from stakes._value import Value
+from stakes.conditions import Condition
+from stakes.inference import (
+    AllCases,
+    Estimate,
+    JointScores,
+    Percentile,
+    Scheme,
+    WithinClasses,
+    bootstrap,
+    each,
+    estimate_of,
+)
+from stakes.measures.table import least
+from stakes.problem import Problem
+from stakes.regions.classifiers import classifier_regions
+from stakes.regions.decisions import (
+    cost_proportion_regions,
+    line_ends,
+    prior_line_ends,
+    prior_regions,
+)
+from stakes.regions.partition import Regions
+from stakes.tally import JointCounts
+from stakes.thresholds import Method
+
+__all__ = [
+    "Crossing",
+    "bootstrap_classifier_crossings",
+    "bootstrap_cost_proportion_crossings",
+    "bootstrap_prior_crossings",
+    "cost_proportion_crossing",
+    "prior_crossing",
+    "probability_cheapest",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing(Value):
+    """A border between two regions, and how sure it is.
+
+    `below` is the cheapest model on its lower side, `above` on its upper side. Replicates in which
+    the two do not cross are nan: counted, shown and left out of the interval. Many of them say
+    that one of the two may be cheaper everywhere.
+    """
+
+    below: Label
+    above: Label
+    at: Estimate
+
+    def __str__(self) -> str:
+        return f"{self.below} | {self.above} at {self.at}"
+
+
+def _root(start: FloatArray, end: FloatArray) -> FloatArray:
+    """Where a line from `start` at 0 to `end` at 1 crosses zero; nan where it does not."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(start * end < 0, start / (start - end), np.nan)
+
+
+def cost_proportion_crossing(
+    joint: JointCounts, first: Label, second: Label, *, prior: object
+) -> FloatArray:
+    """Cost proportion (…) at which two models cost the same; nan where one is always cheaper.
+
+    A measure of JointCounts, so that `bootstrap` takes it.
+
+    Examples
+    --------
+    >>> joint = JointCounts.from_decisions(
+    ...     [0] * 10 + [1] * 10,
+    ...     {"a": [0] * 6 + [1] * 14, "b": [0] * 9 + [1] * 1 + [0] * 2 + [1] * 8},
+    ...     Problem.zero_one(2))
+    >>> float(cost_proportion_crossing(joint, "a", "b", prior=None).round(4))
+    0.4
+    """
+    shares = None if prior is None else _check.prior("prior", prior, joint.classes)
+    ends = (line_ends(joint.model(model), shares) for model in (first, second))
+    (start, end), (other_start, other_end) = ends
+    return _root(start - other_start, end - other_end)
+
+
+def prior_crossing(
+    joint: JointCounts, problem: Problem, label: Label, first: Label, second: Label
+) -> FloatArray:
+    """Prior (…) of one class at which two models cost the same; nan where they never do.
+
+    The other classes keep their proportions; a measure, as `cost_proportion_crossing` is.
+    """
+    ends = (prior_line_ends(joint.model(model), problem, label) for model in (first, second))
+    (start, end), (other_start, other_end) = ends
+    return _root(start - other_start, end - other_end)
+
+
+def bootstrap_cost_proportion_crossings(
+    joint: JointCounts, *, prior: object, replicates: int, rng: np.random.Generator
+) -> tuple[Crossing, ...]:
+    """The borders of `cost_proportion_regions`, each with its interval by redraws.
+
+    Within classes when a prior is stated, else over all cases.
+
+    Examples
+    --------
+    >>> y = [0] * 200 + [1] * 200
+    >>> careful = [0] * 120 + [1] * 270 + [0] * 10
+    >>> bold = [0] * 180 + [1] * 20 + [0] * 40 + [1] * 160
+    >>> joint = JointCounts.from_decisions(y, {"careful": careful, "bold": bold},
+    ...                                    Problem.zero_one(2))
+    >>> for crossing in bootstrap_cost_proportion_crossings(
+    ...         joint, prior=None, replicates=999, rng=np.random.default_rng(0)):
+    ...     print(crossing)
+    careful | bold at 0.3333 (95% 0.2083 to 0.4444, 999 bootstrap tables)
+    """
+    borders = _borders(cost_proportion_regions(joint, prior=prior))
+    scheme: Scheme = AllCases() if prior is None else WithinClasses()
+
+    def measure(redrawn: JointCounts) -> FloatArray:
+        found = [cost_proportion_crossing(redrawn, *pair, prior=prior) for pair in borders]
+        return np.stack(found, axis=-1)
+
+    if not borders:
+        return ()
+    made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=scheme)
+    return _crossings(borders, made)
+
+
+def bootstrap_prior_crossings(
+    joint: JointCounts, problem: Problem, label: Label, *, replicates: int, rng: np.random.Generator
+) -> tuple[Crossing, ...]:
+    """The borders of `prior_regions`, each with its interval by redraws within classes.
+
+    The prior is what varies along the axis, so that the class sizes of the data say nothing.
+    """
+    borders = _borders(prior_regions(joint, problem, label))
+
+    def measure(redrawn: JointCounts) -> FloatArray:
+        found = [prior_crossing(redrawn, problem, label, *pair) for pair in borders]
+        return np.stack(found, axis=-1)
+
+    if not borders:
+        return ()
+    made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=WithinClasses())
+    return _crossings(borders, made)
+
+
+def bootstrap_classifier_crossings(
+    scores: JointScores,
+    classifiers: Mapping[Any, tuple[Any, Method]],
+    over: Condition | type[Condition],
+    *,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme,
+) -> tuple[Crossing, ...]:
+    """The borders of `classifier_regions` for models scored on the same cases.
+
+    Curves may cross several times; in each redraw the nearest border between the same two
+    classifiers, in the same order, is taken. A plain loop: every redraw has pieces of its own.
+
+    Parameters
+    ----------
+    classifiers : mapping from a name to a model of `scores` and a method
+    """
+
+    def regions(redrawn: JointScores) -> Regions:
+        pairs = {
+            name: (redrawn.table(model), method) for name, (model, method) in classifiers.items()
+        }
+        return classifier_regions(pairs, over)
+
+    whole = regions(scores)
+    borders, points = _borders(whole), whole.crossings
+
+    def nearest(redrawn: JointScores) -> FloatArray:
+        found = regions(redrawn)
+        return _nearest(borders, points, _borders(found), found.crossings)
+
+    if not borders:
+        return ()
+    made = bootstrap(each(nearest), scores, replicates=replicates, rng=rng, scheme=scheme)
+    return _crossings(borders, made)
+
+
+def probability_cheapest(
+    joint: JointCounts,
+    cost_proportions: npt.ArrayLike,
+    *,
+    prior: object,
+    replicates: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Share of redraws (C, J) in which each model is the cheapest at each cost proportion.
+
+    Ties are split; redraws in which a model is undefined are left out.
+
+    Examples
+    --------
+    >>> y = [0] * 200 + [1] * 200
+    >>> careful = [0] * 120 + [1] * 270 + [0] * 10
+    >>> bold = [0] * 180 + [1] * 20 + [0] * 40 + [1] * 160
+    >>> joint = JointCounts.from_decisions(y, {"careful": careful, "bold": bold},
+    ...                                    Problem.zero_one(2))
+    >>> probability_cheapest(joint, [0.1, 0.35, 0.9], prior=None, replicates=500,
+    ...                      rng=np.random.default_rng(0)).round(1)
+    array([[1. , 0. ],
+           [0.4, 0.6],
+           [0. , 1. ]])
+    """
+    at = _check.probabilities("cost_proportions", cost_proportions, ndim=1)
+    shares = None if prior is None else _check.prior("prior", prior, joint.classes)
+    scheme: Scheme = AllCases() if prior is None else WithinClasses()
+
+    def measure(redrawn: JointCounts) -> FloatArray:
+        ends = [line_ends(redrawn.model(model), shares) for model in joint.models]
+        lines = [start[..., None] * (1 - at) + end[..., None] * at for start, end in ends]
+        losses = np.stack(lines, axis=-1)
+        chosen = least(losses)
+        split = chosen / np.maximum(chosen.sum(axis=-1, keepdims=True), 1)
+        return np.where(np.isnan(losses).any(axis=-1, keepdims=True), np.nan, split)
+
+    made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=scheme)
+    defined = np.sum(~np.isnan(made.replicates), axis=0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.nansum(made.replicates, axis=0) / defined)
+
+
+def _borders(regions: Regions) -> list[tuple[Label, Label]]:
+    """The models on both sides of every border; of tied ones, one that the other side lacks."""
+    borders = []
+    for below, above in zip(regions.parts[:-1], regions.parts[1:], strict=True):
+        lost = [m for m in below.cheapest if m not in above.cheapest] or list(below.cheapest)
+        won = [m for m in above.cheapest if m not in below.cheapest] or list(above.cheapest)
+        borders.append((lost[0], won[0]) if lost and won else ("", ""))
+    return borders
+
+
+def _nearest(
+    borders: list[tuple[Label, Label]],
+    points: FloatArray,
+    found: list[tuple[Label, Label]],
+    at: FloatArray,
+) -> FloatArray:
+    result = np.full(len(borders), np.nan)
+    for place, (border, point) in enumerate(zip(borders, points, strict=True)):
+        same = [x for x, other in zip(at, found, strict=True) if other == border]
+        if same:
+            result[place] = min(same, key=lambda x: abs(x - point))
+    return result
+
+
+def _crossings(borders: list[tuple[Label, Label]], made: Estimate) -> tuple[Crossing, ...]:
+    return tuple(
+        Crossing(
+            below,
+            above,
+            estimate_of(made.value[place], made.replicates[:, place], Percentile()),
+        )
+        for place, (below, above) in enumerate(borders)
+    )

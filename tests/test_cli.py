@@ -1,0 +1,585 @@
+"""The commands: what they print, write and return."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("duckdb")
+pytest.importorskip("jinja2")
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+import pyarrow.parquet
+from click.testing import CliRunner, Result
+
+import stakes
+from stakes import Problem, Report, Scores, bayes_decisions, evaluate, shift_prior
+from stakes.calibration import Affine, Isotonic, Temperature, from_json
+from stakes.cli.front import stakes as command
+from stakes.cli.options import CALIBRATORS
+from stakes.cli.quantities import read_condition, values_of
+
+RNG = np.random.default_rng(3)
+N = 120
+Y = np.where(RNG.random(N) < 0.4, "fraud", "legit")
+GOOD = np.clip(0.4 + 0.3 * (Y == "fraud") - 0.15 + RNG.normal(0, 0.2, N), 0.01, 0.99).round(3)
+POOR = np.clip(0.4 + RNG.normal(0, 0.2, N), 0.01, 0.99).round(3)
+SITE = np.array(["n", "s"])[RNG.integers(0, 2, N)]
+ROUND = np.array([f"r{k}" for k in range(12)])[RNG.integers(0, 12, N)]
+PROBLEM = Problem(
+    [[0, 3, 25], [180, 8, 0]],
+    classes=["legit", "fraud"],
+    decisions=["approve", "review", "block"],
+    prior=[0.9, 0.1],
+    unit="EUR",
+)
+FAST = ("--replicates", "20")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> Path:
+    """A folder with a problem and predictions, which is also the current one."""
+    monkeypatch.chdir(tmp_path)
+    PROBLEM.to_toml("fraud.toml")
+    table = {"truth": Y.tolist(), "good": GOOD, "poor": POOR, "site": SITE.tolist()}
+    table["round"] = ROUND.tolist()
+    rows = zip(*table.values(), strict=True)
+    lines = [",".join(table), *(",".join(map(str, row)) for row in rows)]
+    Path("rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    pyarrow.parquet.write_table(pa.table(table), "rows.parquet")
+    return tmp_path
+
+
+def run(*arguments: object, given: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(command, [str(one) for one in arguments], input=given)
+
+
+def on_rows(*arguments: object, **extra: Any) -> Result:
+    return run("evaluate", "rows.csv", "-p", "fraud.toml", *FAST, *arguments, **extra)
+
+
+def report(**options: Any) -> Report:
+    return evaluate(Y, {"good": GOOD, "poor": POOR}, PROBLEM, replicates=20, **options)
+
+
+# evaluate ----------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_the_report_of_the_library():
+    done = on_rows()
+    assert done.exit_code == 0
+    assert done.stdout == report().to_text() + "\n"
+    assert done.stderr == (
+        "stakes: guessed from rows.csv: truth in column truth; good: P(fraud) in good; "
+        "poor: P(fraud) in poor.\n"
+    )
+
+
+def test_options_reach_the_library():
+    done = on_rows(
+        *("--by", "site", "--cluster", "round", "--calibrate", "Affine", "--seed", "5"),
+        *("--weights", "poor", "--model", "good", "--json", "-"),
+        *("--posterior-prior", "fraud=0.3,legit=0.7"),
+    )
+    expected = evaluate(
+        Y,
+        {"good": GOOD},
+        PROBLEM,
+        by=SITE,
+        cluster=ROUND,
+        weights=POOR,
+        posterior_prior=[0.7, 0.3],
+        calibrator=Affine(),
+        seed=5,
+        replicates=20,
+    )
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == expected.to_json() + "\n"
+
+
+def test_raw_scores_and_decisions_are_models_too():
+    table = pa.table({"y": Y.tolist(), "s": GOOD * 9 - 5, "did": ["review"] * N})
+    pyarrow.parquet.write_table(table, "more.parquet")
+    models = ("--scores", "raw=s", "--model", "rule=did", "--calibrate", "isotonic")
+    done = run("evaluate", "more.parquet", "-p", "fraud.toml", *models, *FAST, "--json", "-")
+    given = {"rule": np.array(["review"] * N), "raw": Scores(GOOD * 9 - 5)}
+    expected = evaluate(Y, given, PROBLEM, calibrator=Isotonic(), replicates=20)
+    assert done.stdout == expected.to_json() + "\n"
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "-", "part-*.csv"])
+def test_parquet_standard_input_and_globs_give_the_same_report(name):
+    lines = Path("rows.csv").read_text().splitlines(keepends=True)
+    Path("part-1.csv").write_text("".join(lines[:50]))
+    Path("part-2.csv").write_text("".join(lines[:1] + lines[50:]))
+    given = Path("rows.parquet").read_bytes() if name == "-" else None
+    done = run("evaluate", name, "-p", "fraud.toml", *FAST, given=given)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == report().to_text() + "\n"
+
+
+def test_three_files_are_written_and_announced():
+    done = on_rows("--html", "out.html", "--json", "out.json", "--markdown", "out.md")
+    assert done.exit_code == 0
+    assert Report.from_json(Path("out.json")) == report()
+    assert Path("out.md").read_text(encoding="utf-8") == report().to_markdown()
+    assert "<html" in Path("out.html").read_text(encoding="utf-8")
+    for name in ("out.html", "out.json", "out.md"):
+        assert f"stakes: wrote {name}\n" in done.stderr
+
+
+def test_a_dash_sends_one_format_to_standard_output():
+    done = on_rows("--markdown", "-")
+    assert done.stdout == report().to_markdown() + "\n"
+    twice = on_rows("--markdown", "-", "--json", "-")
+    assert twice.exit_code == 2
+    assert "only one format can go to standard output" in twice.stderr
+
+
+def test_two_formats_cannot_share_a_file():
+    done = on_rows("--markdown", "out", "--json", "./out")
+    assert done.exit_code == 2
+    assert "every format must have a file of its own" in done.stderr
+
+
+def test_classes_of_many_kinds_are_read():
+    rng = np.random.default_rng(0)
+    raw = rng.random((60, 3)) + 3 * np.eye(3)[np.arange(60) % 3]
+    rows = raw / raw.sum(axis=1, keepdims=True)
+    names = ["1", "2", "3"]
+    columns = {f"net_{name}": rows[:, k] for k, name in enumerate(names)}
+    pyarrow.parquet.write_table(pa.table({"y": np.arange(60) % 3 + 1, **columns}), "k.parquet")
+    problem = Problem.zero_one([1, 2, 3]).with_abstention(0.3)
+    problem.to_toml("k.toml")
+    done = run("evaluate", "k.parquet", "-p", "k.toml", *FAST, "--json", "-")
+    expected = evaluate(np.arange(60) % 3 + 1, {"net": rows}, problem, replicates=20)
+    assert done.stdout == expected.to_json() + "\n"
+
+
+# --fail-if ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("normalized > 2", 0),
+        ("cost > 0 and normalized < 2", 1),
+        ('cost["poor"] > cost["good"]', 1),
+        ('auc["poor"] > auc', 0),
+        ('cost["good, moved"] == cost', 1),
+        ("caveats > 0 or probability_cheapest < 0.5", 1),
+        ("not (saving > 0)", 0),
+    ],
+)
+def test_the_exit_code_is_one_when_the_condition_holds(condition, code):
+    done = on_rows("--fail-if", condition, "--json", "out.json")
+    assert done.exit_code == code, done.stderr
+    assert (f"stakes: {condition} holds (" in done.stderr) is bool(code)
+    assert Path("out.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("cost >", "at position 7"),
+        ('cost["none"] > 1', "no model or system has that name. The systems are good"),
+        ("calibration_cost > 0", "needs calibration_cost, which is undefined"),
+    ],
+)
+def test_a_condition_that_cannot_be_decided_is_bad_input(condition, message):
+    done = on_rows("--fail-if", condition, "--json", "out.json")
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert not Path("out.json").exists()
+
+
+def test_every_name_of_a_condition_has_a_value_and_stands_in_the_help():
+    whole = report(calibrator=Affine())
+    text = run("evaluate", "--help").stdout
+    names = {
+        **{"cost": whole.system(whole.verdict.cheapest).cost.value, "cases": N},
+        **{"saving": whole.verdict.saving_over_naive.value, "naive_cost": whole.naive.cost},
+        **dict.fromkeys(("cost_low", "cost_high", "normalized", "normalized_low")),
+        **dict.fromkeys(("normalized_high", "probability_cheapest", "auc", "h", "saving_low")),
+        **dict.fromkeys(("normalized_log_loss", "normalized_brier", "calibration_cost")),
+        **dict.fromkeys(("saving_high", "saving_over_runner_up", "perfect_cost", "caveats")),
+    }
+    for name, expected in names.items():
+        (value,) = values_of(read_condition(f"{name} > 0"), whole).values()
+        assert expected is None or value == expected
+        assert name in text
+    (apart,) = values_of(read_condition("told_apart"), whole).values()
+    assert apart is whole.verdict.told_apart
+
+
+# Bad input ---------------------------------------------------------------------------------------
+
+MOVED = ("--posterior-prior", "legit=0.5,fraud=0.5")
+DECIDE = ("decide", "rows.csv", "-p", "fraud.toml", "--model", "good")
+
+BAD = {
+    "a missing file": (("evaluate", "none.csv", "-p", "fraud.toml"), "there is no such file"),
+    "a missing problem": (("evaluate", "rows.csv", "-p", "none.toml"), "none.toml cannot be read"),
+    "a problem that is no text": (("evaluate", "rows.csv", "-p", "rows.parquet"), "UTF-8"),
+    "a problem that is no problem": (("problem", "check", "rows.csv"), "must be TOML"),
+    "a wrong column": (("evaluate", "rows.csv", "-p", "fraud.toml", "--by", "x"), "no column 'x'"),
+    "wrong labels": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml", "--truth", "site"),
+        "must hold the classes legit, fraud in every row; 120 of 120",
+    ),
+    "no probabilities": (
+        ("evaluate", "big.csv", "-p", "fraud.toml", "--model", "p"),
+        "models['p'] must hold probabilities in [0, 1]",
+    ),
+    "too little memory": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml", "--memory-limit", "1k"),
+        "120 rows need 2,400 bytes and the limit is 1,024",
+    ),
+    "an unknown option": (("evaluate", "rows.csv", "--none"), "--none"),
+    "an unknown command": (("none",), "No such command 'none'"),
+    "no command": (("problem",), "Missing command"),
+    "a missing folder": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml", "--html", "none/out.html"),
+        "there is no folder none",
+    ),
+    "wrong shares": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml", "--posterior-prior", "fraud=0.5"),
+        "class shares must be given for every class, as in legit=0.5,fraud=0.5",
+    ),
+    "shares that are no numbers": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml", "--posterior-prior", "fraud"),
+        "'fraud' is not a share",
+    ),
+    "an unknown calibrator": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml", "--calibrate", "x"),
+        "'x' is not one of 'affine'",
+    ),
+    "a map that is none": (
+        (*DECIDE, "--map", "rows.csv", "-o", "out.csv"),
+        "rows.csv must be a calibration map",
+    ),
+    "a map that is not there": (
+        (*DECIDE, "--map", "none.json", "-o", "out.csv"),
+        "none.json cannot be read",
+    ),
+    "an unknown format": (
+        (*DECIDE, "-o", "out.xls"),
+        "must end in one of .csv, .parquet, .jsonl, .ndjson; it ends in '.xls'",
+    ),
+    "a column that is there": (
+        (*DECIDE, "--column", "site", "-o", "out.csv"),
+        "must not have a column 'site' already",
+    ),
+    "labels instead of posteriors": (
+        ("decide", "rows.csv", "-p", "fraud.toml", "--model", "site", "-o", "out.csv"),
+        "column 'site' of rows.csv must hold numbers",
+    ),
+    "posteriors beyond one": (
+        ("decide", "big.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
+        "rows 0 to 1 of the file: posteriors must hold probabilities",
+    ),
+    "no rows": (
+        ("decide", "header.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
+        "header.csv must hold",
+    ),
+    "a problem without prior": (
+        ("decide", "rows.csv", "-p", "free.toml", "--model", "good", "-o", "out.csv", *MOVED),
+        "free.toml must state a prior",
+    ),
+    "a problem that exists": (("problem", "new", "fraud.toml"), "it is there already"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_is_one_sentence_and_exit_code_two(what, folder):
+    Path("big.csv").write_text("truth,p\nlegit,0.5\nfraud,1.5\n")
+    Path("header.csv").write_text("truth,p\n")
+    PROBLEM.with_prior(None).to_toml("free.toml")
+    before = {path.name for path in folder.iterdir()}
+    arguments, message = BAD[what]
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    assert message in done.stderr
+    assert done.stdout == ""
+    said = [line for line in done.stderr.splitlines() if "guessed from" not in line]
+    assert len(said) == 1
+    assert said[0].startswith("stakes: ")
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_without_a_command_the_help_is_shown():
+    done = run()
+    assert done.exit_code == 2
+    assert "Exit codes: 0 done, 1 a --fail-if condition held, 2 bad input." in done.stderr
+
+
+def test_the_version_is_that_of_the_package():
+    assert run("--version").stdout == f"stakes {stakes.__version__}\n"
+
+
+def test_a_mistake_of_ours_is_not_taken_for_a_condition_that_held(monkeypatch):
+    def broken(*arguments: object, **options: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr("stakes.cli.evaluate.evaluated", broken)
+    done = on_rows()
+    assert done.exit_code == 70
+    assert "ZeroDivisionError: ours" in done.stderr
+    assert "please report it" in done.stderr
+
+
+def test_a_disk_that_fails_leaves_nothing_behind(monkeypatch, folder):
+    def full(source: object, target: object) -> None:
+        raise OSError(28, "No space left on device", str(target))
+
+    monkeypatch.setattr("os.replace", full)
+    before = {path.name for path in folder.iterdir()}
+    done = on_rows("--json", "out.json")
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1] == "stakes: out.json: No space left on device"
+    decided = run("decide", "rows.csv", "-p", "fraud.toml", "--model", "good", "-o", "out.csv")
+    assert decided.exit_code == 2
+    assert {path.name for path in folder.iterdir()} == before
+
+
+# decide ------------------------------------------------------------------------------------------
+
+
+def columns_of(path: str) -> dict[str, Any]:
+    return pyarrow.parquet.read_table(path).to_pydict()
+
+
+def test_decisions_are_added_to_the_rows():
+    done = run("decide", "rows.parquet", "-p", "fraud.toml", "--model", "good", "-o", "d.parquet")
+    assert done.exit_code == 0, done.stderr
+    found = columns_of("d.parquet")
+    assert list(found) == ["truth", "good", "poor", "site", "round", "decision"]
+    assert found["decision"] == bayes_decisions(GOOD, PROBLEM).tolist()
+    assert found["good"] == GOOD.tolist()
+    assert done.stderr == "stakes: wrote d.parquet: 120 rows with the column decision\n"
+
+
+def test_text_files_keep_their_text():
+    Path("odd.csv").write_text('id,p,note\n007,0.10,"a, b"\n08,9e-1,\n09,.5,"say ""x"""\n')
+    done = run("decide", "odd.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv")
+    assert done.exit_code == 0, done.stderr
+    assert Path("out.csv").read_text().splitlines() == [
+        "id,p,note,decision",
+        '007,0.10,"a, b",review',
+        "08,9e-1,,block",
+        '09,.5,"say ""x""",review',
+    ]
+
+
+def test_posteriors_are_moved_to_the_prior_of_the_problem():
+    arguments = ("--posterior-prior", "legit=0.6,fraud=0.4", "--column", "do", "-o", "d.parquet")
+    run("decide", "rows.csv", "-p", "fraud.toml", "--model", "good", *arguments)
+    moved = shift_prior(GOOD, [0.6, 0.4], PROBLEM.prior)
+    assert columns_of("d.parquet")["do"] == bayes_decisions(moved, PROBLEM).tolist()
+
+
+def test_the_cheapest_rule_of_the_report_costs_as_much_when_it_is_carried_out():
+    shares = np.array([(Y == "legit").mean(), (Y == "fraud").mean()])
+    stated = f"legit={shares[0]!r},fraud={shares[1]!r}".replace("np.float64", "")
+    stated = stated.replace("(", "").replace(")", "")
+    for name in ("good", "poor"):
+        options = ("--posterior-prior", stated, "--column", "did", "-o", f"{name}.parquet")
+        run("decide", "rows.csv", "-p", "fraud.toml", "--model", name, *options)
+        rule = ("--model", "did", "--json", "-", *FAST)
+        done = run("evaluate", f"{name}.parquet", "-p", "fraud.toml", *rule)
+        carried_out = Report.from_json(done.stdout).system("did").cost.value
+        assert carried_out == pytest.approx(report().system(f"{name}, moved").cost.value, rel=1e-12)
+
+
+def test_decisions_for_many_classes_as_json_lines():
+    Problem.zero_one(["a", "b", "c"]).with_abstention(0.4).to_toml("k.toml")
+    Path("k.csv").write_text("m_b,m_a,m_c\n0.1,0.8,0.1\n0.3,0.4,0.3\n")
+    done = run("decide", "k.csv", "-p", "k.toml", "--model", "m", "-o", "k.jsonl")
+    assert done.exit_code == 0, done.stderr
+    rows = [json.loads(line) for line in Path("k.jsonl").read_text().splitlines()]
+    assert [row["decision"] for row in rows] == ["a", "abstain"]
+
+
+# calibrate ---------------------------------------------------------------------------------------
+
+
+def test_a_map_is_fitted_shipped_and_applied():
+    fit = ("--model", "good", "--method", "affine", "-o", "map.json")
+    done = run("calibrate", "fit", "rows.csv", "-p", "fraud.toml", *fit)
+    assert done.exit_code == 0, done.stderr
+    assert "a map of the kind affine, from 120 cases" in done.stderr
+    fitted = from_json(Path("map.json").read_text())
+    expected = Affine().fit(GOOD, Y, classes=PROBLEM.classes, prior=PROBLEM.prior)
+    assert fitted == expected
+    applied = ("--model", "good", "--map", "map.json", "-o", "out.parquet")
+    run("calibrate", "apply", "rows.csv", "-p", "fraud.toml", *applied)
+    assert columns_of("out.parquet")["calibrated"] == expected(GOOD).tolist()
+    decided = ("--model", "good", "--map", "map.json", "-o", "do.parquet")
+    run("decide", "rows.csv", "-p", "fraud.toml", *decided)
+    assert columns_of("do.parquet")["decision"] == bayes_decisions(expected(GOOD), PROBLEM).tolist()
+
+
+def test_maps_of_many_classes_make_a_column_for_each():
+    rng = np.random.default_rng(1)
+    rows = rng.dirichlet([1, 1, 1], 90)
+    y = np.array(["a", "b", "c"])[np.arange(90) % 3]
+    table = {"y": y.tolist(), **{f"m_{c}": rows[:, k] for k, c in enumerate("abc")}}
+    pyarrow.parquet.write_table(pa.table(table), "k.parquet")
+    Problem.zero_one(["a", "b", "c"]).to_toml("k.toml")
+    fit = ("--model", "m", "--method", "temperature", "-o", "map.json")
+    run("calibrate", "fit", "k.parquet", "-p", "k.toml", *fit)
+    applied = ("--model", "m", "--map", "map.json", "-o", "out.parquet", "--column", "new")
+    done = run("calibrate", "apply", "k.parquet", "-p", "k.toml", *applied)
+    assert done.exit_code == 0, done.stderr
+    expected = Temperature().fit(rows, y, classes=["a", "b", "c"])(rows)
+    found = columns_of("out.parquet")
+    for k, label in enumerate("abc"):
+        np.testing.assert_allclose(found[f"new_{label}"], expected[:, k], rtol=1e-12)
+
+
+def test_a_map_for_other_classes_is_refused():
+    fitted = Affine().fit([0.2, 0.8, 0.6, 0.4], [0, 1, 0, 1])
+    Path("map.json").write_text(fitted.to_json())
+    arguments = ("--model", "good", "--map", "map.json", "-o", "out.csv")
+    done = run("calibrate", "apply", "rows.csv", "-p", "fraud.toml", *arguments)
+    assert done.exit_code == 2
+    assert "must be a map for the classes legit, fraud; it is one for 0, 1" in done.stderr
+
+
+@pytest.mark.parametrize("name", CALIBRATORS)
+def test_every_calibrator_can_be_named(name):
+    calibrator = CALIBRATORS[name]()
+    fitted = calibrator.fit(GOOD, Y, classes=PROBLEM.classes)
+    assert from_json(fitted.to_json()) == fitted
+
+
+# audit -------------------------------------------------------------------------------------------
+
+
+def test_the_audit_shows_what_metrics_pick_and_which_costs_they_imply():
+    Problem.binary(false_alarm=1, miss=9, classes=["legit", "fraud"]).to_toml("two.toml")
+    done = run("audit", "rows.csv", "-p", "two.toml", "--scores", "raw=poor", "--model", "good")
+    assert done.exit_code == 0, done.stderr
+    assert "expected cost" in done.stdout
+    assert "The cheapest system is good" in done.stdout
+    assert "Under these stakes a miss costs 9." in done.stdout
+    rows = [line for line in done.stdout.splitlines() if " F1 " in line]
+    assert [row.split()[0] for row in rows if not row.startswith("F1")] == ["good", "raw"]
+    assert "no costs" in rows[-1]
+
+
+def test_a_single_model_cannot_be_disagreed_about():
+    done = run("audit", "rows.csv", "-p", "fraud.toml", "--model", "good")
+    assert "There is one model only" in done.stdout
+    assert "a metric's favourite threshold is right.\n" in done.stdout
+
+
+# problem -----------------------------------------------------------------------------------------
+
+
+def test_a_problem_is_made_by_answering_questions():
+    answers = "legit, fraud\napprove,review,block\nEUR\n0\n3\n25\n180\n8\n0\ny\n0.9\n"
+    done = run("problem", "new", "new.toml", given=answers)
+    assert done.exit_code == 0, done.stderr
+    assert Problem.from_toml("new.toml") == PROBLEM
+    assert "What does it cost to choose block when the truth is legit?" in done.stderr
+    assert str(PROBLEM) in done.stdout
+
+
+def test_without_costs_the_probability_to_act_from_is_asked():
+    done = run("problem", "new", "new.toml", given="well,ill\nhome,ward\n\nn\n0.2\nn\n")
+    assert done.exit_code == 0, done.stderr
+    assert "From which probability of ill on would you choose ward?" in done.stderr
+    expected = Problem.from_threshold(0.2, classes=["well", "ill"], decisions=["home", "ward"])
+    assert Problem.from_toml("new.toml") == expected
+    assert "0.2 to 1" in done.stdout
+
+
+def test_right_decisions_cost_nothing_unless_said_otherwise():
+    run("problem", "new", "new.toml", given="a,b\n\n\ny\n\n2\n3\n\nn\n")
+    expected = Problem([[0, 2], [3, 0]], classes=["a", "b"])
+    assert Problem.from_toml("new.toml") == expected
+
+
+def test_questions_without_answers_end_it_and_leave_no_file(folder):
+    done = run("problem", "new", "new.toml", given="legit, fraud\n")
+    assert done.exit_code == 130
+    assert not Path("new.toml").exists()
+
+
+def test_an_existing_problem_is_replaced_only_by_force():
+    answers = "a,b\n\n\ny\n\n2\n3\n\nn\n"
+    assert run("problem", "new", "fraud.toml", "--force", given=answers).exit_code == 0
+    assert Problem.from_toml("fraud.toml").classes == ("a", "b")
+
+
+def test_a_problem_is_shown_with_what_follows_from_it():
+    done = run("problem", "show", "fraud.toml")
+    assert str(PROBLEM) in done.stdout
+    assert "review" in done.stdout.split("P(fraud)")[1]
+    assert "Without looking at the case, review is best and costs 3.5 EUR per case" in done.stdout
+
+
+def test_a_sound_problem_has_nothing_odd():
+    done = run("problem", "check", "fraud.toml")
+    assert done.stdout == "fraud.toml: 2 classes, 3 decisions, a stated prior.\n"
+
+
+def test_odd_costs_are_pointed_out():
+    odd = Problem(
+        [[2, 1, 5, 5], [0, 0, 0, 0], [0, 3, 4, 4]],
+        classes=["a", "b", "c"],
+        decisions=["a", "b", "c", "d"],
+        prior=[0.5, 0.5, 0],
+    )
+    odd.to_toml("odd.toml")
+    assert run("problem", "check", "odd.toml").stdout.splitlines()[1:] == [
+        "Odd: b is cheaper for a than a itself.",
+        "Odd: all decisions cost the same for b; nothing is at stake there.",
+        "Odd: a is cheaper for c than c itself.",
+        "Odd: c is never cheaper than a, whatever the class.",
+        "Odd: d is never cheaper than a, whatever the class.",
+        "Odd: the prior gives c no chance, so its costs do not matter.",
+    ]
+
+
+# demo --------------------------------------------------------------------------------------------
+
+
+def test_the_demo_writes_its_page_and_says_where(folder):
+    done = run("demo")
+    assert done.exit_code == 0, done.stderr
+    page = folder / "report.html"
+    assert str(page.resolve()) in done.stdout
+    assert page.stat().st_size < 400_000
+    assert "Deploy boosting with Bayes decisions, recalibrated" in done.stdout
+
+
+def test_the_numbers_of_the_demo():
+    """The costs of decisions as they come, counted in SQL with the thresholds 0.06 and 0.7."""
+    import duckdb
+
+    from stakes.cli.demo import demo_report
+
+    found = demo_report()
+    costs = {system.name: system.cost.value for system in found.systems}
+    data = Path(stakes.__file__).parent / "data" / "german_credit.csv"
+    for model in ("logistic", "forest", "boosting", "naive bayes"):
+        [(expected,)] = duckdb.execute(
+            f"""SELECT sum(CASE risk WHEN 'good' THEN 0.95e0 / 700 * ok ELSE 0.05e0 / 300 * bad END)
+            FROM (SELECT risk,
+                CASE WHEN p <= 0.06 THEN 0e0 WHEN p <= 0.7 THEN 0.3e0 ELSE 1e0 END AS ok,
+                CASE WHEN p <= 0.06 THEN 5e0 WHEN p <= 0.7 THEN 0.3e0 ELSE 0e0 END AS bad
+                FROM (SELECT risk, "{model}" AS p FROM read_csv('{data}')))"""
+        ).fetchall()
+        assert costs[f"{model}, as is"] == pytest.approx(expected, rel=1e-12)
+    assert (found.naive.decision, found.naive.cost) == ("grant", 0.25)
+    assert found.verdict.cheapest == "boosting, recalibrated"
+    assert costs["boosting, recalibrated"] == pytest.approx(0.1574, abs=2e-3)
+    assert [one.group for one in found.slices] == ["26–35", "36–50", ">50", "≤25"]

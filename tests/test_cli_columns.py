@@ -1,0 +1,519 @@
+"""Columns out of files: every format, labels by text, and guesses that are safe or not made."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+
+from stakes import Problem
+from stakes.adapters.duck import Source, Wanted, opened, spellings
+from stakes.adapters.files import Format, check_target, located, whole_file
+from stakes.cli.columns import Kind, Request, plan_for, posterior_columns, truth_column
+from stakes.cli.loading import load, memory_size
+from stakes.errors import InputError
+
+TWO = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["ok", "ask", "no"])
+THREE = Problem.zero_one(["ash", "oak", "elm"])
+ROWS: dict[str, Any] = {
+    "truth": ["legit", "fraud", "legit"],
+    "p": [0.1, 0.9, 0.25],
+    "q": [0.5, 0.75, 0.0],
+}
+
+
+@contextmanager
+def source_of(path: str | Path, standard_input: bytes = b"") -> Iterator[Source]:
+    with located(str(path), io.BytesIO(standard_input)) as files, opened(files) as source:
+        yield source
+
+
+def as_csv(rows: dict[str, Any]) -> str:
+    lines = [",".join(rows), *(",".join(map(str, row)) for row in zip(*rows.values(), strict=True))]
+    return "\n".join(lines) + "\n"
+
+
+def csv_file(folder: Path, rows: dict[str, Any], name: str = "rows.csv") -> Path:
+    path = folder / name
+    path.write_text(as_csv(rows), encoding="utf-8")
+    return path
+
+
+def read_two(source: Source) -> tuple[list[int], list[float]]:
+    wanted = {"y": Wanted("truth", "classes", TWO.classes)}
+    n = source.count()
+    found = source.read({"p": ("p",)}, wanted, n_rows=n, advance=lambda rows: None)
+    return found.labels["y"].codes.tolist(), found.numbers["p"].tolist()
+
+
+# Formats -----------------------------------------------------------------------------------------
+
+
+def write_csv(path: Path) -> None:
+    path.write_text(as_csv(ROWS), encoding="utf-8")
+
+
+def write_gzip(path: Path) -> None:
+    import gzip
+
+    path.write_bytes(gzip.compress(as_csv(ROWS).encode()))
+
+
+def write_tsv(path: Path) -> None:
+    path.write_text(as_csv(ROWS).replace(",", "\t"), encoding="utf-8")
+
+
+def write_json(path: Path) -> None:
+    pairs = zip(*ROWS.values(), strict=True)
+    lines = [f'{{"truth": "{t}", "p": {p}, "q": {q}}}' for t, p, q in pairs]
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_parquet(path: Path) -> None:
+    pyarrow.parquet.write_table(pa.table(ROWS), path)
+
+
+def write_feather(path: Path) -> None:
+    pyarrow.feather.write_feather(pa.table(ROWS), str(path))
+
+
+def write_stream(path: Path) -> None:
+    table = pa.table(ROWS)
+    with pa.ipc.new_stream(str(path), table.schema) as writer:
+        writer.write_table(table)
+
+
+FORMATS = {
+    "rows.csv": write_csv,
+    "rows.csv.gz": write_gzip,
+    "rows.tsv": write_tsv,
+    "rows.jsonl": write_json,
+    "rows.parquet": write_parquet,
+    "rows.feather": write_feather,
+    "rows.arrow": write_feather,
+    "rows.arrows": write_stream,
+    "it's [1] 100%?*.csv": write_csv,
+    "no suffix": write_csv,
+    "parquet without suffix": write_parquet,
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_gives_the_same_columns(tmp_path, name):
+    FORMATS[name](tmp_path / name)
+    with source_of(tmp_path / name) as source:
+        assert list(source.types) == list(ROWS)
+        assert read_two(source) == ([0, 1, 0], [0.1, 0.9, 0.25])
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "rows.tsv"])
+def test_standard_input_is_recognised_by_how_it_begins(tmp_path, name):
+    FORMATS[name](tmp_path / "rows")
+    with source_of("-", (tmp_path / "rows").read_bytes()) as source:
+        assert source.name == "standard input"
+        assert read_two(source) == ([0, 1, 0], [0.1, 0.9, 0.25])
+
+
+def test_a_glob_reads_its_files_in_the_order_of_their_names(tmp_path):
+    for name, low in (("b.parquet", 0.5), ("a.parquet", 0.25)):
+        table = pa.table({"truth": ["legit", "fraud"], "p": [low, low + 0.125]})
+        pyarrow.parquet.write_table(table, tmp_path / name)
+    with source_of(tmp_path / "*.parquet") as source:
+        assert read_two(source) == ([0, 1, 0, 1], [0.25, 0.375, 0.5, 0.625])
+
+
+def test_files_of_a_glob_match_by_the_names_of_their_columns(tmp_path):
+    csv_file(tmp_path, {"truth": ["legit"], "p": [0.25]}, "a.csv")
+    csv_file(tmp_path, {"p": [0.5], "truth": ["fraud"]}, "b.csv")
+    with source_of(tmp_path / "*.csv") as source:
+        assert read_two(source) == ([0, 1], [0.25, 0.5])
+
+
+def test_a_glob_of_two_formats_is_refused(tmp_path):
+    write_csv(tmp_path / "a.csv")
+    write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="files of one format; it matches CSV, Parquet"):
+        source_of(tmp_path / "a.*").__enter__()
+
+
+@pytest.mark.parametrize("given", ["none.csv", "none*.csv"])
+def test_a_file_that_is_not_there_is_named(tmp_path, given):
+    with pytest.raises(InputError, match=r"none.*must be a file of predictions; there is no such"):
+        source_of(tmp_path / given).__enter__()
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(InputError, match="it is a folder"):
+        source_of(tmp_path).__enter__()
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    (tmp_path / "rows.csv").touch()
+    with pytest.raises(InputError, match="must hold rows; it is empty"):
+        source_of(tmp_path / "rows.csv").__enter__()
+    with pytest.raises(InputError, match="standard input must hold rows"):
+        source_of("-").__enter__()
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow", "rows.csv.gz", "rows.jsonl"])
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path, name):
+    (tmp_path / name).write_bytes(b"\x93 no such thing\n" * 9)
+    with pytest.raises(InputError, match=f"{name} cannot be read: .*[^.]\\.$") as caught:
+        source_of(tmp_path / name).__enter__()
+    assert "\n" not in str(caught.value)
+
+
+# Labels and numbers ------------------------------------------------------------------------------
+
+
+def test_spellings_never_take_the_text_of_another_label():
+    assert spellings(["1", 1]) == {"1": 1, "1.0": 1, "true": 1, "True": 1}
+    assert spellings([False, True, "0"])["0"] == 2
+    assert spellings(["True", "true"]) == {"True": 0, "true": 1}
+
+
+@pytest.mark.parametrize(
+    ("values", "classes"),
+    [
+        ([0, 1, 1], [0, 1]),
+        ([0, 1, 1], ["0", "1"]),
+        ([0.0, 1.0, 1.0], [0, 1]),
+        ([False, True, True], [False, True]),
+        ([False, True, True], [0, 1]),
+        ([0, 1, 1], [False, True]),
+        (["0", "1", "1"], [0, 1]),
+        (["7", "007", "007"], ["7", "007"]),
+        (["True", "False", "False"], ["True", "False"]),
+        (["é\u2028", "'", "'"], ["é\u2028", "'"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.feather"])
+def test_labels_of_files_match_by_text(tmp_path, name, values, classes):
+    table = pa.table({"y": values})
+    if name == "rows.csv":
+        csv_file(tmp_path, {"y": values})
+    elif name == "rows.parquet":
+        pyarrow.parquet.write_table(table, tmp_path / name)
+    else:
+        pyarrow.feather.write_feather(table, str(tmp_path / name))
+    with source_of(tmp_path / name) as source:
+        wanted = {"y": Wanted("y", "classes", tuple(classes))}
+        found = source.read({}, wanted, n_rows=3, advance=lambda rows: None)
+    assert found.labels["y"].codes.tolist() == [0, 1, 1]
+
+
+def test_whole_numbers_that_are_stored_as_fractions_lose_their_nought(tmp_path):
+    pyarrow.parquet.write_table(pa.table({"y": [2.5, 3.0, -1e20]}), tmp_path / "rows.parquet")
+    with source_of(tmp_path / "rows.parquet") as source:
+        found = source.read({}, {"y": Wanted("y", "groups")}, n_rows=3, advance=lambda rows: None)
+    assert found.labels["y"].categories == ("2.5", "3", "-1e+20")
+
+
+def test_text_of_a_label_column_is_never_reinterpreted(tmp_path):
+    rows = {"day": ["2024-01-01", "2024-1-1"], "p": [0.1, 0.2]}
+    with source_of(csv_file(tmp_path, rows)) as source:
+        wanted = {"day": Wanted("day", "groups")}
+        found = source.read({}, wanted, n_rows=2, advance=lambda rows: None)
+    assert found.labels["day"].categories == ("2024-01-01", "2024-1-1")
+
+
+def test_labels_that_are_not_wanted_are_counted_and_shown(tmp_path):
+    rows = {"truth": ["legit", "Fraud", "Fraud", "", "fraud"], "p": [0.1] * 5}
+    message = (
+        "column 'truth' of .* must hold the classes legit, fraud in every row; 3 of 5 rows hold "
+        "something else, most often 'Fraud'"
+    )
+    with source_of(csv_file(tmp_path, rows)) as source, pytest.raises(InputError, match=message):
+        read_two(source)
+
+
+def test_labels_in_many_blocks_get_one_set_of_codes(tmp_path):
+    n = 200_000
+    groups = np.random.default_rng(0).integers(0, 50, n)
+    table = pa.table({"g": [f"g{k}" for k in groups], "p": np.linspace(0, 1, n)})
+    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    moved: list[int] = []
+    with source_of(tmp_path / "rows.parquet") as source:
+        wanted = {"g": Wanted("g", "groups")}
+        found = source.read({"p": ("p",)}, wanted, n_rows=n, advance=moved.append)
+    names = np.array(found.labels["g"].categories)
+    assert (names[found.labels["g"].codes] == [f"g{k}" for k in groups]).all()
+    assert (found.numbers["p"] == np.linspace(0, 1, n)).all()
+    assert sum(moved) == n
+    assert len(moved) > 1
+
+
+def test_columns_that_nobody_asked_for_may_hold_anything(tmp_path):
+    rows = {**ROWS, "note": ["1", "2", "three"], "more": ["{", "'", "0.5"]}
+    with source_of(csv_file(tmp_path, rows)) as source:
+        assert read_two(source)[1] == [0.1, 0.9, 0.25]
+
+
+def test_a_gap_in_a_column_of_numbers_is_nan(tmp_path):
+    rows = {"truth": ["legit", "fraud"], "p": [0.5, ""]}
+    with source_of(csv_file(tmp_path, rows)) as source:
+        numbers = read_two(source)[1]
+    assert numbers[0] == 0.5
+    assert np.isnan(numbers[1])
+
+
+def test_a_file_that_vanishes_is_one_sentence(tmp_path):
+    path = tmp_path / "rows.parquet"
+    write_parquet(path)
+    with source_of(path) as source:
+        path.unlink()
+        with pytest.raises(InputError, match="cannot be read"):
+            read_two(source)
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
+    path = csv_file(tmp_path, ROWS)
+    with source_of(path) as source, pytest.raises(InputError, match="changed while it was read"):
+        source.read({"p": ("p",)}, {}, n_rows=2, advance=lambda rows: None)
+
+
+# Guesses -----------------------------------------------------------------------------------------
+
+
+def plan(tmp_path: Path, rows: dict[str, Any], problem: Problem, **said):
+    with source_of(csv_file(tmp_path, rows)) as source:
+        return plan_for(source, problem, Request(**said))
+
+
+@pytest.mark.parametrize("name", ["truth", "label", "y", "y_true", "Target", "CLASS"])
+def test_the_truth_is_guessed_by_its_name(tmp_path, name):
+    rows = {"id": [1, 2], name: ["legit", "legit"], "p": [0.1, 0.2]}
+    assert plan(tmp_path, rows, TWO).truth == name
+
+
+def test_the_truth_is_guessed_by_its_values(tmp_path):
+    rows = {"kind": ["a", "b", "c"], "outcome": ["fraud", "legit", "legit"], "p": [0.1, 0.2, 0.5]}
+    found = plan(tmp_path, rows, TWO)
+    assert found.truth == "outcome"
+    assert found.guesses == ("truth in column outcome", "p: P(fraud) in p")
+
+
+def test_whole_numbers_are_guessed_to_be_the_truth_by_their_text(tmp_path):
+    rows = {"outcome": [1, 0, 1], "size": [3, 4, 5], "p": [0.1, 0.2, 0.5]}
+    assert plan(tmp_path, rows, Problem.zero_one(2)).truth == "outcome"
+
+
+def test_two_possible_truths_are_not_guessed_between(tmp_path):
+    rows = {"a": ["fraud", "legit"], "b": ["legit", "fraud"], "p": [0.1, 0.2]}
+    with pytest.raises(InputError, match=r"2 columns hold the classes legit, fraud \(a, b\).*--tr"):
+        plan(tmp_path, rows, TWO)
+    assert plan(tmp_path, rows, TWO, truth="b").truth == "b"
+
+
+def test_a_column_with_too_few_classes_is_not_the_truth(tmp_path):
+    rows = {"a": ["legit", "legit"], "p": [0.1, 0.2]}
+    with pytest.raises(InputError, match="no column holds exactly the classes legit, fraud"):
+        plan(tmp_path, rows, TWO)
+
+
+def test_models_of_two_classes_are_the_columns_within_the_unit_interval(tmp_path):
+    rows = {**ROWS, "amount": [0.5, 12.5, 3.5], "minus": [-0.1, 0.5, 0.5], "n": [0, 1, 0]}
+    found = plan(tmp_path, rows, TWO)
+    assert [model.name for model in found.models] == ["p", "q"]
+    assert found.guesses == ("truth in column truth", "p: P(fraud) in p", "q: P(fraud) in q")
+
+
+def test_a_column_with_gaps_or_nan_is_not_guessed_to_be_a_model(tmp_path):
+    rows = {**ROWS, "gap": [0.5, "", 0.5], "none": [0.5, "nan", 0.5]}
+    assert [model.name for model in plan(tmp_path, rows, TWO).models] == ["p", "q"]
+
+
+def test_columns_that_have_a_use_are_not_models(tmp_path):
+    rows = {**ROWS, "w": [0.5, 0.5, 1.0], "g": [0.25, 0.5, 0.5], "site": [0.5, 0.25, 0.5]}
+    found = plan(tmp_path, rows, TWO, weights="w", by="g", cluster="site")
+    assert [model.name for model in found.models] == ["p", "q"]
+
+
+def test_models_of_many_classes_are_named_with_them(tmp_path):
+    rows: dict[str, Any] = {"y": ["ash", "oak"], "size": [0.5, 0.5]}
+    rows |= {f"net_{label}": [0.25, 0.5] for label in ("elm", "ash", "oak")}
+    rows |= {f"half_{label}": [0.25, 0.5] for label in ("elm", "ash")}
+    found = plan(tmp_path, rows, THREE)
+    (model,) = found.models
+    assert (model.name, model.columns) == ("net", ("net_ash", "net_oak", "net_elm"))
+    assert found.guesses[1] == "net: P(ash) in net_ash, P(oak) in net_oak, P(elm) in net_elm"
+
+
+def test_columns_named_as_the_classes_are_one_model(tmp_path):
+    rows = {"y": ["ash", "oak"], "elm": [0.5, 0.25], "oak": [0.25, 0.5], "ash": [0.25, 0.25]}
+    (model,) = plan(tmp_path, rows, THREE).models
+    assert (model.name, model.columns) == ("model", ("ash", "oak", "elm"))
+
+
+def test_without_a_possible_model_one_is_asked_for(tmp_path):
+    with pytest.raises(InputError, match=r"none can be guessed: there are no numbers in \[0, 1\]"):
+        plan(tmp_path, {"truth": ["legit"], "p": [1.5]}, TWO)
+    with pytest.raises(InputError, match="there are no columns named NAME_CLASS"):
+        plan(tmp_path, {"truth": ["ash"], "p": [0.5]}, THREE)
+
+
+# What the user says ------------------------------------------------------------------------------
+
+
+def test_models_are_taken_as_stated(tmp_path):
+    rows = {**ROWS, "did": ["ok", "no", "ask"], "raw": [-3.5, 2.0, 0.5]}
+    found = plan(
+        tmp_path, rows, TWO, models=("q", "net=p", "both=q,p", "rule=did"), scores=("raw",)
+    )
+    assert [(m.name, m.kind, m.columns) for m in found.models] == [
+        ("q", Kind.POSTERIORS, ("q",)),
+        ("net", Kind.POSTERIORS, ("p",)),
+        ("both", Kind.POSTERIORS, ("q", "p")),
+        ("rule", Kind.DECISIONS, ("did",)),
+        ("raw", Kind.SCORES, ("raw",)),
+    ]
+    assert found.guesses == ("truth in column truth",)
+
+
+def test_columns_with_odd_names_can_be_stated(tmp_path):
+    rows = {"truth": ["legit"], '"a=b,c"': [0.5]}
+    found = plan(tmp_path, rows, TWO, models=("a=b,c", "m=a=b,c"))
+    assert [(m.name, m.columns) for m in found.models] == [
+        ("a=b,c", ("a=b,c",)),
+        ("m", ("a=b,c",)),
+    ]
+
+
+def test_columns_named_after_classes_go_by_name_others_by_place(tmp_path):
+    rows = {"y": ["ash"], "p_oak": [0.5], "p_elm": [0.25], "p_ash": [0.25], "a": [0.5], "b": [0.5]}
+    with source_of(csv_file(tmp_path, rows)) as source:
+        by_name = posterior_columns("p_oak,p_elm,p_ash", source, THREE)
+        assert by_name == ("p_ash", "p_oak", "p_elm")
+        assert posterior_columns("p", source, THREE) == ("p_ash", "p_oak", "p_elm")
+        assert posterior_columns("b,a,p_oak", source, THREE) == ("b", "a", "p_oak")
+
+
+def test_whole_numbers_are_decisions_only_where_decisions_are_whole_numbers(tmp_path):
+    rows = {"y": [0, 1], "m": [0, 1]}
+    (model,) = plan(tmp_path, rows, Problem.zero_one(2), models=("m",), truth="y").models
+    assert model.kind is Kind.DECISIONS
+    named = Problem.zero_one(2, decisions=["pass", "stop"])
+    (model,) = plan(tmp_path, rows, named, models=("m",), truth="y").models
+    assert model.kind is Kind.POSTERIORS
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"truth": "none"}, r"has no column 'none'\. It has truth, p, q\."),
+        ({"by": "none"}, "has no column 'none'"),
+        ({"cluster": "none"}, "has no column 'none'"),
+        ({"weights": "truth"}, "column 'truth' of .* must hold numbers; its type is VARCHAR"),
+        ({"models": ("m=none",)}, "has no column 'none'"),
+        ({"models": ("=p",)}, "must be stated as NAME=COLUMN"),
+        ({"models": ("m=",)}, "must be stated as NAME=COLUMN"),
+        ({"models": ("m=p", "m=q")}, "models must have different names; 'm' stands twice"),
+        ({"models": ("m=p,q,p",)}, "one column for each of the 2 classes .* p,q,p is 3"),
+        ({"scores": ("m=truth",)}, "must hold numbers"),
+    ],
+)
+def test_a_wrong_column_is_one_sentence(tmp_path, said, message):
+    with pytest.raises(InputError, match=message):
+        plan(tmp_path, ROWS, TWO, **said)
+
+
+def test_a_file_with_many_columns_lists_some_of_them(tmp_path):
+    rows = {f"c{k}": [0.5] for k in range(30)}
+    with (
+        source_of(csv_file(tmp_path, rows)) as source,
+        pytest.raises(InputError, match=r"c10, c11, …\."),
+    ):
+        truth_column(source, TWO, "y", ())
+
+
+# Memory ------------------------------------------------------------------------------------------
+
+
+def test_columns_beyond_the_limit_are_refused_with_both_sizes_and_a_remedy(tmp_path):
+    with source_of(csv_file(tmp_path, ROWS)) as source:
+        wanted = plan_for(source, TWO, Request())
+        message = "3 rows need 60 bytes and the limit is 59. Raise it with --memory-limit, or"
+        with pytest.raises(InputError, match=message):
+            load(source, TWO, wanted, limit=59)
+        assert list(load(source, TWO, wanted, limit=60).models) == ["p", "q"]
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("2GiB", 2 << 30), ("2g", 2 << 30), ("1.5 MB", 3 << 19), ("10", 10), ("3TiB", 3 << 40)],
+)
+def test_sizes_of_memory_are_read(text, size):
+    assert memory_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "two", "-1", "1e9", "2 X"])
+def test_other_sizes_are_refused(text):
+    with pytest.raises(InputError, match="must be a number of bytes such as 2GiB"):
+        memory_size(text)
+
+
+def test_groups_that_are_whole_numbers_stay_numbers_and_gaps_are_a_group(tmp_path):
+    rows = {**ROWS, "age": [10, 9, 10], "site": ["x", "", "y"]}
+    with source_of(csv_file(tmp_path, rows)) as source:
+        ages = load(source, TWO, plan_for(source, TWO, Request(by="age")), limit=1 << 20)
+        sites = load(source, TWO, plan_for(source, TWO, Request(by="site")), limit=1 << 20)
+    assert ages.by.tolist() == [10, 9, 10]
+    assert sites.by.tolist() == ["x", "(missing)", "y"]
+
+
+def test_a_case_without_a_cluster_is_refused(tmp_path):
+    rows = {**ROWS, "site": ["x", "", "y"]}
+    with source_of(csv_file(tmp_path, rows)) as source:
+        wanted = plan_for(source, TWO, Request(cluster="site"))
+        with pytest.raises(InputError, match="must hold the clusters in every row; 1 of 3 rows"):
+            load(source, TWO, wanted, limit=1 << 20)
+
+
+# Writing -----------------------------------------------------------------------------------------
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "out.txt"
+    with whole_file(target) as part:
+        part.write_text("all of it")
+        assert not target.exists()
+    assert target.read_text() == "all of it"
+
+    def interrupted() -> None:
+        with whole_file(target) as part:
+            part.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+    assert target.read_text() == "all of it"
+
+
+def test_a_target_that_cannot_be_written_is_known_beforehand(tmp_path):
+    with pytest.raises(InputError, match="there is no folder"):
+        check_target(tmp_path / "none" / "out.html")
+    with pytest.raises(InputError, match="something else is there"):
+        check_target(tmp_path)
+    with pytest.raises(InputError, match="something else is there"):
+        check_target("/dev/null")
+
+
+def test_formats_are_known_by_their_names(tmp_path):
+    for name, kind in (("a.PQ", Format.PARQUET), ("a.ndjson", Format.JSON), ("a.txt", Format.CSV)):
+        (tmp_path / name).write_text("x\n1\n")
+        with located(str(tmp_path / name), io.BytesIO()) as files:
+            assert files.format is kind

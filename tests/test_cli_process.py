@@ -1,0 +1,175 @@
+"""The command as a process: exit codes, no tracebacks, and no halves of files, whatever happens."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("duckdb")
+pytest.importorskip("jinja2")
+pytest.importorskip("pyarrow")
+
+COMMAND = (sys.executable, "-W", "error", "-m", "stakes")
+PROBLEM = """\
+classes = ["legit", "fraud"]
+decisions = ["approve", "block"]
+[costs]
+legit = { approve = 0, block = 25 }
+fraud = { approve = 180, block = 0 }
+"""
+ROWS = "truth,p\n" + "legit,0.05\nlegit,0.2\nfraud,0.7\nfraud,0.1\n" * 20
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "fraud.toml").write_text(PROBLEM)
+    (tmp_path / "rows.csv").write_text(ROWS)
+    return tmp_path
+
+
+def run(*arguments: str, cwd: Path, prefix: tuple[str, ...] = (), given: str | None = None):
+    return subprocess.run(
+        [*prefix, *COMMAND, *arguments],
+        cwd=cwd,
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_the_exit_codes_are_those_that_the_help_promises(folder):
+    evaluate = ("evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20")
+    done = run(*evaluate, "--fail-if", "normalized > 5", "--html", "out.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Problem: cost of each decision")
+    assert (folder / "out.html").exists()
+    held = run("evaluate", "-", *evaluate[2:], "--fail-if", "cost > 1", cwd=folder, given=ROWS)
+    assert held.returncode == 1
+    assert "cost > 1 holds (cost = " in held.stderr
+    bad = run("evaluate", "none.csv", *evaluate[2:], cwd=folder)
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr == "stakes: none.csv must be a file of predictions; there is no such file.\n"
+
+
+def test_without_its_extra_the_command_names_it(tmp_path):
+    """The packages of the extra are hidden, as they would be after a plain installation."""
+    hide = "import sys; sys.modules.update(dict.fromkeys(('click', 'rich', 'duckdb')))"
+    start = f"{hide}; from stakes.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", start], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "stakes: the command needs the extra 'cli' (click, rich, duckdb not found); install it "
+        "with: pip install 'stakes[cli]'\n"
+    )
+
+
+def test_a_read_only_folder_gets_no_part_of_a_file(folder):
+    locked = folder / "locked"
+    locked.mkdir()
+    locked.chmod(0o555)
+    # Root may write anywhere, unless it gives that right up.
+    prefix: tuple[str, ...] = ()
+    if os.geteuid() == 0:
+        prefix = (str(shutil.which("setpriv")), "--bounding-set=-all", "--inh-caps=-all")
+    arguments = ("evaluate", "rows.csv", "-p", "fraud.toml", "--html", "locked/out.html")
+    done = run(*arguments, cwd=folder, prefix=prefix)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "stakes: locked/out.html cannot be written: the folder locked is read-only to you.\n"
+    )
+    assert list(locked.iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_command_leaves_nothing_behind(folder, number, code):
+    """It is interrupted while it waits for more of its standard input."""
+    spool = folder / "spool"
+    spool.mkdir()
+    process = subprocess.Popen(
+        [*COMMAND, "evaluate", "-", "-p", "fraud.toml", "--html", "out.html"],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(spool)},
+    )
+    assert process.stdin is not None
+    process.stdin.write(ROWS)
+    process.stdin.flush()
+    deadline = time.monotonic() + 60
+    while not list(spool.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == code, stderr
+    assert stdout == ""
+    assert "Traceback" not in stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["fraud.toml", "rows.csv", "spool"]
+    assert list(spool.iterdir()) == []
+
+
+def test_an_interrupt_while_a_file_is_written_leaves_the_old_one(folder):
+    """The signal arrives between the writing of the file and its being put in place."""
+    (folder / "out.json").write_text("old")
+    start = (
+        "import os, signal, sys; from stakes.cli import main\n"
+        "os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.argv = ['stakes', 'evaluate', 'rows.csv', '-p', 'fraud.toml', '--json', 'out.json']\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", start], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130, done.stderr
+    assert (folder / "out.json").read_text() == "old"
+    assert sorted(path.name for path in folder.iterdir()) == ["fraud.toml", "out.json", "rows.csv"]
+
+
+def test_a_reader_that_stops_early_is_no_error(folder):
+    """The report has more bytes than a pipe holds, so that writing it fails."""
+    rows = (f"{'fraud' if k % 3 else 'legit'},{k / 9_000}\n" for k in range(9_000))
+    (folder / "many.csv").write_text("truth,p\n" + "".join(rows))
+    options = ("-p", "fraud.toml", "--model", "p", "--replicates", "2", "--json", "-")
+    process = subprocess.Popen(
+        [*COMMAND, "evaluate", "many.csv", *options],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.read(10) == b'{"schema":'
+    process.stdout.close()
+    told = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 141
+    assert told == b"stakes: guessed from many.csv: truth in column truth.\n"
+
+
+def test_progress_is_shown_on_a_terminal_only(folder, monkeypatch, capsys):
+    from stakes.cli.loading import working
+
+    with working("reading", 10_000_000) as advance:
+        advance(5_000_000)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any stream for a terminal
+    with working("reading [bold]", 10_000_000) as advance:
+        advance(5_000_000)
+    assert "reading [bold]" in capsys.readouterr().err
+    with working("reading", 10) as advance:
+        advance(5)
+    assert capsys.readouterr().err == ""

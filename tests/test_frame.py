@@ -1,0 +1,94 @@
+"""The table of systems as a frame of the user's library."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import pytest
+
+pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
+pytest.importorskip("pandas")
+pytest.importorskip("polars")
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+
+from stakes import Decisions, Problem, evaluate
+from stakes.errors import InputError, MissingExtraError
+from stakes.report import Report
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
+    models = {"new": [0.02, 0.05, 0.3, 0.6] * 25, "old": Decisions([0, 0, 0, 1] * 25)}
+    return evaluate([0, 0, 0, 1] * 25, models, problem, replicates=20)
+
+
+def as_rows(frame) -> list[dict]:
+    if isinstance(frame, pa.Table):
+        return frame.to_pylist()
+    return frame.to_dict("records") if isinstance(frame, pd.DataFrame) else frame.to_dicts()
+
+
+@pytest.mark.parametrize(
+    ("library", "kind"),
+    [
+        ("pandas", pd.DataFrame),
+        (pd, pd.DataFrame),
+        ("polars", pl.DataFrame),
+        (pl, pl.DataFrame),
+        ("pyarrow", pa.Table),
+        (pa, pa.Table),
+        (None, pd.DataFrame),
+    ],
+)
+def test_every_library_gets_the_same_rows(report, library, kind):
+    frame = report.frame(library)
+    assert isinstance(frame, kind)
+    rows = as_rows(frame)
+    assert [row["system"] for row in rows] == [system.name for system in report.systems]
+    for row, system in zip(rows, report.systems, strict=True):
+        assert (row["model"], row["rule"]) == (system.model, system.rule)
+        assert row["candidate"] is system.candidate
+        assert row["cost"] == system.cost.value
+        assert (row["cost_low"], row["cost_high"]) == (system.cost.low, system.cost.high)
+        assert row["normalized"] == system.normalized.value
+        assert row["normalized_low"] == system.normalized.low
+        assert row["normalized_high"] == system.normalized.high
+
+
+def test_a_threshold_that_does_not_exist_is_missing(report):
+    thresholds = {row["system"]: row["threshold"] for row in as_rows(report.frame("pyarrow"))}
+    assert thresholds["old"] is None
+    assert thresholds["new, as is"] == pytest.approx(0.1)
+    assert math.isnan(report.frame("pandas").set_index("system")["threshold"]["old"])
+    assert report.frame("polars").schema["threshold"] == pl.Float64
+
+
+@pytest.mark.parametrize("library", ["dask", math])
+def test_an_unknown_library_is_refused(report, library):
+    with pytest.raises(InputError, match="must be one of pandas, polars, pyarrow"):
+        report.frame(library)
+
+
+def test_a_library_that_is_not_installed_is_named(report, monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(MissingExtraError, match="polars is not"):
+        report.frame("polars")
+
+
+def test_without_narwhals_the_extra_is_named(report, monkeypatch):
+    monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
+    with pytest.raises(MissingExtraError, match=r"stakes\[frames\]"):
+        report.frame("pandas")
+
+
+def test_without_any_library_all_are_named(report, monkeypatch):
+    for name in ("pandas", "polars", "pyarrow"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtraError, match="one of pandas, polars, pyarrow"):
+        report.frame()

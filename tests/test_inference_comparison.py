@@ -1,0 +1,515 @@
+"""Comparison of models on the same cases, many at once, and how much data it takes."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from stakes import Counts, InputError, JointCounts, LossMoments, Problem, expected_cost
+from stakes.inference import (
+    AllCases,
+    Dirichlet,
+    ExpandedPercentile,
+    JointScores,
+    Normal,
+    Units,
+    WithinClasses,
+    bootstrap,
+    bootstrap_problems,
+    cases_for_half_width,
+    cases_to_detect,
+    compare,
+    compare_costs,
+    compare_losses,
+    delong,
+    delta_compare_costs,
+    delta_expected_cost,
+    holm,
+    holm_pairs,
+    max_t,
+    mcnemar,
+    minimal_detectable_difference,
+    p_value,
+    slices,
+    uncertain_problems,
+)
+from stakes.inference.estimate import Estimate
+from stakes.inference.slices import class_sizes
+from stakes.ranking import auc
+
+PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
+ZERO_ONE = Problem.zero_one(2)
+
+
+def generator(seed: int = 7) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def decisions(n: int = 400, seed: int = 1, models: int = 2) -> tuple[np.ndarray, dict]:
+    rng = generator(seed)
+    y = (rng.random(n) < 0.4).astype(int)
+    decided = {}
+    for j in range(models):
+        right = np.where(
+            y == 0, rng.choice(3, n, p=[0.8, 0.15, 0.05]), rng.choice(3, n, p=[0.1, 0.3, 0.6])
+        )
+        decided["abcdef"[j]] = np.where(rng.random(n) < 0.7, right, rng.integers(0, 3, n))
+    return y, decided
+
+
+def joint_of(n: int = 400, seed: int = 1, models: int = 2, **how) -> JointCounts:
+    y, decided = decisions(n, seed, models)
+    return JointCounts.from_decisions(y, decided, PROBLEM, **how)
+
+
+# Two models --------------------------------------------------------------------------------------
+
+
+def test_a_paired_difference_is_the_mean_of_the_differences():
+    y, decided = decisions()
+    costs = {m: PROBLEM.costs[y, d] for m, d in decided.items()}
+    gap = costs["a"] - costs["b"]
+    found = delta_compare_costs(joint_of(), PROBLEM).difference("a", "b")
+    assert float(found.value) == pytest.approx(gap.mean())
+    assert float(found.standard_error) == pytest.approx(gap.std(ddof=1) / 20)
+    drawn = compare_costs(joint_of(), PROBLEM, replicates=4000, rng=generator())
+    redrawn = drawn.difference("a", "b")
+    assert float(redrawn.value) == pytest.approx(gap.mean())
+    assert float(redrawn.standard_error) == pytest.approx(gap.std(ddof=1) / 20, rel=0.05)
+    assert float(drawn.difference("b", "a").value) == pytest.approx(-gap.mean())
+
+
+def test_a_stated_prior_reweights_the_classes_and_keeps_them_in_redraws():
+    problem = PROBLEM.with_prior([0.97, 0.03])
+    y, decided = decisions()
+    prior = np.array([0.97, 0.03])
+    by_class = [
+        np.mean(PROBLEM.costs[y, decided["a"]][y == k] - PROBLEM.costs[y, decided["b"]][y == k])
+        for k in (0, 1)
+    ]
+    formula = delta_compare_costs(joint_of(), problem).difference("a", "b")
+    redrawn = compare_costs(joint_of(), problem, replicates=4000, rng=generator())
+    assert float(formula.value) == pytest.approx(float(prior @ by_class))
+    again = redrawn.difference("a", "b")
+    assert float(again.standard_error) == pytest.approx(float(formula.standard_error), rel=0.05)
+
+
+def test_values_of_a_comparison_are_the_expected_costs_of_the_models():
+    joint = joint_of()
+    found = compare_costs(joint, PROBLEM, replicates=50, rng=generator())
+    for j, model in enumerate(joint.models):
+        assert found.values[j] == pytest.approx(float(expected_cost(joint.model(model), PROBLEM)))
+        assert float(found.estimate(model).value) == found.values[j]
+
+
+def test_pairing_makes_the_difference_of_similar_models_sure():
+    y, decided = decisions(2000)
+    twin = np.where(np.arange(2000) % 50 == 0, 2 - decided["a"], decided["a"])
+    joint = JointCounts.from_decisions(y, {"a": decided["a"], "twin": twin}, PROBLEM)
+    found = delta_compare_costs(joint, PROBLEM)
+    alone = np.sqrt(np.trace(found.covariance))
+    assert float(found.difference("a", "twin").standard_error) < 0.5 * alone
+
+
+def test_the_probability_of_being_cheapest_splits_ties_and_sums_to_one():
+    y = np.array([0, 1] * 50)
+    joint = JointCounts.from_decisions(y, {"a": y, "same": y, "worse": 1 - y}, ZERO_ONE)
+    found = compare_costs(joint, ZERO_ONE, replicates=100, rng=generator())
+    assert found.probability_lowest().tolist() == [0.5, 0.5, 0.0]
+    assert found.lowest == "a"
+
+
+def test_the_probability_of_being_cheapest_agrees_with_the_normal_one():
+    joint = joint_of(models=3)
+    drawn = compare_costs(joint, PROBLEM, replicates=8000, rng=generator())
+    normal = delta_compare_costs(joint, PROBLEM).drawn(replicates=8000, rng=generator())
+    np.testing.assert_allclose(drawn.probability_lowest(), normal.probability_lowest(), atol=0.03)
+    with pytest.raises(InputError, match="need replicates"):
+        delta_compare_costs(joint, PROBLEM).probability_lowest()
+
+
+def test_a_comparison_of_units_redraws_the_units():
+    unit = generator(9).integers(0, 25, 400)
+    joint = joint_of(by=unit)
+    found = compare_costs(joint, PROBLEM, replicates=300, rng=generator(), scheme=Units())
+    assert found.difference("a", "b").intervals == ExpandedPercentile(25)
+    np.testing.assert_allclose(
+        found.values, compare_costs(joint_of(), PROBLEM, replicates=9, rng=generator()).values
+    )
+
+
+def test_losses_of_units_are_compared_by_their_moments():
+    y, decided = decisions()
+    unit = generator(9).integers(0, 25, 400)
+    losses = {m: PROBLEM.costs[y, d] for m, d in decided.items()}
+    moments = LossMoments.from_losses(y, losses, by=unit)
+    found = compare(
+        lambda m: m.mean(), moments, "ab", replicates=400, rng=generator(), scheme=Units()
+    )
+    np.testing.assert_allclose(found.values, [losses["a"].mean(), losses["b"].mean()])
+    with pytest.raises(InputError, match=r"compare with Units\(\)"):
+        compare_losses(moments, prior=None)
+
+
+def test_areas_are_compared_by_redraws_as_delong_compares_them():
+    rng = generator()
+    y = (rng.random(300) < 0.4).astype(int)
+    scores = {"a": rng.normal(y, 1), "b": rng.normal(y, 1.2)}
+    joint = JointScores.from_scores(y, scores)
+    areas = lambda j: np.stack([auc(j.table(m)) for m in "ab"], axis=-1)  # noqa: E731
+    found = compare(areas, joint, "ab", replicates=800, rng=rng, scheme=WithinClasses())
+    formula = delong(joint)
+    np.testing.assert_allclose(found.values, formula.values)
+    gap, twin = found.difference("a", "b"), formula.difference("a", "b")
+    assert float(gap.standard_error) == pytest.approx(float(twin.standard_error), rel=0.12)
+
+
+def test_undefined_models_do_not_spoil_the_others():
+    moments = LossMoments.from_losses([0, 0, 0], [[1.0, 2.0, 4.0]] * 3, classes=[0, 1])
+    found = compare_losses(moments, prior=[0.5, 0.5])
+    assert np.isnan(found.values).all()
+    with pytest.raises(InputError, match="all are nan"):
+        _ = found.lowest
+
+
+def test_comparisons_refuse_unknown_names_and_wrong_shapes():
+    found = delta_compare_costs(joint_of(), PROBLEM)
+    with pytest.raises(InputError, match="one of the models"):
+        found.difference("a", "z")
+    with pytest.raises(InputError, match="one number for each"):
+        compare(
+            lambda c: expected_cost(c, PROBLEM),
+            joint_of().model("a"),
+            "ab",
+            replicates=5,
+            rng=generator(),
+            scheme=AllCases(),
+        )
+    assert "delta method" in str(found)
+    assert found == delta_compare_costs(joint_of(), PROBLEM)
+
+
+def test_p_values_are_those_of_a_normal_test():
+    made = Estimate([1.96, 0.0, 1.0], [1.0, 1.0, 0.0], np.empty((0, 3)), Normal(), "")
+    np.testing.assert_allclose(p_value(made, null=0)[:2], [0.05, 1.0], atol=1e-4)
+    assert np.isnan(p_value(made, null=0)[2])
+    assert float(p_value(made, null=1.96)[0]) == 1.0
+
+
+# McNemar -----------------------------------------------------------------------------------------
+
+
+def joint_of_pair(first_only: int, second_only: int, both: int, none: int) -> JointCounts:
+    """Cases of class 0 that only the first, only the second, both, or none got wrong."""
+    sizes = (first_only, second_only, both, none)
+    first, second = (np.repeat(wrong, sizes) for wrong in ([1, 0, 1, 0], [0, 1, 1, 0]))
+    y = np.zeros(sum(sizes), dtype=int)
+    return JointCounts.from_decisions(y, {"a": first, "b": second}, ZERO_ONE)
+
+
+@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 5))
+def test_mcnemar_is_the_binomial_test_of_the_cases_that_differ(b, c, both):
+    test = mcnemar(joint_of_pair(b, c, both, 1), "a", "b")
+    n = b + c
+    exact = stats.binomtest(b, n).pvalue if n else 1.0
+    assert float(test.exact_p) == pytest.approx(exact)
+    weights = [Fraction(comb(n, k), 2**n) for k in range(n + 1)]
+    point = weights[min(b, c)]
+    twin = 1 - point / 2 if b == c else 2 * sum(weights[: min(b, c) + 1]) - point
+    assert float(test.mid_p) == pytest.approx(float(twin) if n else 1.0)
+    chi2 = stats.chi2.sf((b - c) ** 2 / n, 1) if n else 1.0
+    assert float(test.chi2_p) == pytest.approx(chi2)
+
+
+@given(st.integers(1, 40), st.integers(0, 40), st.integers(0, 5), st.integers(0, 30))
+def test_mcnemar_is_the_comparison_of_costs_under_zero_one_costs(b, c, both, none):
+    joint = joint_of_pair(b, c, both, none)
+    test = mcnemar(joint, "a", "b")
+    paired = delta_compare_costs(joint, ZERO_ONE).difference("a", "b")
+    assert float(test.difference) == pytest.approx(float(paired.value), abs=1e-12)
+    n = b + c + both + none
+    if n > 1:
+        square = (b + c - (b - c) ** 2 / n) / (n * (n - 1))
+        assert float(paired.standard_error) == pytest.approx(np.sqrt(square), abs=1e-9)
+
+
+def test_mcnemar_carries_groups_and_wants_classes_for_decisions():
+    first = joint_of_pair(5, 1, 2, 4)
+    stacked = first.with_weights(np.stack([first.weights, 2 * first.weights]))
+    assert mcnemar(stacked, "a", "b").first_wrong.tolist() == [5, 10]
+    assert mcnemar(stacked, "a", "b").exact_p.shape == (2,)
+    with pytest.raises(InputError, match="decisions that are the classes"):
+        mcnemar(joint_of(), "a", "b")
+    with pytest.raises(InputError, match="one of the models"):
+        mcnemar(first, "a", "z")
+
+
+# Many models -------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_rejects_what_the_step_down_procedure_rejects(p_values):
+    adjusted = holm(p_values)
+    for alpha in (0.01, 0.05, 0.3):
+        order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+        rejected = set()
+        for step, i in enumerate(order):
+            if p_values[i] * (len(p_values) - step) > alpha:
+                break
+            rejected.add(i)
+        assert {i for i, p in enumerate(adjusted) if p <= alpha} == rejected
+    assert (adjusted >= np.array(p_values)).all()
+
+
+def test_holm_leaves_undefined_ones_out():
+    assert holm([0.02, np.nan, 0.03]).tolist() == pytest.approx([0.04, np.nan, 0.04], nan_ok=True)
+    with pytest.raises(InputError, match="probabilities"):
+        holm([0.2, 1.2])
+    with pytest.raises(InputError, match="one row"):
+        holm([[0.2]])
+
+
+def test_max_t_of_one_pair_is_the_symmetric_bootstrap_t():
+    found = compare_costs(joint_of(), PROBLEM, replicates=999, rng=generator())
+    gap = found.difference("a", "b")
+    distance = np.abs(gap.replicates - gap.value)
+    pairs = max_t(found, level=0.9)
+    assert pairs.high[0] - pairs.differences[0] == pytest.approx(np.sort(distance)[899])
+    twin = (1 + np.sum(distance >= abs(gap.value))) / 1000
+    assert pairs.p_values[0] == pytest.approx(twin)
+
+
+def test_max_t_lies_between_no_correction_and_bonferroni():
+    joint = joint_of(models=4)
+    found = compare_costs(joint, PROBLEM, replicates=4000, rng=generator())
+    pairs = max_t(found, level=0.95)
+    assert len(pairs.pairs) == 6
+    z = stats.norm.ppf([0.975, 1 - 0.025 / 6])
+    for place, (first, second) in enumerate(pairs.pairs):
+        error = float(found.difference(first, second).standard_error)
+        reach = (pairs.high - pairs.differences)[place] / error
+        assert z[0] < reach < z[1] + 0.1
+        alone = float(p_value(found.difference(first, second), null=0))
+        assert pairs.p_values[place] >= alone - 0.02
+    assert (pairs.p_values <= 1).all()
+    ordered = np.argsort(-np.abs(pairs.differences / ((pairs.high - pairs.low) / 2)))
+    assert (np.diff(pairs.p_values[ordered]) >= 0).all()
+
+
+def test_max_t_steps_down_from_the_largest_difference():
+    """Slow twin: each test against the largest of those that are not larger than itself."""
+    found = compare_costs(joint_of(models=4), PROBLEM, replicates=199, rng=generator())
+    pairs = max_t(found, level=0.95)
+    made = [found.difference(*pair) for pair in pairs.pairs]
+    size = [abs(float(one.value / one.standard_error)) for one in made]
+    null = [np.abs(one.replicates - one.value) / one.standard_error for one in made]
+    reached = 0.0
+    for place in sorted(range(6), key=lambda i: -size[i]):
+        smaller = [i for i in range(6) if size[i] <= size[place]]
+        worse = sum(max(null[i][r] for i in smaller) >= size[place] for r in range(199))
+        reached = max(reached, (1 + worse) / 200)
+        assert pairs.p_values[place] == pytest.approx(reached)
+
+
+def test_max_t_takes_chosen_pairs_and_leaves_certain_ones_out():
+    y, decided = decisions()
+    joint = JointCounts.from_decisions(y, {**decided, "copy": decided["a"]}, PROBLEM)
+    found = compare_costs(joint, PROBLEM, replicates=200, rng=generator())
+    pairs = max_t(found, level=0.9, pairs=[("b", "a"), ("copy", "a")])
+    assert pairs.pairs == (("b", "a"), ("copy", "a"))
+    assert np.isnan(pairs.p_values[1])
+    assert np.isfinite(pairs.low[0])
+    assert "b − a" in str(pairs)
+    with pytest.raises(InputError, match="need replicates"):
+        max_t(delta_compare_costs(joint, PROBLEM), level=0.9)
+
+
+def test_holm_pairs_correct_normal_tests():
+    found = delta_compare_costs(joint_of(models=3), PROBLEM)
+    pairs = holm_pairs(found, level=0.95)
+    plain = [float(p_value(found.difference(*pair), null=0)) for pair in found.pairs]
+    np.testing.assert_allclose(pairs.p_values, holm(plain))
+    z = stats.norm.ppf(1 - 0.025 / 3)
+    errors = [float(found.difference(*pair).standard_error) for pair in found.pairs]
+    np.testing.assert_allclose(pairs.high - pairs.differences, z * np.array(errors))
+
+
+# How much data -----------------------------------------------------------------------------------
+
+
+def test_planning_functions_undo_each_other():
+    made = delta_compare_costs(joint_of(), PROBLEM).difference("a", "b")
+    smallest = minimal_detectable_difference(made, level=0.95, power=0.8)
+    needed = cases_to_detect(made, 400, difference=smallest * 1.0000001, level=0.95, power=0.8)
+    assert float(needed) == 400
+    width = float(made.interval(0.95).width)
+    assert float(cases_for_half_width(made, 400, half_width=width / 2.000001, level=0.95)) in (
+        400,
+        401,
+    )
+    assert float(cases_for_half_width(made, 400, half_width=width / 4, level=0.95)) in (1600, 1601)
+
+
+def test_a_difference_of_the_minimal_size_is_found_with_the_stated_power():
+    made = Estimate(0.0, 0.03, np.empty(0), Normal(), "")
+    smallest = float(minimal_detectable_difference(made, level=0.95, power=0.8))
+    draws = generator().normal(smallest, 0.03, 100_000)
+    assert np.mean(np.abs(draws) > 1.959964 * 0.03) == pytest.approx(0.8, abs=0.006)
+
+
+def test_planning_refuses_a_difference_of_nothing():
+    made = Estimate(0.0, 0.03, np.empty(0), Normal(), "")
+    with pytest.raises(InputError, match="difference must be above zero"):
+        cases_to_detect(made, 100, difference=0.0, level=0.95, power=0.8)
+    with pytest.raises(InputError, match="half_width must be above zero"):
+        cases_for_half_width(made, 100, half_width=-1.0, level=0.95)
+    with pytest.raises(InputError, match="level"):
+        minimal_detectable_difference(made, level=0.95, power=1.0)
+
+
+# Deployment --------------------------------------------------------------------------------------
+
+COUNTS = Counts([[2680, 72], [23, 28]])
+KNOWN = Problem.binary(false_alarm=1, miss=20, prior=[0.98, 0.02])
+
+
+def test_a_single_problem_is_the_plain_bootstrap():
+    made = bootstrap_problems(
+        expected_cost, COUNTS, [KNOWN], replicates=100, rng=generator(), scheme=WithinClasses()
+    )
+    plain = bootstrap(
+        lambda c: expected_cost(c, KNOWN),
+        COUNTS,
+        replicates=100,
+        rng=generator(),
+        scheme=WithinClasses(),
+    )
+    np.testing.assert_array_equal(made.replicates, plain.replicates)
+    assert "1 problems" in str(made)
+
+
+def test_uncertain_priors_and_costs_widen_the_interval_as_variances_add():
+    rng = generator()
+    belief = Dirichlet([196, 4])
+    sampler = lambda size, rng: KNOWN.costs * rng.uniform(0.8, 1.2, (size, 1, 1))  # noqa: E731
+    problems = uncertain_problems(KNOWN, draws=4000, rng=rng, prior=belief, costs=sampler)
+    made = bootstrap_problems(
+        expected_cost, COUNTS, problems, replicates=4000, rng=rng, scheme=WithinClasses()
+    )
+    alarms, misses = 72 / 2752, 23 / 51
+    per_class = np.array([alarms, 20 * misses])
+    shares = np.array([0.98, 0.02])
+    spread = (np.diag(shares) - np.outer(shares, shares)) / 201
+    of_prior = per_class @ spread @ per_class
+    of_sample = float(delta_expected_cost(COUNTS, KNOWN).standard_error) ** 2
+    of_costs = (per_class @ shares) ** 2 * 0.4**2 / 12
+    whole = np.sqrt(of_prior + of_sample + of_costs)
+    assert float(made.value) == pytest.approx(float(per_class @ shares), rel=0.03)
+    assert float(made.standard_error) == pytest.approx(whole, rel=0.08)
+    assert float(made.value) == pytest.approx(
+        float(np.mean([expected_cost(COUNTS, one) for one in problems]))
+    )
+
+
+def test_each_redraw_meets_its_problem_in_turn(monkeypatch):
+    dear = Problem.binary(false_alarm=1, miss=20, prior=[0.0, 1.0])
+    free = Problem.binary(false_alarm=0, miss=0, prior=[0.5, 0.5])
+    made = bootstrap_problems(
+        expected_cost, COUNTS, [dear, free], replicates=7, rng=generator(), scheme=WithinClasses()
+    )
+    assert (made.replicates[1::2] == 0).all()
+    assert (made.replicates[0::2] > 0).all()
+    monkeypatch.setattr(sys.modules["stakes.inference.bootstrap"], "_BLOCK", 3 * 4)
+    blocks = bootstrap_problems(
+        expected_cost, COUNTS, [dear, free], replicates=7, rng=generator(), scheme=AllCases()
+    )
+    assert (blocks.replicates[1::2] == 0).all()
+    assert (blocks.replicates[0::2] > 0).all()
+
+
+def test_samplers_of_the_wrong_shape_are_refused():
+    with pytest.raises(InputError, match="prior must draw an array of shape"):
+        uncertain_problems(KNOWN, draws=5, rng=generator(), prior=lambda n, rng: rng.random(n))
+    with pytest.raises(InputError, match="costs must draw an array of shape"):
+        uncertain_problems(KNOWN, draws=5, rng=generator(), costs=lambda n, rng: KNOWN.costs)
+    with pytest.raises(InputError, match="above zero for every class"):
+        Dirichlet([3, 0])
+    with pytest.raises(InputError, match="at least one Problem"):
+        bootstrap_problems(
+            expected_cost, COUNTS, [], replicates=5, rng=generator(), scheme=AllCases()
+        )
+    stated = uncertain_problems(KNOWN, draws=2, rng=generator())
+    assert stated[0] == KNOWN
+    assert Dirichlet([3, 1]) == Dirichlet([3.0, 1.0])
+
+
+# Slices ------------------------------------------------------------------------------------------
+
+
+def test_slices_hold_the_numbers_of_each_group_and_mark_the_small_ones():
+    y, decided = decisions(500)
+    group = np.array(["big"] * 480 + ["tiny"] * 20)
+    counts = Counts.from_decisions(y, decided["a"], PROBLEM, by=group)
+    made = delta_expected_cost(counts, PROBLEM)
+    found = slices(made, counts, smallest=30)
+    assert found.groups == ("big", "tiny")
+    assert found.notes[0] == ""
+    assert "too few to say" in found.notes[1]
+    columns = found.columns(0.95)
+    assert columns["cases"] == [480, 20]
+    alone = delta_expected_cost(counts.group("tiny"), PROBLEM)
+    assert columns["value"][1] == pytest.approx(float(alone.value))
+    assert columns["low"][1] == pytest.approx(float(alone.interval(0.95).low))
+    assert "tiny" in str(found)
+
+
+def test_slices_mention_undefined_replicates():
+    counts = Counts([[[30, 5], [2, 1]], [[30, 5], [20, 9]]])
+    hit = lambda c: c.values[..., 1, 1] / c.values[..., 1, :].sum(axis=-1)  # noqa: E731
+    with np.errstate(invalid="ignore"):
+        made = bootstrap(hit, counts, replicates=400, rng=generator())
+    found = slices(made, counts, smallest=1)
+    assert "of 400 replicates undefined" in found.notes[0]
+    assert found.notes[1] == ""
+    assert found.groups == (0, 1)
+
+
+def test_slices_of_paired_differences():
+    group = np.array(["x", "y"])[generator(3).integers(0, 2, 400)]
+    joint = joint_of(by=group)
+    gap = lambda j: expected_cost(j.model("a"), PROBLEM) - expected_cost(j.model("b"), PROBLEM)  # noqa: E731
+    made = bootstrap(gap, joint, replicates=300, rng=generator())
+    found = slices(made, joint, smallest=10)
+    assert found.groups == ("x", "y")
+    np.testing.assert_allclose(class_sizes(joint).sum(), 400)
+    with pytest.raises(InputError, match="one axis of groups"):
+        slices(made, joint_of(), smallest=10)
+
+
+def test_ties_that_rounding_splits_are_ties():
+    """Two models that mirror each other: 0.1 + 0.2 is above 0.3 by rounding alone."""
+    problem = Problem([[0.1, 0.2, 0.3], [0, 0, 0]])
+    joint = JointCounts.from_decisions([0] * 3, {"a": [0, 1, 2], "b": [2, 1, 0]}, problem)
+    rng = np.random.default_rng(0)
+    compared = compare_costs(joint, problem, replicates=4000, rng=rng)
+    assert compared.lowest == "a"
+    assert compared.probability_lowest() == pytest.approx([0.5, 0.5], abs=0.03)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e7, 1e10])
+def test_an_offset_of_all_costs_leaves_every_error_as_it_is(offset):
+    costs = np.array([[0, 1], [5, 0.0]])
+    y = [0] * 70 + [1] * 30
+    decided = [0] * 60 + [1] * 10 + [0] * 12 + [1] * 18
+    joint = JointCounts.from_decisions(y, {"m": decided, "n": y}, Problem(costs))
+    made = delta_compare_costs(joint, Problem(costs + offset))
+    plain = delta_compare_costs(joint, Problem(costs))
+    assert made.covariance == pytest.approx(plain.covariance, rel=1e-5)
+    assert made.values - offset == pytest.approx(plain.values, abs=1e-5)

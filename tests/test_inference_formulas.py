@@ -1,0 +1,318 @@
+"""Standard errors by formula, against rows and double sums."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stakes import Counts, InputError, JointCounts, LossMoments, Problem, ScoreTable
+from stakes.inference import (
+    AllCases,
+    JointScores,
+    Units,
+    WithinClasses,
+    auc_error,
+    bootstrap,
+    compare_losses,
+    cost_moments,
+    delong,
+    delong_auc,
+    delta_expected_cost,
+    delta_normalized_cost,
+    delta_rates,
+    expected_cost_error,
+    jackknife,
+    mean_covariance,
+    normalized_cost_error,
+    rate_error,
+    wilson_rates,
+)
+from stakes.measures import expected_cost, normalized_cost
+from stakes.ranking import auc
+
+PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
+
+
+def generator(seed: int = 7) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@st.composite
+def cases(draw, low: int = 2):
+    """Classes and decisions of some cases, every class at least `low` times."""
+    y = [0] * low + [1] * low + draw(st.lists(st.integers(0, 1), max_size=20))
+    decided = draw(st.lists(st.integers(0, 2), min_size=len(y), max_size=len(y)))
+    return np.array(y), np.array(decided)
+
+
+# Expected cost -----------------------------------------------------------------------------------
+
+
+@given(cases())
+def test_the_error_of_a_mean_cost_is_the_textbook_one(rows):
+    y, decided = rows
+    costs = PROBLEM.costs[y, decided]
+    counts = Counts.from_decisions(y, decided, PROBLEM)
+    found = float(expected_cost_error(counts, PROBLEM))
+    assert found == pytest.approx(costs.std(ddof=1) / np.sqrt(len(y)), rel=1e-9, abs=1e-12)
+
+
+@given(cases(), st.floats(0.01, 0.99))
+def test_under_a_prior_the_classes_are_samples_of_their_own(rows, share):
+    y, decided = rows
+    prior = np.array([1 - share, share])
+    costs = PROBLEM.costs[y, decided]
+    square = sum(prior[k] ** 2 * costs[y == k].var(ddof=1) / np.sum(y == k) for k in (0, 1))
+    stated = PROBLEM.with_prior(prior)
+    found = expected_cost_error(Counts.from_decisions(y, decided, PROBLEM), stated)
+    assert float(found) == pytest.approx(np.sqrt(square), rel=1e-9, abs=1e-12)
+
+
+def test_a_class_of_one_case_leaves_the_error_undefined_unless_its_prior_is_zero():
+    counts = Counts([[5, 3, 1], [1, 0, 0]])
+    assert np.isnan(expected_cost_error(counts, PROBLEM.with_prior([0.9, 0.1])))
+    assert np.isfinite(expected_cost_error(counts, PROBLEM.with_prior([1.0, 0.0])))
+
+
+@given(cases(low=3))
+def test_the_error_of_a_normalised_cost_is_that_of_a_ratio(rows):
+    """Slow twin: the residuals of the cases, linearised by hand."""
+    y, decided = rows
+    counts = Counts.from_decisions(y, decided, PROBLEM)
+    regret = PROBLEM.regret().costs
+    shares = np.bincount(y, minlength=2) / len(y)
+    blind = int(np.argmin(shares @ regret))
+    numerator, denominator = regret[y, decided], regret[y, blind]
+    ratio = numerator.mean() / denominator.mean()
+    residual = (numerator - ratio * denominator) / denominator.mean()
+    twin = np.sqrt(np.sum(residual**2) / (len(y) * (len(y) - 1)))
+    assert float(normalized_cost(counts, PROBLEM)) == pytest.approx(ratio)
+    found = float(normalized_cost_error(counts, PROBLEM))
+    assert found == pytest.approx(twin, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("prior", [None, [0.7, 0.3]])
+def test_formulas_agree_with_the_jackknife_on_many_cases(prior):
+    counts = Counts([[4000, 300, 100], [60, 90, 450]])
+    problem = PROBLEM.with_prior(prior)
+    scheme = AllCases() if prior is None else WithinClasses()
+    for measure, error in (
+        (expected_cost, expected_cost_error),
+        (normalized_cost, normalized_cost_error),
+    ):
+        of_problem = partial(measure, problem=problem)
+        slow = jackknife(of_problem, counts, scheme=scheme, rng=generator())
+        assert float(error(counts, problem)) == pytest.approx(float(slow.standard_error), rel=0.01)
+
+
+def test_errors_carry_leading_axes():
+    stack = Counts(generator().integers(1, 30, (4, 5, 2, 3)))
+    for problem in (PROBLEM, PROBLEM.with_prior([0.9, 0.1])):
+        for error in (expected_cost_error, normalized_cost_error):
+            found = error(stack, problem)
+            assert found.shape == (4, 5)
+            assert found[2, 3] == pytest.approx(float(error(stack[2, 3], problem)))
+    assert rate_error(stack).shape == (4, 5, 2, 3)
+
+
+def test_estimates_by_formula_hold_value_error_and_normal_interval():
+    counts = Counts([[80, 15, 5], [6, 9, 25]])
+    for made, measure in (
+        (delta_expected_cost(counts, PROBLEM), expected_cost),
+        (delta_normalized_cost(counts, PROBLEM), normalized_cost),
+    ):
+        assert float(made.value) == float(measure(counts, PROBLEM))
+        assert made.interval(0.95).width == pytest.approx(2 * 1.959964 * made.standard_error)
+        assert made.replicates.shape == (0,)
+    rates = delta_rates(counts)
+    np.testing.assert_allclose(rates.standard_error[0], np.sqrt([0.16e0, 0.1275, 0.0475]) / 10)
+    np.testing.assert_allclose(rates.value, wilson_rates(counts).value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda c: delta_expected_cost(c, PROBLEM),
+        lambda c: delta_normalized_cost(c, PROBLEM),
+        delta_rates,
+        wilson_rates,
+    ],
+)
+def test_formulas_refuse_fractional_weights(make):
+    with pytest.raises(InputError, match="fractional"):
+        make(Counts([[3.5, 1, 1], [1, 2, 1]]))
+
+
+# Losses ------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10_000), st.sampled_from([None, (0.9, 0.1)]))
+def test_covariances_of_mean_losses_are_those_of_the_rows(seed, prior):
+    rng = generator(seed)
+    y = np.array([0, 0, 1, 1, *rng.integers(0, 2, 8)])
+    losses = rng.normal(size=(12, 3)) + y[:, None]
+    moments = LossMoments.from_losses(y, losses)
+    if prior is None:
+        twin = np.cov(losses, rowvar=False) / 12
+    else:
+        twin = sum(
+            prior[k] ** 2 * np.cov(losses[y == k], rowvar=False) / np.sum(y == k) for k in (0, 1)
+        )
+    shares = None if prior is None else np.array(prior)
+    np.testing.assert_allclose(mean_covariance(moments, shares), twin, atol=1e-12)
+    comparison = compare_losses(moments, prior=prior)
+    paired = comparison.difference(0, 2)
+    contrast = np.array([1.0, 0.0, -1.0])
+    assert float(paired.standard_error) == pytest.approx(float(np.sqrt(contrast @ twin @ contrast)))
+
+
+def test_costs_of_joint_decisions_are_losses_of_rows():
+    rng = generator()
+    y, decided = rng.integers(0, 2, 50), rng.integers(0, 3, (50, 2))
+    joint = JointCounts.from_decisions(
+        y, {"a": decided[:, 0], "b": decided[:, 1]}, PROBLEM, by=rng.integers(0, 3, 50)
+    )
+    found = cost_moments(joint, PROBLEM)
+    rows = PROBLEM.costs[y[:, None], decided]
+    rng = generator()
+    rng.integers(0, 2, 50), rng.integers(0, 3, (50, 2))
+    twin = LossMoments.from_losses(
+        y, {"a": rows[:, 0], "b": rows[:, 1]}, by=rng.integers(0, 3, 50), classes=[0, 1]
+    )
+    for part in ("weight", "sums", "products"):
+        np.testing.assert_allclose(getattr(found, part), getattr(twin, part))
+    assert found.names == ("a", "b")
+    assert found.groups == twin.groups
+    with pytest.raises(InputError, match="decisions"):
+        cost_moments(joint, Problem([[0, 3, 25], [180, 8, 0]], decisions=["x", "y", "z"]))
+
+
+# Areas -------------------------------------------------------------------------------------------
+
+
+def brute_placements(y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of the other class that each case is on the right side of, by a double loop."""
+    wins = np.zeros((int(np.sum(y == 0)), int(np.sum(y == 1))))
+    for i, negative in enumerate(score[y == 0]):
+        for j, positive in enumerate(score[y == 1]):
+            wins[i, j] = 1.0 if negative < positive else 0.5 if negative == positive else 0.0
+    return wins.mean(axis=1), wins.mean(axis=0)
+
+
+def brute_covariance(y: np.ndarray, scores: list[np.ndarray]) -> np.ndarray:
+    parts = [brute_placements(y, score) for score in scores]
+    total = np.zeros((len(scores), len(scores)))
+    for k in (0, 1):
+        for a in range(len(scores)):
+            for b in range(len(scores)):
+                first, second = parts[a][k], parts[b][k]
+                product = np.sum((first - first.mean()) * (second - second.mean()))
+                total[a, b] += product / (len(first) - 1) / len(first)
+    return total
+
+
+@given(st.integers(0, 2**32), st.integers(1, 12))
+def test_delong_is_the_brute_force_double_sum_with_ties(seed, levels):
+    rng = generator(seed)
+    y = np.array([0, 0, 1, 1, *rng.integers(0, 2, 26)])
+    scores = [rng.integers(0, levels, 30).astype(float), rng.normal(size=30) + y]
+    scores.append(np.where(rng.random(30) < 0.5, scores[0], np.inf))
+    twin = brute_covariance(y, scores)
+    joint = JointScores.from_scores(y, dict(zip("abc", scores, strict=True)))
+    found = delong(joint)
+    np.testing.assert_allclose(found.covariance, twin, rtol=0, atol=1e-12)
+    for j, name in enumerate("abc"):
+        table = ScoreTable.from_scores(y, scores[j])
+        assert joint.table(name) == table
+        assert found.values[j] == pytest.approx(float(auc(table)), abs=1e-15)
+        np.testing.assert_allclose(auc_error(table), np.sqrt(twin[j, j]), rtol=0, atol=1e-12)
+        single = delong_auc(table)
+        np.testing.assert_allclose(single.standard_error, found.estimate(name).standard_error)
+    contrast = np.array([1.0, -1.0, 0.0])
+    expected = np.sqrt(max(contrast @ twin @ contrast, 0))
+    assert float(found.difference("a", "b").standard_error) == pytest.approx(expected, abs=1e-9)
+
+
+def test_delong_does_not_suffer_from_many_cases():
+    """A hundred thousand cases with heavy ties, against the same sums in whole numbers."""
+    rng = generator()
+    y = (rng.random(100_000) < 0.02).astype(int)
+    score = np.round(rng.normal(y, 1), 1)
+    table = ScoreTable.from_scores(y, score)
+    square = 0.0
+    for own, other in ((score[y == 0], score[y == 1]), (score[y == 1], score[y == 0])):
+        ordered = np.sort(other)
+        rank = np.searchsorted(ordered, own, "left") + np.searchsorted(ordered, own, "right")
+        square += np.var(rank / (2 * len(other)), ddof=1) / len(own)
+    assert float(auc_error(table)) == pytest.approx(np.sqrt(square), rel=1e-12)
+
+
+def test_delong_is_undefined_with_a_single_case_of_a_class():
+    table = ScoreTable.from_scores([0, 0, 1], [1, 2, 3])
+    assert np.isnan(auc_error(table))
+    joint = JointScores.from_scores([0, 0, 1], {"a": [1, 2, 3], "b": [2, 1, 3]})
+    assert np.isnan(delong(joint).covariance).all()
+    assert delong(joint).values.tolist() == [1.0, 1.0]
+
+
+def test_delong_refuses_fractional_weights_and_leading_axes():
+    with pytest.raises(InputError, match="fractional"):
+        delong_auc(ScoreTable([1, 2], [[0.5, 1], [1, 1]]))
+    joint = JointScores.from_scores([0, 1], {"a": [1, 2]})
+    with pytest.raises(InputError, match="no leading axes"):
+        delong(joint.with_weights(np.ones((3, 2))))
+
+
+# Joint scores ------------------------------------------------------------------------------------
+
+
+def test_joint_scores_keep_the_rows_without_their_order():
+    y, a, b = [0, 1, 1, 0, 1], [3.0, 1.0, 1.0, -np.inf, 1.0], [2, 2, 2, 0, 5]
+    joint = JointScores.from_scores(y, {"a": a, "b": b})
+    assert joint.weights.sum() == 5
+    assert len(joint.cells) == 4  # (1, 1.0, 2) stands twice
+    again = JointScores.from_scores(y[::-1], {"a": a[::-1], "b": b[::-1]})
+    assert again == joint
+    assert hash(again) == hash(joint)
+    assert joint != JointScores.from_scores(y, {"a": a, "b": a})
+    assert "models a, b, 4 distinct tuples" in repr(joint)
+
+
+def test_joint_scores_know_the_positive_label():
+    joint = JointScores.from_scores(["spam", "ham"], {"a": [2, 1]}, positive="spam")
+    assert joint.classes == ("ham", "spam")
+    assert float(auc(joint.table("a"))) == 1.0
+    only = JointScores.from_scores(["spam", "spam"], {"a": [2, 1]}, positive="spam")
+    assert only.cells[:, 0].tolist() == [1, 1]
+
+
+def test_joint_scores_refuse_what_is_not_the_same_cases():
+    with pytest.raises(InputError, match="same cases"):
+        JointScores.from_scores([0, 1], {"a": [1, 2], "b": [1, 2, 3]})
+    with pytest.raises(InputError, match="mapping from model"):
+        JointScores.from_scores([0, 1], {})
+    with pytest.raises(InputError, match="one of the models"):
+        JointScores.from_scores([0, 1], {"a": [1, 2]}).table("z")
+    with pytest.raises(InputError, match="ordered"):
+        JointScores.from_scores([0, 1], {"a": [1, np.nan]})
+
+
+def test_joint_scores_of_units_are_redrawn_unit_by_unit():
+    rng = generator()
+    y, unit = rng.integers(0, 2, 90), rng.integers(0, 12, 90)
+    scores = {"a": np.round(rng.normal(y, 1), 1), "b": np.round(rng.normal(y, 1), 1)}
+    joint = JointScores.from_scores(y, scores, by=unit)
+    assert joint.weights.shape[0] == 12
+    assert joint.groups == tuple(range(12))
+    assert joint.table("a") == ScoreTable.from_scores(y, scores["a"], by=unit)
+    assert Units().whole(joint) == JointScores.from_scores(y, scores)
+    assert joint[3].n_cases == np.sum(unit == 3)
+    gap = lambda j: auc(j.table("a")) - auc(j.table("b"))  # noqa: E731
+    made = bootstrap(gap, joint, replicates=50, rng=rng, scheme=Units())
+    assert float(made.value) == pytest.approx(float(gap(JointScores.from_scores(y, scores))))
+    with pytest.raises(InputError, match="same cases"):
+        JointScores.from_scores(y, scores, by=unit[1:])

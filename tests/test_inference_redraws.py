@@ -1,0 +1,493 @@
+"""Redraws of tallies: what they keep, what they vary, and what they refuse."""
+
+from __future__ import annotations
+
+import sys
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stakes import (
+    Counts,
+    InputError,
+    JointCounts,
+    LossMoments,
+    Problem,
+    ScoreTable,
+    expected_cost,
+    normalized_cost,
+)
+from stakes.inference import (
+    AllCases,
+    BayesianBootstrap,
+    JointScores,
+    PoissonWeights,
+    Units,
+    WithinClasses,
+    bootstrap,
+    bootstrap_bca,
+    bootstrap_t,
+    each,
+    expected_cost_error,
+    pooled_runs,
+    redraws,
+    scheme_of,
+)
+from stakes.inference.cells import cells_of, classes_of_cells, with_cells
+from stakes.inference.schemes import _without_strays
+from stakes.ranking import auc, auc_of_hull, equal_error_rate
+from stakes.scoring import brier
+
+PROBLEM = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["a", "b", "c"])
+STATED = PROBLEM.with_prior([0.9, 0.1])
+
+
+def generator(seed: int = 7) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Classes, decisions of two models and tied scores of n cases, in no order."""
+    rng = generator(seed)
+    y = (rng.random(n) < 0.3).astype(int)
+    decided = rng.integers(0, 3, (n, 2))
+    return y, decided, np.round(rng.normal(y, 1), 1)
+
+
+def tallies(n: int = 60, seed: int = 1) -> dict[str, Any]:
+    y, decided, score = rows(n, seed)
+    labels = np.array(PROBLEM.classes)[y]
+    names = np.array(PROBLEM.decisions)[decided]
+    return {
+        "counts": Counts.from_decisions(labels, names[:, 0], PROBLEM),
+        "joint": JointCounts.from_decisions(labels, {"m": names[:, 0], "n": names[:, 1]}, PROBLEM),
+        "scores": ScoreTable.from_scores(y, score),
+        "paired scores": JointScores.from_scores(y, {"m": score, "n": decided[:, 0]}),
+    }
+
+
+KINDS = sorted(tallies())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_redraw_of_all_cases_keeps_their_number_and_fills_no_empty_cell(kind):
+    tally = tallies()[kind]
+    drawn = redraws(tally, AllCases(), replicates=50, rng=generator())
+    cells = cells_of(drawn)
+    assert cells.shape == (50, *cells_of(tally).shape)
+    assert (cells.sum(axis=-1) == 60).all()
+    assert (cells[:, cells_of(tally) == 0] == 0).all()
+    assert (cells == np.floor(cells)).all()
+    assert len(np.unique(cells, axis=0)) > 40
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_redraw_within_classes_keeps_the_size_of_every_class(kind):
+    tally = tallies()[kind]
+    drawn = cells_of(redraws(tally, WithinClasses(), replicates=50, rng=generator()))
+    owner = classes_of_cells(tally)
+    for k in np.unique(owner):
+        assert (drawn[:, owner == k].sum(axis=-1) == cells_of(tally)[owner == k].sum()).all()
+    assert (drawn[:, cells_of(tally) == 0] == 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_redraws_have_the_moments_of_the_multinomial(kind):
+    cells = cells_of(tallies()[kind])
+    drawn = cells_of(redraws(tallies()[kind], AllCases(), replicates=20_000, rng=generator()))
+    spread = np.diag(cells) - np.outer(cells, cells) / cells.sum()
+    error = np.sqrt(np.diag(spread) / 20_000)
+    assert (np.abs(drawn.mean(axis=0) - cells) <= 5 * error).all()
+    assert np.abs(np.cov(drawn, rowvar=False) - spread).max() <= 0.15 * cells.max()
+
+
+def test_many_cases_in_few_cells_and_few_cases_in_many_are_drawn_alike():
+    """Two ways of drawing, chosen by size, must be one distribution."""
+    many, few = Counts([[6000.0, 3000.0, 1000.0]]), Counts([[6.0, 3.0, 1.0]])
+    for counts, n in ((many, 10_000), (few, 10)):
+        drawn = redraws(counts, AllCases(), replicates=20_000, rng=generator()).values[:, 0]
+        p = np.array([0.6, 0.3, 0.1])
+        assert np.abs(drawn.mean(axis=0) / n - p).max() < 5 * np.sqrt(0.24 / n / 20_000)
+        np.testing.assert_allclose(drawn.var(axis=0) / n, p * (1 - p), rtol=0.05)
+
+
+def test_leading_axes_are_redrawn_each_with_its_own_size():
+    counts = Counts([[[5, 0, 2], [1, 1, 0]], [[50, 7, 0], [0, 0, 0]]])
+    drawn = redraws(counts, AllCases(), replicates=200, rng=generator()).values
+    assert drawn.shape == (200, 2, 2, 3)
+    assert (drawn.sum(axis=(-2, -1)) == [9, 57]).all()
+    assert (drawn[:, counts.values == 0] == 0).all()
+    within = redraws(counts, WithinClasses(), replicates=200, rng=generator()).values
+    assert (within.sum(axis=-1) == counts.values.sum(axis=-1)).all()
+
+
+def test_what_rounding_leaves_over_never_lands_in_an_empty_cell():
+    shares = np.array([0.1] * 3 + [0.0])
+    cells = np.broadcast_to(shares * 10_000_000_000_000 / 3, (2, 4)).round()
+    drawn = cells_of(redraws(Counts(cells[:, None]), AllCases(), replicates=500, rng=generator()))
+    assert (drawn[..., -1] == 0).all()
+    assert (drawn.sum(axis=-1) == cells.sum(axis=-1)).all()
+    weights, given = np.array([[3.0, 5.0, 0.0]]), np.array([[[2.0, 5.0, 1.0]], [[4.0, 4.0, 0.0]]])
+    assert _without_strays(given, weights).tolist() == [[[2, 6, 0]], [[4, 4, 0]]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_poisson_redraws_vary_cell_by_cell(kind):
+    cells = cells_of(tallies()[kind])
+    drawn = cells_of(redraws(tallies()[kind], PoissonWeights(), replicates=4000, rng=generator()))
+    assert (np.abs(drawn.mean(axis=0) - cells) <= 5 * np.sqrt(cells / 4000)).all()
+    np.testing.assert_allclose(drawn.var(axis=0), cells, atol=0.2, rtol=0.2)
+
+
+def test_poisson_redraws_of_the_chunks_of_a_stream_add_up():
+    y, decided, _ = rows(4000, 3)
+    labels, names = np.array(PROBLEM.classes)[y], np.array(PROBLEM.decisions)[decided[:, 0]]
+    rng = generator()
+    running: Any = None
+    for chunk in np.split(np.arange(4000), 8):
+        part = Counts.from_decisions(labels[chunk], names[chunk], PROBLEM)
+        drawn = redraws(part, PoissonWeights(), replicates=2000, rng=rng)
+        running = drawn if running is None else running + drawn
+    whole = Counts.from_decisions(labels, names, PROBLEM)
+    error = np.std(expected_cost(running, PROBLEM), ddof=1)
+    assert error == pytest.approx(float(expected_cost_error(whole, PROBLEM)), rel=0.1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_bayesian_bootstrap_draws_shares_from_a_dirichlet(kind):
+    cells = cells_of(tallies()[kind])
+    drawn = cells_of(
+        redraws(tallies()[kind], BayesianBootstrap(), replicates=4000, rng=generator())
+    )
+    np.testing.assert_allclose(drawn.sum(axis=-1), cells.sum())
+    share = cells / cells.sum()
+    spread = share * (1 - share) / (cells.sum() + 1)
+    assert (np.abs(drawn.mean(axis=0) / 60 - share) <= 5 * np.sqrt(spread / 4000)).all()
+    np.testing.assert_allclose((drawn / 60).var(axis=0), spread, atol=2e-4, rtol=0.2)
+    assert (drawn[:, cells == 0] == 0).all()
+
+
+# Units -------------------------------------------------------------------------------------------
+
+
+def unit_tallies() -> dict[str, Any]:
+    y, decided, score = rows(200, 4)
+    unit = generator(5).integers(0, 30, 200)
+    weights = generator(6).random(200)
+    labels, names = np.array(PROBLEM.classes)[y], np.array(PROBLEM.decisions)[decided]
+    both = {"m": names[:, 0], "n": names[:, 1]}
+    return {
+        "counts": Counts.from_decisions(labels, names[:, 0], PROBLEM, by=unit, weights=weights),
+        "joint": JointCounts.from_decisions(labels, both, PROBLEM, by=unit, weights=weights),
+        "scores": ScoreTable.from_scores(y, score, by=unit, weights=weights),
+        "moments": LossMoments.from_losses(y, decided, by=unit, weights=weights),
+    }
+
+
+@pytest.mark.parametrize("kind", sorted(unit_tallies()))
+def test_units_are_redrawn_whole_whatever_their_weights(kind):
+    tally = unit_tallies()[kind]
+    rows_ = cells_of(tally)
+    whole = cells_of(Units().whole(tally))
+    np.testing.assert_allclose(whole, rows_.sum(axis=0))
+    drawn = cells_of(redraws(tally, Units(), replicates=40, rng=generator()))
+    assert drawn.shape == (40, rows_.shape[1])
+    times, *_ = np.linalg.lstsq(rows_.T, drawn.T, rcond=None)
+    if np.linalg.matrix_rank(rows_) == len(rows_):  # then the numbers of each unit are unique
+        np.testing.assert_allclose(times, times.round(), atol=1e-8)
+        np.testing.assert_allclose(times.sum(axis=0), len(rows_))
+
+
+def test_the_spread_over_units_is_that_of_unit_totals():
+    y = np.repeat([0, 0, 1, 1], 25)
+    unit = np.repeat(np.arange(20), 5)
+    decided = np.where(unit % 4 == 0, 1 - y, y)  # whole units go wrong together
+    counts = Counts.from_decisions(y, decided, Problem.zero_one(2), by=unit)
+    made = bootstrap(
+        lambda c: expected_cost(c, Problem.zero_one(2)),
+        counts,
+        replicates=20_000,
+        rng=generator(),
+        scheme=Units(),
+    )
+    assert float(made.value) == pytest.approx(0.25)
+    assert float(made.standard_error) == pytest.approx(np.sqrt(0.25 * 0.75 / 20), rel=0.03)
+
+
+def test_units_need_a_leading_axis():
+    with pytest.raises(InputError, match="leading axis of at least two units"):
+        redraws(Counts([[3, 1], [1, 4]]), Units(), replicates=5, rng=generator())
+
+
+# Refusals ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", [AllCases(), WithinClasses(), PoissonWeights()])
+def test_fractional_weights_are_refused_with_the_ways_out(scheme):
+    half = Counts([[3, 0.5], [1, 4]])
+    with pytest.raises(InputError, match=r"1 of its 4 weights are fractional.*Units\(\)"):
+        redraws(half, scheme, replicates=5, rng=generator())
+    redraws(half, BayesianBootstrap(), replicates=5, rng=generator())
+
+
+def test_a_reweighted_tally_is_refused_and_the_measure_reweights_instead():
+    counts = Counts([[30, 10], [5, 15]])
+    zero_one = Problem.zero_one(2)
+    with pytest.raises(InputError, match="call with_prior inside the measure"):
+        bootstrap(
+            lambda c: expected_cost(c, zero_one),
+            counts.with_prior([0.9, 0.1]),
+            replicates=9,
+            rng=generator(),
+        )
+    inside = bootstrap(
+        lambda c: expected_cost(c.with_prior([0.9, 0.1]), zero_one),
+        counts,
+        replicates=400,
+        rng=generator(),
+    )
+    stated = bootstrap(
+        lambda c: expected_cost(c, zero_one.with_prior([0.9, 0.1])),
+        counts,
+        replicates=400,
+        rng=generator(),
+    )
+    np.testing.assert_allclose(inside.replicates, stated.replicates)
+
+
+def test_moments_hold_no_cases_and_are_refused_without_units():
+    moments = LossMoments.from_losses([0, 1], [[1.0], [2.0]])
+    with pytest.raises(InputError, match="LossMoments hold sums of losses"):
+        redraws(moments, AllCases(), replicates=5, rng=generator())
+
+
+@pytest.mark.parametrize("replicates", [1, 2.5, "many"])
+def test_a_strange_number_of_replicates_is_refused(replicates):
+    with pytest.raises(InputError, match="replicates"):
+        redraws(Counts([[1, 2]]), AllCases(), replicates=replicates, rng=generator())
+
+
+def test_a_measure_that_drops_leading_axes_is_refused_and_each_repairs_it():
+    table = ScoreTable.from_scores(*[rows(60, 1)[i] for i in (0, 2)])
+    with pytest.raises(InputError, match=r"carry leading axes.*each\(measure\)"):
+        bootstrap(lambda t: np.ones(()), table, replicates=5, rng=generator())
+    looped = bootstrap(each(auc), table, replicates=50, rng=generator())
+    at_once = bootstrap(auc, table, replicates=50, rng=generator())
+    np.testing.assert_allclose(looped.replicates, at_once.replicates)
+    assert (bootstrap(auc_of_hull, table, replicates=20, rng=generator()).replicates > 0).all()
+
+
+# The bootstrap -----------------------------------------------------------------------------------
+
+
+def test_scheme_of_a_problem_redraws_within_classes_when_a_prior_is_stated():
+    assert scheme_of(PROBLEM) == AllCases()
+    assert scheme_of(STATED) == WithinClasses()
+
+
+def test_replicates_of_tables_are_replicates_of_rows():
+    """The slow twin draws rows with replacement and counts them again."""
+    y, decided, _ = rows(80, 9)
+    labels, names = np.array(PROBLEM.classes)[y], np.array(PROBLEM.decisions)[decided[:, 0]]
+    counts = Counts.from_decisions(labels, names, PROBLEM)
+    made = bootstrap(lambda c: expected_cost(c, PROBLEM), counts, replicates=4000, rng=generator())
+    rng = generator(1)
+    twin = []
+    for _ in range(2000):
+        i = rng.integers(0, 80, 80)
+        twin.append(float(PROBLEM.costs[y[i], decided[i, 0]].mean()))
+    assert np.mean(made.replicates) == pytest.approx(
+        float(np.mean(twin)), abs=5 * float(np.std(twin)) / 40
+    )
+    for share in (0.05, 0.25, 0.5, 0.75, 0.95):
+        low, high = np.quantile(twin, [max(share - 0.04, 0), min(share + 0.04, 1)])
+        assert low <= np.quantile(made.replicates, share) <= high
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_do_not_depend_on_the_order_of_rows(kind):
+    y, decided, score = rows(60, 1)
+    order = generator(3).permutation(60)
+    labels, names = np.array(PROBLEM.classes)[y], np.array(PROBLEM.decisions)[decided]
+    shuffled: dict[str, Any] = {
+        "counts": Counts.from_decisions(labels[order], names[order, 0], PROBLEM),
+        "joint": JointCounts.from_decisions(
+            labels[order], {"m": names[order, 0], "n": names[order, 1]}, PROBLEM
+        ),
+        "scores": ScoreTable.from_scores(y[order], score[order]),
+        "paired scores": JointScores.from_scores(
+            y[order], {"m": score[order], "n": decided[order, 0]}
+        ),
+    }
+    assert shuffled[kind] == tallies()[kind]
+    first, second = (
+        bootstrap(lambda t: cells_of(t)[..., 0] * 1.0, tally, replicates=30, rng=generator())
+        for tally in (tallies()[kind], shuffled[kind])
+    )
+    assert first == second
+
+
+def test_the_same_generator_gives_the_same_numbers_everywhere():
+    """Golden: numpy 1.26.0 and 2.4.6 on Linux x86-64, PCG64 with seed 7."""
+    counts = Counts([[2680, 72], [23, 28]])
+    table = ScoreTable([1, 2, 3, 4], [[3, 0], [1, 2], [2, 1], [0, 4]])
+    cost = lambda c: normalized_cost(c, Problem.binary(false_alarm=1, miss=20))  # noqa: E731
+    found = {
+        "cases": bootstrap(cost, counts, replicates=100, rng=generator()),
+        "classes": bootstrap(cost, counts, replicates=100, rng=generator(), scheme=WithinClasses()),
+        "few": bootstrap(auc, table, replicates=100, rng=generator()),
+        "poisson": bootstrap(auc, table, replicates=100, rng=generator(), scheme=PoissonWeights()),
+        "bayes": bootstrap(auc, table, replicates=100, rng=generator(), scheme=BayesianBootstrap()),
+    }
+    sums = {name: float(np.nansum(made.replicates)) for name, made in found.items()}
+    assert sums == pytest.approx(GOLDEN, rel=1e-12)
+
+
+GOLDEN = {
+    "cases": 52.65001249276007,
+    "classes": 52.09901960784313,
+    "few": 86.1101370851371,
+    "poisson": 82.94555310760667,
+    "bayes": 84.18721953290232,
+}
+
+
+def test_blocks_do_not_change_the_numbers(monkeypatch):
+    table = tallies()["scores"]
+    whole = bootstrap(auc, table, replicates=64, rng=generator())
+    module = sys.modules["stakes.inference.bootstrap"]
+    monkeypatch.setattr(module, "_BLOCK", cells_of(table).size * 5)
+    assert bootstrap(auc, table, replicates=64, rng=generator()) == whole
+
+
+def test_memory_stays_flat_in_the_number_of_replicates():
+    n = 20_000
+    table = ScoreTable(np.arange(n), np.stack([np.ones(n), np.arange(n) % 2], axis=1))
+    peaks = []
+    for replicates in (20, 100):
+        tracemalloc.start()
+        bootstrap(auc, table, replicates=replicates, rng=generator())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
+
+
+def test_groups_are_estimated_side_by_side():
+    y, decided, _ = rows(600, 2)
+    labels, names = np.array(PROBLEM.classes)[y], np.array(PROBLEM.decisions)[decided[:, 0]]
+    group = np.array(["north", "south", "west"])[generator(8).integers(0, 3, 600)]
+    counts = Counts.from_decisions(labels, names, PROBLEM, by=group)
+    made = bootstrap(
+        lambda c: expected_cost(c, STATED),
+        counts,
+        replicates=3000,
+        rng=generator(),
+        scheme=scheme_of(STATED),
+    )
+    assert made.value.shape == (3,)
+    np.testing.assert_allclose(made.standard_error, expected_cost_error(counts, STATED), rtol=0.08)
+
+
+def test_a_measure_may_have_axes_of_its_own():
+    made = bootstrap(
+        lambda c: c.shares, Counts([[8, 2, 1], [1, 1, 2]]), replicates=100, rng=generator()
+    )
+    assert made.value.shape == (2,)
+    assert made.replicates.shape == (100, 2)
+    np.testing.assert_allclose(made.replicates.sum(axis=-1), 1)
+
+
+def test_redraws_that_lose_a_class_are_counted_shown_and_left_out():
+    table = ScoreTable.from_scores([0] * 40 + [1] * 2, list(range(42)))
+    made = bootstrap(auc, table, replicates=2000, rng=generator())
+    expected = 2000 * (1 - 2 / 42) ** 42  # no positive case among 42 draws
+    assert int(made.n_undefined) == pytest.approx(expected, abs=5 * np.sqrt(expected))
+    assert f"{int(made.n_undefined)} of them undefined" in str(made)
+    assert np.isfinite(made.interval(0.95).low)
+    within = bootstrap(auc, table, replicates=200, rng=generator(), scheme=WithinClasses())
+    assert int(within.n_undefined) == 0
+
+
+def test_brier_scores_are_redrawn_from_the_table():
+    y, _, score = rows(400, 6)
+    table = ScoreTable.from_scores(y, np.round(1 / (1 + np.exp(-score)), 2))
+    made = bootstrap(brier, table, replicates=4000, rng=generator())
+    losses = (np.round(1 / (1 + np.exp(-score)), 2) - y) ** 2
+    assert float(made.value) == pytest.approx(losses.mean())
+    assert float(made.standard_error) == pytest.approx(losses.std(ddof=1) / 20, rel=0.05)
+
+
+def test_the_studentised_bootstrap_keeps_the_formula_for_its_standard_error():
+    counts = Counts([[80, 15, 5], [6, 9, 25]])
+    made = bootstrap_t(
+        lambda c: expected_cost(c, PROBLEM.with_prior(None)),
+        lambda c: expected_cost_error(c, PROBLEM),
+        counts,
+        replicates=500,
+        rng=generator(),
+    )
+    assert float(made.standard_error) == float(expected_cost_error(counts, PROBLEM))
+    ends = made.interval(0.9)
+    assert ends.low < made.value < ends.high
+
+
+@given(st.integers(0, 2**32), st.integers(2, 30))
+def test_every_bootstrap_value_is_the_measure_of_the_whole_tally(seed, n):
+    _, decided, _ = rows(n, seed)
+    counts = Counts.from_labels(decided[:, 0], decided[:, 1], labels=[0, 1, 2])
+    zero_one = Problem.zero_one(3)
+    for make in (bootstrap, bootstrap_bca):
+        made = make(
+            lambda c: expected_cost(c, zero_one), counts, replicates=10, rng=generator(seed)
+        )
+        assert float(made.value) == pytest.approx(float(np.mean(decided[:, 0] != decided[:, 1])))
+        assert made.replicates.shape == (10,)
+
+
+def test_cells_come_back_as_the_tally_they_were():
+    for tally in (*tallies().values(), *unit_tallies().values()):
+        back = with_cells(tally, np.array(cells_of(tally)))
+        assert np.array_equal(cells_of(back), cells_of(tally))
+        assert type(back) is type(tally)
+
+
+# Fewer scores ------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32), st.integers(1, 40))
+def test_pooled_runs_leave_the_roc_curve_of_every_redraw_as_it_is(seed, levels):
+    rng = generator(seed)
+    y = rng.integers(0, 2, 40)
+    table = ScoreTable.from_scores(y, rng.integers(0, levels, 40))
+    pooled = pooled_runs(table)
+    assert pooled.n_cases == table.n_cases
+    assert set(pooled.scores) <= set(table.scores)
+    drawn = redraws(table, AllCases(), replicates=20, rng=rng)
+    same = ScoreTable(
+        pooled.scores,
+        np.add.reduceat(
+            drawn.weights,
+            np.searchsorted(pooled.scores, table.scores).searchsorted(
+                np.arange(pooled.scores.size)
+            ),
+            axis=-2,
+        ),
+    )
+    for measure in (auc, auc_of_hull, equal_error_rate):
+        np.testing.assert_allclose(measure(same), measure(drawn), atol=1e-12)
+        np.testing.assert_allclose(measure(pooled), measure(table), atol=1e-12)
+
+
+def test_runs_are_pooled_where_all_groups_agree():
+    table = ScoreTable(
+        [1, 2, 3, 4], [[[1, 0], [2, 0], [0, 0], [0, 1]], [[1, 0], [0, 0], [1, 1], [0, 2]]]
+    )
+    pooled = pooled_runs(table)
+    assert pooled.scores.tolist() == [2, 3, 4]
+    assert pooled.weights[0].tolist() == [[3, 0], [0, 0], [0, 1]]
+    rare = ScoreTable(np.arange(1000), np.eye(2)[(np.arange(1000) % 100 == 0).astype(int)])
+    assert pooled_runs(rare).scores.size == 20

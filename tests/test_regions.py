@@ -1,0 +1,544 @@
+"""Regions of cost and prior space: against dense scans, bisection and planted crossings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stakes import Counts, InputError, JointCounts, Problem, ScoreTable, expected_cost
+from stakes.conditions import CostProportions, Skews
+from stakes.curve import Curve
+from stakes.inference import AllCases, JointScores, bootstrap
+from stakes.regions import (
+    as_cost_ratios,
+    bootstrap_classifier_crossings,
+    bootstrap_cost_proportion_crossings,
+    bootstrap_prior_crossings,
+    classifier_curves,
+    classifier_regions,
+    constant_rules,
+    cost_proportion_crossing,
+    cost_proportion_curves,
+    cost_proportion_regions,
+    dominance,
+    lowest,
+    prior_crossing,
+    prior_curves,
+    prior_regions,
+    probability_cheapest,
+    sensitivity,
+    skews_as_cost_proportions,
+    skews_as_priors,
+)
+from stakes.thresholds import Optimal, RateDriven, ScoreDriven, ScoreFixed, ScoreUniform
+
+SCAN = np.linspace(0, 1, 2001)
+
+
+def generator(seed: int = 7) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def scanned(curves: dict[object, Curve], points: np.ndarray) -> list[set[object]]:
+    """The cheapest models at every point, by looking at all of them."""
+    values = np.stack([curve(points) for curve in curves.values()])
+    least = values.min(axis=0)
+    names = list(curves)
+    return [
+        {names[j] for j in range(len(names)) if values[j, i] <= least[i] + 1e-9}
+        for i in range(len(points))
+    ]
+
+
+def agrees_with_scan(regions, curves, points):
+    """Inside every region its models are among the cheapest of the scan, and nearly alone."""
+    cheapest = scanned(curves, points)
+    borders = np.concatenate([[points[0]], regions.crossings, [points[-1]]])
+    for point, found in zip(points, cheapest, strict=True):
+        said = set(regions.at(float(point)))
+        assert said & found
+        if np.abs(borders - point).min() > 1e-6:
+            assert said <= found
+
+
+@st.composite
+def several_models(draw, n_classes: int = 2, n_decisions: int = 2):
+    """Two to four models that decided about the same cases, every class among them."""
+    sizes = draw(st.lists(st.integers(1, 12), min_size=n_classes, max_size=n_classes))
+    models = {}
+    for name in "abcd"[: draw(st.integers(2, 4))]:
+        rows = []
+        for size in sizes:
+            cuts = sorted(
+                draw(
+                    st.lists(
+                        st.integers(0, size), min_size=n_decisions - 1, max_size=n_decisions - 1
+                    )
+                )
+            )
+            rows.append(np.diff([0, *cuts, size]))
+        models[name] = Counts(rows)
+    return models
+
+
+# Decisions as they are ---------------------------------------------------------------------------
+
+
+@given(several_models(), st.sampled_from([None, (0.9, 0.1), (0.3, 0.7)]))
+def test_regions_of_the_cost_proportion_agree_with_a_dense_scan(models, prior):
+    curves = cost_proportion_curves(models, prior=prior)
+    regions = cost_proportion_regions(models, prior=prior)
+    agrees_with_scan(regions, curves, SCAN)
+    assert regions.parts[0].low == 0.0
+    assert regions.parts[-1].high == 1.0
+    assert all(
+        left.high == right.low and left.cheapest != right.cheapest
+        for left, right in zip(regions.parts[:-1], regions.parts[1:], strict=True)
+    )
+
+
+@given(several_models(), st.floats(0.05, 0.95))
+def test_the_loss_at_a_cost_proportion_is_twice_the_expected_cost(models, c):
+    curves = cost_proportion_curves(models, prior=None)
+    problem = Problem.binary(false_alarm=c, miss=1 - c)
+    for name, counts in models.items():
+        assert float(curves[name](c)) == pytest.approx(2 * float(expected_cost(counts, problem)))
+
+
+@given(several_models())
+def test_every_crossing_is_a_tie_of_the_two_sides(models):
+    curves = cost_proportion_curves(models, prior=None)
+    regions = cost_proportion_regions(models, prior=None)
+    for point, below, above in zip(
+        regions.crossings, regions.parts[:-1], regions.parts[1:], strict=True
+    ):
+        first, second = curves[below.cheapest[0]](point), curves[above.cheapest[0]](point)
+        assert float(first) == pytest.approx(float(second), abs=1e-12)
+
+
+@given(several_models(n_classes=3, n_decisions=4), st.integers(0, 2))
+def test_regions_of_a_prior_agree_with_a_dense_scan_of_the_expected_cost(models, place):
+    costs = [[0, 1, 2, 5], [3, 0, 1, 5], [9, 4, 0, 5]]
+    prior = np.array([0.5, 0.3, 0.2])
+    problem = Problem(costs, classes=["x", "y", "z"], prior=prior)
+    label = problem.classes[place]
+    regions = prior_regions(models, problem, label)
+    curves = prior_curves(models, problem, label)
+    agrees_with_scan(regions, curves, SCAN[::20])
+    for p in (0.0, 0.4, 1.0):
+        others = np.where(np.arange(3) == place, 0.0, prior)
+        moved = others / others.sum() * (1 - p) + p * (np.arange(3) == place)
+        for name, counts in models.items():
+            cost = float(expected_cost(counts, problem.with_prior(moved)))
+            assert float(curves[name](p)) == pytest.approx(cost)
+
+
+def test_without_a_stated_prior_the_other_classes_keep_the_shares_of_the_data():
+    models = {"a": Counts([[6, 4], [1, 3], [2, 4]]), "b": Counts([[8, 2], [2, 2], [3, 3]])}
+    problem = Problem([[0, 1], [4, 0], [3, 0]])
+    free, stated = (
+        prior_regions(models, p, 1) for p in (problem, problem.with_prior([0.5, 0.2, 0.3]))
+    )
+    np.testing.assert_allclose(free.crossings, stated.crossings)
+
+
+def test_models_on_other_cases_are_refused():
+    with pytest.raises(InputError, match="same cases"):
+        cost_proportion_regions(
+            {"a": Counts([[6, 4], [1, 3]]), "b": Counts([[6, 4], [1, 9]])}, prior=None
+        )
+    with pytest.raises(InputError, match="two classes and two decisions"):
+        cost_proportion_regions({"a": Counts([[6, 4, 1], [1, 3, 1]])}, prior=None)
+    with pytest.raises(InputError, match="mapping from model"):
+        cost_proportion_regions({}, prior=None)
+    with pytest.raises(InputError, match="one of the classes"):
+        prior_regions({"a": Counts([[6, 4], [1, 3]])}, Problem.zero_one(2), "z")
+
+
+CAREFUL, BOLD = Counts([[60, 40], [5, 95]]), Counts([[90, 10], [20, 80]])
+
+
+def test_cost_ratios_are_cost_proportions_on_another_scale():
+    regions = cost_proportion_regions({"careful": CAREFUL, "bold": BOLD}, prior=None)
+    ratios = as_cost_ratios(regions)
+    np.testing.assert_allclose(ratios.crossings, regions.crossings / (1 - regions.crossings))
+    assert ratios.parts[-1].high == np.inf
+    ratio = float(ratios.crossings[0])
+    tie = Problem.binary(false_alarm=ratio, miss=1)
+    np.testing.assert_allclose(expected_cost(CAREFUL, tie), expected_cost(BOLD, tie))
+
+
+def test_a_dominated_model_is_never_worth_choosing():
+    worse = Counts([[80, 20], [25, 75]])
+    models = {"bold": BOLD, "worse": worse, "careful": CAREFUL}
+    regions = cost_proportion_regions(models, prior=None)
+    assert regions.never_cheapest == ("worse",)
+    assert "never cheapest: worse" in str(regions)
+    found = dominance(cost_proportion_curves(models, prior=None))
+    assert found == {"bold": (), "worse": ("bold",), "careful": ()}
+
+
+def test_a_model_may_be_never_cheapest_without_a_dominator():
+    """Above the hull of two others, though neither is better everywhere."""
+    models = {"a": Counts([[100, 0], [60, 40]]), "b": Counts([[40, 60], [0, 100]])}
+    models["middle"] = Counts([[65, 35], [35, 65]])
+    curves = cost_proportion_curves(models, prior=None)
+    assert cost_proportion_regions(models, prior=None).never_cheapest == ("middle",)
+    assert dominance(curves)["middle"] == ()
+
+
+def test_identical_models_tie_everywhere():
+    regions = cost_proportion_regions({"a": BOLD, "b": BOLD, "c": CAREFUL}, prior=None)
+    assert {part.cheapest for part in regions.parts} == {("c",), ("a", "b")}
+    assert regions.never_cheapest == ()
+    assert dominance(cost_proportion_curves({"a": BOLD, "b": BOLD}, prior=None)) == {
+        "a": (),
+        "b": (),
+    }
+
+
+def test_regions_answer_questions():
+    regions = cost_proportion_regions({"careful": CAREFUL, "bold": BOLD}, prior=None)
+    assert regions.at(0.1) == ("careful",)
+    assert set(regions.at(float(regions.crossings[0]))) == {"careful", "bold"}
+    assert regions.of("bold") == ((regions.crossings[0], 1.0),)
+    assert regions.columns()["cheapest"] == [("careful",), ("bold",)]
+    assert str(regions.parts[0]) == "0 to 0.3333: careful"
+    assert regions == cost_proportion_regions({"careful": CAREFUL, "bold": BOLD}, prior=None)
+    with pytest.raises(InputError, match=r"x must lie in \[0, 1\]"):
+        regions.at(2.0)
+    with pytest.raises(InputError, match="one of"):
+        regions.of("z")
+    with pytest.raises(InputError, match="at least one curve"):
+        lowest({}, axis="x")
+
+
+def test_a_class_without_cases_leaves_no_cheapest_model():
+    models = {"a": Counts([[3, 1], [0, 0]]), "b": Counts([[2, 2], [0, 0]])}
+    regions = cost_proportion_regions(models, prior=[0.5, 0.5])
+    assert [part.cheapest for part in regions.parts] == [()]
+
+
+# Classifiers: a model and a method ---------------------------------------------------------------
+
+
+@st.composite
+def several_tables(draw):
+    n = draw(st.integers(4, 12))
+    y = [0, 1, *draw(st.lists(st.integers(0, 1), min_size=n - 2, max_size=n - 2))]
+    scores = st.lists(st.integers(0, 10).map(lambda k: k / 10), min_size=n, max_size=n)
+    return [ScoreTable.from_scores(y, draw(scores)) for _ in range(2)]
+
+
+METHODS = [ScoreFixed(0.45), ScoreUniform(), ScoreDriven(), RateDriven(), Optimal()]
+
+
+@given(
+    several_tables(),
+    st.sampled_from(METHODS),
+    st.sampled_from(METHODS),
+    st.sampled_from([CostProportions, Skews]),
+)
+def test_regions_of_classifiers_agree_with_a_dense_scan(tables, first, second, over):
+    classifiers = {"a": (tables[0], first), "b": (tables[1], second), "c": (tables[0], Optimal())}
+    regions = classifier_regions(classifiers, over)
+    inner = (SCAN[::10][:-1] + 1.2345e-4)[1:-1]  # not on the jumps
+    agrees_with_scan(regions, classifier_curves(classifiers, over), inner)
+
+
+def test_the_optimal_method_is_never_dearer_than_another_on_the_same_table():
+    table = ScoreTable.from_scores([0, 0, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.6, 0.7, 0.9])
+    for method in METHODS[:-1]:
+        regions = classifier_regions(
+            {"best": (table, Optimal()), "other": (table, method)}, CostProportions
+        )
+        assert all("best" in part.cheapest for part in regions.parts)
+
+
+def test_skews_become_cost_proportions_and_priors():
+    """At the same prior the optimal regions in z and in c must be the same ones."""
+    rng = generator(1)
+    y = (rng.random(300) < 0.3).astype(int)
+    some_sure = np.where(rng.random(300) < 0.45, 4 * y, rng.normal(size=300))
+    tables = {
+        "some sure": ScoreTable.from_scores(y, np.round(some_sure, 1)),
+        "steady": ScoreTable.from_scores(y, np.round(rng.normal(1.3 * y, 1), 1)),
+    }
+    classifiers = {name: (table, Optimal()) for name, table in tables.items()}
+    prior = tables["steady"].shares
+    in_c = classifier_regions(classifiers, CostProportions)
+    assert in_c.crossings.size > 0
+    in_z = classifier_regions(classifiers, Skews)
+    moved = skews_as_cost_proportions(in_z, prior=prior)
+    np.testing.assert_allclose(moved.crossings, in_c.crossings, atol=1e-9)
+    assert [part.cheapest for part in moved.parts] == [part.cheapest for part in in_c.parts]
+    c = 0.2
+    priors = skews_as_priors(in_z, cost_proportion=c)
+    for p in (0.05, 0.3, 0.8):
+        z = c * (1 - p) / (c * (1 - p) + (1 - c) * p)
+        assert priors.at(p) == in_z.at(z)
+    with pytest.raises(InputError, match="strictly between"):
+        skews_as_priors(in_z, cost_proportion=1.0)
+    with pytest.raises(InputError, match="positive for both"):
+        skews_as_cost_proportions(in_z, prior=[1.0, 0.0])
+
+
+def test_tables_of_other_cases_are_refused():
+    first, second = (ScoreTable.from_scores(y, [1, 2, 3]) for y in ([0, 0, 1], [0, 1, 1]))
+    with pytest.raises(InputError, match="same cases"):
+        classifier_regions({"a": (first, Optimal()), "b": (second, Optimal())}, CostProportions)
+
+
+# How sure the borders are ------------------------------------------------------------------------
+
+
+def planted(n: int, seed: int) -> JointCounts:
+    """Models whose lines cross at a cost proportion of 1/3 in the population."""
+    rng = generator(seed)
+    y = (rng.random(n) < 0.5).astype(int)
+    draw = rng.random((n, 2))
+    careful = np.where(y == 0, draw[:, 0] < 0.4, draw[:, 0] < 0.95)
+    bold = np.where(y == 0, draw[:, 1] < 0.1, draw[:, 1] < 0.8)
+    return JointCounts.from_decisions(
+        y, {"careful": careful.astype(int), "bold": bold.astype(int)}, Problem.zero_one(2)
+    )
+
+
+def test_a_planted_crossing_is_found_within_its_interval():
+    (crossing,) = bootstrap_cost_proportion_crossings(
+        planted(2000, 1), prior=None, replicates=999, rng=generator()
+    )
+    assert (crossing.below, crossing.above) == ("careful", "bold")
+    assert crossing.at.interval(0.95).covers(1 / 3)
+    assert float(crossing.at.interval(0.95).width) < 0.15
+    assert "careful | bold at" in str(crossing)
+
+
+def test_the_interval_of_a_planted_crossing_covers_as_often_as_it_says():
+    """All samples are one tally with a leading axis; 300 of them, 95 % ± 4 standard errors."""
+    one = planted(1000, 0)
+    rates = {0: (0.4, 0.1), 1: (0.95, 0.8)}
+    shares = [
+        0.5 * np.prod([p if d else 1 - p for p, d in zip(rates[k], cell, strict=True)])
+        for k, *cell in one.cells.tolist()
+    ]
+    samples = generator(5).multinomial(1000, np.array(shares) / sum(shares), size=300)
+    joint = one.with_weights(samples.astype(float))
+    made = bootstrap(
+        lambda j: cost_proportion_crossing(j, "careful", "bold", prior=None),
+        joint,
+        replicates=499,
+        rng=generator(),
+    )
+    share = np.mean(made.interval(0.95).covers(1 / 3))
+    assert abs(share - 0.95) <= 4 * np.sqrt(0.95 * 0.05 / 300)
+
+
+@given(several_models())
+def test_crossings_as_a_measure_are_those_of_the_regions(models):
+    names = list(models)[:2]
+    joint = as_joint(models[names[0]], models[names[1]])
+    found = float(cost_proportion_crossing(joint, "a", "b", prior=None))
+    regions = cost_proportion_regions(joint, prior=None)
+    inner = [c for c in regions.crossings if 1e-9 < c < 1 - 1e-9]
+    assert np.isnan(found) == (not inner)
+    if inner:
+        assert found == pytest.approx(inner[0])
+
+
+def as_joint(first: Counts, second: Counts) -> JointCounts:
+    """Any joint table with these two margins will do."""
+    y, a, b = [], [], []
+    for k in range(2):
+        sizes = first.values[k].astype(int), second.values[k].astype(int)
+        y += [k] * int(sizes[0].sum())
+        a += list(np.repeat([0, 1], sizes[0]))
+        b += list(np.repeat([0, 1], sizes[1]))
+    return JointCounts.from_decisions(y, {"a": a, "b": b}, Problem.zero_one(2))
+
+
+def test_crossings_in_the_prior_have_intervals_too():
+    problem = Problem.binary(false_alarm=1, miss=8)
+    (crossing,) = bootstrap_prior_crossings(
+        planted(4000, 2), problem, 1, replicates=500, rng=generator()
+    )
+    assert crossing.at.interval(0.99).covers(0.2)
+    whole = float(prior_crossing(planted(4000, 2), problem, 1, "careful", "bold"))
+    assert float(crossing.at.value) == pytest.approx(whole)
+
+
+def test_a_model_that_is_cheaper_everywhere_leaves_no_border():
+    y = [0] * 50 + [1] * 50
+    joint = JointCounts.from_decisions(y, {"a": y, "b": [1 - k for k in y]}, Problem.zero_one(2))
+    assert (
+        bootstrap_cost_proportion_crossings(joint, prior=None, replicates=9, rng=generator()) == ()
+    )
+    assert (
+        bootstrap_prior_crossings(joint, Problem.zero_one(2), 1, replicates=9, rng=generator())
+        == ()
+    )
+
+
+def test_redraws_without_a_crossing_are_counted():
+    """Two models that hardly differ: in many redraws one of them is cheaper everywhere."""
+    rng = generator()
+    y = (rng.random(200) < 0.5).astype(int)
+    a = np.where(rng.random(200) < 0.8, y, 1 - y)
+    b = np.where(rng.random(200) < 0.8, y, 1 - y)
+    joint = JointCounts.from_decisions(y, {"a": a, "b": b}, Problem.zero_one(2))
+    found = bootstrap(
+        lambda j: cost_proportion_crossing(j, "a", "b", prior=None),
+        joint,
+        replicates=400,
+        rng=generator(),
+    )
+    assert 0 < int(found.n_undefined) < 400
+
+
+def test_the_probability_of_being_cheapest_follows_the_cost_proportion():
+    shares = probability_cheapest(
+        planted(1000, 3), [0.05, 1 / 3, 0.9], prior=None, replicates=400, rng=generator()
+    )
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert shares[0, 0] > 0.99
+    assert 0.02 < shares[1, 0] < 0.98
+    assert shares[2, 1] > 0.99
+
+
+def test_borders_of_classifiers_have_intervals():
+    rng = generator()
+    y = (rng.random(800) < 0.5).astype(int)
+    scores = {"sharp": rng.normal(y, 0.8), "flat": rng.normal(y, 0.8)}
+    joint = JointScores.from_scores(y, {m: 1 / (1 + np.exp(-s)) for m, s in scores.items()})
+    classifiers = {"at one half": ("sharp", ScoreFixed(0.5)), "at 0.7": ("sharp", ScoreFixed(0.7))}
+    (crossing,) = bootstrap_classifier_crossings(
+        joint, classifiers, CostProportions, replicates=60, rng=generator(), scheme=AllCases()
+    )
+    table = joint.table("sharp")
+    pair = {name: (table, method) for name, (_, method) in classifiers.items()}
+    assert float(crossing.at.value) == classifier_regions(pair, CostProportions).crossings[0]
+    assert crossing.at.interval(0.9).covers(crossing.at.value)
+    twins = {"one": ("flat", Optimal()), "two": ("flat", Optimal())}
+    assert (
+        bootstrap_classifier_crossings(
+            joint, twins, CostProportions, replicates=3, rng=generator(), scheme=AllCases()
+        )
+        == ()
+    )
+
+
+# What flips the verdict --------------------------------------------------------------------------
+
+
+@given(
+    several_models(n_classes=2, n_decisions=3),
+    st.lists(st.integers(0, 9), min_size=6, max_size=6),
+    st.sampled_from([None, (0.9, 0.1), (1.0, 0.0)]),
+)
+def test_beyond_every_margin_another_model_is_cheaper_and_before_it_none_is(models, costs, prior):
+    problem = Problem(np.reshape(costs, (2, 3)), prior=prior)
+    found = sensitivity(models, problem)
+    margins = [*found.costs, *found.priors]
+    assert len(margins) == 8
+    for place, margin in enumerate(margins):
+        for end, rival, sign in (
+            (margin.low, margin.low_rival, -1),
+            (margin.high, margin.high_rival, 1),
+        ):
+            if np.isnan(end):
+                continue
+            assert (rival is None) == np.isinf(end)
+            step = sign * (1e-6 if np.isinf(end) else 1e-6 * max(1.0, abs(end)))
+            target = margin.value + sign * 1e4 if np.isinf(end) else end
+            inside = moved(problem, models, place, margin.value + 0.999 * (target - margin.value))
+            assert excess(models, inside, found.cheapest) <= 1e-9 * max(1.0, abs(target))
+            if rival is not None:
+                beyond = moved(problem, models, place, end + step)
+                cost = {m: float(expected_cost(c, beyond)) for m, c in models.items()}
+                assert cost[rival] <= cost[found.cheapest] + 1e-12 * max(1.0, abs(end))
+
+
+def moved(problem: Problem, models: dict, place: int, value: float) -> Problem:
+    """The problem with one cost, or one prior and the other in proportion, put to a value."""
+    if place < 6:
+        costs = np.array(problem.costs)
+        costs.flat[place] = value
+        return Problem(costs, prior=problem.prior)
+    share = min(max(value, 0.0), 1.0)
+    prior = [0.0, 0.0]
+    prior[place - 6], prior[1 - (place - 6)] = share, 1 - share
+    return problem.with_prior(prior)
+
+
+def excess(models: dict, problem: Problem, cheapest: object) -> float:
+    costs = {m: float(expected_cost(c, problem)) for m, c in models.items()}
+    return costs[cheapest] - min(costs.values())
+
+
+def test_the_margins_of_a_hand_made_verdict():
+    models = {"careful": CAREFUL, "bold": BOLD}
+    found = sensitivity(models, Problem.binary(false_alarm=1, miss=8, prior=[0.9, 0.1]))
+    miss = found.costs[2]
+    assert (miss.what, miss.value) == ("cost of 0 for 1", 8.0)
+    # 0.9 (0.4 − 0.1) = 0.1 (0.2 − 0.05) m, so that m = 18
+    assert miss.high == pytest.approx(18)
+    assert (miss.high_rival, miss.low_rival) == ("careful", None)
+    assert miss.distance == pytest.approx(10)
+    assert miss.rival == "careful"
+    assert found.priors[1].high == pytest.approx(0.2)
+    assert found.weakest_cost.what == "cost of 1 for 0"
+    assert found.weakest_prior.distance == pytest.approx(0.1)
+    assert "flips below" in str(found)
+
+
+def test_rules_may_stand_among_the_models():
+    problem = Problem.binary(false_alarm=1, miss=8, prior=[0.9, 0.1], decisions=["no", "yes"])
+    models = {"bold": BOLD, **constant_rules(BOLD, problem)}
+    found = sensitivity(models, problem)
+    assert found.cheapest == "bold"
+    assert found.costs[2].low_rival == "always no"
+    assert found.costs[2].low == pytest.approx(0.9 * 0.1 / (0.1 * 0.8))
+
+
+def test_tied_models_leave_no_margin():
+    found = sensitivity({"a": BOLD, "b": BOLD}, Problem.binary(false_alarm=1, miss=8))
+    assert found.cheapest == "a"
+    assert all(np.isinf(margin.distance) for margin in found.costs)  # they tie wherever it moves
+    crossing = Problem.binary(false_alarm=1, miss=2)
+    at_the_tie = sensitivity({"careful": CAREFUL, "bold": BOLD}, crossing)
+    assert at_the_tie.costs[2].distance == pytest.approx(0, abs=1e-12)
+
+
+def test_sensitivity_refuses_what_it_cannot_judge():
+    absent = {"a": Counts([[3, 1], [0, 0]]), "b": Counts([[2, 2], [0, 0]])}
+    with pytest.raises(InputError, match="cases of every class"):
+        sensitivity(absent, Problem.binary(false_alarm=1, miss=8, prior=[0.9, 0.1]))
+    ignored = sensitivity(absent, Problem.binary(false_alarm=1, miss=8, prior=[1.0, 0.0]))
+    assert ignored.cheapest == "a"
+    assert np.isnan(ignored.priors[1].low)
+    stacked = {"a": Counts([[[3, 1], [1, 1]]] * 2)}
+    with pytest.raises(InputError, match="no leading axes"):
+        sensitivity(stacked, Problem.zero_one(2))
+
+
+def test_of_rivals_that_arrive_together_the_one_that_goes_on_to_win_is_named():
+    problem = Problem([[1, 1], [9, 2]], prior=[0.86, 0.14])
+    models = {
+        "m0": Counts([[5, 5], [3, 7]]),
+        "m2": Counts([[5, 5], [1, 9]]),
+        "m3": Counts([[5, 5], [8, 2]]),
+    }
+    margin = next(m for m in sensitivity(models, problem).costs if m.what == "cost of 0 for 1")
+    beyond = Problem([[1, 1], [margin.low - 0.1, 2]], prior=[0.86, 0.14])
+    costs = {name: float(expected_cost(counts, beyond)) for name, counts in models.items()}
+    assert margin.low_rival == min(costs, key=costs.__getitem__)
+
+
+def test_a_verdict_that_flips_only_where_a_prior_reaches_one_never_flips():
+    models = {"a": Counts([[10, 0], [5, 5]]), "b": Counts([[10, 0], [6, 4]])}
+    found = sensitivity(models, Problem.zero_one(2, prior=[0.5, 0.5]))
+    for margin in found.priors:
+        assert margin.low_rival is None
+        assert margin.high_rival is None
