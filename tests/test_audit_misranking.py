@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,6 +16,7 @@ from stakes.audit import (
     Loss,
     NormalUtilities,
     RisingRates,
+    ShareDistribution,
     UniformShares,
     UniformUtilities,
     exact_misranking,
@@ -217,6 +219,76 @@ def test_exact_values_of_any_cost_matrix_agree_with_draws(utilities):
     rng = np.random.default_rng(12)
     drawn = misranking({"it": metric}, **setting, error={}, pairs=50_000, rng=rng)
     assert abs(exact - drawn.share("it")) < 4 * drawn.standard_errors[0]
+
+
+@pytest.mark.parametrize("sd", [0.3, 0.1, 0.03, 0.01, 0.001])
+def test_exact_values_of_narrow_beliefs_agree_with_draws(sd):
+    setting = {**uniform_setting(), "utilities": NormalUtilities(sd)}
+    metrics = {name: FAMILIAR[name] for name in ("balanced accuracy", "accuracy", "recall")}
+    drawn = misranking(
+        metrics, **setting, error={}, pairs=60_000, rng=np.random.default_rng(round(1 / sd))
+    )
+    for name, metric in metrics.items():
+        exact = exact_misranking(metric, **setting)
+        error = np.sqrt(exact * (1 - exact) / drawn.pairs)
+        assert abs(exact - drawn.share(name)) < 4 * error, name
+
+
+def test_exact_values_of_narrow_beliefs_tend_to_those_of_certainty():
+    """Accuracy against balanced accuracy; to second order in the width, by symmetry."""
+    wide, narrow, narrower = (
+        exact_misranking(
+            FAMILIAR["balanced accuracy"],
+            **{**uniform_setting(), "utilities": NormalUtilities(sd)},  # type: ignore[arg-type]
+        )
+        for sd in (0.02, 1e-3, 1e-6)
+    )
+    assert round(wide, 6) == 0.137257
+    assert round(narrow, 4) == 0.1372
+    assert abs(narrow - narrower) < 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class SharesBetween(ShareDistribution):
+    """Uniform between two shares."""
+
+    low: float
+    high: float
+    told: bool  # whether the support is stated
+
+    @property
+    def support(self):
+        return (self.low, self.high) if self.told else (0.0, 1.0)
+
+    def __call__(self, rng, shape):
+        return rng.uniform(self.low, self.high, shape)
+
+    def density(self, share):
+        return ((share > self.low) & (share < self.high)) / (self.high - self.low)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.49, 0.5), (0.1, 0.6), (0.998, 0.999)])
+def test_exact_values_of_a_narrow_class_share_agree_with_draws(low, high):
+    setting = {**uniform_setting(), "class_share": SharesBetween(low, high, told=True)}
+    metrics = {name: FAMILIAR[name] for name in ("balanced accuracy", "accuracy")}
+    rng = np.random.default_rng(21)
+    drawn = misranking(metrics, **setting, error={}, pairs=60_000, rng=rng)
+    for name, metric in metrics.items():
+        exact = exact_misranking(metric, **setting)
+        assert abs(exact - drawn.share(name)) < 4 * np.sqrt(exact * (1 - exact) / drawn.pairs)
+
+
+def test_densities_that_the_rule_cannot_resolve_are_refused():
+    hidden = {**uniform_setting(), "class_share": SharesBetween(0.49, 0.491, told=False)}
+    with pytest.raises(InputError, match="the density of class_share must integrate to 1"):
+        exact_misranking(FAMILIAR["accuracy"], **hidden)
+    needle = {**uniform_setting(), "utilities": NormalUtilities(1e-13)}
+    with pytest.raises(InputError, match="the density of utilities must integrate to 1"):
+        exact_misranking(FAMILIAR["accuracy"], **needle)
+    for support in ((0.5, 0.5), (0.6, 0.4)):
+        backward = {**uniform_setting(), "class_share": SharesBetween(*support, told=True)}
+        with pytest.raises(InputError, match="must be two rising shares"):
+            exact_misranking(FAMILIAR["accuracy"], **backward)
 
 
 @pytest.mark.parametrize("name", ["precision", "F1", "MCC"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +25,8 @@ from stakes.calibration import (
     calibration_line,
     class_tables,
     class_wise_calibration_error,
+    class_wise_maximum_calibration_error,
+    class_wise_root_mean_square_calibration_error,
     confidence_band,
     consistency_band,
     cost_of_miscalibration,
@@ -38,6 +42,8 @@ from stakes.calibration import (
     spiegelhalter,
     table_cost_of_miscalibration,
     top_label_calibration_error,
+    top_label_maximum_calibration_error,
+    top_label_root_mean_square_calibration_error,
     top_label_table,
 )
 from stakes.errors import InputError
@@ -45,6 +51,7 @@ from stakes.scoring import BetaScore, Brier, EqualMass, EqualWidth, HalfBrier, H
 from stakes.tally import Counts, ScoreTable
 
 inf, nan = math.inf, math.nan
+reliability_module = importlib.import_module("stakes.calibration.reliability")
 RULES: dict[str, Any] = {
     "brier": HalfBrier(),
     "log": LogLoss(),
@@ -133,7 +140,7 @@ def test_decomposition_of_one_class_of_one_case_and_of_certainty() -> None:
     assert (float(one.score), float(one.miscalibration), float(one.uncertainty)) == (0.25, 0.25, 0)
     wrong = decompose(ScoreTable.from_scores([0, 1, 1], [0.0, 0.0, 1.0]), LogLoss())
     assert float(wrong.miscalibration) == inf
-    assert np.isfinite(wrong.refinement)
+    assert float(wrong.refinement) == pytest.approx(2 / 3 * math.log(2))  # one block is even
     perfect = decompose(ScoreTable.from_scores([0, 1], [0.0, 1.0]), LogLoss())
     assert float(perfect.score) == 0
     assert np.isnan(perfect.miscalibration_share)
@@ -266,7 +273,7 @@ def test_the_cost_of_miscalibration_carries_leading_axes_and_labels() -> None:
     assert_allclose(together.optimal, [one.optimal for one in alone])
     named = Problem(fraud.costs, classes=["legit", "fraud"], decisions=["a", "r", "b"])
     table = ScoreTable.from_scores(["legit", "fraud"], [0.2, 0.8], positive="fraud")
-    assert np.isfinite(table_cost_of_miscalibration(table, named).actual)
+    assert float(table_cost_of_miscalibration(table, named).actual) == 1.5  # review, block
     with pytest.raises(InputError, match="the classes of counts and problem"):
         table_cost_of_miscalibration(ScoreTable([0.5], [[1, 1]], classes=["x", "y"]), named)
 
@@ -346,6 +353,70 @@ def test_top_label_and_class_wise_errors_are_binary_errors_of_their_tables() -> 
     assert class_wise_calibration_error(names[y], q, bins, **options) == pytest.approx(mean)
 
 
+def slow_bin(q: float, count: int) -> int:
+    """The i of (i/count, (i + 1)/count]; zero lies in the first."""
+    return next(i for i in range(count) if q <= (i + 1) / count)
+
+
+def slow_norms(cases: list[tuple[float, bool, float]], count: int) -> tuple[float, float, float]:
+    """L1, L2 and largest gap of forecasts, outcomes and weights, case after case."""
+    sums = [[0.0, 0.0, 0.0] for _ in range(count)]
+    for q, hit, w in cases:
+        own = sums[slow_bin(q, count)]
+        own[0] += w
+        own[1] += w * q
+        own[2] += w * hit
+    total = sum(mass for mass, _, _ in sums)
+    gaps = [(mass / total, abs(s / mass - h / mass)) for mass, s, h in sums if mass > 0]
+    first = sum(share * gap for share, gap in gaps)
+    second = math.sqrt(sum(share * gap**2 for share, gap in gaps))
+    return first, second, max(gap for _, gap in gaps)
+
+
+@given(st.integers(2, 4), st.integers(1, 9), st.integers(0, 2**32 - 1))
+def test_top_label_and_class_wise_errors_are_their_definitions(
+    size: int, count: int, seed: int
+) -> None:
+    """Posteriors on a coarse grid, so that ties, zeros and bin edges are frequent."""
+    rng = np.random.default_rng(seed)
+    parts = rng.integers(0, 4, (25, size)) + np.eye(size, dtype=int)[rng.integers(0, size, 25)]
+    q, y = parts / parts.sum(axis=1, keepdims=True), rng.integers(0, size, 25)
+    weights = rng.choice([0.3, 1.0, 2.0], 25)
+    top = []
+    for row, label, w in zip(q.tolist(), y.tolist(), weights.tolist(), strict=True):
+        best = max(row)
+        top.append((best, row.index(best) == label, w))
+    by_class = [
+        [(row[k], label == k, w) for row, label, w in zip(q.tolist(), y, weights, strict=True)]
+        for k in range(size)
+    ]
+    bins, options = EqualWidth(count), {"classes": range(size), "weights": weights}
+    expected = slow_norms(top, count)
+    assert_allclose(
+        [
+            top_label_calibration_error(y, q, bins, **options),
+            top_label_root_mean_square_calibration_error(y, q, bins, **options),
+            top_label_maximum_calibration_error(y, q, bins, **options),
+        ],
+        expected,
+        atol=1e-9,
+    )
+    norms = [slow_norms(cases, count) for cases in by_class]
+    assert_allclose(
+        [
+            class_wise_calibration_error(y, q, bins, **options),
+            class_wise_root_mean_square_calibration_error(y, q, bins, **options),
+            class_wise_maximum_calibration_error(y, q, bins, **options),
+        ],
+        [
+            sum(one[0] for one in norms) / size,
+            math.sqrt(sum(one[1] ** 2 for one in norms) / size),
+            max(one[2] for one in norms),
+        ],
+        atol=1e-9,
+    )
+
+
 # Quick tests -------------------------------------------------------------------------------------
 
 
@@ -417,8 +488,11 @@ def test_lines_are_nan_for_one_class_bounded_for_separable_ones_and_carried_thro
     assert np.isnan(large).tolist() == [False, True, False]
     assert large[0] == pytest.approx(0, abs=1e-9)
     certain = ScoreTable([0.0, 0.4, 1.0], [[3, 1], [2, 1], [1, 3]])
-    assert np.isfinite(calibration_line(certain).slope)
-    assert np.isfinite(calibration_in_the_large(certain))
+    line = calibration_line(certain)
+    odds = np.array([-53 * math.log(2), math.log(0.4 / 0.6), 53 * math.log(2)])
+    chances = 1 / (1 + np.exp(-(line.intercept + line.slope * odds)))
+    surplus = certain.weights.sum(axis=1) * chances - certain.weights[:, 1]
+    assert_allclose([surplus.sum(), surplus @ odds], 0, atol=1e-9)  # maximum likelihood
 
 
 # Reliability -------------------------------------------------------------------------------------
@@ -488,6 +562,46 @@ def test_confidence_bands_hold_the_truth_at_rare_scores_too(bins: Any) -> None:
         held.append((lower <= truth) & (truth <= upper))
     assert 0.88 <= np.mean(held) <= 0.96
     assert np.mean(held, axis=0).min() >= 0.87 - 4 * math.sqrt(0.87 * 0.13 / 150)
+
+
+def test_bands_of_fixed_bins_keep_a_number_for_each_bin_and_spread_it_over_the_scores() -> None:
+    table = drawn(3000, 4)
+    for bins in (EqualWidth(10), EqualMass(10)):
+        for band_of in (consistency_band, confidence_band):
+            band = band_of(table, bins, replicates=60, rng=np.random.default_rng(1))
+            assert band.shares.shape == (60, 10)
+            numbers = bins.numbers(table)
+            assert np.array_equal(band.draws, band.shares[:, numbers])
+            lower, upper = band.limits(0.8)
+            slow = np.quantile(band.draws, [0.1, 0.9], axis=0)
+            assert_allclose([lower, upper], slow)
+    hull = consistency_band(drawn(40, 4), HullBins(), replicates=7, rng=np.random.default_rng(1))
+    assert hull.shares.shape == hull.draws.shape == (7, 40)
+    assert (np.diff(hull.draws, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize("bins", [EqualWidth(4), HullBins()], ids=["width", "hull"])
+@pytest.mark.parametrize("heavy", [False, True])
+def test_bands_are_the_same_in_blocks(
+    bins: Any, heavy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = drawn(50, 4)
+    if heavy:
+        table = ScoreTable(table.scores, table.weights * 3)
+    whole = consistency_band(table, bins, replicates=20, rng=np.random.default_rng(1))
+    monkeypatch.setattr(reliability_module, "_BLOCK", 150)
+    parts = consistency_band(table, bins, replicates=20, rng=np.random.default_rng(1))
+    assert whole == parts
+
+
+def test_a_million_redraws_of_few_bins_stay_small() -> None:
+    """(replicates, scores) as whole numbers would be 400 MB; blocks and bins need a tenth."""
+    table = drawn(50_000, 4)
+    tracemalloc.start()
+    consistency_band(table, EqualMass(10), replicates=1000, rng=np.random.default_rng(1))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6
 
 
 def test_bands_want_whole_cases_and_a_share() -> None:

@@ -25,13 +25,17 @@ from stakes.calibration import (
 )
 from stakes.calibration.errors import class_tables
 from stakes.scoring import Brier, LogLoss, mean_score, score_moments
-from stakes.simulate import Sample, gaussian_classes
+from stakes.simulate import SimulatedCases, gaussian_classes
 
 PRIOR = np.array([0.8] + 9 * [0.2 / 9])
+LAST_IS_GRAVE = np.append(np.ones(9), 100.0)[:, None]
+# The five cost matrices of ferrer-ec, Table 1.
 COSTS = {
-    "zero-one": Problem.zero_one(10),
-    "inverse prior": Problem.balanced(PRIOR),
-    "abstaining at 0.05": Problem.zero_one(10).with_abstention(0.05),
+    "C01": Problem.zero_one(10),
+    "CinvP": Problem.balanced(PRIOR),
+    "Cimb": Problem(LAST_IS_GRAVE * (1 - np.eye(10))),
+    "Cabs1": Problem.zero_one(10).with_abstention(0.05),
+    "Cabs2": Problem.zero_one(10).with_abstention(0.3),
 }
 
 CALIBRATORS: tuple[Calibrator, ...] = (Temperature(), VectorScaling(), FullAffine())
@@ -43,7 +47,7 @@ each_calibrator = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="module")
-def samples() -> tuple[Sample, Sample]:
+def samples() -> tuple[SimulatedCases, SimulatedCases]:
     """Cases to fit on and others to test on, of ferrer-ec's ten classes with variance 0.2."""
     rng = np.random.default_rng(20)
     first, second = (gaussian_classes(30_000, prior=PRIOR, variance=0.2, rng=rng) for _ in range(2))
@@ -51,7 +55,7 @@ def samples() -> tuple[Sample, Sample]:
 
 
 @pytest.fixture(scope="module")
-def repaired(samples: tuple[Sample, Sample]) -> dict[Calibrator, FloatArray]:
+def repaired(samples: tuple[SimulatedCases, SimulatedCases]) -> dict[Calibrator, FloatArray]:
     """Sharpened posteriors of the test cases, mended by maps fitted on the others."""
     fit, test = samples
     fitted = {
@@ -78,7 +82,7 @@ def gain_and_error(y: Any, before: FloatArray, after: FloatArray) -> tuple[float
 
 @each_calibrator
 def test_E23_calibrated_posteriors_show_a_calibration_loss_within_noise_of_zero(
-    samples: tuple[Sample, Sample], calibrator: Calibrator
+    samples: tuple[SimulatedCases, SimulatedCases], calibrator: Calibrator
 ) -> None:
     fit, test = samples
     recalibrated = calibrator.fit(fit.posteriors, fit.y_true)(test.posteriors)
@@ -95,7 +99,9 @@ def test_E23_calibrated_posteriors_show_a_calibration_loss_within_noise_of_zero(
 
 @each_calibrator
 def test_E23_sharpened_posteriors_show_it_and_the_affine_repair_removes_it(
-    samples: tuple[Sample, Sample], repaired: dict[Calibrator, FloatArray], calibrator: Calibrator
+    samples: tuple[SimulatedCases, SimulatedCases],
+    repaired: dict[Calibrator, FloatArray],
+    calibrator: Calibrator,
 ) -> None:
     """Log loss 0.166 rises to 0.213 at temperature ½; at least 95 % of the rise is taken back."""
     _, test = samples
@@ -111,24 +117,46 @@ def test_E23_sharpened_posteriors_show_it_and_the_affine_repair_removes_it(
 
 
 @each_calibrator
-@pytest.mark.parametrize("problem", COSTS.values(), ids=COSTS)
-def test_E23_repaired_bayes_decisions_cost_within_one_percent_of_the_optimum(
-    samples: tuple[Sample, Sample],
+@pytest.mark.parametrize("matrix", COSTS)
+def test_E21_E23_repaired_bayes_decisions_cost_within_one_percent_of_the_optimum(
+    samples: tuple[SimulatedCases, SimulatedCases],
     repaired: dict[Calibrator, FloatArray],
-    problem: Problem,
+    matrix: str,
     calibrator: Calibrator,
 ) -> None:
+    """Under Cimb everything hangs on 667 cases to fit on, too few for maps of many numbers.
+
+    Where sharpening costs 3 % only (Cabs2), what such maps lose by chance shows in the share too.
+    """
     _, test = samples
-    sharp, mended = sharpened(test.posteriors), repaired[calibrator]
+    problem, sharp, mended = COSTS[matrix], sharpened(test.posteriors), repaired[calibrator]
     costs = cost_of_miscalibration(test.y_true, sharp, mended, problem)
     optimal = cost_of_miscalibration(test.y_true, test.posteriors, mended, problem).actual
-    assert abs(costs.recalibrated / optimal - 1) < 0.01
-    if problem is not COSTS["zero-one"]:  # sharpening keeps the most probable class
+    many = NUMBERS[calibrator] > 1
+    assert abs(costs.recalibrated / optimal - 1) < (0.02 if many and matrix == "Cimb" else 0.01)
+    if matrix == "C01":  # sharpening keeps the most probable class
+        assert costs.actual == optimal
+    else:
         assert costs.actual / optimal > 1.02
-        assert costs.calibration_loss / (costs.actual - optimal) > 0.95
+        noisy = many and matrix in ("Cimb", "Cabs2")
+        assert costs.calibration_loss / (costs.actual - optimal) > (0.9 if noisy else 0.95)
 
 
-def test_E23_cross_calibration_needs_no_second_sample(samples: tuple[Sample, Sample]) -> None:
+def test_E21_E23_with_more_cases_the_full_affine_map_repairs_the_grave_class_too() -> None:
+    """Within 1 % under Cimb; 3,333 cases of the last class to fit on, as many to test on."""
+    rng = np.random.default_rng(20)
+    fit, test = (gaussian_classes(150_000, prior=PRIOR, variance=0.2, rng=rng) for _ in range(2))
+    fitted = FullAffine().fit(sharpened(fit.posteriors), fit.y_true)
+    sharp = sharpened(test.posteriors)
+    costs = cost_of_miscalibration(test.y_true, sharp, fitted(sharp), COSTS["Cimb"])
+    best = cost_of_miscalibration(test.y_true, test.posteriors, sharp, COSTS["Cimb"]).actual
+    assert costs.actual / best > 1.2
+    assert abs(costs.recalibrated / best - 1) < 0.01
+
+
+def test_E23_cross_calibration_needs_no_second_sample(
+    samples: tuple[SimulatedCases, SimulatedCases],
+) -> None:
     _, test = samples
     sharp = sharpened(test.posteriors)
     parts = decompose_by_cross_calibration(

@@ -809,7 +809,8 @@ def test_the_hull_of_a_stack_is_refused() -> None:
 
 
 def test_evenly_spaced_refuses_fractions_and_a_single_case() -> None:
-    with pytest.raises(InputError, match=r"whole cases .* 1 of 2 .* \[1\.0, 0\.5\] at score number 1"):
+    fractions = r"whole cases .* 1 of 2 .* \[1\.0, 0\.5\] at score number 1"
+    with pytest.raises(InputError, match=fractions):
         ranking.evenly_spaced(ScoreTable([1, 2], [[1, 0], [1, 0.5]]))
     with pytest.raises(InputError, match="at least two cases"):
         ranking.evenly_spaced(ScoreTable([1], [[1, 0]]))

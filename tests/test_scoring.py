@@ -113,8 +113,8 @@ def test_no_forecast_beats_the_truth(rule: Any, data: st.DataObject) -> None:
 def test_an_improper_loss_fails_the_test_of_propriety() -> None:
     """The absolute error rewards exaggeration, so the law above can tell."""
     truth, exaggerated = 0.7, 1.0
-    error = lambda q: truth * (1 - q) + (1 - truth) * q  # noqa: E731
-    assert error(exaggerated) < error(truth)
+    errors = [truth * (1 - q) + (1 - truth) * q for q in (exaggerated, truth)]
+    assert errors[0] < errors[1]
 
 
 def test_log_loss_is_infinite_where_a_forecast_rules_out_what_happened() -> None:
@@ -232,6 +232,23 @@ def test_beta_parameters_lie_above_minus_one(bad: Any) -> None:
         BetaScore(*bad)
 
 
+@pytest.mark.parametrize("parameters", [(600, 600), (1000, 1000), (1, 1e300), (1200, 400)])
+def test_beta_parameters_whose_losses_are_too_small_for_numbers_are_refused(
+    parameters: tuple[float, float],
+) -> None:
+    with pytest.raises(InputError, match=r"alpha and beta .* CostWeighted\(Beta\(alpha, beta\)\)"):
+        BetaScore(*parameters)
+    peaked = CostWeighted(conditions.Beta(600, 600))
+    close(scoring.normalized_score([0, 1, 1], [0.3, 0.6, 0.4], peaked), 1.0, 1e-6)
+
+
+def test_large_beta_parameters_that_leave_numbers_give_normalised_scores() -> None:
+    y, q = [0, 1, 1], [0.3, 0.6, 0.4]
+    for a, b in ((500, 500), (300, 100), (40, 900)):
+        normalised = scoring.normalized_score(y, q, CostWeighted(conditions.Beta(a, b)))
+        close(scoring.normalized_score(y, q, BetaScore(a, b)), normalised, 1e-8)
+
+
 @pytest.mark.parametrize("bad", [None, 0.5, object()])
 def test_a_distribution_without_partial_moments_is_refused(bad: Any) -> None:
     with pytest.raises(InputError, match="distribution must have partial moments"):
@@ -273,7 +290,7 @@ def slow_mean(rule: Any, y: Any, q: Any, names: list[str], weights: Any, prior: 
             sum(w for w, label in zip(weights, y, strict=True) if label == name) / mass
             for name in names
         ]
-    return sum(p * means[name] for p, name in zip(prior, names, strict=True) if p > 0)
+    return float(sum(p * means[name] for p, name in zip(prior, names, strict=True) if p > 0))
 
 
 @pytest.mark.parametrize("rule", STRICT.values(), ids=STRICT)
@@ -474,7 +491,9 @@ def test_bins_of_equal_mass_hold_equally_many_cases_unless_ties_forbid() -> None
     tied = ScoreTable.from_scores([0, 1] * 3, [0.1, 0.5, 0.5, 0.5, 0.5, 0.9])
     assert scoring.EqualMass(3).numbers(tied).tolist() == [0, 1, 2]
     infinite = ScoreTable([-inf, 0.0, inf], [[1, 0], [1, 1], [0, 1]])
-    assert np.isfinite(scoring.EqualMass(3).cuts(infinite)).all()
+    cuts = scoring.EqualMass(3).cuts(infinite)
+    assert np.isfinite(cuts).all()
+    assert np.searchsorted(cuts, infinite.scores).tolist() == [0, 1, 2]
 
 
 def test_bins_refuse_what_makes_no_bins() -> None:

@@ -38,7 +38,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "agreement": ("measures",),
     "curve": ("_check", "_value"),
     "ranking": ("tally", "curve"),
-    "scoring": ("tally", "problem", "ranking"),
+    "scoring": ("rows", "tally", "problem", "ranking"),
     "conditions": ("ranking", "measures"),
     "thresholds": ("conditions", "ranking", "measures"),
     "curves": ("thresholds", "scoring"),

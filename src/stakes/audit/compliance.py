@@ -62,8 +62,8 @@ class Compliance(Value):
 
     Attributes
     ----------
-    utilities : (K, M) the utility matrix that ranks as the metric does, each row starting at 0 and
-        the largest entry 1; None when there is none
+    utilities : (K, M) the utility matrix that ranks as the metric does, the least entry of each row 0
+        and the largest of all 1, to about nine digits; None when there is none
     witness : what proves that there is none; None when the metric complies
     reason : in words
     """

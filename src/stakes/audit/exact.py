@@ -15,12 +15,15 @@ class share, smooth between known kinks when both are written as log-odds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray
-from stakes.audit.metric import Metric
+from stakes.audit.metric import Metric, read_metric
 from stakes.audit.settings import (
     RateDistribution,
     RateSampler,
@@ -36,7 +39,10 @@ __all__ = ["exact_misranking"]
 
 _REACH = 36.0  # log-odds beyond which nothing of a bounded density is left: e**-36 < 3e-16
 _LINEAR = 1e-9  # how far, relative to its weights, a metric may be from linear
-_GRID = np.arange(-_REACH, _REACH + 1, 2.0)
+_MASS = 1e-9  # how far from one the integral of a density may be
+# Panels are at most two log-odds wide and shrink towards equal costs, where beliefs concentrate.
+_SIDE = np.concatenate([2.0 ** np.arange(-40, 1), np.arange(2.0, _REACH + 1, 2.0)])
+_GRID = np.concatenate([-_SIDE[::-1], [0.0], _SIDE])
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
@@ -51,8 +57,9 @@ def exact_misranking(
 
     For metrics that are linear in the rates of right decisions at each class share, such as
     accuracy, recall, balanced accuracy and any fixed cost matrix; nan for the others. The arguments
-    are those of `misranking`, but must be distributions that know their densities. Reference:
-    dyrland, figures 6 and 7.
+    are those of `misranking`, but must be distributions that know their densities. The densities
+    are integrated by the same rule; one whose integral is not 1 within 1e-9 is refused, because it
+    is too narrow or too rough for the rule. Reference: dyrland, figures 6 and 7.
 
     Examples
     --------
@@ -60,8 +67,7 @@ def exact_misranking(
     >>> print(f"{exact_misranking(FAMILIAR['accuracy'], **uniform_setting()):.6%}")
     8.767406%
     """
-    from scipy.integrate import quad
-
+    read_metric(metric)
     if not isinstance(utilities, UtilityDistribution):
         raise _unknown("utilities", "UniformUtilities or NormalUtilities")
     if not isinstance(class_share, ShareDistribution):
@@ -70,21 +76,56 @@ def exact_misranking(
         raise _unknown("rates", "RisingRates")
     at = partial(_wrong_at, metric=metric, utilities=utilities, rates=rates)
 
-    def integrand(log_odds: float) -> float:
+    def integrand(log_odds: float) -> FloatArray:
+        """Density of the share, and what of it is ranked wrongly."""
         share = np.array([_logistic(-log_odds), _logistic(log_odds)])
-        density = float(class_share.density(share[1]))
-        return density * float(share[0] * share[1]) * at(log_odds, share) if density else 0.0
+        density = float(class_share.density(share[1])) * float(share[0] * share[1])
+        return np.array([density, density * at(log_odds, share) if density else 0.0])
 
-    probe = integrand(0.3)
-    if np.isnan(probe):
-        return probe
-    # Halves apart: the middle is where most metrics have a kink.
-    return float(
-        sum(
-            quad(integrand, low, high, epsabs=1e-13, epsrel=1e-13, limit=200)[0]
-            for low, high in ((-_REACH, 0.0), (0.0, _REACH))
-        )
+    low, high = _log_odds(class_share.support)
+    if np.isnan(at(0.3, np.array([_logistic(-0.3), _logistic(0.3)]))):
+        return float("nan")
+    mass, wrong = _integral(integrand, low, high)
+    _refuse_unresolved("class_share", mass)
+    return wrong
+
+
+def _integral(
+    integrand: Callable[[float], FloatArray], low: float, high: float
+) -> tuple[float, float]:
+    """Both integrals by one adaptive rule; halves apart, for most metrics have a kink at 0."""
+    from scipy.integrate import quad_vec
+
+    edges = np.unique(np.clip([low, 0.0, high], low, high)).tolist()
+    first, second = np.sum(
+        [
+            quad_vec(integrand, start, end, epsabs=1e-12, epsrel=0.0, norm="max", limit=500)[0]
+            for start, end in pairwise(edges)
+        ],
+        axis=0,
     )
+    return float(first), float(second)
+
+
+def _log_odds(support: tuple[float, float]) -> FloatArray:
+    """Ends of the support as log-odds within reach."""
+    ends = _check.probabilities("the support of class_share", support, ndim=1)
+    if ends.shape != (2,) or not ends[0] < ends[1]:
+        raise InputError(
+            f"the support of class_share must be two rising shares; got {support!r}. "
+            f"A known share needs no distribution."
+        )
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.clip(np.log(ends) - np.log1p(-ends), -_REACH, _REACH))
+
+
+def _refuse_unresolved(name: str, mass: float) -> None:
+    if not abs(mass - 1) <= _MASS:
+        raise InputError(
+            f"the density of {name} must integrate to 1 for an exact value; the rule finds "
+            f"{mass:.10g}. It is no density, or too narrow or too rough to be resolved: state a "
+            f"narrow support, or estimate the value with misranking."
+        )
 
 
 def _unknown(name: str, known: str) -> InputError:
@@ -121,7 +162,9 @@ def _wrong_at(
     distance = np.abs(position - _position(weight[0], weight[1], rates))
     wrong = np.minimum(distance, 2 - distance)
     density = utilities.cost_proportion_density(proportion) * proportion * _logistic(-cost)
-    return float(np.sum(half * _WEIGHTS * density * wrong))
+    measure = half * _WEIGHTS * density
+    _refuse_unresolved("utilities", float(np.sum(measure)))
+    return float(np.sum(measure * wrong))
 
 
 def _position(first: FloatArray, second: FloatArray, rates: RateDistribution) -> FloatArray:

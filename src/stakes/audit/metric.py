@@ -27,6 +27,7 @@ __all__ = [
     "Metric",
     "PositiveClass",
     "familiar_metrics",
+    "read_metric",
     "read_metrics",
 ]
 
@@ -161,8 +162,19 @@ def read_metrics(metrics: Mapping[str, Metric]) -> tuple[tuple[str, ...], tuple[
         )
     for name, metric in metrics.items():
         if not isinstance(metric, Metric):
-            raise InputError(
-                f"metrics must say which way is better; {name!r} is {metric!r}. "
-                f"Wrap it: Gain(measure) where higher is better, Loss(measure) where lower is."
-            )
+            raise _unwrapped(f"metrics must say which way is better; {name!r} is {metric!r}")
     return tuple(map(str, metrics)), tuple(metrics.values())
+
+
+def read_metric(metric: Metric) -> Metric:
+    """One metric; a bare function is refused, because it does not say what is better."""
+    if not isinstance(metric, Metric):
+        raise _unwrapped(f"metric must say which way is better; it is {metric!r}")
+    return metric
+
+
+def _unwrapped(complaint: str) -> InputError:
+    return InputError(
+        f"{complaint}. "
+        f"Wrap it: Gain(measure) where higher is better, Loss(measure) where lower is."
+    )

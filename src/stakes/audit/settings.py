@@ -53,7 +53,16 @@ class Setting(TypedDict):
 
 
 class ShareDistribution(Value, ABC):
-    """Shares of the positive class, with their density."""
+    """Shares of the positive class, with their density.
+
+    An exact value needs a density that an adaptive rule can resolve between the ends of the
+    support: bounded, and smooth but for a few kinks. Others are refused there.
+    """
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Shares between which the density is positive; a narrow density must say so."""
+        return 0.0, 1.0
 
     @abstractmethod
     def __call__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:

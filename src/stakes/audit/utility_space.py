@@ -242,7 +242,7 @@ def _normal_density(x: FloatArray, sd: float) -> FloatArray:
 def _unit_interval_rule() -> tuple[FloatArray, FloatArray]:
     """Nodes and weights that integrate smooth functions over [0, 1]; peaks may be at either end."""
     node, weight = np.polynomial.legendre.leggauss(20)
-    steps = 2.0 ** -np.arange(1, 16)
+    steps = 2.0 ** -np.arange(1, 41)
     edges = np.concatenate([[0], steps[::-1], 1 - steps[1:], [1]])
     width = np.diff(edges)[:, None]
     nodes = edges[:-1, None] + width * (node + 1) / 2

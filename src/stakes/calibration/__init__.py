@@ -18,6 +18,8 @@ from __future__ import annotations
 from stakes.calibration.affine import Affine, Logistic, Platt
 from stakes.calibration.beta import BetaMap
 from stakes.calibration.checks import (
+    CalibrationLine,
+    CalibrationTest,
     calibration_in_the_large,
     calibration_line,
     mean_score_gap,
@@ -39,10 +41,14 @@ from stakes.calibration.decomposition import (
 from stakes.calibration.errors import (
     class_tables,
     class_wise_calibration_error,
+    class_wise_maximum_calibration_error,
+    class_wise_root_mean_square_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
     root_mean_square_calibration_error,
     top_label_calibration_error,
+    top_label_maximum_calibration_error,
+    top_label_root_mean_square_calibration_error,
     top_label_table,
 )
 from stakes.calibration.histogram import Histogram
@@ -62,7 +68,9 @@ __all__ = [
     "Affine",
     "Band",
     "BetaMap",
+    "CalibrationLine",
     "CalibrationMap",
+    "CalibrationTest",
     "Calibrator",
     "CostOfMiscalibration",
     "Decomposition",
@@ -79,6 +87,8 @@ __all__ = [
     "calibration_line",
     "class_tables",
     "class_wise_calibration_error",
+    "class_wise_maximum_calibration_error",
+    "class_wise_root_mean_square_calibration_error",
     "confidence_band",
     "consistency_band",
     "cost_of_miscalibration",
@@ -95,5 +105,7 @@ __all__ = [
     "spiegelhalter",
     "table_cost_of_miscalibration",
     "top_label_calibration_error",
+    "top_label_maximum_calibration_error",
+    "top_label_root_mean_square_calibration_error",
     "top_label_table",
 ]

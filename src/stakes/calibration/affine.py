@@ -7,14 +7,22 @@ they are, such as log-likelihood ratios or the margins of a support vector machi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator, Cases, read_cases
+from stakes.calibration.contract import CalibrationMap, Calibrator, Cases
 from stakes.calibration.fitting import fit_logistic
+from stakes.calibration.parts import require_labels, require_positive
+from stakes.calibration.reading import (
+    is_one_column,
+    read_posterior_cases,
+    read_score_cases,
+    real_scores,
+)
+from stakes.rows import read_posteriors
 
 __all__ = [
     "Affine",
@@ -41,6 +49,13 @@ def log_odds(pairs: FloatArray) -> FloatArray:
         return np.asarray(np.log(pairs[:, 1]) - np.log(pairs[:, 0]))
 
 
+def posteriors_of(odds: FloatArray, scores: object) -> FloatArray:
+    """Posteriors of log-odds: P(second class) when the scores came as such, else of both."""
+    if is_one_column(scores):
+        return sigmoid(odds)
+    return np.stack([sigmoid(-odds), sigmoid(odds)], axis=1)
+
+
 def largest_finite(values: FloatArray) -> float:
     """What certainty is read as: the largest finite size, at least the resolution of float64."""
     sizes = np.abs(values)
@@ -63,13 +78,16 @@ class FittedAffine(CalibrationMap):
     classes: Labels
     converged: bool
 
+    def _checked(self) -> Self:
+        require_labels(self.classes, 2)
+        require_positive("limit", self.limit)
+        return self
+
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, 2), of posteriors of the same shape."""
-        pairs = _check.posteriors("scores", scores, 2)
+        pairs = read_posteriors("scores", scores, self.classes)
         odds = np.clip(log_odds(pairs), -self.limit, self.limit) * self.slope + self.intercept
-        if np.ndim(scores) == 1:  # type: ignore[arg-type]
-            return sigmoid(odds)
-        return np.stack([sigmoid(-odds), sigmoid(odds)], axis=1)
+        return posteriors_of(odds, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +101,14 @@ class FittedLogistic(CalibrationMap):
     classes: Labels
     converged: bool
 
+    def _checked(self) -> Self:
+        require_labels(self.classes, 2)
+        return self
+
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), of finite scores (n,)."""
-        return sigmoid(_check.floats("scores", scores, ndim=1) * self.slope + self.intercept)
+        values = _check.floats("scores", real_scores(scores, self.classes))
+        return sigmoid(values * self.slope + self.intercept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +138,10 @@ class Affine(Calibrator):
         weights: object = None,
         prior: object = None,
     ) -> FittedAffine:
-        odds = log_odds(_check.posteriors("scores", scores, 2))
-        cases = read_cases(y, 2, odds.size, classes, weights, prior)
-        limit = largest_finite(odds[cases.kept])
-        found = fit_logistic(np.clip(odds[cases.kept], -limit, limit)[None], *cases.by_class)
+        pairs, cases = read_posterior_cases(scores, y, 2, classes, weights, prior)
+        odds = log_odds(pairs)[cases.kept]
+        limit = largest_finite(odds)
+        found = fit_logistic(np.clip(odds, -limit, limit)[None], *cases.by_class)
         return FittedAffine._trusted(
             slope=float(found.slopes[0]),
             intercept=found.intercept,
@@ -151,8 +174,7 @@ class Logistic(Calibrator):
         weights: object = None,
         prior: object = None,
     ) -> FittedLogistic:
-        values = _check.floats("scores", scores, ndim=1)
-        cases = read_cases(y, 2, values.size, classes, weights, prior)
+        values, cases = _read_finite(scores, y, classes, weights, prior)
         return _fitted_logistic(values, cases, *cases.by_class)
 
 
@@ -180,8 +202,7 @@ class Platt(Calibrator):
         weights: object = None,
         prior: object = None,
     ) -> FittedLogistic:
-        values = _check.floats("scores", scores, ndim=1)
-        cases = read_cases(y, 2, values.size, classes, weights, prior)
+        values, cases = _read_finite(scores, y, classes, weights, prior)
         negative, positive = cases.by_class
         sizes = np.array([negative.sum(), positive.sum()])
         own = (sizes + 1) / (sizes + 2)
@@ -191,6 +212,13 @@ class Platt(Calibrator):
             negative * own[0] + positive * (1 - own[1]),
             positive * own[1] + negative * (1 - own[0]),
         )
+
+
+def _read_finite(
+    scores: object, y: object, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    values, cases = read_score_cases(scores, y, classes, weights, prior)
+    return _check.floats("scores", values), cases
 
 
 def _fitted_logistic(

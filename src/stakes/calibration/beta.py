@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes.calibration.affine import largest_finite, sigmoid
-from stakes.calibration.contract import CalibrationMap, Calibrator, Cases, read_cases
+from stakes.calibration.affine import largest_finite, posteriors_of
+from stakes.calibration.contract import CalibrationMap, Calibrator, Cases
 from stakes.calibration.fitting import LogisticFit, fit_logistic
+from stakes.calibration.parts import require_labels, require_positive
+from stakes.calibration.reading import read_posterior_cases
+from stakes.rows import read_posteriors
 
 __all__ = ["BetaMap", "FittedBeta"]
 
@@ -33,13 +36,18 @@ class FittedBeta(CalibrationMap):
     classes: Labels
     converged: bool
 
+    def _checked(self) -> Self:
+        require_labels(self.classes, 2)
+        require_positive("limit", self.limit)
+        for name in ("a", "b"):
+            _check.number(name, getattr(self, name), low=0)
+        return self
+
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, 2), of posteriors of the same shape."""
-        rest, own = _logs(_check.posteriors("scores", scores, 2), self.limit)
+        rest, own = _logs(read_posteriors("scores", scores, self.classes), self.limit)
         odds = self.a * own - self.b * rest + self.intercept
-        if np.ndim(scores) == 1:  # type: ignore[arg-type]
-            return sigmoid(odds)
-        return np.stack([sigmoid(-odds), sigmoid(odds)], axis=1)
+        return posteriors_of(odds, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +74,7 @@ class BetaMap(Calibrator):
         weights: object = None,
         prior: object = None,
     ) -> FittedBeta:
-        pairs = _check.posteriors("scores", scores, 2)
-        cases = read_cases(y, 2, len(pairs), classes, weights, prior)
+        pairs, cases = read_posterior_cases(scores, y, 2, classes, weights, prior)
         with np.errstate(divide="ignore"):
             limit = largest_finite(np.log(pairs[cases.kept]))
         rest, own = _logs(pairs[cases.kept], limit)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, unwrapped
 from stakes._value import Value
-from stakes.calibration.affine import largest_finite, log_odds
+from stakes.calibration.affine import largest_finite, log_odds, sigmoid
 from stakes.calibration.fitting import fit_logistic
 from stakes.ranking.roc import ratio
 from stakes.scoring.tables import posterior_pairs, probability_scores
@@ -56,7 +57,8 @@ def spiegelhalter(table: ScoreTable) -> CalibrationTest:
 
     .. math:: z = \frac{\sum_i (y_i - s_i)(1 - 2 s_i)}{\sqrt{\sum_i (1 - 2 s_i)^2 s_i (1 - s_i)}}
 
-    Weights count cases. nan where the scores expect no variation: all of them 0, ½ or 1.
+    Weights count cases. Where the scores expect no variation, all of them being 0, ½ or 1, the
+    statistic is infinite if some 0 or 1 was wrong, else nan.
 
     Examples
     --------
@@ -69,8 +71,11 @@ def spiegelhalter(table: ScoreTable) -> CalibrationTest:
     terms = np.stack([-scores * slant, (1 - scores) * slant], axis=-1)
     total = np.asarray(np.sum(table.weights * terms, axis=(-2, -1)))
     variance = table.weights.sum(axis=-1) @ (slant**2 * scores * (1 - scores))
-    statistic = ratio(total, np.sqrt(variance))
-    return CalibrationTest._trusted(statistic=statistic, p_value=2 * ndtr(-np.abs(statistic)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = unwrapped(total / np.sqrt(variance))
+    return CalibrationTest._trusted(
+        statistic=statistic, p_value=unwrapped(2 * ndtr(-np.abs(statistic)))
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +94,10 @@ class CalibrationLine(Value):
 def calibration_line(table: ScoreTable) -> CalibrationLine:
     """Cox's calibration intercept and slope: logistic regression of the class on the log-odds.
 
-    Scores of exactly 0 and 1 are read as the most extreme of the others. nan with one class only.
+    nan with one class only. Scores of exactly 0 and 1 are read as the largest log-odds of the
+    others, and as 36.7 (53 bits, the resolution of float64) at least. So far out, a few of them
+    that were wrong decide the slope for all cases: two among 200 calibrated scores take it from 1
+    to about 0.2. Clip such scores first when they mean less than certainty.
 
     Examples
     --------
@@ -123,14 +131,28 @@ def calibration_in_the_large(table: ScoreTable) -> FloatArray:
     -1.0986
     """
     odds = _finite_log_odds(table)
-    shape = table.weights.shape[:-2]
-    found = np.full(shape, np.nan)
-    for place in np.ndindex(shape):
+    found = np.full(table.weights.shape[:-2], np.nan)
+    for place in np.ndindex(found.shape):
         weights = table.weights[place]
         if (weights.sum(axis=0) > 0).all():
-            empty = np.empty((0, odds.size))
-            found[place] = fit_logistic(empty, *weights.T, offset=odds).intercept
-    return found
+            kept = weights.sum(axis=1) > 0
+            found[place] = _shift(odds[kept], weights[kept])
+    return unwrapped(found)
+
+
+def _shift(odds: FloatArray, weights: FloatArray) -> float:
+    """The root a of the mean of σ(odds + a) minus the share of positives, which rises in a."""
+    share = weights.sum(axis=1) / weights.sum()
+    positives, negatives = weights[:, 1].sum(), weights[:, 0].sum()
+    target = positives / (positives + negatives)
+    middle = float(np.log(positives) - np.log(negatives))
+
+    def surplus(shift: float) -> float:
+        return float(share @ sigmoid(odds + shift) - target)
+
+    # Beyond these ends all chances are below, or above, the share of positives.
+    low, high = middle - float(odds.max()) - 1, middle - float(odds.min()) + 1
+    return float(brentq(surplus, low, high, xtol=1e-12, rtol=1e-14))
 
 
 def _finite_log_odds(table: ScoreTable) -> FloatArray:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes._value import Value
+from stakes.calibration.parts import read_part
 from stakes.errors import InputError
 from stakes.scoring.rows import class_labels
 
@@ -34,11 +35,27 @@ class CalibrationMap(Value, ABC):
     converged: bool
 
     def __init_subclass__(cls) -> None:
-        _KINDS[cls.kind] = cls
+        kind = vars(cls).get("kind")
+        if not isinstance(kind, str):
+            raise InputError(
+                f"kind must be a str, which names the map in JSON; {cls.__name__} has none of its "
+                f'own. Write kind: ClassVar[str] = "…".'
+            )
+        known = _KINDS.setdefault(kind, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise InputError(
+                f"kind must be new; {kind!r} is that of {known.__name__} already. "
+                f"Give {cls.__name__} another one."
+            )
+        _KINDS[kind] = cls
 
     @abstractmethod
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors of new scores."""
+
+    def _checked(self) -> Self:
+        """Return the map if its parts, which came as text, fit together; others are refused."""
+        return self
 
     def to_json(self) -> str:
         """Write the map as text; `from_json` reads it back, exactly."""
@@ -65,10 +82,12 @@ class Calibrator(Value, ABC):
 
         Parameters
         ----------
-        scores : one entry or row for every case
+        scores : one entry or row for every case. Columns of posteriors go by position, but those of
+            a frame by their names, as do those of `stakes.Posteriors` with classes.
         y : labels of the classes, (n,)
         classes : the labels in the order of the posteriors, the positive class of two being the
-            second; may be left out for labels 0 … K − 1 and booleans
+            second; may be left out for labels 0 … K − 1, for booleans, and where the scores name
+            their classes
         weights : (n,) weights of the cases
         prior : shares of the classes for which the posteriors shall hold; the classes of the data
             are weighted accordingly. Without it, posteriors hold for the shares of the data.
@@ -96,15 +115,17 @@ def read_cases(
     y: object, size: int, n_rows: int, classes: object, weights: object, prior: object
 ) -> Cases:
     """Check labels, weights and prior; every class must occur, or nothing is known about it."""
-    names = class_labels(y, classes, size) if classes is not None or size > 2 else (0, 1)
+    names: Labels = (0, 1)
+    if classes is not None or size > 2:
+        names = class_labels(y, classes, size, name="y")
     try:
         codes = _check.codes("y", y, names)
     except InputError:
         if classes is None:
-            class_labels(y, None, size)  # says that classes must be stated
+            class_labels(y, None, size, name="y")  # says that classes must be stated
         raise
     _check.same_length(scores=np.empty(n_rows, dtype=bool), y=codes)
-    weight = _check.weights("weights", weights, n_rows)
+    weight = _check.weights("weights", weights, n_rows, of="y")
     kept: IntArray | slice = slice(None)
     if weights is not None and not weight.all():
         kept = np.flatnonzero(weight)
@@ -160,9 +181,14 @@ def from_json(text: str) -> CalibrationMap:
     >>> from_json(fitted.to_json()) == fitted
     True
     """
+    if not isinstance(text, str):
+        raise InputError(
+            f"text must be a str; got {type(text).__name__}. Pass what to_json wrote, and read a "
+            f"file by Path.read_text."
+        )
     try:
         body = json.loads(text)
-    except json.JSONDecodeError as fault:
+    except (ValueError, RecursionError) as fault:
         raise InputError(
             f"text must be JSON; it is not: {fault}. Pass what to_json wrote."
         ) from None
@@ -172,7 +198,7 @@ def from_json(text: str) -> CalibrationMap:
             f"Pass what to_json wrote."
         )
     version = body.pop("version", None)
-    if version != _VERSION:
+    if version is True or version != _VERSION:
         raise InputError(
             f"text must be of version {_VERSION}; it is of version {version!r}. "
             f"Read it with the release of stakes that wrote it, or fit again."
@@ -180,9 +206,11 @@ def from_json(text: str) -> CalibrationMap:
     return _decoded(body)
 
 
-def _decoded(body: dict[str, Any]) -> CalibrationMap:
+def _decoded(body: object) -> CalibrationMap:
+    if not isinstance(body, dict):
+        raise InputError(f"a map must be an object; got {body!r}. Pass what to_json wrote.")
     kind = body.get("kind")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError(
             f"kind must be one of {', '.join(sorted(_KINDS))}; got {kind!r}. "
             f"A newer release of stakes may know it."
@@ -192,14 +220,17 @@ def _decoded(body: dict[str, Any]) -> CalibrationMap:
     if set(wanted) != set(body) - {"kind"}:
         odd = sorted(set(wanted) ^ (set(body) - {"kind"}))
         raise InputError(f"a {kind} map must have {sorted(wanted)}; {odd[0]!r} is odd. Fit again.")
-    return cls._trusted(**{name: _part(body[name], type_) for name, type_ in wanted.items()})
+    found = {name: _part(name, body[name], type_) for name, type_ in wanted.items()}
+    if len(found["classes"]) < 2:
+        raise InputError(
+            f"classes must be 2 labels or more; got {len(found['classes'])}. Fit again."
+        )
+    return cls._trusted(**found)._checked()
 
 
-def _part(value: Any, type_: str) -> Any:
-    if type_ == "FloatArray":
-        return np.array(value, dtype=np.float64)
-    if type_ == "Labels":
-        return _check.labels("classes", value)
-    if isinstance(value, list):
-        return tuple(_decoded(item) for item in value)
-    return float(value) if type_ == "float" else value
+def _part(name: str, value: Any, type_: str) -> Any:
+    if not type_.startswith("tuple"):
+        return read_part(name, value, type_)
+    if not isinstance(value, list):
+        raise InputError(f"{name} must be a list of maps; got {value!r}. Pass what to_json wrote.")
+    return tuple(_decoded(item) for item in value)

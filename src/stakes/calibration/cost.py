@@ -12,13 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray
+from stakes._check import FloatArray, IntArray, unwrapped
 from stakes._value import Value
 from stakes.calibration.decomposition import isotonic_posteriors
 from stakes.decide import bayes_decision_indices
 from stakes.errors import InputError
 from stakes.measures.cost import expected_cost
 from stakes.problem import Problem
+from stakes.rows import read_posteriors
+from stakes.scoring.arguments import require
+from stakes.scoring.bins import require_table
 from stakes.scoring.tables import probability_scores
 from stakes.tally import Counts, ScoreTable
 
@@ -44,18 +47,18 @@ class CostOfMiscalibration(Value):
     @property
     def calibration_loss(self) -> FloatArray:
         """Cost per case that recalibration saves."""
-        return np.asarray(self.actual - self.recalibrated)
+        return unwrapped(self.actual - self.recalibrated)
 
     @property
     def threshold_loss(self) -> FloatArray:
         """Cost per case above the best thresholds, for two classes; never negative."""
-        return np.asarray(self.actual - self.optimal)
+        return unwrapped(self.actual - self.optimal)
 
     @property
     def calibration_share(self) -> FloatArray:
         """Calibration loss as a share of the actual cost; nan for 0/0."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(self.calibration_loss / self.actual)
+            return unwrapped(self.calibration_loss / self.actual)
 
 
 def table_cost_of_miscalibration(table: ScoreTable, problem: Problem) -> CostOfMiscalibration:
@@ -65,6 +68,11 @@ def table_cost_of_miscalibration(table: ScoreTable, problem: Problem) -> CostOfM
     decisions are the best thresholds. The scores are used as they come: when they hold for another
     prior than the problem's, that is part of the loss, and `shift_prior` is its cure.
 
+    The thresholds are the best for the very cases that they are judged by, so that the optimal cost
+    is too small and the calibration loss too large: calibrated scores show a loss above zero, which
+    shrinks as cases are added. A loss that other cases would confirm is that of
+    `cost_of_miscalibration` with posteriors from `cross_calibrate`.
+
     Examples
     --------
     >>> table = ScoreTable([0.2, 0.6, 0.9], [[40, 5], [30, 25], [10, 40]])
@@ -73,6 +81,7 @@ def table_cost_of_miscalibration(table: ScoreTable, problem: Problem) -> CostOfM
     (0.4, 0.4)
     """
     _require_two(problem)
+    require_table(table)
     weighted = table if problem.prior is None else table.with_prior(problem.prior)
     scores = np.broadcast_to(probability_scores(table), table.weights.shape[:-1])
     best = _cost_of(table, np.nan_to_num(isotonic_posteriors(weighted)), problem)
@@ -97,7 +106,8 @@ def cost_of_miscalibration(
     Parameters
     ----------
     y_true : labels among ``problem.classes``
-    posteriors, recalibrated : (n, K), or (n,) for P(second class) of two
+    posteriors, recalibrated : (n, K), or (n,) for P(second class) of two; a frame's columns go by
+        their names, as do those of `stakes.Posteriors` with classes
 
     Examples
     --------
@@ -106,19 +116,27 @@ def cost_of_miscalibration(
     >>> float(costs.actual), float(costs.recalibrated)
     (1.0, 0.75)
     """
+    _require_problem(problem)
     truth = _check.codes("y_true", y_true, problem.classes)
     weight = _check.weights("weights", weights, truth.size)
-    before, after = (_row_cost(truth, rows, problem, weight) for rows in (posteriors, recalibrated))
-    optimal = np.asarray(np.nan)
+    given = {"posteriors": posteriors, "recalibrated": recalibrated}
+    rows = {name: read_posteriors(name, one, problem.classes) for name, one in given.items()}
+    _check.same_length(y_true=truth, **rows)
+    before, after = (_row_cost(truth, one, problem, weight) for one in rows.values())
+    optimal = unwrapped(np.nan)
     if problem.n_classes == 2:
-        rows = _check.posteriors("posteriors", posteriors, 2)
-        table = ScoreTable.from_scores(truth, rows[:, 1], weights=weight)
+        table = ScoreTable.from_scores(truth, rows["posteriors"][:, 1], weights=weight)
         plain = Problem(problem.costs, prior=problem.prior)
         optimal = table_cost_of_miscalibration(table, plain).optimal
     return CostOfMiscalibration._trusted(actual=before, recalibrated=after, optimal=optimal)
 
 
+def _require_problem(problem: object) -> None:
+    require("problem", problem, Problem, "Problem(costs) makes one of a cost matrix.")
+
+
 def _require_two(problem: Problem) -> None:
+    _require_problem(problem)
     if problem.n_classes != 2:
         raise InputError(
             f"problem must have two classes to meet a ScoreTable; it has {problem.n_classes}. "
@@ -138,10 +156,8 @@ def _cost_of(table: ScoreTable, posteriors: FloatArray, problem: Problem) -> Flo
 
 
 def _row_cost(
-    truth: IntArray, posteriors: object, problem: Problem, weight: FloatArray
+    truth: IntArray, posteriors: FloatArray, problem: Problem, weight: FloatArray
 ) -> FloatArray:
-    decided = bayes_decision_indices(posteriors, problem)
-    _check.same_length(y_true=truth, posteriors=decided)
-    cell = truth * problem.n_decisions + decided
+    cell = truth * problem.n_decisions + bayes_decision_indices(posteriors, problem)
     values = np.bincount(cell, weights=weight, minlength=problem.costs.size)
     return expected_cost(Counts(values.reshape(problem.costs.shape)), problem)

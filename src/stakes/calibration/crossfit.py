@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes.calibration.contract import Calibrator, read_cases
+from stakes.calibration.reading import is_one_column, is_posteriors, n_classes_of
 from stakes.errors import InputError
+from stakes.rows import Posteriors, Scores, read_posteriors
+from stakes.scoring.arguments import require, require_rng
+from stakes.scoring.rows import class_labels, column_classes
 
 __all__ = ["cross_calibrate", "fold_numbers"]
 
@@ -31,7 +39,8 @@ def cross_calibrate(
 
     Parameters
     ----------
-    scores : (n,) or (n, K), what the calibrator takes
+    scores : (n,) or (n, K), what the calibrator takes; posteriors that name their classes go by
+        the names
     folds : number of folds, 2 or more
     classes, weights, prior : as in ``calibrator.fit``
     groups : labels, one per case, of cases that belong together
@@ -48,15 +57,12 @@ def cross_calibrate(
     >>> cross_calibrate(rng.random(1000), y, Isotonic(), 5, rng=rng).shape
     (1000,)
     """
-    rows = np.asarray(scores)
-    if rows.ndim not in (1, 2):
-        raise InputError(
-            f"scores must have one entry or one row for every case; the shape is {rows.shape}."
-        )
-    size = rows.shape[1] if rows.ndim == 2 else 2
-    names = read_cases(y, size, len(rows), classes, weights, prior).classes
+    require("calibrator", calibrator, Calibrator, "Write Isotonic(), Affine() or another.")
+    require_rng(rng)
+    rows, size, names, part = _read_rows(scores, y, classes)
+    names = read_cases(y, size, len(rows), names, weights, prior).classes
     codes = _check.codes("y", y, names)
-    weight = _check.weights("weights", weights, len(rows))
+    weight = _check.weights("weights", weights, len(rows), of="y")
     shares = None if prior is None else _check.prior("prior", prior, names)
     number = fold_numbers(codes, folds, groups=groups, rng=rng)
     _refuse_lonely(codes[weight > 0], number[weight > 0], names)
@@ -64,18 +70,39 @@ def cross_calibrate(
     for fold in range(int(folds)):
         held = number == fold
         fitted = calibrator.fit(
-            rows[~held],
+            part(rows[~held]),
             codes[~held],
             classes=range(size),
             weights=weight[~held],
             prior=shares,
         )
-        posteriors = fitted(rows[held])
+        posteriors = fitted(part(rows[held]))
         if result is None:
             result = np.empty((len(rows), *posteriors.shape[1:]))
         result[held] = posteriors
     assert result is not None  # there are two folds at least
     return result
+
+
+def _read_rows(
+    scores: object, y: object, classes: object
+) -> tuple[npt.NDArray[Any], int, object, Callable[[FloatArray], object]]:
+    """Scores as rows, the number of classes, their labels, and what to make of some rows."""
+    if is_posteriors(scores):
+        stated = column_classes("scores", scores) if classes is None else classes
+        size = n_classes_of(scores)
+        names = None if stated is None else class_labels(y, stated, size, name="y")
+        rows = read_posteriors("scores", scores, names or tuple(range(size)))
+        if is_one_column(scores):
+            return rows[:, 1], 2, names, lambda some: some
+        return rows, size, names, lambda some: Posteriors(some, classes=range(size))
+    bare = np.asarray(scores.values if isinstance(scores, Scores) else scores)
+    if bare.ndim not in (1, 2):
+        raise InputError(
+            f"scores must have one entry or one row for every case; the shape is {bare.shape}. "
+            f"Pass (n,) scores, or (n, K) posteriors."
+        )
+    return bare, n_classes_of(bare), classes, lambda some: some
 
 
 def fold_numbers(

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stakes import _check
-from stakes._check import FloatArray
+from stakes._check import FloatArray, unwrapped
 from stakes._value import Value
 from stakes.calibration.contract import Calibrator
 from stakes.calibration.crossfit import cross_calibrate
 from stakes.ranking.roc import ratio
 from stakes.scoring.bins import HullBins, bin_sums
-from stakes.scoring.rows import mean_score, read_posteriors
+from stakes.scoring.rows import expected_score, read_forecasts
 from stakes.scoring.rules import ScoringRule, weighted_sum
 from stakes.scoring.tables import posterior_pairs, table_score
 from stakes.tally import ScoreTable
@@ -49,21 +48,21 @@ class Decomposition(Value):
     def miscalibration_share(self) -> FloatArray:
         """Miscalibration as a share of the score: what recalibrating would save; nan for 0/0."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(self.miscalibration / self.score)
+            return unwrapped(self.miscalibration / self.score)
 
     @property
     def refinement(self) -> FloatArray:
         """The score after recalibration, uncertainty − discrimination."""
-        return np.asarray(self.uncertainty - self.discrimination)
+        return unwrapped(self.uncertainty - self.discrimination)
 
 
 def _parts(score: object, recalibrated: object, uncertainty: object) -> Decomposition:
-    s, r, u = (np.asarray(part, dtype=np.float64) for part in (score, recalibrated, uncertainty))
+    s, r, u = (unwrapped(part) for part in (score, recalibrated, uncertainty))
     with np.errstate(invalid="ignore"):
         return Decomposition._trusted(
             score=s,
-            miscalibration=np.asarray(s - r),
-            discrimination=np.asarray(u - r),
+            miscalibration=unwrapped(s - r),
+            discrimination=unwrapped(u - r),
             uncertainty=u,
         )
 
@@ -79,6 +78,12 @@ def decompose(table: ScoreTable, rule: ScoringRule) -> Decomposition:
 
     All three are never negative, up to rounding. nan without cases; the miscalibration is inf
     where the score is.
+
+    The map is fitted on the very cases that it is judged by, so that miscalibration and
+    discrimination are both too large: calibrated scores show a miscalibration above zero, which
+    shrinks as cases are added. For a figure without that bias use
+    `decompose_by_cross_calibration`, and in the currency of a problem `cost_of_miscalibration` with
+    posteriors from `cross_calibrate`.
 
     Examples
     --------
@@ -118,15 +123,10 @@ def decompose_by_recalibration(
     >>> float(decompose_by_recalibration([0, 1], before, after, Brier()).miscalibration.round(9))
     0.32
     """
-    names, truth, _ = read_posteriors(y_true, posteriors, classes)
-    weight = _check.weights("weights", weights, truth.size)
-    before, after = (
-        mean_score(y_true, rows, rule, classes=names, weights=weights, prior=prior)
-        for rows in (posteriors, recalibrated)
-    )
-    mass = np.bincount(truth, weights=weight, minlength=len(names))
-    shares = mass / mass.sum() if prior is None else _check.prior("prior", prior, names)
-    return _parts(before, after, rule.entropy(shares))
+    before = read_forecasts(y_true, posteriors, classes)
+    after = read_forecasts(y_true, recalibrated, before.classes, name="recalibrated")
+    score, shares = expected_score(before, rule, weights, prior)
+    return _parts(score, expected_score(after, rule, weights, prior)[0], rule.entropy(shares))
 
 
 def decompose_by_cross_calibration(

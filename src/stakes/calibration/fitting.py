@@ -3,6 +3,10 @@
 When the classes can be told apart without error, the likelihood has no maximum: parameters run
 away. Such a fit does not converge; what is returned then minimises the mean log loss plus a small
 multiple of the squared parameters, which bounds them.
+
+Parameters that change no forecast are another matter: features may say the same thing twice, as the
+logarithms of q and 1 − q do when q takes two values. The fits move along *broad axes* only, those
+directions in which the forecasts change; of all best parameters they find the smallest.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from stakes._check import BoolArray, FloatArray
+from stakes._check import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "RIDGE",
@@ -21,6 +25,7 @@ __all__ = [
     "Fit",
     "LogisticFit",
     "Objective",
+    "broad_axes",
     "fit_convex",
     "fit_first_order",
     "fit_logistic",
@@ -33,8 +38,10 @@ _ROUNDING = 1e-15  # relative gain that cannot be told from rounding
 _FLAT = 1e-12  # relative curvature that is left where parameters have run away
 _PERFECT = 1e-9  # a mean log loss that only separable data allow
 _NEAR_PERFECT = 1e-6  # the same where the search stops early, by the gradient
-_DAMPING = 1e-16  # for features that do not vary
+_NARROW = 1e-10  # share of the largest curvature below which a direction is rounding
+_DAMPING = 1e-16  # relative to the curvature: steps stay finite where there is none left
 _TINY = 1e-200  # keeps a matrix of zeros invertible
+_FAR = 400  # binary exponent from which squares of features might not be numbers
 _BLOCK = 1 << 15  # rows at a time, so that intermediate results stay in the cache
 _LARGE = 200_000  # rows from which a fit on a part of them pays as a start
 
@@ -61,15 +68,14 @@ Objective = Callable[[FloatArray], Evaluation]
 def newton(objective: Objective, start: FloatArray) -> Fit:
     """Minimise a convex function by Newton's method with step halving."""
     point, here = start, objective(start)
-    varying = np.flatnonzero(np.diag(here.hessian))  # features that vary, so that they can matter
     for _ in range(_STEPS):
-        damping = _DAMPING * float(np.trace(here.hessian)) / start.size + _TINY
-        step = -np.linalg.solve(here.hessian + damping * np.eye(start.size), here.gradient)
-        size = float(np.abs(step).max()) / (1 + float(np.abs(point).max()))
+        if here.loss <= _PERFECT:  # parameters run away, and soon nothing bends any more
+            break
+        step = _newton_step(here)
+        size = float(np.abs(step).max(initial=0.0)) / (1 + float(np.abs(point).max(initial=0.0)))
         slope = float(here.gradient @ step)
         if size <= _AT_REST or -slope <= _ROUNDING * here.loss:
-            flat = _is_flat(here.hessian[np.ix_(varying, varying)])
-            return Fit(point + step, here.loss, here.loss > _PERFECT and not flat)
+            return Fit(point + step, here.loss, not _is_flat(here.hessian))
         for halving in range(40):
             ahead = point + step / 2**halving
             there = objective(ahead)
@@ -81,19 +87,59 @@ def newton(objective: Objective, start: FloatArray) -> Fit:
     return Fit(point, here.loss, False)
 
 
+def _newton_step(here: Evaluation) -> FloatArray:
+    size = here.gradient.size
+    damping = _DAMPING * float(np.trace(here.hessian)) / max(size, 1) + _TINY
+    try:
+        return np.asarray(-np.linalg.solve(here.hessian + damping * np.eye(size), here.gradient))
+    except np.linalg.LinAlgError:
+        return np.asarray(-np.linalg.lstsq(here.hessian, here.gradient, rcond=_FLAT)[0])
+
+
 def _is_flat(hessian: FloatArray) -> bool:
     """Whether some direction has lost its curvature: there the minimum is at infinity."""
     curvatures = np.linalg.eigvalsh(hessian)
     return bool(curvatures.size and curvatures[0] < _FLAT * curvatures[-1])
 
 
-def fit_convex(objective: Objective, start: FloatArray, penalised: BoolArray) -> Fit:
-    """Minimise; where there is no minimum, minimise with a small penalty on some parameters."""
-    found = newton(objective, start)
-    return found if found.converged else bounded(objective, np.zeros_like(start), penalised)
+def broad_axes(curvature: FloatArray) -> FloatArray:
+    """Directions (P, r) in which the loss bends, each by as much as the others; flat ones left out.
+
+    The curvature, (P, P), is that of the loss at even forecasts, where a direction without any
+    changes no forecast.
+    """
+    values, vectors = np.linalg.eigh(curvature)
+    broad = values > _NARROW * values[-1]
+    return np.asarray(vectors[:, broad] / np.sqrt(values[broad]))
 
 
-def bounded(objective: Objective, start: FloatArray, penalised: BoolArray) -> Fit:
+def along(objective: Objective, axes: FloatArray) -> Objective:
+    """The same function of coordinates on these axes."""
+
+    def on_axes(point: FloatArray) -> Evaluation:
+        loss, gradient, hessian = objective(axes @ point)
+        return Evaluation(loss, axes.T @ gradient, axes.T @ hessian @ axes)
+
+    return on_axes
+
+
+def fit_convex(
+    objective: Objective,
+    penalised: BoolArray,
+    axes: FloatArray,
+    start: FloatArray | None = None,
+) -> Fit:
+    """Minimise; where there is no minimum, minimise with a small penalty on some parameters.
+
+    The search is along the axes, and `start` has coordinates on them.
+    """
+    found = newton(along(objective, axes), np.zeros(axes.shape[1]) if start is None else start)
+    if not found.converged:
+        return bounded(objective, penalised, axes)
+    return found._replace(parameters=axes @ found.parameters)
+
+
+def bounded(objective: Objective, penalised: BoolArray, axes: FloatArray) -> Fit:
     """Minimise with a small penalty on some parameters; never reported as converged."""
     ridge = RIDGE * penalised
 
@@ -103,7 +149,8 @@ def bounded(objective: Objective, start: FloatArray, penalised: BoolArray) -> Fi
             loss + float(ridge @ point**2) / 2, gradient + ridge * point, hessian + np.diag(ridge)
         )
 
-    return newton(with_penalty, start)._replace(converged=False)
+    found = newton(along(with_penalty, axes), np.zeros(axes.shape[1]))
+    return Fit(axes @ found.parameters, found.loss, False)
 
 
 def fit_first_order(
@@ -146,16 +193,28 @@ def fit_logistic(
     offset : (n,), added to the log-odds as it is
     """
     weight = negative + positive
+    features, exponents = _moderate(features)
     design, centre, scale = _standardised(features, weight / weight.sum())
     objective = _logistic(design, weight, positive, offset)
     penalised = np.arange(len(design)) > 0
+    axes = _axes_of(design, weight / weight.sum(), scale)
     if len(features) == 1 and _is_separable(features[0], negative, positive):
-        found = bounded(objective, np.zeros(2), penalised)
+        found = bounded(objective, penalised, axes)
     else:
-        found = fit_convex(objective, _start(design, weight, positive, offset), penalised)
+        start = _start(design, weight, positive, offset, axes)
+        found = fit_convex(objective, penalised, axes, start)
     slopes = found.parameters[1:] / scale
     intercept = float(found.parameters[0] - slopes @ centre)
-    return LogisticFit(intercept, slopes, found.loss, found.converged)
+    return LogisticFit(intercept, np.ldexp(slopes, -exponents), found.loss, found.converged)
+
+
+def _moderate(features: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Features of a size that can be squared, and the binary exponents that were taken away."""
+    largest = np.maximum(features.max(axis=1, initial=0.0), -features.min(axis=1, initial=0.0))
+    exponents = np.frexp(largest)[1].astype(np.intp)
+    if np.abs(exponents).max(initial=0) < _FAR:
+        return features, np.zeros_like(exponents)
+    return np.ldexp(features, -exponents[:, None]), exponents
 
 
 def _standardised(
@@ -170,6 +229,13 @@ def _standardised(
     scale = np.where(spread > 1e-12 * np.abs(centre), spread, np.inf)
     design[1:] /= scale[:, None]
     return design, centre, scale
+
+
+def _axes_of(design: FloatArray, share: FloatArray, scale: FloatArray) -> FloatArray:
+    """Broad axes of a standardised design; with a single feature they are known."""
+    if scale.size < 2:
+        return np.eye(len(design))[:, np.append(True, np.isfinite(scale))]
+    return broad_axes((design * share) @ design.T)
 
 
 def _is_separable(x: FloatArray, negative: FloatArray, positive: FloatArray) -> bool:
@@ -222,21 +288,22 @@ def _dot(left: FloatArray, right: FloatArray) -> float:
 
 
 def _start(
-    design: FloatArray, weight: FloatArray, positive: FloatArray, offset: FloatArray | None
-) -> FloatArray:
-    """Zeros, or for many rows the fit to every hundredth of them or so."""
-    zeros = np.zeros(len(design))
+    design: FloatArray,
+    weight: FloatArray,
+    positive: FloatArray,
+    offset: FloatArray | None,
+    axes: FloatArray,
+) -> FloatArray | None:
+    """None, or for many rows the fit to every hundredth of them or so, on the axes."""
     stride = weight.size // (_LARGE // 10)
-    if weight.size < _LARGE:
-        return zeros
-    part = slice(None, None, stride)
-    if not weight[part].sum() > 0:
-        return zeros
+    part = slice(None, None, max(stride, 1))
+    if weight.size < _LARGE or not weight[part].sum() > 0:
+        return None
     some = _logistic(
         np.ascontiguousarray(design[:, part]),
         weight[part],
         positive[part],
         None if offset is None else offset[part],
     )
-    found = newton(some, zeros)
-    return found.parameters if found.converged else zeros
+    found = newton(along(some, axes), np.zeros(axes.shape[1]))
+    return found.parameters if found.converged else None

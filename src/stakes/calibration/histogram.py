@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator, read_cases
+from stakes.calibration.contract import CalibrationMap, Calibrator
+from stakes.calibration.parts import require_increasing, require_labels, require_shape
+from stakes.calibration.reading import read_score_cases, real_scores
 from stakes.errors import InputError
 from stakes.scoring.bins import CutBins
 from stakes.tally import ScoreTable
@@ -34,9 +36,16 @@ class FittedHistogram(CalibrationMap):
     classes: Labels
     converged: bool = True
 
+    def _checked(self) -> Self:
+        require_labels(self.classes, 2)
+        require_increasing("cuts", self.cuts)
+        require_shape("values", self.values, (self.cuts.size + 1,))
+        _check.probabilities("values", self.values)
+        return self
+
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), of real or infinite scores (n,)."""
-        values = _check.real_scores("scores", scores)
+        values = real_scores(scores, self.classes)
         return np.asarray(self.values[np.searchsorted(self.cuts, values, side="left")])
 
 
@@ -75,8 +84,7 @@ class Histogram(Calibrator):
         weights: object = None,
         prior: object = None,
     ) -> FittedHistogram:
-        values = _check.real_scores("scores", scores)
-        cases = read_cases(y, 2, values.size, classes, weights, prior)
+        values, cases = read_score_cases(scores, y, classes, weights, prior)
         table = ScoreTable.from_scores(cases.codes, values[cases.kept], weights=cases.weights)
         cuts = self.bins.cuts(table)
         place = np.searchsorted(cuts, table.scores, side="left")

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator, read_cases
+from stakes.calibration.contract import CalibrationMap, Calibrator
+from stakes.calibration.parts import (
+    require_increasing,
+    require_labels,
+    require_rising,
+    require_shape,
+)
+from stakes.calibration.reading import read_score_cases, real_scores
 
 __all__ = ["FittedIsotonic", "Isotonic"]
 
@@ -41,9 +48,21 @@ class FittedIsotonic(CalibrationMap):
     classes: Labels
     converged: bool = True
 
+    def _checked(self) -> Self:
+        require_labels(self.classes, 2)
+        require_increasing("knots", self.knots)
+        require_shape("values", self.values, self.knots.shape)
+        _check.probabilities("values", self.values)
+        require_rising("values", self.values)
+        for name in ("below", "above"):
+            _check.number(name, getattr(self, name), low=0, high=1)
+        ends = np.concatenate([[self.below], self.values, [self.above]])
+        require_rising("below, values and above", ends)
+        return self
+
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), of real or infinite scores (n,)."""
-        return self._at(_check.real_scores("scores", scores))
+        return self._at(real_scores(scores, self.classes))
 
     def _at(self, scores: FloatArray) -> FloatArray:
         if not self.knots.size:  # all scores of the fit were infinite
@@ -78,8 +97,7 @@ class Isotonic(Calibrator):
         weights: object = None,
         prior: object = None,
     ) -> FittedIsotonic:
-        values = _check.real_scores("scores", scores)
-        cases = read_cases(y, 2, values.size, classes, weights, prior)
+        values, cases = read_score_cases(scores, y, classes, weights, prior)
         plain = weights is None and prior is None
         weight = None if plain else cases.weights
         return fit_blocks(values[cases.kept], weight, cases.codes == 1, cases.classes)

@@ -8,27 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
-from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator, Cases, read_cases
-from stakes.calibration.fitting import Evaluation, Fit, Objective, fit_convex, fit_first_order
-from stakes.calibration.softmax import (
-    bounded_logs,
-    in_shape_of,
-    log_limit,
-    posterior_rows,
-    softmax,
+from stakes.calibration.contract import CalibrationMap, Calibrator, Cases
+from stakes.calibration.fitting import (
+    Evaluation,
+    Fit,
+    Objective,
+    broad_axes,
+    fit_convex,
+    fit_first_order,
 )
+from stakes.calibration.parts import require_positive, require_shape
+from stakes.calibration.reading import in_shape_of, n_classes_of, read_posterior_cases
+from stakes.calibration.softmax import bounded_logs, log_limit, softmax
+from stakes.rows import read_posteriors
 
 __all__ = ["FittedFullAffine", "FittedVector", "FullAffine", "VectorScaling"]
 
 _BLOCK = 1 << 13
 _MANY = 700  # parameters from which second derivatives cost more than they bring
-_FLAT = 1e-10  # share of variance below which a direction is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +48,15 @@ class FittedVector(CalibrationMap):
     classes: Labels
     converged: bool
 
+    def _checked(self) -> Self:
+        for name in ("slopes", "intercepts"):
+            require_shape(name, getattr(self, name), (len(self.classes),))
+        require_positive("limit", self.limit)
+        return self
+
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
-        rows = _check.posteriors("scores", scores, len(self.classes))
+        rows = read_posteriors("scores", scores, self.classes)
         logits = bounded_logs(rows, self.limit) * self.slopes + self.intercepts
         return in_shape_of(scores, softmax(logits))
 
@@ -69,9 +77,16 @@ class FittedFullAffine(CalibrationMap):
     classes: Labels
     converged: bool
 
+    def _checked(self) -> Self:
+        size = len(self.classes)
+        require_shape("matrix", self.matrix, (size, size))
+        require_shape("intercepts", self.intercepts, (size,))
+        require_positive("limit", self.limit)
+        return self
+
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
-        rows = _check.posteriors("scores", scores, len(self.classes))
+        rows = read_posteriors("scores", scores, self.classes)
         logits = bounded_logs(rows, self.limit) @ self.matrix.T + self.intercepts
         return in_shape_of(scores, softmax(logits))
 
@@ -101,8 +116,9 @@ class VectorScaling(Calibrator):
         logs, limit, cases = _read(scores, y, classes, weights, prior)
         features, centre, spread = _standardised(logs, cases.weights)
         size = logs.shape[1]
-        start = np.zeros(2 * size - 1)
-        found = fit_convex(_vector_objective(features, cases), start, np.arange(start.size) < size)
+        objective = _vector_objective(features, cases)
+        axes = broad_axes(objective(np.zeros(2 * size - 1)).hessian)
+        found = fit_convex(objective, np.arange(2 * size - 1) < size, axes)
         slopes = found.parameters[:size] / spread
         intercepts = np.append(0.0, found.parameters[size:]) - slopes * centre
         return FittedVector._trusted(
@@ -140,7 +156,7 @@ class FullAffine(Calibrator):
     ) -> FittedFullAffine:
         logs, limit, cases = _read(scores, y, classes, weights, prior)
         scaled, centre, spread = _standardised(logs, cases.weights)
-        axes = _principal_axes(scaled, cases.weights)
+        axes = broad_axes((scaled * cases.weights[:, None]).T @ scaled)
         features = np.column_stack([np.ones(len(scaled)), scaled @ axes])
         found = _fit_full(features, cases)
         free = np.pad(found.parameters.reshape(-1, features.shape[1]), ((1, 0), (0, 0)))
@@ -159,8 +175,8 @@ def _read(
     scores: object, y: object, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, float, Cases]:
     """Log-posteriors (n, K) of the cases, their limit, and the cases, whose weights sum to one."""
-    rows = posterior_rows(scores)
-    cases = read_cases(y, rows.shape[1], len(rows), classes, weights, prior)
+    size = n_classes_of(scores)
+    rows, cases = read_posterior_cases(scores, y, size, classes, weights, prior)
     rows = rows[cases.kept]
     limit = log_limit(rows)
     shares = cases.weights / cases.weights.sum()
@@ -176,13 +192,6 @@ def _standardised(
     spread = np.sqrt(weights @ features**2)
     spread = np.where(spread > 1e-12 * np.abs(centre), spread, np.inf)
     return features / spread, centre, spread
-
-
-def _principal_axes(features: FloatArray, weights: FloatArray) -> FloatArray:
-    """Axes (K, r) on which features are uncorrelated with variance one; flat ones are left out."""
-    values, vectors = np.linalg.eigh((features * weights[:, None]).T @ features)
-    broad = values > _FLAT
-    return np.asarray(vectors[:, broad] / np.sqrt(values[broad]))
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:
@@ -233,7 +242,7 @@ def _fit_full(features: FloatArray, cases: Cases) -> Fit:
     start = np.zeros((size - 1) * width)
     penalised = np.tile(np.arange(width) > 0, size - 1)
     if start.size <= _MANY:
-        return fit_convex(_full_objective(features, cases), start, penalised)
+        return fit_convex(_full_objective(features, cases), penalised, np.eye(start.size))
 
     def slope(parameters: FloatArray, ridge: float) -> tuple[float, FloatArray]:
         loss, gradient = _full_gradient(features, cases, parameters)

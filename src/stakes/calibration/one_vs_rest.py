@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
-from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator, read_cases
+from stakes.calibration.contract import CalibrationMap, Calibrator
 from stakes.calibration.isotonic import FittedIsotonic, fit_blocks
-from stakes.calibration.softmax import in_shape_of, posterior_rows
+from stakes.calibration.reading import in_shape_of, n_classes_of, read_posterior_cases
+from stakes.errors import InputError
+from stakes.rows import read_posteriors
 
 __all__ = ["FittedOneVsRest", "OneVsRestIsotonic"]
 
@@ -29,9 +30,18 @@ class FittedOneVsRest(CalibrationMap):
     classes: Labels
     converged: bool = True
 
+    def _checked(self) -> Self:
+        size = len(self.classes)
+        if len(self.maps) != size or not all(isinstance(m, FittedIsotonic) for m in self.maps):
+            raise InputError(
+                f"maps must be {size} isotonic maps, one for each class; these are "
+                f"{[one.kind for one in self.maps]}. Fit again."
+            )
+        return self
+
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
-        rows = _check.posteriors("scores", scores, len(self.classes))
+        rows = read_posteriors("scores", scores, self.classes)
         values = np.stack([one(rows[:, k]) for k, one in enumerate(self.maps)], axis=1)
         totals = values.sum(axis=1, keepdims=True)
         values = np.where(totals > 0, values, 1.0)
@@ -60,8 +70,8 @@ class OneVsRestIsotonic(Calibrator):
         weights: object = None,
         prior: object = None,
     ) -> FittedOneVsRest:
-        rows = posterior_rows(scores)
-        cases = read_cases(y, rows.shape[1], len(rows), classes, weights, prior)
+        size = n_classes_of(scores)
+        rows, cases = read_posterior_cases(scores, y, size, classes, weights, prior)
         rows = rows[cases.kept]
         maps = tuple(
             fit_blocks(np.ascontiguousarray(rows[:, k]), cases.weights, cases.codes == k, (0, 1))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray
+from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.ranking.hull import single
+from stakes.scoring.arguments import require_rng, whole
 from stakes.scoring.bins import Bins, bin_sums
 from stakes.scoring.tables import probability_scores
 from stakes.tally import ScoreTable
 
 __all__ = ["Band", "Reliability", "confidence_band", "consistency_band", "reliability"]
+
+_BLOCK = 1 << 20  # redrawn scores at a time, so that memory stays flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +53,8 @@ def reliability(table: ScoreTable, bins: Bins) -> Reliability:
     >>> curve.observed
     array([0.2 , 0.55, 0.55])
     """
-    single(table, "the reliability curve")
     probability_scores(table)
+    single(table, "the reliability curve")
     pooled = bin_sums(table, bins)
     held = table.weights.sum(axis=1) > 0
     full = pooled.mass > 0
@@ -70,17 +74,25 @@ class Band(Value):
     Attributes
     ----------
     scores : (S,)
-    draws : (R, S) observed shares of redrawn tables
+    shares : (R, B) shares of positives in the bins of redrawn tables; for bins that the classes
+        themselves decide, `HullBins`, at each score, (R, S)
+    places : (S,) the column of `shares` that belongs to each score
     """
 
     scores: FloatArray
-    draws: FloatArray
+    shares: FloatArray
+    places: IntArray
+
+    @property
+    def draws(self) -> FloatArray:
+        """Observed shares of redrawn tables at each score, (R, S)."""
+        return np.asarray(self.shares[:, self.places])
 
     def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Lower and upper limit at each score, (S,) each, that hold this share of the draws."""
         inside = _check.number("level", level, low=0, high=1)
-        lower, upper = np.quantile(self.draws, [(1 - inside) / 2, (1 + inside) / 2], axis=0)
-        return lower, upper
+        lower, upper = np.quantile(self.shares, [(1 - inside) / 2, (1 + inside) / 2], axis=0)
+        return lower[self.places], upper[self.places]
 
 
 def consistency_band(
@@ -102,8 +114,8 @@ def consistency_band(
     >>> bool(lower[1] <= 0.4 <= upper[1])
     False
     """
-    curve = reliability(table, bins)
-    return _band(table, bins, curve.scores, replicates, rng)
+    held = _whole_cases(table, bins)
+    return _band(held, bins, held.scores, whole("replicates", replicates, low=1), rng)
 
 
 def confidence_band(
@@ -118,33 +130,76 @@ def confidence_band(
     of `HullBins` when few cases are there: isotonic regression is too extreme at its ends. Scores
     are held as they are. Whole cases only: fractional weights are refused.
     """
-    reliability(table, bins)
-    pooled = bin_sums(table, bins)
+    held = _whole_cases(table, bins)
+    pooled = bin_sums(held, bins)
     chances = (pooled.weights[:, 1] + 0.5) / (pooled.mass + 1)
-    held = table.weights.sum(axis=1) > 0
-    return _band(table, bins, chances[pooled.numbers[held]], replicates, rng)
+    count = whole("replicates", replicates, low=1)
+    if bins.follow_classes:
+        return _band(held, bins, chances[pooled.numbers], count, rng)
+    require_rng(rng)  # within a bin the chances are equal, so that the bin is drawn as one
+    full, places = np.unique(pooled.numbers, return_inverse=True)
+    mass = pooled.mass[full]
+    hits = rng.binomial(mass.astype(np.int64), chances[full], size=(count, full.size))
+    return Band._trusted(scores=held.scores, shares=hits / mass, places=places)
 
 
-def _band(
-    table: ScoreTable,
-    bins: Bins,
-    chances: FloatArray,
-    replicates: int,
-    rng: np.random.Generator,
-) -> Band:
-    held = table.weights.sum(axis=1) > 0
-    mass = table.weights[held].sum(axis=1)
+def _whole_cases(table: ScoreTable, bins: Bins) -> ScoreTable:
+    """The scores that have cases, when cases are whole."""
+    reliability(table, bins)  # refuses what has no curve
     if not np.array_equal(table.weights, np.floor(table.weights)):
         raise InputError(
             "table must hold whole cases to be redrawn; some weights are fractions. "
             "Leave the weights out, or multiply them to whole numbers."
         )
-    count = int(_check.number("replicates", replicates, low=1))
-    positive = rng.binomial(mass.astype(np.int64), chances, size=(count, mass.size))
-    weights = np.stack([mass - positive, positive], axis=-1)
+    held = table.weights.sum(axis=1) > 0
+    return ScoreTable._trusted(
+        scores=table.scores[held], weights=table.weights[held], classes=table.classes, groups=None
+    )
+
+
+def _band(
+    table: ScoreTable, bins: Bins, chances: FloatArray, count: int, rng: np.random.Generator
+) -> Band:
+    """Curves of tables whose classes are redrawn with these chances, (S,), at each score."""
+    require_rng(rng)
+    mass = table.weights.sum(axis=1)
+    places = np.arange(mass.size)
+    pool = partial(_observed, table, bins)
+    if not bins.follow_classes:
+        numbers = bins.numbers(table)
+        starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+        places = np.cumsum(np.diff(numbers, prepend=numbers[:1]) > 0)
+        pool = partial(_pooled, starts, np.add.reduceat(mass, starts))
+    step = max(_BLOCK // mass.size, 1)
+    shares = np.concatenate(
+        [
+            pool(_redrawn(mass, chances, min(step, count - first), rng))
+            for first in range(0, count, step)
+        ]
+    )
+    return Band._trusted(scores=table.scores, shares=shares, places=places)
+
+
+def _redrawn(
+    mass: FloatArray, chances: FloatArray, count: int, rng: np.random.Generator
+) -> FloatArray:
+    """Numbers of positives at each score, (count, S)."""
+    if (mass == 1).all():
+        return (rng.random((count, mass.size)) < chances).astype(np.float64)
+    drawn = rng.binomial(mass.astype(np.int64), chances, size=(count, mass.size))
+    return drawn.astype(np.float64)
+
+
+def _pooled(starts: IntArray, mass: FloatArray, positive: FloatArray) -> FloatArray:
+    """Shares of positives in bins that begin at these scores, (count, B)."""
+    return np.asarray(np.add.reduceat(positive, starts, axis=1) / mass)
+
+
+def _observed(table: ScoreTable, bins: Bins, positive: FloatArray) -> FloatArray:
+    """Shares of positives in the bin of each score, (count, S), where these classes make bins."""
+    weights = np.stack([table.weights.sum(axis=1) - positive, positive], axis=-1)
     redrawn = ScoreTable._trusted(
-        scores=table.scores[held], weights=weights, classes=table.classes, groups=None
+        scores=table.scores, weights=weights, classes=table.classes, groups=None
     )
     pooled = bin_sums(redrawn, bins)
-    draws = np.take_along_axis(pooled.shares, pooled.numbers, axis=-1)
-    return Band._trusted(scores=redrawn.scores, draws=draws)
+    return np.take_along_axis(pooled.shares, pooled.numbers, axis=-1)

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
 
-from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator, read_cases
+from stakes.calibration.contract import CalibrationMap, Calibrator
 from stakes.calibration.fitting import RIDGE
-from stakes.calibration.softmax import (
-    bounded_logs,
-    in_shape_of,
-    log_limit,
-    posterior_rows,
-    softmax,
-)
+from stakes.calibration.parts import require_positive, require_shape
+from stakes.calibration.reading import in_shape_of, n_classes_of, read_posterior_cases
+from stakes.calibration.softmax import bounded_logs, log_limit, softmax
+from stakes.rows import read_posteriors
 
 __all__ = ["FittedTemperature", "Temperature"]
 
@@ -42,9 +38,15 @@ class FittedTemperature(CalibrationMap):
     classes: Labels
     converged: bool
 
+    def _checked(self) -> Self:
+        require_positive("temperature", self.temperature)
+        require_positive("limit", self.limit)
+        require_shape("offsets", self.offsets, (len(self.classes),))
+        return self
+
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
-        rows = _check.posteriors("scores", scores, len(self.classes))
+        rows = read_posteriors("scores", scores, self.classes)
         logits = (bounded_logs(rows, self.limit) + self.offsets) / self.temperature
         return in_shape_of(scores, softmax(logits))
 
@@ -75,8 +77,8 @@ class Temperature(Calibrator):
         weights: object = None,
         prior: object = None,
     ) -> FittedTemperature:
-        rows = posterior_rows(scores)
-        cases = read_cases(y, rows.shape[1], len(rows), classes, weights, prior)
+        size = n_classes_of(scores)
+        rows, cases = read_posterior_cases(scores, y, size, classes, weights, prior)
         rows = rows[cases.kept]
         limit = log_limit(rows)
         offsets = np.zeros(rows.shape[1])
@@ -103,6 +105,8 @@ def _best_coldness(logs: FloatArray, codes: IntArray, weights: FloatArray) -> tu
         means = np.einsum("nk,nk->n", raised, centred) / raised.sum(axis=1)
         return float(weights @ means) - true
 
+    if not centred.any():  # every temperature gives the same posteriors
+        return 1.0, True
     if slope(-_RANGE) >= 0:
         return float(np.exp(-_RANGE)), False
     if slope(_RANGE) > 0:

@@ -79,7 +79,8 @@ def prediction_options(command: F) -> F:
                 default="2GiB",
                 show_default=True,
                 metavar="SIZE",
-                help="The most that the needed columns may take as arrays.",
+                help="The most that the needed columns may take as arrays; to evaluate them takes "
+                "about nine times as much.",
             ),
         )
     ):

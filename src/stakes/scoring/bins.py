@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from stakes._value import Value
 from stakes.errors import InputError
 from stakes.ranking.hull import hull_cuts
 from stakes.ranking.roc import ratio, running_sum
+from stakes.scoring.arguments import require, whole
 from stakes.tally import ScoreTable
 
 __all__ = [
@@ -31,14 +32,22 @@ __all__ = [
     "EqualWidth",
     "HullBins",
     "bin_sums",
+    "require_table",
 ]
 
 
 _LARGEST = float(np.finfo(np.float64).max)
 
 
+def require_table(table: object) -> None:
+    """Refuse what is no table of scores."""
+    require("table", table, ScoreTable, "ScoreTable.from_scores(y_true, scores) makes one of rows.")
+
+
 class Bins(Value, ABC):
     """A rule that gives every score of a table a bin."""
+
+    follow_classes: ClassVar[bool] = True  # whether other classes of the same cases may change bins
 
     @abstractmethod
     def numbers(self, table: ScoreTable) -> IntArray:
@@ -48,6 +57,8 @@ class Bins(Value, ABC):
 @dataclass(frozen=True, eq=False)
 class EachScore(Bins):
     """Every distinct score is a bin: the segments of the ROC curve."""
+
+    follow_classes: ClassVar[bool] = False
 
     def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
         return np.arange(table.scores.size)
@@ -69,6 +80,8 @@ class HullBins(Bins):
 
 class CutBins(Bins):
     """Bins between cuts on the scale of the scores, so that new scores can be placed too."""
+
+    follow_classes: ClassVar[bool] = False
 
     @abstractmethod
     def cuts(self, table: ScoreTable) -> FloatArray:
@@ -113,7 +126,7 @@ class EqualWidth(CutBins):
     count: int
 
     def __post_init__(self) -> None:
-        self._fill({"count": _whole("count", self.count)})
+        self._fill({"count": whole("count", self.count, low=1)})
 
     def cuts(self, table: ScoreTable) -> FloatArray:  # noqa: D102
         return np.arange(1, self.count) / self.count
@@ -134,7 +147,7 @@ class EqualMass(CutBins):
     count: int
 
     def __post_init__(self) -> None:
-        self._fill({"count": _whole("count", self.count)})
+        self._fill({"count": whole("count", self.count, low=1)})
 
     def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
         mass = table.weights.sum(axis=-1)
@@ -150,13 +163,6 @@ class EqualMass(CutBins):
         finite = np.clip(low, -_LARGEST, _LARGEST), np.clip(high, -_LARGEST, _LARGEST)
         middle = finite[0] / 2 + finite[1] / 2
         return np.where((low <= middle) & (middle < high), middle, low)
-
-
-def _whole(name: str, value: object) -> int:
-    number = _check.number(name, value, low=1)
-    if not number.is_integer():
-        raise InputError(f"{name} must be a whole number of bins; got {value!r}. Round it.")
-    return int(number)
 
 
 class BinSums(NamedTuple):
@@ -179,6 +185,8 @@ class BinSums(NamedTuple):
 
 def bin_sums(table: ScoreTable, bins: Bins) -> BinSums:
     """Pool a table: weight, mean score and share of positives of each bin."""
+    require_table(table)
+    require("bins", bins, Bins, "Write EqualWidth(10), EqualMass(10) or HullBins().")
     leading = table.weights.shape[:-2]
     numbers = np.broadcast_to(bins.numbers(table), (*leading, table.scores.size))
     size = int(numbers.max(initial=0)) + 1

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
-from stakes.scoring.rules import ScoringRule, weighted_sum
+from stakes.rows import Posteriors, read_posteriors
+from stakes.scoring.rules import ScoringRule, require_rule, weighted_sum
 from stakes.tally import LossMoments
 
 __all__ = [
+    "Forecasts",
     "case_scores",
     "class_labels",
+    "column_classes",
+    "expected_score",
     "mean_score",
+    "n_columns",
     "normalized_score",
-    "read_posteriors",
+    "read_forecasts",
     "score_moments",
+    "shape_of",
 ]
 
 
-def class_labels(y_true: object, classes: object, size: int) -> Labels:
+class Forecasts(NamedTuple):
+    """Posteriors of cases whose classes are known."""
+
+    classes: Labels
+    truth: IntArray  # (n,) positions of the true classes
+    rows: FloatArray  # (n, K), columns in the order of the classes
+
+
+def class_labels(y_true: object, classes: object, size: int, *, name: str = "y_true") -> Labels:
     """The labels of the classes: those stated, else 0 … size − 1 when the cases are so labelled."""
     if classes is not None:
         names = _check.labels("classes", classes)
@@ -33,27 +47,54 @@ def class_labels(y_true: object, classes: object, size: int) -> Labels:
                 f"An (n,) array is P(second class) of two."
             )
         return names
-    unknown = [label for label in _check.distinct("y_true", y_true) if label not in range(size)]
+    unknown = [label for label in _check.distinct(name, y_true) if label not in range(size)]
     if unknown:
         raise InputError(
-            f"classes must be stated unless the labels are 0 to {size - 1} or booleans; y_true "
+            f"classes must be stated unless the labels are 0 to {size - 1} or booleans; {name} "
             f"holds {unknown[0]!r}. Pass classes=[…] in the order of the columns; the positive "
             f"class of two is the second."
         )
     return tuple(range(size))
 
 
-def read_posteriors(
-    y_true: object, posteriors: object, classes: object
-) -> tuple[Labels, IntArray, FloatArray]:
-    """Labels of the classes, positions (n,) of the true ones, and posteriors (n, K)."""
-    shape = np.shape(_check.probabilities("posteriors", posteriors))
-    size = shape[1] if len(shape) == 2 else 2
-    names = class_labels(y_true, classes, size)
+def column_classes(name: str, posteriors: object) -> Labels | None:
+    """The classes that posteriors name themselves, as `Posteriors` and frames do."""
+    given, columns = posteriors, None
+    if isinstance(given, Posteriors):
+        given, columns = given.values, given.classes
+    if columns is None and hasattr(given, "columns"):
+        columns = list(given.columns)
+    return None if columns is None else _check.labels(f"the classes of {name}", columns)
+
+
+def n_columns(name: str, posteriors: object) -> int:
+    """How many classes bare posteriors have: (n, K), or (n,) for two."""
+    given = posteriors.values if isinstance(posteriors, Posteriors) else posteriors
+    shape = shape_of(name, given)
+    return shape[1] if len(shape) == 2 else 2
+
+
+def shape_of(name: str, values: Any) -> tuple[int, ...]:
+    """The shape of an array-like."""
+    try:
+        return np.shape(values)
+    except ValueError:
+        return _check.reals(name, values).shape  # says what is wrong
+
+
+def read_forecasts(
+    y_true: object, posteriors: object, classes: object, *, name: str = "posteriors"
+) -> Forecasts:
+    """Check labels and posteriors; columns that name their classes go by these names."""
+    named = column_classes(name, posteriors)
+    if named is None:
+        names = class_labels(y_true, classes, n_columns(name, posteriors))
+    else:
+        names = named if classes is None else _check.labels("classes", classes)
     truth = _check.codes("y_true", y_true, names)
-    rows = _check.posteriors("posteriors", posteriors, size)
-    _check.same_length(y_true=truth, posteriors=rows)
-    return names, truth, rows
+    rows = read_posteriors(name, posteriors, names)
+    _check.same_length(**{"y_true": truth, name: rows})
+    return Forecasts(names, truth, rows)
 
 
 def case_scores(
@@ -64,8 +105,11 @@ def case_scores(
     Parameters
     ----------
     y_true : labels, of shape (n,)
-    posteriors : (n, K), one column for each class, or (n,) for P(second class) of two
-    classes : K labels in the order of the columns; may be left out for labels 0 … K − 1
+    posteriors : (n, K), one column for each class, or (n,) for P(second class) of two. The columns
+        of a frame go by their names, as do those of `stakes.Posteriors` with classes: pass
+        ``Posteriors(q, classes=model.classes_)`` where scikit-learn has sorted them.
+    classes : K labels in the order of the columns; may be left out for labels 0 … K − 1 and for
+        posteriors that name their classes
 
     Examples
     --------
@@ -73,8 +117,9 @@ def case_scores(
     >>> case_scores(["ham", "spam"], [0.25, 0.5], HalfBrier(), classes=["ham", "spam"])
     array([0.0625, 0.25  ])
     """
-    _, truth, rows = read_posteriors(y_true, posteriors, classes)
-    return rule.losses(rows, truth)
+    require_rule(rule)
+    forecasts = read_forecasts(y_true, posteriors, classes)
+    return rule.losses(forecasts.rows, forecasts.truth)
 
 
 def mean_score(
@@ -101,11 +146,18 @@ def mean_score(
     >>> mean_score(y, q, HalfBrier()), mean_score(y, q, HalfBrier(), prior=[0.5, 0.5])
     (0.4375, 0.625)
     """
-    names, truth, rows = read_posteriors(y_true, posteriors, classes)
-    shares, means = _shares_and_means(truth, rows, rule, weights, len(names))
+    return expected_score(read_forecasts(y_true, posteriors, classes), rule, weights, prior)[0]
+
+
+def expected_score(
+    forecasts: Forecasts, rule: ScoringRule, weights: object, prior: object
+) -> tuple[float, FloatArray]:
+    """Mean loss under the prior, and the prior: the class shares of the data if None is stated."""
+    require_rule(rule)
+    shares, means = _shares_and_means(forecasts, rule, weights)
     if prior is not None:
-        shares = _check.prior("prior", prior, names)
-    return float(weighted_sum(shares, np.where(shares > 0, means, 0.0), axis=-1))
+        shares = _check.prior("prior", prior, forecasts.classes)
+    return float(weighted_sum(shares, np.where(shares > 0, means, 0.0), axis=-1)), shares
 
 
 def normalized_score(
@@ -129,11 +181,8 @@ def normalized_score(
     >>> normalized_score([0, 0, 0, 1], [0.25] * 4, LogLoss())
     1.0
     """
-    names, truth, rows = read_posteriors(y_true, posteriors, classes)
-    shares, means = _shares_and_means(truth, rows, rule, weights, len(names))
-    if prior is not None:
-        shares = _check.prior("prior", prior, names)
-    mean = weighted_sum(shares, np.where(shares > 0, means, 0.0), axis=-1)
+    forecasts = read_forecasts(y_true, posteriors, classes)
+    mean, shares = expected_score(forecasts, rule, weights, prior)
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(mean / rule.entropy(shares))
 
@@ -161,18 +210,27 @@ def score_moments(
     >>> moments.mean()
     array([0.25 , 0.025])
     """
-    losses: dict[str, FloatArray] = {}
-    names: Any = classes
-    for name, posteriors in forecasts.items():
-        names, truth, rows = read_posteriors(y_true, posteriors, classes)
-        losses[name] = rule.losses(rows, truth)
+    require_rule(rule)
+    if not isinstance(forecasts, Mapping) or not len(forecasts):
+        found = "an empty one" if isinstance(forecasts, Mapping) else type(forecasts).__name__
+        raise InputError(
+            f"forecasts must be a mapping from names to posteriors; got {found}. "
+            f"A single system is {{'model': posteriors}}."
+        )
+    named = [column_classes(name, posteriors) for name, posteriors in forecasts.items()]
+    names: Any = next((one for one in named if one is not None), None)
+    names = names if classes is None else classes
+    read = {name: read_forecasts(y_true, q, names, name=name) for name, q in forecasts.items()}
+    losses = {name: rule.losses(one.rows, one.truth) for name, one in read.items()}
+    names = next(iter(read.values())).classes
     return LossMoments.from_losses(y_true, losses, classes=names, weights=weights)
 
 
 def _shares_and_means(
-    truth: IntArray, rows: FloatArray, rule: ScoringRule, weights: object, size: int
+    forecasts: Forecasts, rule: ScoringRule, weights: object
 ) -> tuple[FloatArray, FloatArray]:
     """Share and mean loss of each class, (K,) each; an absent class has mean nan."""
+    size, truth, rows = len(forecasts.classes), forecasts.truth, forecasts.rows
     weight = _check.weights("weights", weights, len(truth))
     kept = weight > 0
     losses = rule.losses(rows[kept], truth[kept])

@@ -20,8 +20,17 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.errors import InputError
+from stakes.scoring.arguments import require
 
-__all__ = ["Brier", "HalfBrier", "LogLoss", "ScoringRule", "Spherical", "weighted_sum"]
+__all__ = [
+    "Brier",
+    "HalfBrier",
+    "LogLoss",
+    "ScoringRule",
+    "Spherical",
+    "require_rule",
+    "weighted_sum",
+]
 
 
 class ScoringRule(Value, ABC):
@@ -54,6 +63,11 @@ class ScoringRule(Value, ABC):
     def divergence(self, forecasts: FloatArray, truths: FloatArray) -> FloatArray:
         """What forecasts pay on top of the entropy of the truths, (…, K) → (…)."""
         return self.expected(forecasts, truths) - self.entropy(truths)
+
+
+def require_rule(rule: object) -> None:
+    """Refuse what is no scoring rule."""
+    require("rule", rule, ScoringRule, "Write LogLoss(), Brier() or another of stakes.scoring.")
 
 
 def weighted_sum(

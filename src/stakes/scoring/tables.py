@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, unwrapped
 from stakes.errors import InputError
 from stakes.ranking.roc import ratio
-from stakes.scoring.bins import Bins, bin_sums
-from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, weighted_sum
+from stakes.scoring.bins import Bins, bin_sums, require_table
+from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, require_rule, weighted_sum
 from stakes.tally import ScoreTable
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
 
 def probability_scores(table: ScoreTable) -> FloatArray:
     """The scores, (S,), when all of them are probabilities; others are refused."""
+    require_table(table)
     outside = np.flatnonzero(~((table.scores >= 0) & (table.scores <= 1)))
     if outside.size:
         raise InputError(
@@ -60,6 +61,7 @@ def table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
     >>> float(table_score(table, Spherical()).round(4))
     0.0976
     """
+    require_rule(rule)
     losses = rule.losses_by_class(posterior_pairs(probability_scores(table)))
     return ratio(weighted_sum(table.weights, losses, axis=(-2, -1)), table.n_cases)
 
@@ -76,7 +78,7 @@ def normalized_table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
     1.0
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(table_score(table, rule) / rule.entropy(table.shares))
+        return unwrapped(table_score(table, rule) / rule.entropy(table.shares))
 
 
 def brier(table: ScoreTable) -> FloatArray:

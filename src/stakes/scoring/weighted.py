@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaln
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
@@ -21,6 +22,8 @@ from stakes.scoring._beta import incomplete_beta
 from stakes.scoring.rules import ScoringRule
 
 __all__ = ["BetaScore", "BinaryRule", "CostWeighted", "PartialMoments"]
+
+_UNDERFLOW = float(np.log(np.finfo(np.float64).tiny))
 
 
 class BinaryRule(ScoringRule):
@@ -56,7 +59,9 @@ class BetaScore(BinaryRule):
     The weight is not normalised, so that parameters down to −1 (not included) make sense: log loss
     is (0, 0), boosting loss (−½, −½), `HalfBrier` divided by two is (1, 1), and large equal
     parameters, normalised, come close to the 0-1 loss. The loss is infinite for a forecast that
-    rules out what happened when the parameter of that side is 0 or less.
+    rules out what happened when the parameter of that side is 0 or less. Parameters so large that
+    the losses fall below the smallest number (500 each is still fine) are refused; CostWeighted of
+    a Beta distribution, which is normalised, takes them.
 
     Examples
     --------
@@ -75,6 +80,13 @@ class BetaScore(BinaryRule):
                 f"alpha and beta must be above -1; got {alpha:g} and {beta:g}. "
                 f"At -1 the loss of almost every forecast is infinite."
             )
+        for own, other in ((alpha, beta), (beta, alpha)):
+            if own > 0 and betaln(own, other + 1) < _UNDERFLOW:
+                raise InputError(
+                    f"alpha and beta must leave losses that are numbers; with {alpha:g} and "
+                    f"{beta:g} the largest is below 1e-307. The same rule, normalised, is "
+                    f"CostWeighted(Beta(alpha, beta))."
+                )
         self._fill({"alpha": alpha, "beta": beta})
 
     def negative_loss(self, negative: FloatArray, positive: FloatArray) -> FloatArray:  # noqa: D102
