@@ -477,6 +477,21 @@ def test_calibration_line_is_the_affine_fit_and_the_large_makes_the_mean_right()
     assert_allclose(np.mean(1 / (1 + np.exp(-odds))), y.mean(), rtol=1e-9)
 
 
+def test_measures_of_a_single_table_are_plain_numbers() -> None:
+    table = drawn(40, 1)
+    line, parts, costs = (
+        calibration_line(table),
+        decompose(table, HalfBrier()),
+        table_cost_of_miscalibration(table, fraud),
+    )
+    plain = [line.slope, line.intercept, parts.score, parts.miscalibration, parts.refinement]
+    plain += [costs.actual, costs.calibration_loss, costs.calibration_share]
+    plain += [calibration_in_the_large(table), mean_score_gap(table), spiegelhalter(table).p_value]
+    plain += [expected_calibration_error(table, EqualWidth(5)), scoring.brier(table)]
+    assert all(isinstance(one, np.float64) for one in plain)
+    assert isinstance(line.converged, np.bool_)
+
+
 def test_lines_are_nan_for_one_class_bounded_for_separable_ones_and_carried_through() -> None:
     table = ScoreTable([0.2, 0.8], [[[3, 1], [1, 3]], [[3, 0], [1, 0]], [[3, 0], [0, 3]]])
     line = calibration_line(table)

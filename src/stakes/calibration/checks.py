@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from stakes._check import FloatArray, unwrapped
+from stakes._check import BoolArray, FloatArray, unwrapped
 from stakes._value import Value
 from stakes.calibration.affine import largest_finite, log_odds, sigmoid
 from stakes.calibration.fitting import fit_logistic
@@ -88,7 +88,7 @@ class CalibrationLine(Value):
 
     intercept: FloatArray
     slope: FloatArray
-    converged: FloatArray
+    converged: BoolArray
 
 
 def calibration_line(table: ScoreTable) -> CalibrationLine:
@@ -115,7 +115,7 @@ def calibration_line(table: ScoreTable) -> CalibrationLine:
             fit = fit_logistic(odds[None, kept], *weights[kept].T)
             found[(slice(None), *place)] = fit.intercept, fit.slopes[0], fit.converged
     return CalibrationLine._trusted(
-        intercept=found[0], slope=found[1], converged=np.asarray(found[2] == 1)
+        intercept=unwrapped(found[0]), slope=unwrapped(found[1]), converged=(found[2] == 1)[()]
     )
 
 

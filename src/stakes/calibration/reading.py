@@ -1,0 +1,94 @@
+"""Scores of cases, as the calibrators take them: posteriors of all classes, or real numbers.
+
+Posteriors that name their classes (`stakes.Posteriors`, frames) go by these names, so that columns
+which scikit-learn has sorted cannot be read in another order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Labels
+from stakes.calibration.contract import Cases, read_cases
+from stakes.errors import InputError
+from stakes.rows import Posteriors, Scores, read_posteriors
+from stakes.scoring.rows import class_labels, column_classes, n_columns, shape_of
+
+__all__ = [
+    "in_shape_of",
+    "is_one_column",
+    "is_posteriors",
+    "n_classes_of",
+    "read_posterior_cases",
+    "read_score_cases",
+    "real_scores",
+]
+
+
+def is_posteriors(scores: object) -> bool:
+    """Whether the scores say that they are posteriors: a wrapper or a frame."""
+    return isinstance(scores, Posteriors) or hasattr(scores, "columns")
+
+
+def is_one_column(scores: object) -> bool:
+    """Whether posteriors of two classes came as P(second class)."""
+    given: Any = scores.values if isinstance(scores, Posteriors) else scores
+    return not hasattr(given, "columns") and np.ndim(given) == 1
+
+
+def n_classes_of(scores: object) -> int:
+    """How many classes posteriors have, two or more."""
+    named = column_classes("scores", scores)
+    size = n_columns("scores", scores) if named is None else len(named)
+    if size < 2:
+        raise InputError(
+            f"scores must have a column for each of two or more classes; there is {size}. "
+            f"Pass an (n,) array for P(second class) of two."
+        )
+    return size
+
+
+def read_posterior_cases(
+    scores: object, y: object, size: int, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    """Posteriors (n, K) of all cases, and those cases that have weight."""
+    stated = column_classes("scores", scores) if classes is None else classes
+    names: Labels = tuple(range(size))
+    if stated is not None:
+        names = class_labels(y, stated, size, name="y")
+    rows = read_posteriors("scores", scores, names)
+    cases = read_cases(y, size, len(rows), None if stated is None else names, weights, prior)
+    return rows, cases
+
+
+def real_scores(scores: object, classes: Labels | None) -> FloatArray:
+    """One real or infinite score for each case; of named posteriors, P(second class)."""
+    if isinstance(scores, Scores):
+        return scores.read("scores")
+    if is_posteriors(scores):
+        return read_posteriors("scores", scores, classes or (0, 1))[:, 1]
+    shape = shape_of("scores", scores)
+    if len(shape) == 2:
+        raise InputError(
+            f"scores must be one number for each case; their shape is {shape}. "
+            f"Of posteriors pass column 1, P(second class), or Posteriors(…, classes=…)."
+        )
+    return _check.real_scores("scores", scores)
+
+
+def read_score_cases(
+    scores: object, y: object, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    """Real scores (n,) of all cases of two classes, and those cases that have weight."""
+    stated = column_classes("scores", scores) if classes is None else classes
+    names = None if stated is None else class_labels(y, stated, 2, name="y")
+    values = real_scores(scores, names)
+    return values, read_cases(y, 2, values.size, names, weights, prior)
+
+
+def in_shape_of(scores: object, posteriors: FloatArray) -> FloatArray:
+    """Posteriors (n, K), or P(second class) when the scores came as such."""
+    return np.asarray(posteriors[:, 1]) if is_one_column(scores) else posteriors
