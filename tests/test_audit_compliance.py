@@ -203,3 +203,41 @@ def test_balanced_error_rate_is_a_loss_and_its_witness_is_one_of_losses():
     witness = answer(metric, shape=(3, 3)).witness
     assert_proves(witness, metric)
     assert witness.better_values[1] < witness.better_values[0]
+
+
+# Border and print --------------------------------------------------------------------------------
+
+
+def test_a_witness_prints_its_four_tables():
+    found = answer(FAMILIAR["F1"])
+    shown = repr(found)
+    assert shown.startswith("Compliance: no, the same change of the table")
+    assert repr(found.witness) in shown
+    numbers = [int(word) for word in shown.split() if word.isdigit()]
+    tables = (found.witness.better.values, found.witness.worse.values)
+    assert numbers == [
+        int(cell)
+        for pair in tables
+        for row in zip(*pair, strict=True)
+        for part in row
+        for cell in part
+    ]
+    for values in (found.witness.better_values, found.witness.worse_values):
+        assert f"from {values[0]:.6g} to {values[1]:.6g}" in shown
+
+
+def test_a_compliant_metric_prints_its_utilities():
+    assert repr(answer(FAMILIAR["recall"])).splitlines()[1:] == ["0  0", "0  1"]
+    flat = answer(Gain(lambda counts: np.zeros(counts.values.shape[:-2])))
+    assert repr(flat).startswith("Compliance: no, the metric is flat")
+
+
+def test_compliance_checks_its_input():
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="metric must say which way is better"):
+        compliance(accuracy, shape=(2, 2), rng=rng)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="rng must be a numpy Generator; got 7"):
+        compliance(FAMILIAR["F1"], shape=(2, 2), rng=7)  # type: ignore[arg-type]
+    for shape in ((2,), (2, 1), (0, 2), (2.5, 2), (2, 2, 2)):
+        with pytest.raises(InputError, match="shape must be the numbers of classes and of dec"):
+            compliance(FAMILIAR["F1"], shape=shape, rng=rng)  # type: ignore[arg-type]

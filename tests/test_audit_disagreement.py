@@ -22,8 +22,10 @@ from stakes.audit import (
     familiar_metrics,
 )
 from stakes.errors import InputError
+from stakes.evaluation import evaluate
 from stakes.measures import accuracy, error_rate, expected_cost, f_beta, recall
 from stakes.problem import Problem
+from stakes.rows import Decisions, Posteriors
 from stakes.simulate import fixed, random_confusion, rising_rates
 from stakes.tally import Counts, JointCounts
 
@@ -181,6 +183,43 @@ def test_the_cost_is_that_of_deployment_and_the_metrics_are_those_of_the_data():
     )
 
 
+def test_nobody_is_misled_where_the_costs_are_undefined():
+    """The prior expects a class that the data lack."""
+    one_class = {"A": Counts([[3, 2], [0, 0]]), "B": Counts([[2, 3], [0, 0]])}
+    problem = Problem.binary(false_alarm=1, miss=2, prior=[0.5, 0.5])
+    metrics = {"accuracy": FAMILIAR["accuracy"], "recall": FAMILIAR["recall"]}
+    told = disagreement(one_class, problem, metrics=metrics)
+    assert np.isnan(told.costs).all()
+    assert told.picks_of("accuracy") == ("A",)
+    assert told.misled.tolist() == [False, False]
+    assert np.isnan(told.regret).all()
+    assert np.isnan(np.array(told.columns()["costs more"], dtype=float)).all()
+    assert repr(told).splitlines()[2].split() == ["expected", "cost", "nan", "nan", "nan"]
+
+
+def test_a_pick_whose_cost_alone_is_undefined_does_not_mislead():
+    models = {
+        "A": Counts([[3, 2], [0, 0]]),
+        "B": Counts([[2, 3], [1, 4]]),
+        "C": Counts([[2, 3], [4, 1]]),
+    }
+    problem = Problem.binary(false_alarm=1, miss=2, prior=[0.5, 0.5])
+    specificity = Gain(lambda counts: -counts.values[..., 0, 1])
+    told = disagreement(
+        models, problem, metrics={"picks A": specificity, "picks C": Loss(PositiveClass(recall))}
+    )
+    assert told.best.tolist() == [False, True, False]
+    assert told.picks.tolist() == [[True, False, False], [False, False, True]]
+    assert told.misled.tolist() == [False, True]
+    assert np.isnan(told.regret).tolist() == [True, False]
+
+
+def test_only_metrics_that_were_asked_for_have_picks():
+    told = disagreement({"A": A, "B": B}, FACTORY, metrics=FAMILIAR)
+    with pytest.raises(InputError, match="metric must be one of"):
+        told.picks_of("AUC")
+
+
 @pytest.mark.parametrize(
     ("models", "message"),
     [
@@ -193,6 +232,39 @@ def test_the_cost_is_that_of_deployment_and_the_metrics_are_those_of_the_data():
 def test_other_forms_of_models_are_refused(models, message):
     with pytest.raises(InputError, match=message):
         disagreement(models, FACTORY, metrics=FAMILIAR)
+
+
+# The report --------------------------------------------------------------------------------------
+
+
+def test_the_report_keeps_a_metric_that_is_defined_for_one_model_alone():
+    """As disagreement does: what is undefined is never picked. Here a model never says yes."""
+    truth = np.array([0, 0, 0, 1, 1, 1, 0, 1] * 5)
+    models = {
+        "bold": Posteriors(np.array([0.1, 0.4, 0.6, 0.5, 0.8, 0.9, 0.2, 0.4] * 5)),
+        "timid": Posteriors(np.array([0.1, 0.2, 0.1, 0.3, 0.4, 0.4, 0.2, 0.4] * 5)),
+    }
+    problem = Problem.binary(false_alarm=1, miss=2)
+    told = evaluate(truth, models, problem, replicates=5).disagreement
+    assert told is not None
+    row = told.metrics.index("precision")
+    assert np.isnan(told.values[row]).tolist() == [False, True]
+    assert told.picks_of("precision") == ("bold",)
+    assert told.regret[row] == told.excess[0]
+
+
+def test_the_report_leaves_out_what_one_model_alone_has():
+    """Mere decisions have no AUC, so that the AUC compares nothing."""
+    truth = np.array([0, 0, 0, 1, 1, 1, 0, 1] * 5)
+    models = {
+        "posteriors": Posteriors(np.array([0.1, 0.4, 0.6, 0.5, 0.8, 0.9, 0.2, 0.4] * 5)),
+        "decisions": Decisions(np.array([0, 0, 1, 1, 1, 1, 0, 1] * 5)),
+    }
+    problem = Problem.binary(false_alarm=1, miss=2)
+    told = evaluate(truth, models, problem, replicates=5).disagreement
+    assert told is not None
+    assert "accuracy" in told.metrics
+    assert not {"AUC", "log loss", "Brier score"} & set(told.metrics)
 
 
 # Metrics -----------------------------------------------------------------------------------------
@@ -263,7 +335,8 @@ def test_D7_accuracy_and_recall_are_right_in_their_own_problem_only(points):
         (ONE_CLASS, "recall", "accuracy"),
     ):
         result = against_yield(points, problem, metrics=FIGURES)
-        assert result.reversed_share(right) < 1e-5  # ties up to rounding
+        assert result.reversed_share(right) == 0
+        assert result.reversed_chain(right).size == 1
         assert result.reversed_share(wrong) > 0.02
         assert result.reversed_chain(wrong).size >= 3
 
@@ -313,6 +386,21 @@ def test_losses_are_turned_before_they_are_compared():
     result = against_yield(counts, IDENTITY, metrics={"errors": Loss(error_rate)})
     assert result.reversed_share("errors") == 0
     np.testing.assert_allclose(result.values, [[0.15, 0.5]])
+
+
+def test_what_rounding_keeps_apart_is_a_tie():
+    """One accuracy by different sums: 0.1 + 0.2 is not 0.3."""
+    tables = Counts([[[0.1, 0.4], [0.3, 0.2]], [[0.3, 0.2], [0.5, 0.0]], [[0.2, 0.3], [0.4, 0.1]]])
+    noise = np.array([1.0, 1 + 1e-15, 1 - 1e-15])
+    result = against_yield(tables, IDENTITY, metrics={"m": Gain(lambda counts: noise)})
+    assert result.reversed_share("m") == 0
+    assert result.reversed_chain("m").size == 1
+    undefined = against_yield(
+        tables, ONE_CLASS, metrics={"m": Gain(lambda counts: np.array([np.nan, np.inf, -np.inf]))}
+    )
+    assert undefined.reversed_chain("m").size == 2  # of the last two tables the first is worse
+    with pytest.raises(InputError, match="metric must be one of"):
+        result.reversed_share("n")
 
 
 def test_against_yield_wants_many_tables():

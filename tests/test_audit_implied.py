@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -247,6 +248,107 @@ def test_tied_optima_are_all_listed():
     found = implied_costs(table, Loss(error_rate), scale=RawScores())
     assert [optimum.threshold for optimum in found.optima] == [1, 2]
     assert [optimum.below for optimum in found.optima] == [2, 3]
+
+
+def chooses(cut):
+    """A metric whose favourite is the cut that gives the positive decision to so many cases."""
+    return Gain(lambda counts: -np.abs(counts.values[..., 1].sum(axis=-1) - cut))
+
+
+def test_the_share_off_the_hull_is_counted_among_the_redraws_with_an_optimum():
+    bent = [[3, 0], [1, 2], [2, 1], [0, 4]]  # between the second and third score below the hull
+    convex = [[3, 0], [2, 1], [1, 2], [0, 4]]
+    lost = [[0, 0], [0, 0], [0, 0], [1, 0]]
+    table = ScoreTable([1, 2, 3, 4], [bent, convex, bent, bent, lost])
+    metric = Gain(
+        lambda counts: np.where(
+            counts.n_cases > 1, chooses(7)(counts), np.full(counts.values.shape[:-2], np.nan)
+        )
+    )
+    spread = implied_costs_of_redraws(table, metric, scale=RawScores())
+    assert spread.threshold[:4].tolist() == [2, 2, 2, 2]
+    assert spread.off_hull == 0.75
+    np.testing.assert_allclose(spread.empirical[1], [1 / 3, 2 / 3])
+    assert repr(spread) == "ImpliedCostsOfRedraws of 5: no cost ratio; off the hull in 75.0%"
+
+
+def test_redraws_print_the_quantiles_of_the_cost_ratio():
+    scores = [0.2, 0.5, 0.8]
+    table = ScoreTable(scores, [[[2, 0], [1, 1], [0, 2]]] * 3 + [[[3, 0], [0, 1], [0, 2]]])
+    spread = implied_costs_of_redraws(table, chooses(3), scale=Probabilities())
+    np.testing.assert_allclose(spread.cost_ratio, 4)
+    assert "a miss costs 4 false alarms (5 % to 95 %: 4 to 4)" in repr(spread)
+
+
+def test_implied_costs_print_their_thresholds_and_costs():
+    found = implied_costs(TABLE, FAMILIAR["F1"], scale=Probabilities())
+    head, _, row = repr(found).splitlines()
+    assert head.startswith("ImpliedCosts: 0.7451 at best")
+    assert row.split() == ["0.3", "0.6667", "to", "2.333", "0.5", "to", "2"]
+    raw = implied_costs(TABLE, FAMILIAR["F1"], scale=RawScores())
+    assert "no costs" in repr(raw)
+
+
+def test_a_threshold_that_was_asked_for_is_kept_beside_those_that_decide_alike():
+    found = costs_of_threshold(TABLE, 0.5, scale=Probabilities())
+    assert (found.asked, found.cost_proportion, found.cost_ratio) == (0.5, 0.5, 1)
+    assert (found.threshold, found.below) == (0.3, 0.6)
+    odd = costs_of_threshold(TABLE, 0.4, scale=Probabilities())
+    assert odd.cost_ratio == pytest.approx(1.5)
+    assert odd.bayes == found.bayes
+    assert odd != found
+    assert np.isnan(costs_of_threshold(TABLE, 0.5, scale=RawScores()).cost_ratio)
+    assert costs_of_threshold(TABLE, -1, scale=Probabilities()).cost_ratio == np.inf
+
+
+def test_probabilities_lie_between_0_and_1():
+    odds = ScoreTable([-2, 0.5, 3], [[3, 1], [1, 1], [1, 4]])
+    message = r"must lie in \[0, 1\]; 2 of 3 do not, the first being -2. Calibrate .* Affine or Iso"
+    for question in (
+        lambda: implied_costs(odds, FAMILIAR["F1"], scale=Probabilities()),
+        lambda: costs_of_threshold(odds, 0.5, scale=Probabilities()),
+        lambda: implied_costs_of_redraws(
+            ScoreTable(odds.scores, odds.weights[None]), FAMILIAR["F1"], scale=Probabilities()
+        ),
+    ):
+        with pytest.raises(InputError, match=message):
+            question()
+    endless = ScoreTable([-np.inf, 0.5, np.inf], [[3, 1], [1, 1], [1, 4]])
+    assert implied_costs(endless, FAMILIAR["F1"], scale=Probabilities()).optima
+
+
+@pytest.mark.parametrize("scale", [Probabilities, "probabilities", None])
+def test_a_scale_is_no_class_and_no_string(scale):
+    with pytest.raises(InputError, match=r"scale must be Probabilities\(\), LogOdds\(\) or Raw"):
+        implied_costs(TABLE, FAMILIAR["F1"], scale=scale)
+    with pytest.raises(InputError, match="scale must be"):
+        costs_of_threshold(TABLE, 0.5, scale=scale)
+
+
+def test_bare_functions_do_not_say_which_way_is_better():
+    bare: Any = error_rate
+    for table, question in (
+        (TABLE, implied_costs),
+        (ScoreTable(TABLE.scores, TABLE.weights[None]), implied_costs_of_redraws),
+    ):
+        with pytest.raises(InputError, match="metric must say which way is better; it is <func"):
+            question(table, bare, scale=RawScores())
+
+
+def test_thresholds_need_scores():
+    counts: Any = TABLE.counts()[0]
+    with pytest.raises(InputError, match="table must be a ScoreTable; got Counts"):
+        implied_costs(counts, FAMILIAR["F1"], scale=RawScores())
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("weights", [[[1, 0], [2, 0]], [[0, 1], [0, 2]]])
+def test_tables_of_one_class_answer_without_warnings(weights):
+    table = ScoreTable([0, 1], weights)
+    for metric in FAMILIAR.values():
+        for optimum in implied_costs(table, metric, scale=Probabilities()).optima:
+            for costs in (optimum.bayes, optimum.empirical):
+                assert costs.cost_ratio.shape == costs.skew.shape == (2,)
 
 
 def test_a_metric_that_is_undefined_everywhere_has_no_optimum():

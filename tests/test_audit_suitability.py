@@ -149,3 +149,10 @@ def test_counterexamples_are_tables():
     example = answer(error_rate).counterexamples[3]
     assert isinstance(example.table, Counts)
     assert example.twin is None
+
+
+def test_bare_functions_and_seeds_are_refused():
+    with pytest.raises(InputError, match="metric must say which way is better"):
+        suitability(accuracy, n_classes=3, rng=np.random.default_rng(0))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="rng must be a numpy Generator"):
+        suitability(Gain(accuracy), n_classes=3, rng=0)  # type: ignore[arg-type]

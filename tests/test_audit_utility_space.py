@@ -20,7 +20,12 @@ from stakes.audit import (
 from stakes.errors import InputError
 from stakes.problem import Problem
 
-DISTRIBUTIONS = [UniformUtilities(), NormalUtilities(1 / 3), NormalUtilities(2.0)]
+DISTRIBUTIONS = [
+    UniformUtilities(),
+    NormalUtilities(1 / 3),
+    NormalUtilities(1.0),
+    NormalUtilities(1e3),
+]
 
 # dyrland prints rows = output, columns = class; these are the transposes, rows = classes.
 FACTORY = [[15, -35], [-335, 165]]

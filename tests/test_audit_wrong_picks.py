@@ -71,6 +71,7 @@ def test_wrong_picks_are_what_the_plain_loop_counts():
     in_mean = {name: sum(plain_cost(t, p) for p in problems) for name, t in seen.items()}
     by_metric = {name: plain_cost(table, PLAUSIBLE[2]) for name, table in seen.items()}
     wrong, known, regret = [0.0] * 3, [0.0] * 3, [0.0] * 3
+    regrets: list[list[float]] = [[], [], []]
     for r, problem in enumerate(problems):
         true = {name: table.values[r].tolist() for name, table in drawn.items()}
         cost = {name: plain_cost(table, problem) for name, table in true.items()}
@@ -87,13 +88,18 @@ def test_wrong_picks_are_what_the_plain_loop_counts():
             picks, informed_picks = cheapest(observed), cheapest(informed)
             wrong[q] += sum(cost[p] > least + 1e-9 for p in picks) / len(picks)
             known[q] += sum(cost[p] > least + 1e-9 for p in informed_picks) / len(informed_picks)
-            regret[q] += sum(cost[p] - least for p in picks) / len(picks)
+            regrets[q].append(sum(cost[p] - least for p in picks) / len(picks))
+            regret[q] += regrets[q][-1]
     assert found.criteria == ("cheapest", "no error", "expected costs")
     np.testing.assert_allclose(found.wrong * size, wrong)
     np.testing.assert_allclose(found.wrong_if_known * size, known)
     np.testing.assert_allclose(found.regret * size, regret)
     share = found.wrong
     np.testing.assert_allclose(found.wrong_errors, np.sqrt(share * (1 - share) / size))
+    np.testing.assert_allclose(
+        found.regret_errors, [np.std(each) / np.sqrt(size) for each in regrets]
+    )
+    assert (found.regret_errors[:2] > 0).all()
     assert found.wrong_if_known[1] == 0
     assert (found.draws, found.undefined) == (size, 0)
 
@@ -230,3 +236,29 @@ def test_worlds_that_lose_a_class_are_counted_and_left_out():
 def test_the_border(models, worlds, problems, message):
     with pytest.raises(InputError, match=message):
         wrong_picks(models, worlds, problems, metrics={}, errors={}, rng=np.random.default_rng(0))
+
+
+def test_what_is_drawn_and_named_is_checked():
+    def fate(problems=PLAUSIBLE, errors=None, rng=None, **others):
+        return wrong_picks(
+            OBSERVED,
+            truths(4),
+            problems,
+            metrics={"cheapest": CHEAPEST},
+            errors={} if errors is None else errors,
+            rng=np.random.default_rng(0) if rng is None else rng,
+            **others,
+        )
+
+    with pytest.raises(InputError, match="must draw one problem for each of 4 redraws"):
+        fate(lambda rng, n: PLAUSIBLE[:1])
+    with pytest.raises(InputError, match="Weights are for a list of problems"):
+        fate(lambda rng, n: PLAUSIBLE[:n], weights=[1, 1, 1, 1])
+    with pytest.raises(InputError, match="errors must be a mapping from name to error"):
+        fate(errors=[AssessmentError(0.1)])
+    with pytest.raises(InputError, match="errors must keep the shape of the utilities"):
+        fate(errors={"flat": lambda rng, utilities: utilities.ravel()})
+    with pytest.raises(InputError, match="the names of metrics and errors"):
+        fate(errors={"cheapest": AssessmentError(0.1)})
+    with pytest.raises(InputError, match="rng must be a numpy Generator"):
+        fate(rng=1)

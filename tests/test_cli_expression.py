@@ -46,9 +46,13 @@ signs = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
 comparisons = st.tuples(operands, signs, operands).map(" ".join)
 
 
+words = st.sampled_from([" and ", " or ", "  and\t", " and not ", " or not "])
+
+
 def joined(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return (
-        st.tuples(parts, st.sampled_from([" and ", " or ", "  and\t"]), parts).map("".join)
+        st.tuples(parts, words, parts, words, parts).map("".join)
+        | st.tuples(parts, words, parts).map("".join)
         | parts.map(lambda text: f"({text})")
         | parts.map(lambda text: f" not ({text} )")
         | comparisons.map(lambda text: f"not {text}")
@@ -86,6 +90,18 @@ def test_any_text_is_a_condition_or_an_input_error(text):
     except InputError as error:
         told = str(error)
     assert isinstance(condition, Fact | Comparison | Not | Both | Either) or "position" in told
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("second", [True, False])
+@pytest.mark.parametrize("third", [True, False])
+def test_words_join_as_their_truth_table_says(first, second, third):
+    values = {Name("cost"): 5.0 * first, Name("caveats"): 5.0 * second, Name("told_apart"): third}
+    assert holds(read("cost > 3 and caveats > 3"), values) is (first and second)
+    assert holds(read("cost > 3 or caveats > 3"), values) is (first or second)
+    assert holds(read("not cost > 3"), values) is (not first)
+    mixed = "cost > 3 or caveats > 3 and not told_apart"
+    assert holds(read(mixed), values) is (first or (second and not third))
 
 
 def test_and_binds_closer_than_or_and_not_closer_than_and():

@@ -17,7 +17,9 @@ pytest.importorskip("duckdb")
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
-COMMAND = (sys.executable, "-W", "error", "-m", "stakes")
+SCRIPT = Path(sys.executable).with_name("stakes")  # as it is installed, where it is
+INSTALLED = (str(SCRIPT),) if SCRIPT.exists() else ("-m", "stakes")
+COMMAND = (sys.executable, "-W", "error", *INSTALLED)
 PROBLEM = """\
 classes = ["legit", "fraud"]
 decisions = ["approve", "block"]
@@ -73,6 +75,14 @@ def test_without_its_extra_the_command_names_it(tmp_path):
         "stakes: the command needs the extra 'cli' (click, rich, duckdb not found); install it "
         "with: pip install 'stakes[cli]'\n"
     )
+
+
+def test_questions_without_answers_end_it_and_leave_no_file(folder):
+    done = run("problem", "new", "new.toml", cwd=folder, given="legit, fraud\n")
+    assert done.returncode == 2
+    message = "stakes: every question must have an answer; the input ended first.\n"
+    assert done.stderr.endswith(message)
+    assert not (folder / "new.toml").exists()
 
 
 def test_a_read_only_folder_gets_no_part_of_a_file(folder):

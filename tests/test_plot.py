@@ -109,7 +109,10 @@ def test_tables_and_maps(tables):
     found = disagreement(counts, PROBLEM, metrics=FAMILIAR)
     ax = plot.metric_disagreement(found)
     assert len(ax.patches) == len(FAMILIAR)
-    ax = plot.utility_hexagon({"mine": PROBLEM}, outline=HEXAGON)
+    ax = plot.utility_hexagon({"mine": PROBLEM})
+    assert any(np.array_equal(line.get_xydata()[:-1], HEXAGON) for line in ax.get_lines())
+    assert "being right" in ax.get_xlabel()
+    assert "being wrong" in ax.get_ylabel()
     x, y = PROBLEM.utility_coordinates
     assert any(np.allclose(line.get_xydata(), [[x, y]]) for line in ax.get_lines())
 

@@ -18,11 +18,8 @@ from stakes.audit.implied import (
     CostRange,
     ImpliedCosts,
     ImpliedCostsOfRedraws,
-    LogOdds,
     Optimum,
-    Probabilities,
-    RawScores,
-    Scale,
+    ThresholdCosts,
     costs_of_threshold,
     implied_costs,
     implied_costs_of_redraws,
@@ -37,6 +34,7 @@ from stakes.audit.metric import (
     familiar_metrics,
 )
 from stakes.audit.misranking import Misranking, misranking
+from stakes.audit.scales import LogOdds, Probabilities, RawScores, Scale
 from stakes.audit.settings import (
     AssessmentError,
     RateDistribution,
@@ -86,6 +84,7 @@ __all__ = [
     "Setting",
     "ShareDistribution",
     "Suitability",
+    "ThresholdCosts",
     "UniformShares",
     "UniformUtilities",
     "UtilityDistribution",

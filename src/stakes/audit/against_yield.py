@@ -19,6 +19,7 @@ from stakes.tally import Counts
 
 __all__ = ["AgainstYield", "against_yield"]
 
+_TIE = 1e-12  # relative difference that rounding may make
 _ROWS = 256  # tables compared with all others at a time
 
 
@@ -40,12 +41,15 @@ class AgainstYield(Value):
     goodness: FloatArray
 
     def reversed_share(self, metric: str) -> float:
-        """Share of the pairs of tables that the metric puts in the opposite order of the yield."""
-        good = self.goodness[self.metrics.index(metric)]
-        n_tables = self.yields.size
+        """Share of the pairs of tables that the metric puts in the opposite order of the yield.
+
+        Values that rounding alone keeps apart are ties.
+        """
+        good, worth = self._ranks(metric)
+        n_tables = worth.size
         opposite = sum(
             np.count_nonzero(
-                np.subtract.outer(self.yields[first : first + _ROWS], self.yields)
+                np.subtract.outer(worth[first : first + _ROWS], worth)
                 * np.subtract.outer(good[first : first + _ROWS], good)
                 < 0
             )
@@ -59,11 +63,30 @@ class AgainstYield(Value):
         From the lowest yield to the highest, so that the metric falls all the way. A metric that
         never errs has chains of one table.
         """
-        good = self.goodness[self.metrics.index(metric)]
-        known = np.flatnonzero(~np.isnan(good) & ~np.isnan(self.yields))
+        good, worth = self._ranks(metric)
+        known = np.flatnonzero(~np.isnan(good) & ~np.isnan(worth))
         # Tables of equal yield in the order of rising goodness cannot follow each other.
-        order = known[np.lexsort((good[known], self.yields[known]))]
+        order = known[np.lexsort((good[known], worth[known]))]
         return _falling(order, good)
+
+    def _ranks(self, metric: str) -> tuple[FloatArray, FloatArray]:
+        """Ranks (n,) of the tables by a metric and by the yield."""
+        if metric not in self.metrics:
+            raise InputError(f"metric must be one of {self.metrics}; got {metric!r}.")
+        return _ranked(self.goodness[self.metrics.index(metric)]), _ranked(self.yields)
+
+
+def _ranked(values: FloatArray) -> FloatArray:
+    """Ranks from 0; what lies closer than rounding to the one before shares its rank; nan stays."""
+    order = np.argsort(values, kind="stable")
+    ascending = values[order]
+    largest = np.abs(values).max(initial=0.0, where=np.isfinite(values))
+    with np.errstate(invalid="ignore"):
+        rises = np.diff(ascending) > _TIE * largest
+    ranks = np.empty(values.size)
+    ranks[order] = np.concatenate([[0.0], np.cumsum(rises)])[: values.size]
+    ranks[np.isnan(values)] = np.nan
+    return ranks
 
 
 def _falling(order: IntArray, good: FloatArray) -> IntArray:

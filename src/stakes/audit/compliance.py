@@ -19,7 +19,8 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import Value
-from stakes.audit.metric import Metric
+from stakes.audit.metric import Metric, read_metric
+from stakes.audit.settings import read_rng
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts
@@ -36,7 +37,7 @@ _STENCIL = np.array([-2.0, -1.0, 1.0, 2.0])
 _SLOPE = np.array([1.0, -8.0, 8.0, -1.0]) / 12
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Witness(Value):
     """Two pairs of tables that no single utility matrix can rank as the metric does.
 
@@ -55,15 +56,26 @@ class Witness(Value):
     better_values: FloatArray
     worse_values: FloatArray
 
+    def __repr__(self) -> str:
+        parts = (
+            ("better", self.better, self.better_values),
+            ("worse", self.worse, self.worse_values),
+        )
+        told = [
+            f"{word}, from {values[0]:.6g} to {values[1]:.6g}:\n{_side_by_side(pair)}"
+            for word, pair, values in parts
+        ]
+        return "Witness: the same change makes one table " + "\nand another ".join(told)
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Compliance(Value):
     """Whether a metric is a utility in disguise.
 
     Attributes
     ----------
-    utilities : (K, M) the utility matrix that ranks as the metric does, the least entry of each row 0
-        and the largest of all 1, to about nine digits; None when there is none
+    utilities : (K, M) the utility matrix that ranks as the metric does, to about nine digits; the
+        least entry of each row is 0 and the largest of all 1; None when there is none
     witness : what proves that there is none; None when the metric complies
     reason : in words
     """
@@ -83,6 +95,30 @@ class Compliance(Value):
         if self.utilities is None:
             raise InputError(f"the metric assumes no problem: {self.reason}.")
         return Problem.from_utilities(self.utilities)
+
+    def __repr__(self) -> str:
+        told = f"Compliance: {'yes' if self.complies else 'no'}, {self.reason}"
+        shown = _rows(self.utilities) if self.utilities is not None else self.witness
+        return told if shown is None else f"{told}\n{shown}"
+
+
+def _rows(table: FloatArray) -> str:
+    return "\n".join(_row_texts(table))
+
+
+def _row_texts(table: FloatArray) -> list[str]:
+    """Rows of a matrix, with columns of one width."""
+    cells = [[f"{cell:.6g}" for cell in row] for row in table.tolist()]
+    width = max(len(cell) for row in cells for cell in row)
+    return ["  ".join(cell.rjust(width) for cell in row) for row in cells]
+
+
+def _side_by_side(pair: Counts) -> str:
+    """Two tables, the second to the right of the first."""
+    first, second = (_row_texts(table) for table in pair.values)
+    middle = ["->"] + ["  "] * (len(first) - 1)
+    lines = zip(first, middle, second, strict=True)
+    return "\n".join("  " + "   ".join(line) for line in lines)
 
 
 def compliance(
@@ -116,6 +152,9 @@ def compliance(
     >>> answer.complies, answer.witness is None
     (False, False)
     """
+    read_metric(metric)
+    read_rng(rng)
+    shape = _read_shape(shape)
     fixed = None if shares is None else _check.prior("shares", shares, tuple(range(shape[0])))
     tables = _random_tables(rng, _TABLES, shape, fixed)
     directions, moving = _directions(metric, tables)
@@ -135,6 +174,16 @@ def compliance(
     utilities = _as_utilities(directions.mean(axis=0), shape)
     pairs = _random_pairs(rng, shape, fixed)
     return _confirmed(metric, utilities, pairs, tables[0])
+
+
+def _read_shape(shape: tuple[int, int]) -> tuple[int, int]:
+    sizes = _check.floats("shape", shape, ndim=1)
+    if sizes.shape != (2,) or not np.all((sizes >= (1, 2)) & (sizes == np.round(sizes))):
+        raise InputError(
+            f"shape must be the numbers of classes and of decisions, at least one and two; "
+            f"got {shape!r}. Two classes and two decisions are (2, 2)."
+        )
+    return int(sizes[0]), int(sizes[1])
 
 
 def _refuted(witness: Witness) -> Compliance:

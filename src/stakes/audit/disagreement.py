@@ -12,6 +12,7 @@ from stakes._text import html_table, text_table
 from stakes._value import Value
 from stakes.audit.metric import Metric, read_metrics
 from stakes.audit.models import Models, by_position, picked, read_models
+from stakes.errors import InputError
 from stakes.measures.cost import expected_cost
 from stakes.problem import Problem
 
@@ -51,18 +52,24 @@ class Disagreement(Value):
         """What following each metric costs per case above the best model, (…, Q).
 
         Where a metric cannot tell models apart this is the dearest of its picks, since the metric
-        gives no reason to avoid it. nan where the metric is undefined for all models.
+        gives no reason to avoid it. nan where the metric is undefined for all models, and where
+        the cost of a pick is.
         """
         of_picks = np.where(self.picks, self.excess[..., None, :], -np.inf).max(axis=-1)
         return np.where(self.picks.any(axis=-1), of_picks, np.nan)
 
     @property
     def misled(self) -> BoolArray:
-        """Whether a model that is not the best is among the picks of each metric, (…, Q)."""
-        return np.asarray((self.picks & ~self.best[..., None, :]).any(axis=-1))
+        """Whether a model that costs more than the best is among the picks of each metric, (…, Q).
+
+        A model whose cost is undefined misleads nobody: it may be the best.
+        """
+        return np.asarray((self.picks & (self.excess[..., None, :] > 0)).any(axis=-1))
 
     def picks_of(self, metric: str) -> tuple[Label, ...]:
         """The models that one metric puts first, for tables without leading axes."""
+        if metric not in self.metrics:
+            raise InputError(f"metric must be one of {self.metrics}; got {metric!r}.")
         return self._names(self.picks[self.metrics.index(metric)])
 
     def columns(self) -> dict[str, list[object]]:
@@ -72,7 +79,7 @@ class Disagreement(Value):
             table[str(model)] = [float(self.costs[j]), *self.values[:, j].tolist()]
         chosen = (self.best, *self.picks)
         table["picks"] = [", ".join(map(str, self._names(row))) for row in chosen]
-        table["costs more"] = [0.0, *self.regret.tolist()]
+        table["costs more"] = [0.0 if self.best.any() else float("nan"), *self.regret.tolist()]
         return table
 
     def _names(self, chosen: BoolArray) -> tuple[Label, ...]:

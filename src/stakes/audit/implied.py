@@ -13,16 +13,17 @@ ways to write the same.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
+from stakes._text import text_table
 from stakes._value import Value
-from stakes.audit.metric import Metric
+from stakes.audit.metric import Metric, read_metric
 from stakes.audit.models import picked
+from stakes.audit.scales import Scale, read_scale
 from stakes.errors import InputError
 from stakes.ranking import hull_cuts, weights_above
 from stakes.tally import Counts, ScoreTable
@@ -31,53 +32,14 @@ __all__ = [
     "CostRange",
     "ImpliedCosts",
     "ImpliedCostsOfRedraws",
-    "LogOdds",
     "Optimum",
-    "Probabilities",
-    "RawScores",
-    "Scale",
+    "ThresholdCosts",
     "costs_of_threshold",
     "implied_costs",
     "implied_costs_of_redraws",
 ]
 
 _STRAIGHT = 1e-12  # relative distance from the hull that rounding of fractional weights may make
-
-
-# Scales ------------------------------------------------------------------------------------------
-
-
-class Scale(Value, ABC):
-    """What a score means, hence for which cost proportion a threshold is the Bayes threshold."""
-
-    @abstractmethod
-    def cost_proportion(self, threshold: float) -> float:
-        """Cost proportion whose Bayes threshold this is; nan when scores are on no such scale."""
-
-
-@dataclass(frozen=True, eq=False)
-class Probabilities(Scale):
-    """Scores are probabilities of the positive class."""
-
-    def cost_proportion(self, threshold: float) -> float:  # noqa: D102
-        return min(max(threshold, 0.0), 1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class LogOdds(Scale):
-    """Scores are log-odds of the positive class."""
-
-    def cost_proportion(self, threshold: float) -> float:  # noqa: D102
-        with np.errstate(over="ignore"):
-            return float(1 / (1 + np.exp(-threshold)))
-
-
-@dataclass(frozen=True, eq=False)
-class RawScores(Scale):
-    """Scores only rank; there is no Bayes threshold on them."""
-
-    def cost_proportion(self, threshold: float) -> float:  # noqa: D102
-        return float("nan")
 
 
 # Results -----------------------------------------------------------------------------------------
@@ -118,9 +80,11 @@ class CostRange(Value):
 
     @property
     def skew(self) -> FloatArray:
-        """Lowest and highest cπ₀/(cπ₀ + (1−c)π₁)."""
+        """Lowest and highest cπ₀/(cπ₀ + (1−c)π₁); nan for 0/0, as one class alone has it."""
         false_alarm = self.cost_proportion * self.shares[0]
-        return np.asarray(false_alarm / (false_alarm + (1 - self.cost_proportion) * self.shares[1]))
+        total = false_alarm + (1 - self.cost_proportion) * self.shares[1]
+        undefined = np.full(total.shape, np.nan)
+        return np.asarray(np.divide(false_alarm, total, out=undefined, where=total > 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +106,26 @@ class Optimum(Value):
 
 
 @dataclass(frozen=True, eq=False)
+class ThresholdCosts(Optimum):
+    """A threshold that was asked for, beside all those that decide alike.
+
+    Attributes
+    ----------
+    asked : the threshold itself, in [threshold, below)
+    cost_proportion : the one whose Bayes threshold it is; nan for raw scores
+    """
+
+    asked: float
+    cost_proportion: float
+
+    @property
+    def cost_ratio(self) -> float:
+        """Cost of a miss over that of a false alarm whose Bayes threshold was asked for."""
+        with np.errstate(divide="ignore"):
+            return float(np.divide(1 - self.cost_proportion, self.cost_proportion))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ImpliedCosts(Value):
     """The best value of a metric and the thresholds, several if they tie, that reach it.
 
@@ -151,8 +135,24 @@ class ImpliedCosts(Value):
     value: float
     optima: tuple[Optimum, ...]
 
+    def __repr__(self) -> str:
+        if not self.optima:
+            return "ImpliedCosts: the metric is undefined at every threshold"
+        header = ["threshold", "right if a miss costs", "on these data"]
+        rows = [
+            [f"{one.threshold:.4g}", _shown(one.bayes), _shown(one.empirical)]
+            for one in self.optima
+        ]
+        caption = f"ImpliedCosts: {self.value:.4g} at best; costs of a miss in false alarms"
+        return f"{caption}\n{text_table(header, rows)}"
 
-@dataclass(frozen=True, eq=False)
+
+def _shown(costs: CostRange) -> str:
+    low, high = costs.cost_ratio.tolist()
+    return "no costs" if costs.is_empty else f"{low:.4g} to {high:.4g}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ImpliedCostsOfRedraws(Value):
     """Implied costs in each of R redraws of the data: how stable a metric's choice is.
 
@@ -185,6 +185,15 @@ class ImpliedCostsOfRedraws(Value):
         empty = np.isnan(self.empirical[:, 0]) & defined
         return float(empty.sum() / defined.sum()) if defined.any() else float("nan")
 
+    def __repr__(self) -> str:
+        known = self.cost_ratio[~np.isnan(self.cost_ratio)]
+        told = "no cost ratio"
+        if known.size:  # order statistics, because a ratio may be infinite
+            low, middle, high = np.quantile(known, [0.05, 0.5, 0.95], method="inverted_cdf")
+            told = f"a miss costs {middle:.4g} false alarms (5 % to 95 %: {low:.4g} to {high:.4g})"
+        size = self.threshold.size
+        return f"ImpliedCostsOfRedraws of {size}: {told}; off the hull in {self.off_hull:.1%}"
+
 
 # Questions ---------------------------------------------------------------------------------------
 
@@ -214,7 +223,8 @@ def implied_costs(table: ScoreTable, metric: Metric, *, scale: Scale) -> Implied
     >>> optimum.bayes.cost_ratio.round(2), optimum.empirical.cost_ratio.round(2)
     (array([0.67, 2.33]), array([0.5, 2. ]))
     """
-    cuts = _cuts(table)
+    read_metric(metric)
+    cuts = _cuts(table, read_scale(scale))
     counts = cuts.counts()
     best = np.flatnonzero(picked(metric.goodness(counts)))
     if not best.size:
@@ -225,20 +235,30 @@ def implied_costs(table: ScoreTable, metric: Metric, *, scale: Scale) -> Implied
     )
 
 
-def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: Scale) -> Optimum:
-    """The costs for which a given threshold, say 0.5, is right.
+def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: Scale) -> ThresholdCosts:
+    """The costs for which a given threshold, say 0.5, is right, and all that decide alike.
 
     Examples
     --------
     >>> from stakes.audit import Probabilities, costs_of_threshold
     >>> from stakes.tally import ScoreTable
     >>> table = ScoreTable([0.1, 0.3, 0.6, 0.9], [[40, 2], [10, 5], [5, 10], [1, 9]])
-    >>> costs_of_threshold(table, 0.5, scale=Probabilities()).empirical.cost_ratio.round(2)
-    array([0.5, 2. ])
+    >>> found = costs_of_threshold(table, 0.5, scale=Probabilities())
+    >>> found.asked, found.cost_ratio, found.empirical.cost_ratio.round(2)
+    (0.5, 1.0, array([0.5, 2. ]))
     """
-    (score,) = _check.real_scores("threshold", [threshold])
-    cuts = _cuts(table)
-    return _optimum(cuts, int(np.searchsorted(cuts.below[:-1], score, side="right")), scale)
+    (score,) = _check.real_scores("threshold", [threshold]).tolist()
+    cuts = _cuts(table, read_scale(scale))
+    cut = int(np.searchsorted(cuts.below[:-1], score, side="right"))
+    alike = _optimum(cuts, cut, scale)
+    return ThresholdCosts._trusted(
+        threshold=alike.threshold,
+        below=alike.below,
+        bayes=alike.bayes,
+        empirical=alike.empirical,
+        asked=score,
+        cost_proportion=scale.cost_proportion(score),
+    )
 
 
 def implied_costs_of_redraws(
@@ -250,6 +270,7 @@ def implied_costs_of_redraws(
     ----------
     redraws : a table with one leading axis, (R, S, 2), such as a bootstrap makes
     """
+    read_metric(metric)
     if redraws.weights.ndim != 3:
         raise InputError(
             f"redraws must have one leading axis; its weights have shape {redraws.weights.shape}. "
@@ -300,8 +321,13 @@ class _Cuts:
         return positives / (negatives + positives)
 
 
-def _cuts(table: ScoreTable) -> _Cuts:
+def _cuts(table: ScoreTable, scale: Scale) -> _Cuts:
     """The cuts of a table; scores that no case has are left out, so that no two decide alike."""
+    if not isinstance(table, ScoreTable):
+        raise InputError(
+            f"table must be a ScoreTable; got {type(table).__name__}. "
+            f"Tally scores with ScoreTable.from_scores; decisions alone have no threshold."
+        )
     if table.weights.ndim != 2:
         raise InputError(
             f"table must have no leading axes here; its weights have shape {table.weights.shape}. "
@@ -314,6 +340,7 @@ def _cuts(table: ScoreTable) -> _Cuts:
             "A prior for a class without cases leaves no weight."
         )
     scores, weights = table.scores[kept], table.weights[kept]
+    scale.refuse(scores)
     return _Cuts(
         thresholds=np.concatenate([[-np.inf], scores]),
         below=np.concatenate([scores, [np.inf]]),

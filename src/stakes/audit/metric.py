@@ -175,6 +175,5 @@ def read_metric(metric: Metric) -> Metric:
 
 def _unwrapped(complaint: str) -> InputError:
     return InputError(
-        f"{complaint}. "
-        f"Wrap it: Gain(measure) where higher is better, Loss(measure) where lower is."
+        f"{complaint}. Wrap it: Gain(measure) where higher is better, Loss(measure) where lower is."
     )

@@ -18,7 +18,14 @@ from stakes._check import FloatArray, IntArray
 from stakes._text import html_table, text_table
 from stakes._value import Value
 from stakes.audit.metric import Metric, read_metrics
-from stakes.audit.settings import ErrorSampler, RateSampler, ShareSampler, UtilitySampler
+from stakes.audit.settings import (
+    ErrorSampler,
+    RateSampler,
+    ShareSampler,
+    UtilitySampler,
+    read_errors,
+    read_rng,
+)
 from stakes.errors import InputError
 from stakes.tally import Counts
 
@@ -137,7 +144,12 @@ def misranking(
     True
     """
     names, judges = read_metrics(metrics)
+    read_errors("error", error)
+    read_rng(rng)
+    _check.labels("the names of metrics and errors", (*names, *map(str, error)))
     wanted = int(_check.number("pairs", pairs, low=1))
+    if wanted != pairs:
+        raise InputError(f"pairs must be a whole number; got {pairs!r}.")
     total = len(judges) + len(error)
     together, undefined = np.zeros((total, total)), np.zeros(total, dtype=np.intp)
     for start in range(0, wanted, _BLOCK):

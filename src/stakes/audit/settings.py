@@ -7,14 +7,14 @@ dyrland, section 4.2, are `uniform_setting` and `gaussian_setting`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray
+from stakes._check import BoolArray, FloatArray
 from stakes._value import Value
 from stakes.audit.utility_space import NormalUtilities, UniformUtilities
 from stakes.errors import InputError
@@ -31,6 +31,8 @@ __all__ = [
     "UniformShares",
     "UtilitySampler",
     "gaussian_setting",
+    "read_errors",
+    "read_rng",
     "uniform_setting",
 ]
 
@@ -153,6 +155,11 @@ class AssessmentError(Value):
 
     def __call__(self, rng: np.random.Generator, utilities: FloatArray) -> FloatArray:
         """Draw assessed utilities of the same shape (n, K, M)."""
+        if np.ndim(utilities) != 3:
+            raise InputError(
+                f"utilities must be many matrices, of shape (n, K, M); the shape is "
+                f"{np.shape(utilities)}. One matrix is utilities[None]."
+            )
         if not (np.min(utilities) >= 0 and np.max(utilities) <= 1):
             raise InputError(
                 f"utilities must lie in [0, 1] to be assessed with an error; they run from "
@@ -174,19 +181,36 @@ class AssessmentError(Value):
         return np.moveaxis(cells, (0, 1, 2), (2, 1, 0))
 
     def _candidates(self, rng: np.random.Generator, true: FloatArray) -> FloatArray:
-        """Normals about the truth; about 0 and 1 only the half that can be kept."""
+        """Normals about the truth within [0, 1]: every entry is redrawn until it is there."""
+        proposed = self._thinned if self.sd >= 1 else self._cut
+        centre = true.ravel()
+        assessed, kept = proposed(rng, centre)
+        again = np.flatnonzero(~kept)
+        while again.size:
+            assessed[again], kept = proposed(rng, centre.take(again))
+            again = again[~kept]
+        return assessed.reshape(true.shape)
+
+    def _cut(self, rng: np.random.Generator, true: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Normals, about 0 and 1 only the half that can be kept, and which of them are within."""
         error = rng.standard_normal(true.shape)
         error *= self.sd
         inwards = 0.5 - true
         at_the_edge = np.abs(inwards) == 0.5
-        return np.asarray(true + np.where(at_the_edge, np.copysign(error, inwards), error))
+        drawn = true + np.where(at_the_edge, np.copysign(error, inwards), error)
+        return drawn, np.asarray(np.abs(drawn - 0.5) <= 0.5)
+
+    def _thinned(self, rng: np.random.Generator, true: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Uniform numbers, and which the normal density keeps: three of five at least."""
+        drawn = rng.random(true.shape)
+        height = np.exp(-0.5 * ((drawn - true) / self.sd) ** 2)
+        return drawn, np.asarray(rng.random(true.shape) < height)
 
 
-def _keeps_order(best: _check.BoolArray, assessed: FloatArray) -> _check.BoolArray:
-    """Whether a column (M,) lies in [0, 1] and no entry is above the best one."""
-    within = (np.abs(assessed - 0.5) <= 0.5).all(axis=0)
+def _keeps_order(best: BoolArray, assessed: FloatArray) -> BoolArray:
+    """Whether no entry of a column (M,) is above the best one."""
     top = np.where(best, assessed, -np.inf).max(axis=0)
-    return np.asarray(within & (assessed <= top).all(axis=0))
+    return np.asarray((assessed <= top).all(axis=0))
 
 
 def uniform_setting() -> Setting:
@@ -199,3 +223,28 @@ def gaussian_setting() -> Setting:
     return Setting(
         utilities=NormalUtilities(1 / 3), class_share=UniformShares(), rates=RisingRates()
     )
+
+
+def read_errors(name: str, errors: Mapping[str, ErrorSampler]) -> Mapping[str, ErrorSampler]:
+    """Errors by name; a single one has no name to be reported by."""
+    if not isinstance(errors, Mapping):
+        raise InputError(
+            f"{name} must be a mapping from name to error; got {type(errors).__name__}. "
+            f"{{'10 % error': AssessmentError(0.1)}} is one, and {{}} stands for none."
+        )
+    for key, sampler in errors.items():
+        if not callable(sampler) or isinstance(sampler, type):
+            raise InputError(
+                f"{name} must map names to samplers (rng, utilities) → utilities; {key!r} maps to "
+                f"{sampler!r}. Use AssessmentError(sd)."
+            )
+    return errors
+
+
+def read_rng(rng: np.random.Generator) -> np.random.Generator:
+    """A generator; seeds and the like are refused, because they would hide what is drawn."""
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(
+            f"rng must be a numpy Generator; got {rng!r}. Use np.random.default_rng(seed)."
+        )
+    return rng

@@ -18,7 +18,8 @@ from stakes._check import BoolArray, FloatArray
 from stakes._text import html_table, text_table
 from stakes._value import Value
 from stakes.agreement import perfect_relabelling
-from stakes.audit.metric import Metric
+from stakes.audit.metric import Metric, read_metric
+from stakes.audit.settings import read_rng
 from stakes.errors import InputError
 from stakes.tally import Counts
 
@@ -128,6 +129,8 @@ def suitability(metric: Metric, *, n_classes: int, rng: np.random.Generator) -> 
     >>> answer.semi_suitable, answer.holds
     (True, (True, True, True, True, False))
     """
+    read_metric(metric)
+    read_rng(rng)
     size = int(_check.number("n_classes", n_classes, low=2))
     if size != n_classes:
         raise InputError(f"n_classes must be a whole number; got {n_classes!r}.")

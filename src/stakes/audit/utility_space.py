@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._check import FloatArray, frozen
+from stakes._check import BoolArray, FloatArray, frozen
 from stakes._value import Value
 from stakes.errors import InputError
 
@@ -150,16 +150,8 @@ class UniformUtilities(UtilityDistribution):
     """
 
     def __call__(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Draw without rejection: two unit squares, and a third one cut into two triangles."""
-        x, y, part = rng.random((3, size))
-        np.negative(y, out=y, where=part < 1 / 3)  # the corner x > 0 > y, whose far half …
-        beyond = (part < 1 / 3) & (x - y > 1)  # … moves to the corner x < 0 < y
-        np.subtract(x, 1, out=x, where=beyond)
-        np.add(y, 1, out=y, where=beyond)
-        turned = part > 2 / 3
-        np.negative(x, out=x, where=turned)
-        np.negative(y, out=y, where=turned)
-        return _matrices(x, y)
+        """Draw matrices at points of the hexagon."""
+        return _matrices(*_uniform_points(rng, size))
 
     @property
     def expected(self) -> FloatArray:  # noqa: D102
@@ -168,6 +160,19 @@ class UniformUtilities(UtilityDistribution):
     def cost_proportion_density(self, c: FloatArray) -> FloatArray:  # noqa: D102
         ratio = np.minimum(c, 1 - c) / np.maximum(c, 1 - c)
         return _mirrored((2 - ratio) / 3, c)
+
+
+def _uniform_points(rng: np.random.Generator, size: int) -> FloatArray:
+    """Points (2, size), none rejected: two unit squares, and a third cut into two triangles."""
+    x, y, part = rng.random((3, size))
+    np.negative(y, out=y, where=part < 1 / 3)  # the corner x > 0 > y, whose far half …
+    beyond = (part < 1 / 3) & (x - y > 1)  # … moves to the corner x < 0 < y
+    np.subtract(x, 1, out=x, where=beyond)
+    np.add(y, 1, out=y, where=beyond)
+    turned = part > 2 / 3
+    np.negative(x, out=x, where=turned)
+    np.negative(y, out=y, where=turned)
+    return np.stack([x, y])
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,13 +193,18 @@ class NormalUtilities(UtilityDistribution):
             raise InputError("sd must be positive; it is 0. A known problem needs no distribution.")
 
     def __call__(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Draw normals and redraw those outside the hexagon."""
-        x, y = rng.standard_normal((2, size)) * self.sd
-        outside = np.flatnonzero(~is_admissible(x, y))
+        """Draw normals and redraw those outside the hexagon.
+
+        A wide normal hardly ever hits the hexagon: then points of the hexagon are drawn and kept
+        with a probability that follows the normal density, exp(-1/sd²) at least.
+        """
+        proposed = self._thinned if self.sd >= 1 else self._cut
+        (x, y), kept = proposed(rng, size)
+        outside = np.flatnonzero(~kept)
         while outside.size:
-            again = rng.standard_normal((2, outside.size)) * self.sd
+            again, kept = proposed(rng, outside.size)
             x[outside], y[outside] = again
-            outside = outside[~is_admissible(*again)]
+            outside = outside[~kept]
         return _matrices(x, y)
 
     @property
@@ -205,6 +215,17 @@ class NormalUtilities(UtilityDistribution):
         column = _normal_density(x, self.sd) * (ndtr(1 / self.sd) - ndtr((x - 1) / self.sd))
         shortfall = float(weights @ (x * column)) / self._mass()
         return np.array([[1 - shortfall, shortfall], [shortfall, 1 - shortfall]])
+
+    def _cut(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, BoolArray]:
+        """Points (2, size) of the normal, and which of them can be kept."""
+        points = rng.standard_normal((2, size)) * self.sd
+        return points, is_admissible(*points)
+
+    def _thinned(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, BoolArray]:
+        """Points (2, size) of the hexagon, and which of them the normal density keeps."""
+        points = _uniform_points(rng, size)
+        height = np.exp(-0.5 * np.sum((points / self.sd) ** 2, axis=0))
+        return points, np.asarray(rng.random(size) < height)
 
     def cost_proportion_density(self, c: FloatArray) -> FloatArray:  # noqa: D102
         ratio = np.minimum(c, 1 - c) / np.maximum(c, 1 - c)

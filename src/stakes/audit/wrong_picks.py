@@ -18,7 +18,7 @@ from stakes._text import html_table, text_table
 from stakes._value import Value
 from stakes.audit.metric import Metric, read_metrics
 from stakes.audit.models import Models, by_position, picked, read_models
-from stakes.audit.settings import ErrorSampler
+from stakes.audit.settings import ErrorSampler, read_errors, read_rng
 from stakes.errors import InputError
 from stakes.measures.cost import decision_rates
 from stakes.problem import Problem
@@ -117,7 +117,13 @@ class _Costs:
         top = self.costs.max(axis=(1, 2), keepdims=True)
         span = top - self.costs.min(axis=(1, 2), keepdims=True)
         scaled = np.divide(top - self.costs, span, out=np.zeros_like(self.costs), where=span > 0)
-        return _Costs(top - span * error(rng, scaled), self.priors)
+        assessed = error(rng, scaled)
+        if np.shape(assessed) != scaled.shape:
+            raise InputError(
+                f"errors must keep the shape of the utilities, {scaled.shape}; one gave "
+                f"{np.shape(assessed)}. AssessmentError(sd) does."
+            )
+        return _Costs(top - span * assessed, self.priors)
 
 
 def wrong_picks(
@@ -163,6 +169,10 @@ def wrong_picks(
     array([0.6, 0.5, 0.4])
     """
     names, judges = read_metrics(metrics)
+    read_errors("errors", errors)
+    read_rng(rng)
+    criteria = (*names, *map(str, errors), "expected costs")
+    _check.labels("the names of metrics and errors", criteria)
     labels, observed = read_models(models)
     true_labels, true = read_models(truths)
     _check.same_labels("the models", labels, true_labels)
@@ -184,7 +194,6 @@ def wrong_picks(
         known.append(picked(-assessed.of(true)))
     seen.append(picked(-plausible.mean_of(single)))
     known.append(picked(-plausible.mean_of(true)))
-    criteria = (*names, *map(str, errors), "expected costs")
     return _fate(criteria, labels, truth, seen, known, unit)
 
 
@@ -207,7 +216,12 @@ def _draw_problems(
             )
         _check.same_labels("the classes", observed.classes, problem.classes)
         _check.same_labels("the decisions", observed.decisions, problem.decisions)
-    shares = _check.weights("weights", weights, len(given))
+    if callable(problems) and (len(given) != draws or weights is not None):
+        raise InputError(
+            f"problems, when it is a sampler, must draw one problem for each of {draws} redraws, "
+            f"all of equal weight; it drew {len(given)}. Weights are for a list of problems."
+        )
+    shares = _check.weights("weights", weights, len(given), of="problems")
     chosen = (
         np.arange(draws)
         if callable(problems)

@@ -1,4 +1,4 @@
-"""``stakes audit``: which metrics would have misled, and which costs their thresholds imply."""
+"""``stakes audit``: which metrics would have misled, which costs they imply, how often they err."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ import click
 import numpy as np
 
 from stakes._text import text_table
-from stakes.audit import FAMILIAR, ImpliedCosts, Probabilities, RawScores, implied_costs
+from stakes.audit import (
+    FAMILIAR,
+    AssessmentError,
+    ImpliedCosts,
+    Probabilities,
+    RawScores,
+    implied_costs,
+    misranking,
+    uniform_setting,
+)
 from stakes.cli.columns import plan_for
 from stakes.cli.loading import input_source, load, working
 from stakes.cli.options import (
@@ -32,7 +41,16 @@ __all__ = ["audit"]
 @file_argument
 @problem_option
 @prediction_options
-def audit(file: str, problem_file: str, **options: Any) -> None:
+@click.option(
+    "--misranking",
+    "pairs",
+    metavar="PAIRS",
+    type=click.IntRange(min=1),
+    help="Also draw so many pairs of classifiers with two classes, under costs of which nothing is "
+    "known, and count those that each metric puts in the wrong order.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+def audit(file: str, problem_file: str, pairs: int | None, seed: int, **options: Any) -> None:
     """Say which familiar metrics would have picked another model, and what that would cost.
 
     For two classes also: the threshold that each metric would choose for each model, and what a
@@ -51,6 +69,30 @@ def audit(file: str, problem_file: str, **options: Any) -> None:
     if rows:
         header = ("model", "metric", "best", "threshold", "right if a miss costs", "on these data")
         click.echo(f"\n{_own_ratio(problem)}\n\n{text_table(header, rows)}")
+    if pairs is not None:
+        click.echo(f"\n{_misranked(pairs, seed)}")
+
+
+def _misranked(pairs: int, seed: int) -> str:
+    """The study of dyrland, section 4.2, in its uniform setting, with a bar on a terminal."""
+    with working("drawing pairs", pairs) as advance:
+        done = 0
+
+        def progress(drawn: int, wanted: int) -> None:
+            nonlocal done
+            advance(drawn - done)
+            done = drawn
+
+        study = misranking(
+            FAMILIAR,
+            **uniform_setting(),
+            error={"costs with 10 % error": AssessmentError(0.1)},
+            pairs=pairs,
+            rng=np.random.default_rng(seed),
+            progress=progress,
+        )
+    told = "Pairs of random classifiers, under random costs, that each criterion ranks wrongly"
+    return f"{told} (seed {seed}).\n\n{study}"
 
 
 def _disagreement(report: Report) -> str:

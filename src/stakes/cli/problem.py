@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import click
@@ -57,7 +58,12 @@ def new(out: str, force: bool) -> None:
     target = check_target(out)
     if target.exists() and not force:
         raise InputError(f"{out} must be a new file; it is there already. Pass --force.")
-    made = _asked()
+    try:
+        made = _asked()
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise InputError("every question must have an answer; the input ended first.") from None
     with whole_file(target) as part:
         made.to_toml(part)
     click.echo(str(made))

@@ -26,7 +26,9 @@ def disagreement_of(
     """What each metric says of each model, which it picks, and what the pick costs.
 
     Metrics are computed as people compute them: on the data at hand, the most probable class for a
-    decision. A pick is charged with the cheapest system of the model that it picks.
+    decision. A pick is charged with the cheapest system of the model that it picks. A metric that
+    only one model has, as the AUC beside a model of mere decisions, compares nothing and is left
+    out; one that is undefined for some of those that have it is kept, and never picks these.
     """
     if len(predictions) < 2:
         return None
@@ -34,8 +36,9 @@ def disagreement_of(
     rows = {
         name: np.array([values.get(name, nan) for values in found])
         for name in dict.fromkeys(name for values in found for name in values)
+        if sum(name in values for values in found) > 1
     }
-    rows = {name: row for name, row in rows.items() if np.sum(~np.isnan(row)) > 1}
+    rows = {name: row for name, row in rows.items() if not np.isnan(row).all()}
     costs = np.array([_least_cost(one.model, systems) for one in predictions])
     picks = [picked(-row if name in _LOSSES else row) for name, row in rows.items()]
     shape = (len(rows), len(predictions))

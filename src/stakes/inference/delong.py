@@ -29,7 +29,7 @@ def _placements(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     negatives that it outscores. Both have the area for their mean.
     """
     negative, positive = weights[..., 0], weights[..., 1]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         below = np.cumsum(negative, axis=-1) - negative / 2
         upto = np.cumsum(positive, axis=-1) - positive / 2
         of_positives = below / negative.sum(axis=-1, keepdims=True)

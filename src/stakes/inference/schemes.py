@@ -38,6 +38,7 @@ Drawer = Callable[[int, np.random.Generator], D]
 
 # Drawing one case by its index costs about a twentieth of one binomial draw for a cell.
 _CASES_PER_CELL = 16
+_INDICES = 1 << 16  # drawn at a time, so that they stay in the cache
 
 
 class Scheme(Value, ABC):
@@ -242,12 +243,16 @@ def _multinomial(cells: FloatArray) -> Drawer[FloatArray]:
 
 def _indices(owner: IntArray, n_cells: int) -> Drawer[FloatArray]:
     """The same by drawing cases and counting their cells, where there are many cells."""
+    n_cases = owner.size
+    at_once = max(1, _INDICES // n_cases)
 
     def draw(size: int, rng: np.random.Generator) -> FloatArray:
         drawn = np.empty((size, n_cells))
-        for row in drawn:
-            cases = rng.integers(0, owner.size, owner.size)
-            row[:] = np.bincount(owner.take(cases), minlength=n_cells)
+        for first in range(0, size, at_once):
+            part = drawn[first : first + at_once]
+            cells = owner.take(rng.integers(0, n_cases, (len(part), n_cases)))
+            cells += n_cells * np.arange(len(part))[:, None]
+            part[:] = np.bincount(cells.ravel(), minlength=part.size).reshape(part.shape)
         return drawn
 
     return draw

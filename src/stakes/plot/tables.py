@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.audit import Disagreement
+from stakes.audit import HEXAGON, Disagreement
 from stakes.plot._style import GREY, INK, axes_for, finish, styles
 from stakes.problem import Problem
 from stakes.regions import Regions
@@ -103,11 +103,11 @@ def _share_at(c: FloatArray, skew: float) -> FloatArray:
 
 
 def utility_hexagon(
-    problems: Mapping[str, Problem], *, outline: FloatArray, ax: Axes | None = None
+    problems: Mapping[str, Problem], *, outline: FloatArray = HEXAGON, ax: Axes | None = None
 ) -> Axes:
     """Where binary problems sit in the space of utility matrices (dyrland, figure 1).
 
-    `outline` holds the corners (6, 2) of the admissible set, `audit.HEXAGON`.
+    `outline` holds the corners (n, 2) of the admissible set.
     """
     ax = axes_for(ax, square=True)
     closed = np.concatenate([outline, outline[:1]])
@@ -120,4 +120,9 @@ def utility_hexagon(
         ax.plot(*point, marker="o", color=style["color"])
         ax.annotate(name, point, xytext=(5, -10), textcoords="offset points", fontsize="small")
     ax.set_aspect("equal")
-    return finish(ax, x="x: right about the first ← → the second", y="y", legend=False)
+    return finish(
+        ax,
+        x="being right is worth more: first class ← → second class",
+        y="being wrong hurts less: first class ← → second class",
+        legend=False,
+    )
