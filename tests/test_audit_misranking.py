@@ -275,7 +275,7 @@ class SharesBetween(ShareDistribution):
 
 @pytest.mark.parametrize(("low", "high"), [(0.49, 0.5), (0.1, 0.6), (0.998, 0.999)])
 def test_exact_values_of_a_narrow_class_share_agree_with_draws(low, high):
-    setting: dict[str, Any] = uniform_setting()
+    setting: dict[str, Any] = {**uniform_setting()}
     setting["class_share"] = SharesBetween(low, high, told=True)
     metrics = {name: FAMILIAR[name] for name in ("balanced accuracy", "accuracy")}
     rng = np.random.default_rng(21)
@@ -286,7 +286,7 @@ def test_exact_values_of_a_narrow_class_share_agree_with_draws(low, high):
 
 
 def test_densities_that_the_rule_cannot_resolve_are_refused():
-    hidden: dict[str, Any] = uniform_setting()
+    hidden: dict[str, Any] = {**uniform_setting()}
     hidden["class_share"] = SharesBetween(0.49, 0.491, told=False)
     with pytest.raises(InputError, match="the density of class_share must integrate to 1"):
         exact_misranking(FAMILIAR["accuracy"], **hidden)
@@ -294,7 +294,7 @@ def test_densities_that_the_rule_cannot_resolve_are_refused():
     with pytest.raises(InputError, match="the density of utilities must integrate to 1"):
         exact_misranking(FAMILIAR["accuracy"], **needle)
     for support in ((0.5, 0.5), (0.6, 0.4)):
-        backward: dict[str, Any] = uniform_setting()
+        backward: dict[str, Any] = {**uniform_setting()}
         backward["class_share"] = SharesBetween(*support, told=True)
         with pytest.raises(InputError, match="must be two rising shares"):
             exact_misranking(FAMILIAR["accuracy"], **backward)
