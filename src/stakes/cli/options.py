@@ -80,7 +80,7 @@ def prediction_options(command: F) -> F:
                 show_default=True,
                 metavar="SIZE",
                 help="The most that the needed columns may take as arrays; to evaluate them takes "
-                "about nine times as much.",
+                "ten to fifteen times as much.",
             ),
         )
     ):
