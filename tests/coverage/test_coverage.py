@@ -112,7 +112,27 @@ def test_simultaneous_intervals_of_many_pairs_cover_all_at_once():
 
 def committed_rows() -> list[list[str]]:
     lines = [line for line in COMMITTED.splitlines() if re.match(r"\| [A-Z]", line)]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+
+
+def committed_numbers() -> list[tuple]:
+    """The rows as the script has them, rounded as they are printed."""
+    found = []
+    for measure, design, size, prevalence, *numbers in committed_rows():
+        setting = study.Setting(measure, design, int(size.replace(",", "")), float(prevalence))
+        kinds = study.UNIT_KINDS if "units" in design else study.CASE_KINDS
+        row = {k: float(n.strip("*")) for k, n in zip(kinds, numbers, strict=True) if n}
+        found.append((setting, row))
+    return found
+
+
+def test_the_committed_page_is_what_the_script_writes_of_its_numbers():
+    assert study.page(committed_numbers()) == COMMITTED, "run: python docs/coverage.py"
+
+
+def test_the_numbers_of_the_page_come_out_again():
+    ((setting, row),) = study.run(("tied", 1000, 0.5))
+    assert {k: round(v, 1) for k, v in row.items()} == dict(committed_numbers())[setting]
 
 
 def test_the_page_has_every_measure_at_every_size_and_prevalence():
