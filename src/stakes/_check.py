@@ -390,7 +390,8 @@ def _missing(array: npt.NDArray[Any]) -> BoolArray:
 def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:
     """Where each value stands among the labels; -1 where it does not."""
     if array.dtype.kind in "bi" and names == tuple(range(len(names))):
-        return np.where((array >= 0) & (array < len(names)), array, -1).astype(np.intp)
+        known = array.min(initial=0) >= 0 and array.max(initial=0) < len(names)
+        return array.astype(np.intp) if known else np.where(array < len(names), array, -1)
     result = np.full(array.shape, -1, dtype=np.intp)
     if array.dtype.kind == "O":
         lookup = {label: position for position, label in enumerate(names)}
@@ -411,6 +412,12 @@ def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:
 
 def codes(name: str, values: object, names: Labels) -> IntArray:
     """The position of every value in the labels; unknown values are refused."""
+    coded: Any = values
+    if hasattr(coded, "categories") and np.min(coded.codes, initial=0) >= 0:
+        place = np.zeros(len(coded.categories), dtype=np.intp)
+        used = np.flatnonzero(np.bincount(coded.codes))
+        place[used] = codes(name, [coded.categories[k] for k in used], names)
+        return cast(IntArray, frozen(place[coded.codes]))
     array = _label_array(name, values)
     result = _positions(array, names)
     unknown = np.flatnonzero(result < 0)

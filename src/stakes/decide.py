@@ -75,13 +75,20 @@ def bayes_decision_indices(
     Decisions whose expected costs differ by rounding alone are tied; the first one wins.
     """
     rows = read_posteriors("posteriors", posteriors, problem.classes)
-    costs = _costs(rows, problem, case_costs)
-    tie = _TIE * problem.n_classes * np.abs(costs).max(axis=(-2, -1), initial=0.0)
+    return cheapest_decisions(rows, _costs(rows, problem, case_costs))
+
+
+def cheapest_decisions(rows: FloatArray, costs: FloatArray) -> IntArray:
+    """Position of the cheapest decision for posteriors (n, K) that were checked before."""
+    tie = _TIE * costs.shape[-2] * np.abs(costs).max(axis=(-2, -1), initial=0.0)
     chosen = np.empty(len(rows), dtype=np.intp)
     for block, expected in _expected_blocks(rows, costs):
         slack = tie if costs.ndim == 2 else tie[block]
-        cheapest = expected.min(axis=1) + slack
-        chosen[block] = np.argmax(expected <= cheapest[:, None], axis=1)
+        columns = np.ascontiguousarray(expected.T)
+        cheapest = columns.min(axis=0) + slack
+        part = chosen[block]
+        for place in range(costs.shape[-1] - 1, -1, -1):
+            part[columns[place] <= cheapest] = place
     return chosen
 
 

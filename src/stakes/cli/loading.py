@@ -17,7 +17,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from stakes.adapters.duck import Coded, Columns, Source, opened
 from stakes.adapters.files import located
 from stakes.cli.columns import Key, Kind, Plan
-from stakes.decide import label_array
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores
@@ -83,7 +82,7 @@ def _refuse_too_much(source: Source, plan: Plan, problem: Problem, n_rows: int, 
 def _arrays(plan: Plan, columns: Columns[Key]) -> Loaded:
     by, cluster = columns.labels.get(("by", "")), columns.labels.get(("cluster", ""))
     return Loaded(
-        truth=_labels(columns.labels["truth", ""]),
+        truth=columns.labels["truth", ""],
         models=dict(_predictions(plan, columns)),
         weights=columns.numbers.get(("weights", "")),
         by=None if by is None else _groups(by),
@@ -96,15 +95,10 @@ def _predictions(
 ) -> Iterator[tuple[str, Posteriors | Decisions | Scores]]:
     for model in plan.models:
         if model.kind is Kind.DECISIONS:
-            yield model.name, Decisions(_labels(columns.labels["model", model.name]))
+            yield model.name, Decisions(columns.labels["model", model.name])
         else:
             made = Scores if model.kind is Kind.SCORES else Posteriors
             yield model.name, made(columns.numbers["model", model.name])
-
-
-def _labels(column: Coded) -> Any:
-    """Labels, one for every row."""
-    return label_array(column.categories)[column.codes]
 
 
 def _groups(by: Coded) -> Any:

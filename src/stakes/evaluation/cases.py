@@ -63,7 +63,9 @@ def read_cases(
 ) -> Cases:
     """Encode the truth and check that everything describes the same cases."""
     truth = _check.codes("y_true", y_true, problem.classes)
-    weight = _check.weights("weights", weights, len(truth))
+    weight = None if weights is None else _check.weights("weights", weights, len(truth))
+    if not len(truth):
+        _check.weights("weights", None, 0)  # says that there are no cases
     for name, labels in (("by", by), ("cluster", cluster)):
         if labels is not None:
             codes = _check.codes(name, labels, _check.distinct(name, labels))
@@ -72,7 +74,7 @@ def read_cases(
     return Cases(
         problem=problem,
         truth=truth,
-        weights=None if weights is None else weight,
+        weights=weight,
         by=by,
         cluster=cluster,
         shares=mass / mass.sum(),

@@ -9,19 +9,21 @@ import numpy as np
 from stakes.audit import FAMILIAR, FAMILIAR_MULTICLASS, Disagreement
 from stakes.audit.models import picked
 from stakes.evaluation.cases import Cases
+from stakes.evaluation.proper import expected_score
 from stakes.evaluation.systems import Predictions
-from stakes.ranking import auc
-from stakes.report import System
-from stakes.scoring import Brier, LogLoss, mean_score
+from stakes.report import ModelQuality, System
 from stakes.tally import Counts
 
 __all__ = ["disagreement_of"]
 
-_LOSSES = {"log loss": LogLoss(), "Brier score": Brier()}  # lower is better
+_LOSSES = ("log loss", "Brier score")  # of the RULES; lower is better
 
 
 def disagreement_of(
-    cases: Cases, predictions: list[Predictions], systems: tuple[System, ...]
+    cases: Cases,
+    predictions: list[Predictions],
+    systems: tuple[System, ...],
+    qualities: tuple[ModelQuality, ...],
 ) -> Disagreement | None:
     """What each metric says of each model, which it picks, and what the pick costs.
 
@@ -32,7 +34,8 @@ def disagreement_of(
     """
     if len(predictions) < 2:
         return None
-    found = [_values(one, cases) for one in predictions]
+    pairs = zip(predictions, qualities, strict=True)
+    found = [_values(one, quality, cases) for one, quality in pairs]
     rows = {
         name: np.array([values.get(name, nan) for values in found])
         for name in dict.fromkeys(name for values in found for name in values)
@@ -58,25 +61,25 @@ def _least_cost(model: str, systems: tuple[System, ...]) -> float:
     return min((cost for cost in own if not isnan(cost)), default=nan)
 
 
-def _values(one: Predictions, cases: Cases) -> dict[str, float]:
+def _values(one: Predictions, quality: ModelQuality, cases: Cases) -> dict[str, float]:
     """Every familiar number that this model has."""
     found: dict[str, float] = {}
     counts = _most_probable(one, cases)
     if counts is not None:
         familiar = FAMILIAR if cases.problem.n_classes == 2 else FAMILIAR_MULTICLASS
         found.update((name, float(metric(counts))) for name, metric in familiar.items())
-    if one.table is not None:
-        found["AUC"] = float(auc(one.table))
-    if one.posteriors is not None:
-        for name, rule in _LOSSES.items():
-            found[name] = mean_score(cases.truth, one.posteriors, rule, weights=cases.weights)
+    if quality.auc is not None:
+        found["AUC"] = quality.auc.value
+    if one.losses is not None:
+        for name, losses in zip(_LOSSES, one.losses, strict=True):
+            found[name] = expected_score(losses, cases.shares)
     return found
 
 
 def _most_probable(one: Predictions, cases: Cases) -> Counts | None:
     """Predicted classes: the most probable ones, or decisions that stand for classes."""
     if one.posteriors is not None:
-        decided = np.argmax(one.posteriors, axis=1)
+        decided = np.asarray(one.posteriors).argmax(axis=1)
     elif one.decided is not None and cases.problem.n_decisions == cases.problem.n_classes:
         decided = one.decided
     else:

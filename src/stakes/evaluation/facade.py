@@ -112,7 +112,7 @@ def evaluate(
         models=qualities,
         regions=_regions(systems, cases),
         margins=_margins(systems, cases),
-        disagreement=disagreement_of(cases, predictions, systems),
+        disagreement=disagreement_of(cases, predictions, systems, qualities),
         caveats=caveats_of(cases, predictions, systems, qualities, costs),
         slices=slices_of(cases, decided, replicates=replicates, rng=rng, level=_LEVEL),
     )

@@ -7,11 +7,18 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes.conditions import Beta, CostProportions
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.systems import BAYES, MOVED, RECALIBRATED, Predictions, score_table
-from stakes.inference import delong_auc
+from stakes.evaluation.proper import class_losses, expected_score
+from stakes.evaluation.systems import (
+    BAYES,
+    MOVED,
+    RECALIBRATED,
+    RULES,
+    Predictions,
+    score_table,
+)
+from stakes.inference import Estimate, Normal, auc_error
 from stakes.ranking import auc
 from stakes.report import Interval, ModelQuality
-from stakes.scoring import Brier, LogLoss, normalized_score
 from stakes.tally import ScoreTable
 from stakes.thresholds import (
     Optimal,
@@ -33,12 +40,7 @@ def quality_of(
     """Ranks, proper scores and calibration of one model; `spent` maps its rules to their costs."""
     rows = _posteriors_for_prior(predictions, cases)
     table = _deployed(predictions, rows, cases)
-    proper = {"weights": cases.weights, "prior": cases.prior}
-    log_loss, brier = (
-        (None, None)
-        if rows is None
-        else tuple(normalized_score(cases.truth, rows, r, **proper) for r in (LogLoss(), Brier()))
-    )
+    log_loss, brier = (None, None) if rows is None else _proper(predictions, rows, cases)
     losses = _expected_losses(predictions.kind, table)
     as_is = spent.get(MOVED, spent.get(BAYES))
     repaired = spent.get(RECALIBRATED)
@@ -58,12 +60,25 @@ def quality_of(
     )
 
 
+def _proper(predictions: Predictions, rows: FloatArray, cases: Cases) -> list[float]:
+    """Normalised log loss and Brier score once deployed."""
+    losses = predictions.losses if rows is predictions.posteriors else None
+    if losses is None:
+        losses = class_losses(rows, cases, RULES)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return [
+            float(expected_score(own, cases.prior) / rule.entropy(cases.prior))
+            for own, rule in zip(losses, RULES, strict=True)
+        ]
+
+
 def _deployed(predictions: Predictions, rows: FloatArray | None, cases: Cases) -> ScoreTable | None:
     """The table of two classes once deployed: scores and class shares for the prior."""
     if predictions.table is None:
         return None
     if rows is None or rows is predictions.posteriors:
-        return predictions.table.with_prior(cases.prior)
+        unchanged = cases.problem.prior is None
+        return predictions.table if unchanged else predictions.table.with_prior(cases.prior)
     return score_table(rows[:, 1], cases).with_prior(cases.prior)
 
 
@@ -77,7 +92,7 @@ def _auc(table: ScoreTable, cases: Cases, level: float) -> Interval:
     """Area under the ROC curve; DeLong's interval where every case was drawn by itself."""
     if cases.cluster is not None or not cases.whole:
         return Interval(float(auc(table)), float("nan"), float("nan"))
-    made = delong_auc(table)
+    made = Estimate(auc(table), auc_error(table), np.empty((0,)), Normal(), "DeLong")
     ends = made.interval(level)
     return Interval(float(made.value), float(ends.low), float(ends.high))
 

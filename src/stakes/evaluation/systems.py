@@ -10,16 +10,19 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes.calibration import Calibrator, cross_calibrate
-from stakes.decide import bayes_decision_indices, shift_prior
+from stakes.decide import cheapest_decisions, shift_prior
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
+from stakes.evaluation.proper import class_losses
 from stakes.rows import Decisions, Posteriors, Scores
+from stakes.scoring import Brier, LogLoss
 from stakes.tally import ScoreTable
 from stakes.thresholds import best_threshold
 
 __all__ = ["Candidate", "Predictions", "candidates_of", "read_predictions", "score_table"]
 
 _FOLDS = 5
+RULES = (LogLoss(), Brier())
 _UNNORMALISED = 0.02  # rows of posteriors may miss one by this much; they are divided by their sum
 
 AS_DECIDED = "as decided"
@@ -48,6 +51,7 @@ class Predictions:
     decided: IntArray | None = None
     table: ScoreTable | None = None  # of P(second class) or of raw scores, for two classes
     scores: FloatArray | None = None  # what the table is made of
+    losses: FloatArray | None = None  # mean loss of each class under each of RULES, (2, K)
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
 
     def rules(self, cases: Cases) -> Iterator[tuple[str, FloatArray]]:
@@ -109,6 +113,7 @@ def read_predictions(
         posterior_prior=cases.shares if posterior_prior is None else posterior_prior,
         recalibrated=_recalibrated(rows[:, 1] if two else rows, cases, calibrator, rng),
         table=score_table(rows[:, 1], cases) if two else None,
+        losses=class_losses(rows, cases, RULES),
         scores=rows[:, 1] if two else None,
         off_sum=off_sum,
     )
@@ -133,10 +138,7 @@ def _posterior_rows(
 
 def score_table(scores: FloatArray, cases: Cases) -> ScoreTable:
     """For each distinct score of two classes, the weight of each class."""
-    made = ScoreTable.from_scores(cases.truth, scores, weights=cases.weights)
-    return ScoreTable._trusted(
-        scores=made.scores, weights=made.weights, classes=cases.problem.classes, groups=None
-    )
+    return ScoreTable._of_codes(cases.truth, scores, cases.weights, cases.problem.classes)
 
 
 def _recalibrated(
@@ -166,7 +168,7 @@ def candidates_of(predictions: Predictions, cases: Cases) -> Iterator[Candidate]
     if predictions.decided is not None:
         yield Candidate(model, AS_DECIDED, predictions.decided, None, True)
     for rule, rows in predictions.rules(cases):
-        yield Candidate(model, rule, bayes_decision_indices(rows, problem), threshold, True)
+        yield Candidate(model, rule, cheapest_decisions(rows, problem.costs), threshold, True)
     if binary and predictions.table is not None and predictions.scores is not None:
         best = best_threshold(predictions.table, problem)
         if not np.isnan(best.threshold):

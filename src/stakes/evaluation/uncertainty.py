@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Labels
-from stakes.decide import label_array
 from stakes.evaluation.cases import Cases
 from stakes.inference import (
     AllCases,
@@ -93,13 +92,9 @@ def scheme_for(cases: Cases) -> Scheme:
 
 def joint_counts(cases: Cases, decided: dict[str, IntArray]) -> JointCounts:
     """The joint decisions of all systems; clusters are its leading axis."""
-    names = label_array(cases.problem.decisions)
-    return JointCounts.from_decisions(
-        cases.labels,
-        {name: names[codes] for name, codes in decided.items()},
-        cases.problem,
-        weights=cases.weights,
-        by=cases.cluster,
+    columns = {"y_true": cases.truth, **decided}
+    return JointCounts._of_codes(
+        columns, tuple(decided), cases.problem, cases.weights, cases.cluster
     )
 
 

@@ -28,13 +28,17 @@ def _placements(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     A negative's placement is the share of positives that outscore it, a positive's the share of
     negatives that it outscores. Both have the area for their mean.
     """
-    negative, positive = weights[..., 0], weights[..., 1]
+    return _placement(weights, 0), _placement(weights, 1)
+
+
+def _placement(weights: FloatArray, k: int) -> FloatArray:
+    """Where a case of class k of each score would stand among the cases of the other class."""
+    other = weights[..., 1 - k]
+    upto = np.cumsum(other, axis=-1)
+    upto -= other / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        below = np.cumsum(negative, axis=-1) - negative / 2
-        upto = np.cumsum(positive, axis=-1) - positive / 2
-        of_positives = below / negative.sum(axis=-1, keepdims=True)
-        of_negatives = 1 - upto / positive.sum(axis=-1, keepdims=True)
-    return of_negatives, of_positives
+        upto /= other.sum(axis=-1, keepdims=True)
+    return upto if k == 1 else np.asarray(1 - upto)
 
 
 def auc_error(table: ScoreTable) -> FloatArray:
@@ -51,12 +55,15 @@ def auc_error(table: ScoreTable) -> FloatArray:
     0.2764
     """
     square = np.zeros(table.weights.shape[:-2])
-    for k, placement in enumerate(_placements(table.weights)):
+    for k in (0, 1):
+        placement = _placement(table.weights, k)
         weight = table.weights[..., k]
         count = weight.sum(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.sum(weight * placement, axis=-1, keepdims=True) / count[..., None]
-            scatter = np.sum(weight * (placement - mean) ** 2, axis=-1)
+            placement -= mean
+            placement *= placement
+            scatter = np.sum(weight * placement, axis=-1)
             square = square + np.where(count > 1, scatter / (count * (count - 1)), np.nan)
     return np.asarray(np.sqrt(square))
 

@@ -79,6 +79,13 @@ class JointCounts(Grouped):
         for model, labels in zip(models, decided.values(), strict=True):
             name = f"decided[{model!r}]"
             columns[name] = _check.codes(name, labels, problem.decisions)
+        return cls._of_codes(columns, models, problem, weights, by)
+
+    @classmethod
+    def _of_codes(
+        cls, columns: dict[str, Any], models: Labels, problem: Labelled, weights: object, by: object
+    ) -> Self:
+        """Count the codes of the class and of each model's decision, which were checked before."""
         rows = read_rows(columns, weights, by)
         sizes = (len(problem.classes), *(len(problem.decisions) for _ in models))
         cells, sums = _distinct_cells(rows, sizes)

@@ -45,9 +45,11 @@ def read_rows(
 ) -> Rows:
     """Check that the columns describe the same cases; drop the cases of weight zero."""
     n_cases = _check.same_length(**columns)
-    weight = _check.weights(weights_name, weights, n_cases, of=next(iter(columns)))
     parts = tuple(columns.values())
-    keep = None if weights is None or weight.all() else weight > 0
+    keep, weight = None, None
+    if weights is not None or n_cases == 0:
+        weight = _check.weights(weights_name, weights, n_cases, of=next(iter(columns)))
+        keep = None if weight.all() else weight > 0
     if keep is not None:
         parts = tuple(part[keep] for part in parts)
     group, groups = None, None
@@ -58,9 +60,9 @@ def read_rows(
         if keep is not None:
             present, group = np.unique(group[keep], return_inverse=True)
             groups = tuple(groups[place] for place in present)
-    if weights is None:
-        return Rows(parts, None, group, groups)
-    return Rows(parts, weight if keep is None else weight[keep], group, groups)
+    if weight is not None and keep is not None:
+        weight = weight[keep]
+    return Rows(parts, weight, group, groups)
 
 
 def cell_sums(rows: Rows, cell: IntArray, shape: tuple[int, ...]) -> FloatArray:

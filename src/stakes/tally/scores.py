@@ -91,6 +91,17 @@ class ScoreTable(Grouped):
         distinct, pooled = _pool(rows)
         return cls._trusted(scores=distinct, weights=pooled, classes=names, groups=rows.groups)
 
+    @classmethod
+    def _of_codes(
+        cls, codes: IntArray, scores: FloatArray, weights: FloatArray | None, classes: Labels
+    ) -> Self:
+        """The table of cases that were checked before: 1 for each positive case."""
+        kept = None if weights is None or weights.all() else weights > 0
+        if weights is not None and kept is not None:
+            codes, scores, weights = codes[kept], scores[kept], weights[kept]
+        distinct, pooled = _pool(Rows((codes, scores), weights, None, None))
+        return cls._trusted(scores=distinct, weights=pooled, classes=classes, groups=None)
+
     @property
     def n_cases(self) -> FloatArray:
         """Total weight, of shape (…)."""
@@ -220,13 +231,18 @@ def _pool(rows: Rows) -> tuple[FloatArray, FloatArray]:
         rank[order] = np.repeat(np.arange(starts.size), np.diff(starts, append=values.size))
         return ordered[starts] + 0.0, cell_sums(rows, rank * 2 + label, (starts.size, 2))
     # Cases that count once need no record of who is who: two plain sorts beat one argsort.
-    ordered = np.sort(values)
-    starts = _run_starts(ordered)
-    distinct = ordered[starts] + 0.0
-    reached = np.searchsorted(np.sort(values[label == 1]), distinct, side="right")
-    positives = np.diff(reached, prepend=0)
-    negatives = np.diff(starts, append=values.size) - positives
-    return distinct, np.stack([negatives, positives], axis=-1).astype(np.float64)
+    distinct = np.sort(values)
+    distinct += 0.0  # one zero only
+    sizes: Any = 1
+    if values.size and (distinct[1:] == distinct[:-1]).any():
+        starts = _run_starts(distinct)
+        distinct, sizes = distinct[starts], np.diff(starts, append=values.size)
+    rarer = int(2 * np.count_nonzero(label) <= label.size)
+    scores, counts = np.unique(values[label == rarer], return_counts=True)
+    weights = np.zeros((2, distinct.size)).T  # each class in one piece: columns are read one by one
+    weights[np.searchsorted(distinct, scores), rarer] = counts
+    np.subtract(sizes, weights[:, rarer], out=weights[:, 1 - rarer])
+    return distinct, weights
 
 
 def _run_starts(ordered: FloatArray | IntArray) -> IntArray:
