@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ import style
 from matplotlib.figure import Figure
 
 SIGMAS = 4  # how many standard errors a simulated value may be away
+ROUNDING = 1e-11  # what differs from machine to machine
+FEW = 5  # so many values are shown one by one
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,22 @@ class Page:
         """Add a paragraph."""
         self.parts.append(" ".join(words.split()))
 
-    def table(self, columns: Mapping[str, Sequence[object]]) -> None:
-        """Add a table, given by its columns."""
-        self.parts.append(markdown_table(columns))
+    def table(
+        self, columns: Mapping[str, Iterable[object]], *, decimals: int | None = None
+    ) -> None:
+        """Add a table, given by its columns; fractions with so many decimals."""
+        self.parts.append(markdown_table(columns, decimals))
+
+    def rows(
+        self,
+        titles: Sequence[str],
+        rows: Iterable[Iterable[object]],
+        *,
+        decimals: int | None = None,
+    ) -> None:
+        """Add a table, given by its rows."""
+        columns = dict(zip(titles, zip(*rows, strict=True), strict=True))
+        self.parts.append(markdown_table(columns, decimals))
 
     def picture(self, figure: Figure, name: str, says: str) -> None:
         """Save a picture and show it; `says` tells it to those who cannot see it."""
@@ -90,9 +105,9 @@ class Page:
         distance = np.abs(print_ - value)
         close = distance <= 0.5 * 10.0**-decimals + SIGMAS * error + 1e-9
         shown = f"{close.size} values", f"{close.sum()} agree, {near(float(distance.max()))}"
-        if value.ndim == 0:
-            spread = f" ± {float(error):.2g}" if error.any() else ""
-            shown = f"{float(print_):.{decimals}f}", f"{float(value):.{decimals + 2}f}{spread}"
+        if close.size <= FEW:
+            spread = f" ± {float(error.max()):.2g}" if error.any() else ""
+            shown = listed(print_, decimals), listed(value, decimals + 2) + spread
         self._add(what, *shown, bool(close.all()), misprint, why)
 
     def claim(self, what: str, here: str, holds: object, *, misprint: str = "") -> None:
@@ -102,6 +117,16 @@ class Page:
     def check(self, what: str, here: str, holds: object) -> None:
         """State something that must hold here and that no paper prints."""
         self._add(what, "–", here, bool(holds), "", "")
+
+    def equal(self, what: str, left: npt.ArrayLike, right: npt.ArrayLike) -> None:
+        """Claim that two things, both computed here, are the same, because the paper says so."""
+        gap = largest_gap(left, right)
+        self.claim(what, near(gap), gap < ROUNDING)
+
+    def check_equal(self, what: str, left: npt.ArrayLike, right: npt.ArrayLike) -> None:
+        """Check that two things, both computed here, are the same, though no paper prints it."""
+        gap = largest_gap(left, right)
+        self.check(what, near(gap), gap < ROUNDING)
 
     def _add(
         self, what: str, printed: str, here: str, agrees: bool, misprint: str, why: str
@@ -125,22 +150,39 @@ class Page:
         return "\n\n".join([*self.parts, *([markdown_table(ledger)] if self.comparisons else [])])
 
 
+def largest_gap(left: npt.ArrayLike, right: npt.ArrayLike) -> float:
+    """The largest distance between numbers that ought to be the same; nan if one is undefined."""
+    return float(np.max(np.abs(np.subtract(left, right))))
+
+
 def near(gap: float) -> str:
     """How far two numbers are apart; rounding differs from machine to machine and is not shown."""
-    return "to rounding" if abs(gap) < 1e-11 else f"to {abs(gap):.1g}"
+    return "to rounding" if abs(gap) < ROUNDING else f"to {abs(gap):.1g}"
 
 
-def markdown_table(columns: Mapping[str, Sequence[object]]) -> str:
+def listed(values: npt.ArrayLike, decimals: int) -> str:
+    """Numbers in a row, with so many decimals."""
+    return ", ".join(f"{value:.{decimals}f}" for value in np.ravel(values))
+
+
+def markdown_table(columns: Mapping[str, Iterable[object]], decimals: int | None = None) -> str:
     """A table whose columns are padded, so that it also reads well as plain text."""
     head = [str(name) for name in columns]
-    rows = [[_cell(value) for value in row] for row in zip(*columns.values(), strict=True)]
+    rows = [[cell(value, decimals) for value in row] for row in zip(*columns.values(), strict=True)]
     width = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = [head, ["-" * size for size in width], *rows]
     return "\n".join(
-        "| " + " | ".join(cell.ljust(size) for cell, size in zip(line, width, strict=True)) + " |"
+        "| " + " | ".join(text.ljust(size) for text, size in zip(line, width, strict=True)) + " |"
         for line in lines
     )
 
 
-def _cell(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def cell(value: object, decimals: int | None) -> str:
+    """One entry of a table; truth is said in words, and what is undefined is a dash."""
+    plain = value.item() if isinstance(value, np.ndarray | np.generic) else value
+    if isinstance(plain, bool):
+        return "yes" if plain else "no"
+    if isinstance(plain, float):
+        digits = ".4g" if decimals is None else f".{decimals}f"
+        return "–" if plain != plain else format(plain, digits)
+    return str(plain)

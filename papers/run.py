@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 import time
 import tomllib
@@ -75,9 +76,9 @@ def build_all(target: Path, *, fast: bool) -> bool:
         for item in items:
             page = build(paper, item, fast=fast, pictures=target / "figures")
             pages[paper, item] = page
-            heading = f"### {paper}, {title(paper, item)}"
             origin = f"{page.printed['where']}; [`{source(paper, item)}`]({source(paper, item)})"
-            sections.append(f"{heading}\n\n{origin[0].upper() + origin[1:]}\n\n{page.text()}")
+            parts = f"### {heading(paper, item)}", origin[0].upper() + origin[1:], page.text()
+            sections.append("\n\n".join(parts))
             state = "agrees" if page.good else "DOES NOT AGREE"
             print(f"{time.perf_counter() - start:6.1f} s  {paper:17} {item:14} {state}", flush=True)
     top = [PRINTED["page"]["text"].strip(), overview(pages)]
@@ -87,15 +88,26 @@ def build_all(target: Path, *, fast: bool) -> bool:
 
 
 def overview(pages: dict[tuple[str, str], Page]) -> str:
-    """One line for each item: what was compared and how it came out."""
-    columns: dict[str, list[object]] = {"paper": [], "item": [], "compared": [], "differ": []}
+    """One line for each item: where it is, what it shows, and how the comparisons came out."""
+    rows = []
     for (paper, item), page in pages.items():
-        known = sum(not one.expected for one in page.comparisons)
-        columns["paper"].append(paper)
-        columns["item"].append(title(paper, item))
-        columns["compared"].append(len(page.comparisons))
-        columns["differ"].append(f"{known}, with the reason" if known else "–")
-    return markdown_table(columns)
+        place, _, shows = title(paper, item).partition(". ")
+        agree = sum(one.agrees for one in page.comparisons)
+        differ = len(page.comparisons) - agree
+        link = f"[{place}](#{anchor(heading(paper, item))})"
+        rows.append((paper, link, shows, agree, f"{differ}, with the reason" if differ else "–"))
+    titles = "paper", "item", "shows", "agree", "differ"
+    return markdown_table(dict(zip(titles, zip(*rows, strict=True), strict=True)))
+
+
+def heading(paper: str, item: str) -> str:
+    """The heading of an item on the page."""
+    return f"{paper}, {title(paper, item)}"
+
+
+def anchor(words: str) -> str:
+    """What a heading is called in links, by the rule of GitHub and GitLab."""
+    return re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
 
 
 def main() -> int:

@@ -15,6 +15,7 @@ PROBLEMS = {
     "accuracy": Problem.from_utilities(turned([[1, 0], [0, 1]])),
     "recall": Problem.from_utilities(turned([[1, 0], [0, 0]])),
 }
+UTILITIES = "[1 0; 0 1]", "[1 0; 0 0]"
 METRICS = {name: FAMILIAR[name] for name in ("accuracy", "recall", "F1", "MCC")}
 
 
@@ -22,37 +23,21 @@ def clouds(page: Page, share: float, name: str, says: str) -> None:
     """Points of all panels, and the share of pairs that each metric reverses."""
     rng, n = np.random.default_rng(6), 500 if page.fast else 1500
     drawn = random_confusion(1, n, share=fixed(share), correct_rates=rising_rates, rng=rng)[0]
-    points = {
-        native: against_yield(drawn, problem, metrics=METRICS)
-        for native, problem in PROBLEMS.items()
-    }
-    wrong = {
-        native: [some.reversed_share(metric) for metric in METRICS]
-        for native, some in points.items()
-    }
-    page.table(
-        {
-            "metric": list(METRICS),
-            "reversed pairs, utilities [1 0; 0 1]": [f"{w:.1%}" for w in wrong["accuracy"]],
-            "reversed pairs, utilities [1 0; 0 0]": [f"{w:.1%}" for w in wrong["recall"]],
-        }
-    )
-    for native in PROBLEMS:
-        for metric, share_wrong in zip(METRICS, wrong[native], strict=True):
-            right = metric == native
-            words = "never errs" if right else "reverses some pairs"
-            page.claim(
-                f"{metric} {words} where {native} is the utility",
-                f"{share_wrong:.1%}",
-                (share_wrong == 0) == right,
-            )
+    points = {name: against_yield(drawn, p, metrics=METRICS) for name, p in PROBLEMS.items()}
+    wrong = {(m, of): points[of].reversed_share(m) for of in PROBLEMS for m in METRICS}
+    titles = (f"reversed pairs, utilities {words}" for words in UTILITIES)
+    rows = [(m, *(f"{wrong[m, of]:.1%}" for of in PROBLEMS)) for m in METRICS]
+    page.rows(("metric", *titles), rows)
+    for (metric, native), share_wrong in wrong.items():
+        words = "never errs" if metric == native else "reverses some pairs"
+        holds = (share_wrong == 0) == (metric == native)
+        page.claim(f"{metric} {words} where {native} is the utility", f"{share_wrong:.1%}", holds)
     page.picture(_draw(points), name, says)
 
 
 def _draw(points):
     figure, axes = style.panels(len(METRICS), 2, width=6.6, height=9.2)
-    titles = "Utilities [1 0; 0 1]", "Utilities [1 0; 0 0]"
-    for column, (some, title) in enumerate(zip(points.values(), titles, strict=True)):
+    for column, (some, words) in enumerate(zip(points.values(), UTILITIES, strict=True)):
         for row, metric in enumerate(METRICS):
             axis, values = axes[row, column], some.values[row]
             axis.scatter(
@@ -63,5 +48,5 @@ def _draw(points):
                 picked = chain[[0, chain.size // 2, -1]] if chain.size > 2 else chain
                 axis.plot(some.yields[picked], values[picked], "^:", color=style.RED, ms=5, lw=0.9)
             axis.set(ylabel=metric, xlabel="utility yield" if row == len(METRICS) - 1 else "")
-        axes[0, column].set_title(title)
+        axes[0, column].set_title(f"Utilities {words}")
     return figure

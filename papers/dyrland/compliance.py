@@ -19,21 +19,12 @@ def build(page: Page) -> None:
         table differs from the first by the same change, up to a factor, so that a utility matrix
         that likes the one must like the other; the metric rises once and falls once."""
     )
-    page.table(
-        {
-            "metric": names,
-            "complies": ["yes" if found[name].complies else "no" for name in names],
-            "utilities or witness": [_describe(found[name]) for name in names],
-        }
-    )
-    for name in names:
+    rows = [(name, one.complies, _describe(one)) for name, one in found.items()]
+    page.rows(("metric", "complies", "utilities or witness"), rows)
+    for name, complies, _ in rows:
         must = name in page.printed["yes"]
-        words = "complies" if must else "does not comply"
-        page.claim(
-            f"{name} {words}",
-            "yes" if found[name].complies == must else "no",
-            found[name].complies == must,
-        )
+        words = {True: "complies", False: "does not comply"}
+        page.claim(f"{name} {words[must]}", words[complies], complies == must)
 
 
 def _describe(result) -> str:

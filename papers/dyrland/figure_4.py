@@ -42,6 +42,12 @@ def _draw(drawn):
     for k in (1, 2):
         axis.plot(k / 3 * np.cos(circle), k / 3 * np.sin(circle), color=style.INK, lw=0.9, ls="--")
         axis.annotate(
-            f"{k} sd", (0, k / 3), (0, 2), textcoords="offset points", ha="center", fontsize=8
+            f"{k} sd",
+            (0, k / 3),
+            (0, 2),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+            bbox={"fc": "white", "ec": "none", "alpha": 0.85, "pad": 0.5},
         )
     return figure

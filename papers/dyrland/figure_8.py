@@ -19,33 +19,19 @@ def build(page: Page) -> None:
         "red": ScoreTable(scores, masses(scores, mean=1.9, sd=1.3)),
         "blue": ScoreTable(scores, masses(scores, mean=1.2, sd=0.5)),
     }
-    problems = [
-        Problem.from_utilities(turned(utilities), prior=[1 - share, share])
-        for utilities, share in zip(
-            page.printed["utilities"], page.printed["positive_share"], strict=True
-        )
-    ]
+    stories = list(zip(page.printed["utilities"], page.printed["positive_share"], strict=True))
+    problems = [Problem.from_utilities(turned(u), prior=[1 - b, b]) for u, b in stories]
     best = {name: [best_threshold(t, p) for p in problems] for name, t in tables.items()}
-    page.table(
-        {
-            "classifier": list(tables),
-            "AUC": [f"{float(auc(t)):.3f}" for t in tables.values()],
-            "intercept of the tangent": [f"{b[0].intercept:.3f}" for b in best.values()],
-            **{
-                f"yield, {u}, B = {b}": [f"{-found[k].cost:.3f}" for found in best.values()]
-                for k, (u, b) in enumerate(
-                    zip(("[4 0; 0 1]", "[1 0; 0 1]"), page.printed["positive_share"], strict=True)
-                )
-            },
-        }
-    )
-    areas = {name: float(auc(t)) for name, t in tables.items()}
-    page.claim("red has the larger area", "yes", areas["red"] > areas["blue"])
-    for k in range(len(problems)):
-        slope = best["red"][k].slope
-        better = best["blue"][k].cost < best["red"][k].cost
-        higher = best["blue"][k].intercept > best["red"][k].intercept
-        page.claim(f"yet blue yields more, problem {k + 1}", f"slope {slope:g}", better and higher)
+    rows = [
+        (name, auc(tables[name]), some[0].intercept, *(-found.cost for found in some))
+        for name, some in best.items()
+    ]
+    yields = [f"yield, {u}, B = {b}" for u, b in stories]
+    page.rows(("classifier", "AUC", "intercept of the tangent", *yields), rows, decimals=3)
+    page.claim("red has the larger area", "yes", auc(tables["red"]) > auc(tables["blue"]))
+    for k, (red, blue) in enumerate(zip(*best.values(), strict=True), start=1):
+        better = blue.cost < red.cost and blue.intercept > red.intercept
+        page.claim(f"yet blue yields more, problem {k}", f"slope {red.slope:g}", better)
     page.claim("both problems rank alike", "yes", problems[0].is_equivalent(problems[1]))
     page.picture(_draw(tables, best), "dyrland-figure-8", __doc__)
 

@@ -25,39 +25,20 @@ def build(page: Page) -> None:
     best = {name: best_log_odds(world, FAMILIAR[name]) for name in ("F1", "MCC")}
     rng, cases, draws = np.random.default_rng(1), 100_000, 10 if page.fast else 60
     drawn = drawn_log_odds(world, FAMILIAR["F1"], cases=cases, draws=draws, rng=rng)
-    spread = drawn.std(ddof=1)
     page.say(
         f"""Curves of the population. Samples of {cases:,} cases, as in the paper, scatter about
         it: in {draws} of them the best threshold of F1 ran from {drawn.min():.2f} to
         {drawn.max():.2f} (first draw {drawn[0]:.2f}). The printed one is one such draw."""
     )
-    page.table(
-        {
-            "metric": ["F1", "MCC", *(f"NEC, miss cost {c}" for c in problems)],
-            "best log-odds threshold": [
-                *(f"{t:.4f}" for t in best.values()),
-                *(f"{problem.log_odds_threshold:.4f}" for problem in problems.values()),
-            ],
-            "implied cost of a miss": [*(f"{np.exp(-t):.4f}" for t in best.values()), *problems],
-        }
-    )
-    # The paper reads thresholds off a grid of steps of 0.1.
-    page.compare(
-        "best threshold for F1",
-        print_["f1_threshold"],
-        best["F1"],
-        decimals=1,
-        standard_error=spread,
-        why="a draw, on a grid of 0.1",
-    )
-    page.compare(
-        "miss cost that F1 implies",
-        print_["f1_cost"],
-        np.exp(-best["F1"]),
-        decimals=1,
-        standard_error=spread * np.exp(-best["F1"]),
-        why="the same draw",
-    )
+    stated = {f"NEC, miss cost {c}": problem.log_odds_threshold for c, problem in problems.items()}
+    rows = [(name, t, np.exp(-t)) for name, t in (best | stated).items()]
+    page.rows(("metric", "best log-odds threshold", "implied cost of a miss"), rows, decimals=4)
+    why, f1, sd = "a draw, on a grid of 0.1", best["F1"], drawn.std(ddof=1)
+    for what, paper, here, spread in (
+        ("best threshold for F1", print_["f1_threshold"], f1, sd),
+        ("miss cost that F1 implies", print_["f1_cost"], np.exp(-f1), sd * np.exp(-f1)),
+    ):
+        page.compare(what, paper, here, decimals=1, standard_error=spread, why=why)
     page.picture(_draw(world, problems, best), "ferrer-ec-figure-1", "Four panels: " + __doc__)
 
 
@@ -80,7 +61,7 @@ def _draw(world, problems, best):
         axis.plot(GRID, value, color=style.RED, label=f"1 − {name}")
         axis.plot(GRID, nec[c], color=style.BLUE, label=f"NEC$_{{{c}}}$")
         axis.plot(GRID, detected, color=style.GREY, lw=1.2, ls=":", label="$R_{*2}$")
-        _mark(axis, best[name], value, nec[c])
+        _draw_marks(axis, best[name], value, nec[c])
         axis.set(title=f"{name} against NEC$_{{{c}}}$", ylim=(0, 1.35))
     for (c, value), colour in zip(nec.items(), style.COLOURS, strict=False):
         costs.plot(GRID, value, color=colour, label=f"NEC$_{{{c}}}$")
@@ -93,7 +74,7 @@ def _draw(world, problems, best):
     return figure
 
 
-def _mark(axis, threshold, value, nec):
+def _draw_marks(axis, threshold, value, nec):
     """The metric's best threshold, and the other one where NEC is the same."""
     here = np.interp(threshold, GRID, nec)
     crossing = GRID[:-1][np.diff(np.sign(nec - here)) != 0]

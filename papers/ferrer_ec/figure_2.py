@@ -14,35 +14,28 @@ from stakes import Problem, normalized_cost
 from stakes.audit import FAMILIAR
 from stakes.simulate import GaussianWorld
 
-GRID = np.linspace(-6, 6, 601)
+GRID, F1 = np.linspace(-6, 6, 601), FAMILIAR["F1"]
 
 
 def build(page: Page) -> None:
     """The best threshold of F1 in two populations, and the cost that it implies."""
-    rng, draws = np.random.default_rng(2), 10 if page.fast else 60
-    worlds = [
-        GaussianWorld([0, 1], variance=variance, prior=page.paper["figure-1"]["prior"])
-        for variance in page.printed["variances"]
-    ]
-    best = np.array([best_log_odds(world, FAMILIAR["F1"]) for world in worlds])
-    drawn = [
-        drawn_log_odds(world, FAMILIAR["F1"], cases=100_000, draws=draws, rng=rng)
-        for world in worlds
-    ]
-    implied, spread = np.exp(-best), np.array([np.exp(-some).std(ddof=1) for some in drawn])
+    rng, cases, draws = np.random.default_rng(2), 100_000, 10 if page.fast else 60
+    variances, prior = page.printed["variances"], page.paper["figure-1"]["prior"]
+    worlds = [GaussianWorld([0, 1], variance=variance, prior=prior) for variance in variances]
+    best = np.array([best_log_odds(world, F1) for world in worlds])
+    drawn = [drawn_log_odds(world, F1, cases=cases, draws=draws, rng=rng) for world in worlds]
+    implied, spread = np.exp(-best), np.std(np.exp(np.negative(drawn)), axis=1, ddof=1)
     page.table(
         {
-            "variance of the feature": page.printed["variances"],
-            "best log-odds threshold for F1": [f"{t:.5f}" for t in best],
-            "miss cost it implies": [f"{cost:.4f}" for cost in implied],
-            "sd over samples of 100,000": [f"{sd:.2f}" for sd in spread],
-        }
+            "variance of the feature": [f"{variance:g}" for variance in variances],
+            "best log-odds threshold for F1": best,
+            "miss cost it implies": implied,
+            f"sd over samples of {cases:,}": spread,
+        },
+        decimals=4,
     )
-    for variance, paper, here, sd in zip(
-        page.printed["variances"], page.printed["f1_costs"], implied, spread, strict=True
-    ):
-        what = f"miss cost that F1 implies, variance {variance:g}"
-        page.compare(what, paper, here, decimals=1, standard_error=sd, why="a draw")
+    paper, words = page.printed["f1_costs"], "miss costs that F1 implies"
+    page.compare(words, paper, implied, decimals=1, standard_error=spread, why="a draw each")
     page.picture(_draw(worlds, best), "ferrer-ec-figure-2", "Two panels: " + __doc__)
 
 
@@ -50,7 +43,7 @@ def _draw(worlds, best):
     figure, axes = style.panels(1, 2, width=8, height=3.2)
     for axis, world, threshold, top in zip(axes[0], worlds, best, (1.2, 0.35), strict=True):
         counts = world.threshold_counts(GRID)
-        axis.plot(GRID, 1 - FAMILIAR["F1"](counts), color=style.RED, label="1 − F1")
+        axis.plot(GRID, 1 - F1(counts), color=style.RED, label="1 − F1")
         axis.axvline(threshold, color=style.RED, lw=0.9, ls="--")
         for cost, colour in zip(np.exp(-best)[::-1], (style.BLUE, style.GREEN), strict=True):
             problem = Problem.binary(false_alarm=1, miss=cost)

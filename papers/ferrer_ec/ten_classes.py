@@ -8,40 +8,56 @@ from typing import Any
 import numpy as np
 
 from stakes import Counts, Problem, bayes_decisions
+from stakes.measures import abstention_rate
 from stakes.simulate import GaussianWorld, SimulatedCases
 
 CLASSES = tuple(f"H{k}" for k in range(1, 11))
+PLAIN = Problem.zero_one(CLASSES)
 
 
-def five_problems(printed: Mapping[str, Any], prior: np.ndarray) -> dict[str, Problem]:
+def world(variance: float, first_prior: float) -> GaussianWorld:
+    """Classes at 0, 1, … 9; the first is the most frequent, and the others are equally so."""
+    prior = np.r_[first_prior, np.full(9, (1 - first_prior) / 9)]
+    return GaussianWorld(range(10), variance=variance, prior=prior, classes=CLASSES)
+
+
+def five_problems(printed: Mapping[str, Any], ten: GaussianWorld) -> dict[str, Problem]:
     """The cost matrices of Table 1, all under one prior."""
-    plain = Problem.zero_one(CLASSES, prior=prior)
+    plain = PLAIN.with_prior(ten.prior)
     dear = plain.costs * np.r_[np.ones(9), printed["last_class_factor"]][:, None]
     low, high = printed["abstention_costs"]
     return {
         "C01": plain,
-        "CinvP": Problem.balanced(prior, classes=CLASSES),
-        "Cimb": Problem(dear, classes=CLASSES, decisions=CLASSES, prior=prior),
+        "CinvP": Problem.balanced(ten.prior, classes=CLASSES),
+        "Cimb": Problem(dear, classes=CLASSES, decisions=CLASSES, prior=ten.prior),
         "Cabs1": plain.with_abstention(low),
         "Cabs2": plain.with_abstention(high),
     }
 
 
-def decided(sample: SimulatedCases, plain: Problem, problem: Problem) -> Counts:
+def decided(sample: SimulatedCases, problem: Problem) -> Counts:
     """Naive, argmax and Bayes decisions about cases, (3, K, M)."""
-    choices = (
-        np.full(sample.y_true.shape, problem.naive.decision),
-        bayes_decisions(sample.posteriors, plain),
-        bayes_decisions(sample.posteriors, problem),
-    )
-    tables = [Counts.from_decisions(sample.y_true, some, problem).values for some in choices]
-    return Counts(tables, classes=CLASSES, decisions=problem.decisions)
+    naive = np.full(sample.y_true.shape, problem.naive.decision)
+    argmax, bayes = (bayes_decisions(sample.posteriors, p) for p in (PLAIN, problem))
+    made = [Counts.from_decisions(sample.y_true, d, problem) for d in (naive, argmax, bayes)]
+    return Counts([one.values for one in made], classes=CLASSES, decisions=problem.decisions)
 
 
-def population(world: GaussianWorld, plain: Problem, problem: Problem, cases: int) -> Counts:
+def population(ten: GaussianWorld, problem: Problem, cases: int) -> Counts:
     """The same decisions about the whole population, as counts of so many cases, (3, K, M)."""
-    naive = np.outer(world.prior, np.array(problem.decisions) == problem.naive.decision)
+    naive = np.outer(ten.prior, np.array(problem.decisions) == problem.naive.decision)
     argmax = np.zeros(problem.costs.shape)
-    argmax[:, : plain.n_decisions] = world.bayes_counts(plain).values
-    tables = np.array([naive, argmax, world.bayes_counts(problem).values])
-    return Counts(cases * tables, classes=CLASSES, decisions=problem.decisions)
+    argmax[:, : len(CLASSES)] = ten.bayes_counts(PLAIN).values
+    shares = np.array([naive, argmax, ten.bayes_counts(problem).values])
+    return Counts(cases * shares, classes=CLASSES, decisions=problem.decisions)
+
+
+def abstained(counts: Counts, problem: Problem) -> np.ndarray:
+    """Percentage of the cases about which the systems abstain."""
+    return 100 * abstention_rate(counts, decision=problem.decisions[-1])
+
+
+def abstained_error(counts: Counts, problem: Problem) -> np.ndarray:
+    """Its standard error."""
+    percent = abstained(counts, problem)
+    return np.sqrt(percent * (100 - percent) / counts.n_cases)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import style
 from hernandez_orallo.models import METHODS, loss, models
-from page import Page, near
+from page import Page
 
 from stakes import CostProportions, Skews, expected_loss
 from stakes.curves import cost_curve, cost_lines
@@ -21,30 +22,25 @@ def build(page: Page) -> None:
         for name, t in tables.items()
         for axis, over in axes.items()
     }
-    number = sum(map(len, curves.values()))
-    gap = max(
-        abs(curve.integral() - loss(tables[name], method, axes[axis]()))
-        for (name, axis), of in curves.items()
-        for method, curve in of.items()
-    )
-    page.claim(
-        "area under every curve = expected loss", f"{number} curves, {near(gap)}", gap < 1e-12
-    )
+    areas = [[curve.integral() for curve in of.values()] for of in curves.values()]
+    known = [[loss(tables[name], m, axes[axis]()) for m in METHODS] for name, axis in curves]
+    page.equal(f"area under every curve = expected loss, {np.size(areas)} curves", areas, known)
     chosen: dict[Any, Any] = {
         f"{name}, {m}": (table, METHODS[m])
         for name, table in tables.items()
         for m in ("score-driven", "rate-driven")
     }
-    parts = classifier_regions(chosen, CostProportions).parts
-    wins = [sum(p.high - p.low for p in parts if p.cheapest == (who,)) for who in chosen]
+    regions = classifier_regions(chosen, CostProportions)
+    wins = [sum(high - low for low, high in regions.of(who)) for who in chosen]
+    losses = [expected_loss(table, method, CostProportions()) for table, method in chosen.values()]
     page.say("Which of A and B, score-driven or rate-driven, is the cheapest depends on the costs:")
-    losses = [float(expected_loss(t, method, CostProportions())) for t, method in chosen.values()]
     page.table(
         {
-            "classifier": list(chosen),
-            "expected loss": [f"{loss:.3f}" for loss in losses],
-            "cheapest on this share of the cost proportions": [f"{share:.1%}" for share in wins],
-        }
+            "classifier": chosen,
+            "expected loss": losses,
+            "cheapest on this share of the cost proportions": wins,
+        },
+        decimals=3,
     )
     page.picture(_draw(curves, tables, axes), "hernandez-orallo-cost-space", __doc__)
 

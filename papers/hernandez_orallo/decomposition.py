@@ -18,10 +18,10 @@ def build(page: Page) -> None:
             (table, HullBins(), "hull bins", page.printed["misprint"]),
             (convexified(table), HullBins(), "hull bins of convexified scores", ""),
         ):
-            parts = float(calibration_loss(scores, bins)), float(refinement_loss(scores, bins))
-            gap = float(brier(scores)) - sum(parts)
+            parts = calibration_loss(scores, bins), refinement_loss(scores, bins)
+            gap = float(brier(scores) - sum(parts))
             exact = abs(gap) < 1e-12
             page.claim(f"{name}, {words}: BS = CL + RL", near(gap), exact, misprint=wrong)
-            rows.append((name, words, f"{float(brier(scores)):.4f}", *(f"{p:.4f}" for p in parts)))
+            rows.append((name, words, brier(scores), *parts))
     titles = "model", "bins", "Brier score", "calibration loss", "refinement loss"
-    page.table(dict(zip(titles, zip(*rows, strict=True), strict=True)))
+    page.rows(titles, rows, decimals=4)

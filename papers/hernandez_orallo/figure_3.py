@@ -20,19 +20,11 @@ def build(page: Page) -> None:
         known = Skews(Point(skew))
         every = [float(expected_loss(table, RateFixed(1 - r), known)) for r in RATES]
         curves[skew] = every, loss(table, "rate-driven", known), loss(table, "rate-uniform", known)
-    page.table(
-        {
-            "skew = share of class 0": list(curves),
-            "rate-uniform": [f"{uniform:.4f}" for _, _, uniform in curves.values()],
-            "rate-driven": [f"{driven:.4f}" for _, driven, _ in curves.values()],
-        }
-    )
-    for skew, (_, driven, uniform) in curves.items():
-        page.claim(
-            f"driving the rate pays at skew {skew}",
-            f"saves {uniform - driven:.3f}",
-            driven < uniform,
-        )
+    rows = [(f"{skew}", uniform, driven) for skew, (_, driven, uniform) in curves.items()]
+    page.rows(("skew = share of class 0", "rate-uniform", "rate-driven"), rows, decimals=4)
+    for at, uniform, driven in rows:
+        saved = uniform - driven
+        page.claim(f"driving the rate pays at skew {at}", f"saves {saved:.3f}", saved > 0)
     one, six = page.printed["saved_by_driving"]
     for name, some in models().items():
         saved = loss(some, "rate-uniform", Skews()) - loss(some, "rate-driven", Skews())

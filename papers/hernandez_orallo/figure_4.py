@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import style
 from hernandez_orallo.models import loss, models
-from page import Page, near
+from page import Page
 
 from stakes import ScoreTable
 from stakes.ranking import evenly_spaced, isotonic
@@ -15,75 +15,42 @@ SHOWN = "score-uniform", "score-driven", "rate-uniform", "rate-driven", "optimal
 
 def build(page: Page) -> None:
     """Losses of A and B and of their transforms, of perfect and of random scores."""
+    value = {who: {m: loss(table, m) for m in SHOWN} for who, table in systems().items()}
+    page.rows(("scores", *SHOWN), [(who, *of.values()) for who, of in value.items()], decimals=4)
+    for kind in ("rate", "score"):  # the first box, in every system
+        for dear, cheap in ((f"{kind}-uniform", f"{kind}-driven"), (f"{kind}-driven", "optimal")):
+            least = min(of[dear] - of[cheap] for of in value.values())
+            page.claim(f"{dear} ≥ {cheap}", f"by at least {abs(least):.3f}", least >= -1e-12)
+    even, n = value["A, evenly spaced"], models()["A"].n_cases
+    for kind in ("uniform", "driven"):
+        gap = abs(even[f"rate-{kind}"] - even[f"score-{kind}"])
+        words = f"evenly spaced: rate-{kind} = score-{kind}"
+        page.claim(words, f"to {gap:.4f}, n = {n:.0f}", gap < 1 / n)
+    for who in ("A, calibrated", "B, calibrated"):
+        same = [value[who]["score-driven"], value[who]["optimal"], value[who]["score-uniform"] / 2]
+        page.equal(f"{who}: score-driven = optimal = half of score-uniform", same, same[0])
+    for box in page.printed["boxes"]:
+        who, paper, wrong = box["scores"], box["losses"], box.get("misprint", "")
+        here, words = [value[who][method] for method in paper], f"{who}: {', '.join(paper)}"
+        page.compare(words, list(paper.values()), here, decimals=3, misprint=wrong)
+    page.picture(_draw(value), "hernandez-orallo-figure-4", __doc__)
+
+
+def systems() -> dict[str, ScoreTable]:
+    """The scores that the boxes of the figure are about."""
     a, b = models().values()
-    n = 1000
-    grid = np.arange(2 * n) / (2 * n - 1)
-    systems = {
+    grid = np.linspace(0, 1, 2000)
+    return {
         "A": a,
         "B": b,
         "A, evenly spaced": evenly_spaced(a),
         "A, calibrated": isotonic(a),
         "B, calibrated": isotonic(b),
-        "perfect": ScoreTable(grid, np.repeat(np.eye(2), n, axis=0)),
+        "perfect": ScoreTable(grid, np.repeat(np.eye(2), 1000, axis=0)),
         "perfect, 30 % positive": ScoreTable([0.0, 1.0], [[7, 0], [0, 3]]),
-        "random": ScoreTable(grid, np.ones((2 * n, 2))),
+        "random": ScoreTable(grid, np.ones((2000, 2))),
         "random, crisp": ScoreTable([0.0, 1.0], [[1, 1], [1, 1]]),
     }
-    value = {who: {m: loss(t, m) for m in SHOWN} for who, t in systems.items()}
-    page.table(
-        {"scores": list(value), **{m: [f"{v[m]:.4f}" for v in value.values()] for m in SHOWN}}
-    )
-    _general(page, value)
-    _special(page, value)
-    page.picture(_draw(value), "hernandez-orallo-figure-4", __doc__)
-
-
-def _general(page: Page, value: dict) -> None:
-    """The first box, for every system."""
-    for left, right in (
-        ("rate-uniform", "rate-driven"),
-        ("rate-driven", "optimal"),
-        ("score-uniform", "score-driven"),
-        ("score-driven", "optimal"),
-    ):
-        least = min(v[left] - v[right] for v in value.values())
-        page.claim(f"{left} ≥ {right}", f"by at least {abs(least):.3f}", least >= -1e-12)
-
-
-def _special(page: Page, value: dict) -> None:
-    """The other boxes."""
-    print_ = page.printed
-    even, n = value["A, evenly spaced"], models()["A"].n_cases
-    for rate, score in (("rate-uniform", "score-uniform"), ("rate-driven", "score-driven")):
-        gap = abs(even[rate] - even[score])
-        page.claim(f"evenly spaced: {rate} = {score}", f"to {gap:.4f}, n = {n:.0f}", gap < 1 / n)
-    for who in ("A, calibrated", "B, calibrated"):
-        v = value[who]
-        spread = np.ptp([v["score-driven"], v["optimal"], v["score-uniform"] / 2])
-        page.claim(
-            f"{who}: score-driven = optimal = half of score-uniform", near(spread), spread < 1e-12
-        )
-    for method, paper in print_["perfect"].items():
-        page.compare(f"perfect, {method}", paper, value["perfect"][method], decimals=3)
-        if method != "optimal":
-            page.compare(
-                f"perfect, 30 % positive, {method}",
-                paper,
-                value["perfect, 30 % positive"][method],
-                decimals=3,
-                misprint=print_["misprint"]["perfect"],
-            )
-    for method, paper in print_["random"].items():
-        wrong = print_["misprint"]["random"] if method == "score-driven" else ""
-        page.compare(
-            f"random, {method}", paper, value["random"][method], decimals=3, misprint=wrong
-        )
-    page.compare(
-        "random and crisp, score-driven",
-        print_["random"]["score-driven"],
-        value["random, crisp"]["score-driven"],
-        decimals=3,
-    )
 
 
 def _draw(value):

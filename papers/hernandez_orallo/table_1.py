@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hernandez_orallo.models import models
+from hernandez_orallo.models import models, show_beside
 from page import Page
 
 from stakes import auc
@@ -12,21 +12,12 @@ from stakes.scoring import brier
 def build(page: Page) -> None:
     """Both metrics of both models."""
     page.say(
-        "The paper's data are not published. The features and the size of the tree were chosen so "
-        "that the pair disagrees as the paper's does: the order of A and B is no evidence here."
+        """The paper's data are not published. The features and the size of the tree were chosen so
+        that the pair disagrees as the paper's does: the order of A and B is no evidence here."""
     )
-    tables = models().values()
-    areas, scores = [float(auc(t)) for t in tables], [float(brier(t)) for t in tables]
-    page.table(
-        {
-            "metric": ["AUC", "Brier score"],
-            "paper, A": [page.printed["AUC"][0], page.printed["Brier"][0]],
-            "paper, B": [page.printed["AUC"][1], page.printed["Brier"][1]],
-            "here, A": [f"{areas[0]:.3f}", f"{scores[0]:.3f}"],
-            "here, B": [f"{areas[1]:.3f}", f"{scores[1]:.3f}"],
-        }
-    )
-    page.claim("A ranks better", f"{areas[0]:.3f}, {areas[1]:.3f}", areas[0] > areas[1])
-    page.claim(
-        "B has the better Brier score", f"{scores[0]:.3f}, {scores[1]:.3f}", scores[0] > scores[1]
-    )
+    paper, tables = page.printed["metrics"], models().values()
+    here = {"AUC": [auc(t) for t in tables], "Brier score": [brier(t) for t in tables]}
+    show_beside(page, paper, here)
+    for metric, better in (("AUC", "A"), ("Brier score", "B")):
+        a, b = here[metric]
+        page.claim(f"{better} has the better {metric}", f"{a:.3f}, {b:.3f}", a > b)

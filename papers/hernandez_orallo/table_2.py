@@ -3,60 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
-from hernandez_orallo.models import loss, models
+from hernandez_orallo.models import loss, models, show_beside
 from page import Page
-
-METHODS = {
-    "fixed": "score-fixed",
-    "score_driven": "score-driven",
-    "rate_driven": "rate-driven",
-    "optimal": "optimal",
-}
 
 
 def build(page: Page) -> None:
     """Expected losses over uniform cost proportions."""
-    print_, first = page.printed, page.paper["table-1"]
-    here = {row: [loss(t, method) for t in models().values()] for row, method in METHODS.items()}
-    page.table(
-        {
-            "method": list(METHODS.values()),
-            "paper, A": [print_[row][0] for row in METHODS],
-            "paper, B": [print_[row][1] for row in METHODS],
-            "here, A": [f"{pair[0]:.3f}" for pair in here.values()],
-            "here, B": [f"{pair[1]:.3f}" for pair in here.values()],
-        }
-    )
-    page.compare(
-        "score-driven losses are the Brier scores of Table 1",
-        print_["score_driven"],
-        first["Brier"],
-        decimals=3,
-    )
-    # The print has three digits, and so has the AUC, which enters with the factor 1/2.
+    paper, first = page.printed["losses"], page.paper["table-1"]["metrics"]
+    here = {method: [loss(t, method) for t in models().values()] for method in paper}
+    show_beside(page, paper, here)
+    same = "score-driven losses are the Brier scores of Table 1"
+    page.compare(same, first["Brier score"], paper["score-driven"], decimals=3)
+    # The AUCs have three digits, too, and enter with the factor 1/2.
     implied = 1 / 3 + (1 - 2 * np.array(first["AUC"])) / 4
-    page.compare(
-        "rate-driven losses follow from the AUCs at equal classes (theorem 22)",
-        print_["rate_driven"],
-        implied,
-        decimals=3,
-    )
-    for row in METHODS:
-        paper, ours = np.diff(print_[row])[0], np.diff(here[row])[0]
-        better = "A" if paper > 0 else "B"
-        page.claim(
-            f"{better} is better with {METHODS[row]} thresholds",
-            f"by {abs(ours):.3f}",
-            paper * ours > 0,
-        )
-    usable = {
-        (row, name): value
-        for row in list(METHODS)[:3]
-        for name, value in zip("AB", here[row], strict=True)
-    }
-    best = min(usable, key=usable.__getitem__)
-    page.claim(
-        "the best classifier is A, rate-driven",
-        f"{best[1]}, {best[0]}",
-        best == ("rate_driven", "A"),
-    )
+    follow = "rate-driven losses follow from the AUCs at equal classes (theorem 22)"
+    page.compare(follow, paper["rate-driven"], implied, decimals=3)
+    for method in paper:
+        theirs, ours = np.diff(paper[method])[0], np.diff(here[method])[0]
+        words = f"{'A' if theirs > 0 else 'B'} is better with {method} thresholds"
+        page.claim(words, f"by {abs(ours):.3f}", theirs * ours > 0)
+    usable = [method for method in paper if method != "optimal"]
+    losses = {f"{model}, {m}": here[m][k] for m in usable for k, model in enumerate("AB")}
+    best = min(losses, key=losses.__getitem__)
+    page.claim("the best classifier is A, rate-driven", best, best == "A, rate-driven")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hernandez_orallo.models import METHODS, loss, models
-from page import Page
+from page import Page, listed
 
 NEEDS = {
     "the operating condition at evaluation time": ("score-fixed", "rate-fixed"),
@@ -17,23 +17,12 @@ def build(page: Page) -> None:
     rows = [(needs, method) for needs, methods in NEEDS.items() for method in methods]
     losses = {name: {m: loss(t, m) for _, m in rows} for name, t in models().items()}
     page.say("Fixed thresholds and rates are at ½ here, the mean of the operating conditions.")
-    page.table(
-        {
-            "needs": [needs for needs, _ in rows],
-            "method": [method for _, method in rows],
-            "loss of A": [f"{losses['A'][method]:.3f}" for _, method in rows],
-            "loss of B": [f"{losses['B'][method]:.3f}" for _, method in rows],
-        }
-    )
+    shown = [(needs, m, losses["A"][m], losses["B"][m]) for needs, m in rows]
+    page.rows(("needs", "method", "loss of A", "loss of B"), shown, decimals=3)
     page.claim("seven methods", f"{len(rows)}", {method for _, method in rows} == set(METHODS))
     for name, of in losses.items():
-        page.claim(
-            f"{name}: knowing at deployment beats knowing nothing",
-            "scores and rates",
-            of["score-driven"] < of["score-uniform"] and of["rate-driven"] < of["rate-uniform"],
-        )
-        page.claim(
-            f"{name}: optimal is the lower bound",
-            f"{of['optimal']:.3f}",
-            of["optimal"] == min(of.values()),
-        )
+        gains = [of[f"{kind}-uniform"] - of[f"{kind}-driven"] for kind in ("score", "rate")]
+        words = f"{name}: knowing at deployment beats knowing nothing"
+        page.claim(words, f"by {listed(gains, 3)}", min(gains) > 0)
+        least = of["optimal"]
+        page.claim(f"{name}: optimal is the lower bound", f"{least:.3f}", least == min(of.values()))

@@ -18,21 +18,12 @@ def build(page: Page) -> None:
         classes=["healthy", "sick"],
         decisions=["healthy", "sick"],
     )
-    page.table(
-        {
-            "": ["healthy", "sick"],
-            "declared healthy": [f"{n:.0f}" for n in counts.values[:, 0]],
-            "declared sick": [f"{n:.0f}" for n in counts.values[:, 1]],
-        }
-    )
+    rows = [(name, *row) for name, row in zip(("healthy", "sick"), counts.values, strict=True)]
+    page.rows(("", "declared healthy", "declared sick"), rows, decimals=0)
     page.compare("accuracy", print_["accuracy"], accuracy(counts), decimals=2)
     page.compare("sick who are detected", print_["detected"], counts.values[1, 1], decimals=0)
-    page.compare(
-        "healthy who are declared sick",
-        print_["false_alarms"],
-        counts.values[0, 1],
-        decimals=0,
-        misprint=print_["misprint"],
-    )
+    alarms, wrong = counts.values[0, 1], print_["misprint"]
+    words = "healthy who are declared sick"
+    page.compare(words, print_["false_alarms"], alarms, decimals=0, misprint=wrong)
     one, three = print_["healthy_among_detected"]
     page.compare("healthy among the detected", one / three, 1 - precision(counts)[1], decimals=2)

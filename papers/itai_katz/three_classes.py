@@ -3,81 +3,43 @@
 from __future__ import annotations
 
 import numpy as np
+from itai_katz.metrics import METRICS
 from page import Page
 
 from stakes import Counts
-from stakes.agreement import (
-    all_against_all,
-    association_matrix,
-    cramers_phi,
-    determinant_mcc,
-    general_f1,
-    general_fowlkes_mallows,
-    perfect_relabelling,
-)
-from stakes.measures import accuracy, mcc
+from stakes.agreement import association_matrix, perfect_relabelling
 
 
 def build(page: Page) -> None:
-    """Metrics of the paper's tables."""
-    print_ = page.printed
-    examples = {name: Counts(print_[name]) for name in ("program", "avoids_a_class", "permutation")}
-    examples["identity"] = Counts(np.eye(4))
-    some = examples.values()
+    """Metrics of the paper's tables, and what its program computes instead of det M."""
+    paper, wrong = page.printed, page.printed["misprint"]
+    names = "program", "avoids_a_class", "permutation", "identity"
+    tables = {name: Counts(paper[name]) for name in names}
+    value = {metric: [of(c) for c in tables.values()] for metric, of in METRICS.items()}
     page.table(
         {
-            "table": [str(counts.values.astype(int).tolist()) for counts in some],
-            "accuracy": [f"{accuracy(c):.4f}" for c in some],
-            "general F1": [f"{general_f1(c, average=-1):.6f}" for c in some],
-            "general FM": [f"{general_fowlkes_mallows(c, average=-1):.6f}" for c in some],
-            "Cramér's φ": [f"{cramers_phi(c):.6f}" for c in some],
-            "det M": [f"{determinant_mcc(c):.6f}" for c in some],
-            "all against all, MCC": [f"{all_against_all(mcc, c, average=1):.4f}" for c in some],
-            "perfect relabelling": [str(perfect_relabelling(c) or "–") for c in some],
-        }
+            "table": [str(counts.values.astype(int).tolist()) for counts in tables.values()],
+            **value,
+            "perfect relabelling": [perfect_relabelling(c) or "–" for c in tables.values()],
+        },
+        decimals=6,
     )
-    _compare(page, examples)
+    det, avoids = dict(zip(tables, value["det M"], strict=True)), "the table that avoids a class"
+    print_, here = paper["determinant"], det["avoids_a_class"]
+    page.compare(f"det M of {avoids}", print_, here, decimals=3, misprint=wrong["determinant"])
+    page.equal("1 for the identity, by every metric", [of[-1] for of in value.values()], 1)
+    page.equal("det M is 1 for a permutation too", det["permutation"], 1)
+    ran = {name: as_program(tables[name].values) for name in ("program", "avoids_a_class")}
+    gap = abs(ran["program"] - det["program"])
+    words = f"{ran['program']:.6f}, not {det['program']:.6f}"
+    page.claim("the printed program computes det M", words, gap < 1e-9, misprint=wrong["program"])
+    page.check_equal(f"the printed program does so for {avoids}", ran["avoids_a_class"], here)
+    m = association_matrix(tables["program"], mean=0)
+    skew = np.abs(m - m.T).max()
+    page.claim("M is symmetric", f"off by {skew:.2f}", skew < 1e-9, misprint=wrong["symmetric"])
 
 
-def _compare(page: Page, examples) -> None:
-    print_ = page.printed
-    det = {name: float(determinant_mcc(c)) for name, c in examples.items()}
-    page.compare(
-        "det M of the table that avoids a class",
-        print_["determinant"],
-        det["avoids_a_class"],
-        decimals=3,
-        misprint=print_["misprint"],
-    )
-    one = examples["identity"]
-    three = [determinant_mcc(one), cramers_phi(one), general_f1(one, average=-1)]
-    page.claim("1 for the identity, by all three", "yes", np.allclose(three, 1, atol=1e-12))
-    page.claim(
-        "1 for a permutation too", f"{det['permutation']:g}", abs(det["permutation"] - 1) < 1e-12
-    )
-    ran = as_program(examples["program"].values)
-    page.claim(
-        "the printed program computes det M",
-        f"{ran:.6f}, not {det['program']:.6f}",
-        abs(ran - det["program"]) < 1e-9,
-        misprint=print_["misprint_program"],
-    )
-    other = as_program(examples["avoids_a_class"].values)
-    page.check(
-        "the printed program on the table that avoids a class",
-        f"{other:.6f}",
-        abs(other - det["avoids_a_class"]) < 1e-9,
-    )
-    m = association_matrix(examples["program"], mean=0)
-    page.claim(
-        "M is symmetric",
-        f"off by {np.abs(m - m.T).max():.2f}",
-        np.allclose(m, m.T),
-        misprint=print_["misprint_symmetric"],
-    )
-
-
-def as_program(a) -> float:
+def as_program(a: np.ndarray) -> float:
     """What the program of section 4 does: pandas matches the sums of rows with columns."""
     m1, m2 = a / a.sum(axis=1), a / a.sum(axis=0)
     return float(np.linalg.det(np.sqrt(m1 * m2.T)))

@@ -17,45 +17,29 @@ from stakes.agreement import association_matrix, determinant_mcc
 def build(page: Page) -> None:
     """Bodies of four tables, and the bounds of equations 9 to 14 on random ones."""
     rng, n = np.random.default_rng(18), 300 if page.fast else 3000
-    paper = np.array(page.printed["vectors"], dtype=float)
+    paper, examples = np.array(page.printed["vectors"]), page.paper["three-classes"]
     shown = {
         "perfect": Counts(np.eye(3) * 20),
         "good": Counts([[18, 1, 1], [1, 17, 2], [2, 1, 17]]),
-        "avoids a class": Counts(page.paper["three-classes"]["avoids_a_class"]),
-        "section 4": Counts(page.paper["three-classes"]["program"]),
+        "avoids a class": Counts(examples["avoids_a_class"]),
+        "section 4": Counts(examples["program"]),
     }
     bodies = {name: association_matrix(counts, mean=0) for name, counts in shown.items()}
-    page.table(
-        {
-            "table": list(shown),
-            "det M": [f"{determinant_mcc(counts):.4f}" for counts in shown.values()],
-            "sum of M": [f"{m.sum():.4f}" for m in bodies.values()],
-        }
-    )
+    rows = [(name, determinant_mcc(shown[name]), m.sum()) for name, m in bodies.items()]
+    page.rows(("table", "det M", "sum of M"), rows, decimals=4)
     random = Counts(rng.dirichlet(np.full(9, 0.4), n).reshape(n, 3, 3) + 1e-12)
     m, det = association_matrix(random, mean=0), determinant_mcc(random)
-    product = m.sum(axis=-1).prod(axis=-1)
-    page.claim(
-        "ΣM ≤ n (eq 9 to 11)",
-        f"at most {m.sum(axis=(1, 2)).max():.3f}",
-        m.sum(axis=(1, 2)).max() <= 3 + 1e-9,
-    )
-    page.claim(
-        "abs(det M) ≤ product of row sums ≤ 1 (eq 12 to 14)",
-        f"{n} tables",
-        (np.abs(det) <= product + 1e-9).all() and (product <= 1 + 1e-9).all(),
-    )
-    flipped = determinant_mcc(Counts(np.swapaxes(random.values, 1, 2)))
+    most, product = m.sum(axis=(1, 2)).max(), m.sum(axis=-1).prod(axis=-1)
+    page.claim("ΣM ≤ n (eq 9 to 11)", f"at most {most:.3f}", most <= 3 + 1e-9)
+    bounded = (np.abs(det) <= product + 1e-9) & (product <= 1 + 1e-9)
+    words = "abs(det M) ≤ product of row sums ≤ 1 (eq 12 to 14)"
+    page.claim(words, f"{bounded.sum()} of {n} tables", bounded.all())
     order = rng.permutation(3)
-    renamed = determinant_mcc(Counts(random.values[:, order][:, :, order]))
-    page.claim(
-        "invariant when truth and prediction swap, and when classes are renamed",
-        f"{n} tables",
-        np.allclose(det, flipped) and np.allclose(det, renamed),
-    )
-    page.check(
-        "the printed body has a volume", f"{np.linalg.det(paper):g}", np.linalg.det(paper) > 0
-    )
+    flipped, renamed = random.values.swapaxes(1, 2), random.values[:, order][:, :, order]
+    for what, values in (("truth and prediction swap", flipped), ("classes are renamed", renamed)):
+        page.equal(f"the same when {what}, {n} tables", determinant_mcc(Counts(values)), det)
+    body = np.linalg.det(paper)
+    page.check("the printed body has a volume", f"{body:g}", body > 0)
     page.picture(_draw(paper, bodies, product, det), "itai-katz-volume", __doc__)
 
 
@@ -66,7 +50,7 @@ def _draw(paper, bodies, product, det):
     }
     for k, (name, vectors) in enumerate(panels.items(), start=1):
         axis = figure.add_subplot(2, 3, k, projection="3d")
-        _parallelepiped(axis, vectors, style.ORANGE if k == 1 else style.BLUE)
+        _draw_body(axis, vectors, style.ORANGE if k == 1 else style.BLUE)
         axis.set_title(name)
         reach = 4 if k == 1 else 1.2
         axis.set(xlim=(0, reach), ylim=(0, reach), zlim=(0, reach))
@@ -82,7 +66,7 @@ def _draw(paper, bodies, product, det):
     return figure
 
 
-def _parallelepiped(axis, vectors, colour):
+def _draw_body(axis, vectors, colour):
     faces = []
     for i, j in combinations(range(3), 2):
         k = 3 - i - j
