@@ -152,7 +152,7 @@ def test_a_terminal_gets_tables_and_names_are_never_markup(monkeypatch):
     done = on_rows("--model", "[red]bold[/red]=good", "--model", "poor")
     assert done.exit_code == 0, done.stderr
     plain = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
-    assert "[red]bold[/red], moved" in plain
+    assert "[red]bold[/red] (moved)" in plain
     for title in ("Verdict", "Cost of each system", "Assumptions"):
         assert f"\n{title}\n" in plain
     assert "=====" not in plain
@@ -188,7 +188,7 @@ def test_classes_of_many_kinds_are_read():
         ("cost > 0 and normalized < 2", 1),
         ('cost["poor"] > cost["good"]', 1),
         ('auc["poor"] > auc', 0),
-        ('cost["good, moved"] == cost', 1),
+        ('cost["good (moved)"] == cost', 1),
         ("caveats > 0 or probability_cheapest < 0.5", 1),
         ("not (saving > 0)", 0),
     ],
@@ -410,7 +410,7 @@ def test_the_cheapest_rule_of_the_report_costs_as_much_when_it_is_carried_out():
         rule = ("--model", "did", "--json", "-", *FAST)
         done = run("evaluate", f"{name}.parquet", "-p", "fraud.toml", *rule)
         carried_out = Report.from_json(done.stdout).system("did").cost.value
-        assert carried_out == pytest.approx(report().system(f"{name}, moved").cost.value, rel=1e-12)
+        assert carried_out == pytest.approx(report().system(f"{name} (moved)").cost.value, rel=1e-12)
 
 
 def test_decisions_for_many_classes_as_json_lines():
@@ -588,8 +588,8 @@ def test_the_numbers_of_the_demo():
                 CASE WHEN p <= 0.06 THEN 5e0 WHEN p <= 0.7 THEN 0.3e0 ELSE 0e0 END AS bad
                 FROM (SELECT risk, "{model}" AS p FROM read_csv('{data}')))"""
         ).fetchall()
-        assert costs[f"{model}, as is"] == pytest.approx(expected, rel=1e-12)
+        assert costs[f"{model} (as is)"] == pytest.approx(expected, rel=1e-12)
     assert (found.naive.decision, found.naive.cost) == ("grant", 0.25)
-    assert found.verdict.cheapest == "boosting, recalibrated"
-    assert costs["boosting, recalibrated"] == pytest.approx(0.1574, abs=2e-3)
+    assert found.verdict.cheapest == "boosting (recalibrated)"
+    assert costs["boosting (recalibrated)"] == pytest.approx(0.1574, abs=2e-3)
     assert [one.group for one in found.slices] == ["26–35", "36–50", ">50", "≤25"]

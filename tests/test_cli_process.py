@@ -152,7 +152,8 @@ def test_a_reader_that_stops_early_is_no_error(folder):
     """The report has more bytes than a pipe holds, so that writing it fails."""
     rows = (f"{'fraud' if k % 3 else 'legit'},{k / 9_000}\n" for k in range(9_000))
     (folder / "many.csv").write_text("truth,p\n" + "".join(rows))
-    options = ("-p", "fraud.toml", "--model", "p", "--replicates", "2", "--json", "-")
+    models = [part for name in "abcdef" for part in ("--model", f"{name}=p")]
+    options = ("-p", "fraud.toml", *models, "--replicates", "2", "--json", "-")
     process = subprocess.Popen(
         [*COMMAND, "evaluate", "many.csv", *options],
         cwd=folder,

@@ -74,16 +74,16 @@ def test_a_stated_prior_shows_posteriors_as_they_come_and_moved():
     problem = FRAUD.with_prior([0.95, 0.05])
     report = few(y, models, problem)
     assert [s.name for s in report.systems] == [
-        "good, as is",
-        "good, moved",
-        "sharp, as is",
-        "sharp, moved",
+        "good (as is)",
+        "good (moved)",
+        "sharp (as is)",
+        "sharp (moved)",
     ]
     moved = shift_prior(models["good"], report.assumptions.posterior_prior, [0.95, 0.05])
     counts = Counts.from_decisions(
         np.array(FRAUD.classes)[y], bayes_decisions(moved, problem), problem
     )
-    assert report.system("good, moved").cost.value == pytest.approx(
+    assert report.system("good (moved)").cost.value == pytest.approx(
         float(expected_cost(counts, problem))
     )
     given = few(y, models, problem, posterior_prior=[0.95, 0.05])
@@ -93,8 +93,8 @@ def test_a_stated_prior_shows_posteriors_as_they_come_and_moved():
 def test_two_decisions_have_thresholds_and_a_tuned_one_that_cannot_win():
     y, models = two_models()
     report = few(y, models, BINARY)
-    assert report.system("good, as is").threshold == pytest.approx(1 / 6)
-    tuned = report.system("sharp, tuned")
+    assert report.system("good (as is)").threshold == pytest.approx(1 / 6)
+    tuned = report.system("sharp (tuned)")
     assert not tuned.candidate
     assert np.isnan(tuned.probability_cheapest)
     table = next(m.table for m in report.models if m.model == "sharp")
@@ -102,7 +102,7 @@ def test_two_decisions_have_thresholds_and_a_tuned_one_that_cannot_win():
     best = best_threshold(table, BINARY)
     assert tuned.cost.value == pytest.approx(best.cost)
     assert tuned.threshold == best.threshold
-    assert tuned.cost.value <= report.system("sharp, as is").cost.value
+    assert tuned.cost.value <= report.system("sharp (as is)").cost.value
     assert "yes above 0.1667" in report.verdict.sentences[0]
 
 
@@ -116,8 +116,8 @@ def test_raw_scores_allow_ranks_a_tuned_threshold_or_a_calibrator():
     auc = report.models[0].auc
     assert auc is not None
     calibrated = few(y, {"raw": scores}, BINARY, calibrator=Isotonic())
-    assert calibrated.system("raw, recalibrated").candidate
-    assert not calibrated.system("raw, tuned").candidate
+    assert calibrated.system("raw (recalibrated)").candidate
+    assert not calibrated.system("raw (tuned)").candidate
     with pytest.raises(InputError, match="Pass a calibrator"):
         few(y, {"raw": scores}, FRAUD)
     with pytest.raises(InputError, match="raw scores are for two classes"):
@@ -129,7 +129,7 @@ def test_recalibration_shows_what_bad_calibration_costs_in_money():
     report = few(y, models, FRAUD, calibrator=Affine())
     wasted = {m.model: m.calibration_cost for m in report.models}
     assert wasted["sharp"] == pytest.approx(
-        report.system("sharp, as is").cost.value - report.system("sharp, recalibrated").cost.value
+        report.system("sharp (as is)").cost.value - report.system("sharp (recalibrated)").cost.value
     )
     assert "miscalibration" in kinds(report)
     alone = few(y, {"good": models["good"]}, FRAUD, calibrator=Affine())
@@ -144,7 +144,7 @@ def test_decisions_many_classes_and_abstention():
     problem = Problem.zero_one(["a", "b", "c"]).with_abstention(0.3)
     decided = bayes_decisions(p, problem)
     report = few(y, {"model": p, "person": Decisions(decided)}, problem, calibrator=VectorScaling())
-    assert report.system("person").cost.value == report.system("model, as is").cost.value
+    assert report.system("person").cost.value == report.system("model (as is)").cost.value
     assert report.models[1].kind == "decisions"
     assert report.models[1].auc is None
     assert report.disagreement is not None

@@ -18,6 +18,12 @@ from stakes.regions import Margin, Regions
 from stakes.tally import Counts, ScoreTable
 
 __all__ = [
+    "AS_DECIDED",
+    "BAYES",
+    "MOST_BINS",
+    "MOVED",
+    "RECALIBRATED",
+    "TUNED",
     "Assumptions",
     "Caveat",
     "Interval",
@@ -29,6 +35,15 @@ __all__ = [
     "System",
     "Verdict",
 ]
+
+# Decision rules by their names in a report.
+AS_DECIDED = "as decided"
+BAYES = "Bayes decisions"
+MOVED = "Bayes decisions, posteriors moved to the prior"
+RECALIBRATED = "Bayes decisions, recalibrated"
+TUNED = "threshold tuned on these cases"
+
+MOST_BINS = 1024  # scores of one model that a report holds; more are pooled
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +125,9 @@ class ModelQuality(Value):
 
     Numbers that the predictions do not allow are None. `expected_losses` maps each
     threshold-choice method to its expected loss over uniform cost proportions, `advice` says which
-    of them these scores are good for.
+    of them these scores are good for. `table` holds the scores of two classes and `recalibrated`
+    the recalibrated ones, pooled into bins where there are more than 1,024 and 256; `n_scores`
+    says how many distinct scores there were. All numbers come from the scores, not from the bins.
     """
 
     model: str
@@ -124,6 +141,8 @@ class ModelQuality(Value):
     expected_losses: tuple[tuple[str, float], ...]
     advice: str | None
     table: ScoreTable | None
+    recalibrated: ScoreTable | None
+    n_scores: int | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,8 +59,8 @@ def settings_for(data: dict, seed: int) -> list[dict[str, list]]:
     return [{"costs": one["costs"], "prior": np.asarray(one["prior"]).tolist()} for one in made]
 
 
-def table_of(model: dict) -> ScoreTable:
-    held = model["table"]
+def table_of(model: dict, which: str = "table") -> ScoreTable:
+    held = model[which]
     scores = np.array([float(score) for score in held["scores"]])
     return ScoreTable(scores, np.stack([held["negatives"], held["positives"]], axis=-1))
 
@@ -69,15 +69,17 @@ def counts_of(system: dict, data: dict, problem: Problem) -> np.ndarray:
     """Decisions of one system on the embedded tallies, by the library."""
     if system["way"] == "fixed":
         return np.array(system["counts"], dtype=float)
-    table = table_of(data["models"][system["model"]])
+    repaired = system["way"] == "recalibrated"
+    table = table_of(data["models"][system["model"]], "recalibrated" if repaired else "table")
     if system["way"] == "tuned":
         try:
             return best_threshold(table, problem).counts.values
         except InputError:  # each class is served best by the other's decision
             return np.full((2, 2), np.nan)
     scores = table.scores
-    if system["way"] == "moved":
-        scores = shift_prior(scores, data["holds_for"], problem.prior)
+    if system["way"] != "as is":
+        held = data["prior"] if repaired else data["holds_for"]
+        scores = shift_prior(scores, held, problem.prior)
     decided = bayes_decision_indices(scores, problem)
     chosen = np.eye(problem.n_decisions)[decided]
     return table.weights.T @ chosen

@@ -9,13 +9,20 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
-from stakes._check import BoolArray, FloatArray, IntArray, Labels
-from stakes.decide import label_array
+from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores, as_predictions
 
 __all__ = ["Cases", "read_cases", "read_models"]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Labels of groups, and for every case the position of its own."""
+
+    labels: Labels
+    codes: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,37 +32,14 @@ class Cases:
     problem: Problem
     truth: IntArray
     weights: FloatArray | None  # None: every case counts once
-    by: Any
-    cluster: Any
+    by: Groups | None
+    cluster: Groups | None
     shares: FloatArray
-
-    @property
-    def labels(self) -> Any:
-        """True classes as labels, (n,)."""
-        return label_array(self.problem.classes)[self.truth]
-
-    def part(self, own: BoolArray) -> Cases:
-        """Some of the cases; the prior of the report stays with the problem."""
-        weights = None if self.weights is None else self.weights[own]
-        cluster = None if self.cluster is None else np.asarray(self.cluster)[own]
-        if cluster is not None and len(set(cluster.tolist())) < 2:
-            cluster = None  # a single unit cannot be redrawn
-        return read_cases(self.labels[own], self.problem, weights, None, cluster)
 
     @property
     def prior(self) -> FloatArray:
         """The class shares that count: the stated prior, else those of the data."""
         return self.shares if self.problem.prior is None else self.problem.prior
-
-    @property
-    def whole(self) -> bool:
-        """Whether all weights are numbers of cases."""
-        return self.weights is None or bool((self.weights == np.floor(self.weights)).all())
-
-    @property
-    def n_clusters(self) -> int | None:
-        """How many units were drawn, when cases come in clusters."""
-        return None if self.cluster is None else len(_check.distinct("cluster", self.cluster))
 
 
 def read_cases(
@@ -66,19 +50,24 @@ def read_cases(
     weight = None if weights is None else _check.weights("weights", weights, len(truth))
     if not len(truth):
         _check.weights("weights", None, 0)  # says that there are no cases
-    for name, labels in (("by", by), ("cluster", cluster)):
-        if labels is not None:
-            codes = _check.codes(name, labels, _check.distinct(name, labels))
-            _check.same_length(y_true=truth, **{name: codes})
     mass = np.bincount(truth, weights=weight, minlength=problem.n_classes)
     return Cases(
         problem=problem,
         truth=truth,
         weights=weight,
-        by=by,
-        cluster=cluster,
+        by=_groups("by", by, truth),
+        cluster=_groups("cluster", cluster, truth),
         shares=mass / mass.sum(),
     )
+
+
+def _groups(name: str, labels: object, truth: IntArray) -> Groups | None:
+    if labels is None:
+        return None
+    distinct = _check.distinct(name, labels)
+    codes = _check.codes(name, labels, distinct)
+    _check.same_length(y_true=truth, **{name: codes})
+    return Groups(distinct, codes)
 
 
 def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions | Scores]:
@@ -89,7 +78,8 @@ def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions |
             raise InputError("models must hold at least one model; the mapping is empty. Add one.")
         named = _check.labels("the models", models)
     given = list(models.values()) if isinstance(models, Mapping) else [models]
-    names = ("model",) if named is None else tuple(str(name) for name in named)
+    names = [str(name) for name in named or ("model",)]
+    _check.labels("the names of the models", names)
     read = {
         name: as_predictions(_argument(name, named is not None), predictions)
         for name, predictions in zip(names, given, strict=True)

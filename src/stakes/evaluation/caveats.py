@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stakes.evaluation.cases import Cases
-from stakes.evaluation.systems import Predictions
+from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.evaluation.uncertainty import Costs
 from stakes.evaluation.words import money, percent, quantity
-from stakes.report import Caveat, ModelQuality, System
+from stakes.problem import Problem
+from stakes.report import TUNED, Caveat, ModelQuality, System
 
 __all__ = ["caveats_of"]
 
@@ -21,38 +21,39 @@ _COSTLY = 0.05  # share of the cost that bad calibration takes before it is wort
 
 
 def caveats_of(
-    cases: Cases,
-    predictions: list[Predictions],
+    evidence: Evidence,
     systems: tuple[System, ...],
     models: tuple[ModelQuality, ...],
     costs: Costs,
 ) -> tuple[Caveat, ...]:
     """All caveats that apply."""
     return (
-        *_prior_mismatch(cases),
-        *_small_classes(cases),
+        *_prior_mismatch(evidence),
+        *_small_classes(evidence),
         *_tuned_thresholds(systems),
-        *_sums(predictions),
-        *_miscalibration(models, cases),
-        *_sampling(cases, costs),
+        *_sums(evidence.models),
+        *_miscalibration(models, evidence.problem),
+        *_sampling(evidence.sample, costs),
+        *evidence.left_out,
     )
 
 
-def _prior_mismatch(cases: Cases) -> Iterator[Caveat]:
-    gap = float(np.abs(cases.prior - cases.shares).sum() / 2)
+def _prior_mismatch(evidence: Evidence) -> Iterator[Caveat]:
+    prior, shares = evidence.prior, evidence.shares
+    gap = float(np.abs(prior - shares).sum() / 2)
     if gap > _PRIOR_GAP:
-        k = int(np.argmax(np.abs(cases.prior - cases.shares)))
+        k = int(np.argmax(np.abs(prior - shares)))
         yield Caveat(
             "prior mismatch",
-            f"The costs hold for a prior that differs from the data: {cases.problem.classes[k]} is "
-            f"{percent(cases.prior[k])} there and {percent(cases.shares[k])} of these cases. "
+            f"The costs hold for a prior that differs from the data: {evidence.problem.classes[k]} "
+            f"is {percent(prior[k])} there and {percent(shares[k])} of these cases. "
             f"Posteriors that hold for the shares of the data are shown as they come and moved.",
         )
 
 
-def _small_classes(cases: Cases) -> Iterator[Caveat]:
-    sizes = np.bincount(cases.truth, minlength=cases.problem.n_classes)
-    for label, size, share in zip(cases.problem.classes, sizes, cases.prior, strict=True):
+def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
+    classes, sizes = evidence.problem.classes, evidence.sample.sizes
+    for label, size, share in zip(classes, sizes, evidence.prior, strict=True):
         if size == 0 and share > 0:
             yield Caveat(
                 "absent class",
@@ -91,11 +92,11 @@ def _tuned_thresholds(systems: tuple[System, ...]) -> Iterator[Caveat]:
 
 
 def _tuned(system: System) -> bool:
-    return system.rule.startswith("threshold tuned")
+    return system.rule == TUNED
 
 
-def _sums(predictions: list[Predictions]) -> Iterator[Caveat]:
-    for one in predictions:
+def _sums(models: tuple[ModelTallies, ...]) -> Iterator[Caveat]:
+    for one in models:
         if one.off_sum is not None:
             rows, worst = one.off_sum
             yield Caveat(
@@ -105,18 +106,18 @@ def _sums(predictions: list[Predictions]) -> Iterator[Caveat]:
             )
 
 
-def _miscalibration(models: tuple[ModelQuality, ...], cases: Cases) -> Iterator[Caveat]:
+def _miscalibration(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[Caveat]:
     for model in models:
         wasted, share = model.calibration_cost, model.calibration_share
         if wasted is not None and share is not None and share > _COSTLY:
             yield Caveat(
                 "miscalibration",
-                f"Bad calibration of {model.model} costs {money(wasted, cases.problem.unit)} per "
+                f"Bad calibration of {model.model} costs {money(wasted, problem.unit)} per "
                 f"case, {percent(share)} of what it costs: recalibrate it before use.",
             )
 
 
-def _sampling(cases: Cases, costs: Costs) -> Iterator[Caveat]:
+def _sampling(sample: Sample, costs: Costs) -> Iterator[Caveat]:
     if costs.undefined:
         drawn = len(costs.estimate.replicates)
         yield Caveat(
@@ -124,13 +125,13 @@ def _sampling(cases: Cases, costs: Costs) -> Iterator[Caveat]:
             f"{costs.undefined} of {drawn} redraws lost a class and were left out: intervals are "
             f"too short. State a prior, or gather cases of the rare class.",
         )
-    if not cases.whole and cases.cluster is None:
+    if not sample.whole and sample.clusters is None:
         yield Caveat(
             "fractional weights",
             "Weights are fractional and do not say how many cases there were: intervals read a "
             "weight w as w cases. Pass cluster= to redraw the units that were sampled.",
         )
-    clusters = cases.n_clusters
+    clusters = sample.clusters
     if clusters is not None and clusters < _FEW_CLUSTERS:
         yield Caveat(
             "few clusters",

@@ -8,11 +8,9 @@ import numpy as np
 
 from stakes.audit import FAMILIAR, FAMILIAR_MULTICLASS, Disagreement
 from stakes.audit.models import picked
-from stakes.evaluation.cases import Cases
+from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.proper import expected_score
-from stakes.evaluation.systems import Predictions
 from stakes.report import ModelQuality, System
-from stakes.tally import Counts
 
 __all__ = ["disagreement_of"]
 
@@ -20,10 +18,7 @@ _LOSSES = ("log loss", "Brier score")  # of the RULES; lower is better
 
 
 def disagreement_of(
-    cases: Cases,
-    predictions: list[Predictions],
-    systems: tuple[System, ...],
-    qualities: tuple[ModelQuality, ...],
+    evidence: Evidence, systems: tuple[System, ...], qualities: tuple[ModelQuality, ...]
 ) -> Disagreement | None:
     """What each metric says of each model, which it picks, and what the pick costs.
 
@@ -32,27 +27,28 @@ def disagreement_of(
     only one model has, as the AUC beside a model of mere decisions, compares nothing and is left
     out; one that is undefined for some of those that have it is kept, and never picks these.
     """
-    if len(predictions) < 2:
+    models = evidence.models
+    if len(models) < 2:
         return None
-    pairs = zip(predictions, qualities, strict=True)
-    found = [_values(one, quality, cases) for one, quality in pairs]
+    pairs = zip(models, qualities, strict=True)
+    found = [_values(one, quality, evidence) for one, quality in pairs]
     rows = {
         name: np.array([values.get(name, nan) for values in found])
         for name in dict.fromkeys(name for values in found for name in values)
         if sum(name in values for values in found) > 1
     }
     rows = {name: row for name, row in rows.items() if not np.isnan(row).all()}
-    costs = np.array([_least_cost(one.model, systems) for one in predictions])
+    costs = np.array([_least_cost(one.model, systems) for one in models])
     picks = [picked(-row if name in _LOSSES else row) for name, row in rows.items()]
-    shape = (len(rows), len(predictions))
+    shape = (len(rows), len(models))
     return Disagreement._trusted(
-        models=tuple(one.model for one in predictions),
+        models=tuple(one.model for one in models),
         metrics=tuple(rows),
         costs=costs,
         best=picked(-costs),
         values=np.array(list(rows.values())).reshape(shape),
         picks=np.array(picks, dtype=bool).reshape(shape),
-        unit=cases.problem.unit,
+        unit=evidence.problem.unit,
     )
 
 
@@ -61,28 +57,15 @@ def _least_cost(model: str, systems: tuple[System, ...]) -> float:
     return min((cost for cost in own if not isnan(cost)), default=nan)
 
 
-def _values(one: Predictions, quality: ModelQuality, cases: Cases) -> dict[str, float]:
+def _values(one: ModelTallies, quality: ModelQuality, evidence: Evidence) -> dict[str, float]:
     """Every familiar number that this model has."""
     found: dict[str, float] = {}
-    counts = _most_probable(one, cases)
-    if counts is not None:
-        familiar = FAMILIAR if cases.problem.n_classes == 2 else FAMILIAR_MULTICLASS
-        found.update((name, float(metric(counts))) for name, metric in familiar.items())
+    if one.predicted is not None:
+        familiar = FAMILIAR if evidence.problem.n_classes == 2 else FAMILIAR_MULTICLASS
+        found.update((name, float(metric(one.predicted))) for name, metric in familiar.items())
     if quality.auc is not None:
         found["AUC"] = quality.auc.value
     if one.losses is not None:
         for name, losses in zip(_LOSSES, one.losses, strict=True):
-            found[name] = expected_score(losses, cases.shares)
+            found[name] = expected_score(losses, evidence.shares)
     return found
-
-
-def _most_probable(one: Predictions, cases: Cases) -> Counts | None:
-    """Predicted classes: the most probable ones, or decisions that stand for classes."""
-    if one.posteriors is not None:
-        decided = np.asarray(one.posteriors).argmax(axis=1)
-    elif one.decided is not None and cases.problem.n_decisions == cases.problem.n_classes:
-        decided = one.decided
-    else:
-        return None
-    classes = range(cases.problem.n_classes)
-    return Counts.from_labels(cases.truth, decided, labels=classes, weights=cases.weights)

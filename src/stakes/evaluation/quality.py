@@ -6,19 +6,12 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.conditions import Beta, CostProportions
-from stakes.evaluation.cases import Cases
-from stakes.evaluation.proper import class_losses, expected_score
-from stakes.evaluation.systems import (
-    BAYES,
-    MOVED,
-    RECALIBRATED,
-    RULES,
-    Predictions,
-    score_table,
-)
+from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
+from stakes.evaluation.pooling import held_recalibrated, held_table
+from stakes.evaluation.proper import RULES, expected_score
 from stakes.inference import Estimate, Normal, auc_error
 from stakes.ranking import auc
-from stakes.report import Interval, ModelQuality
+from stakes.report import BAYES, MOVED, RECALIBRATED, Interval, ModelQuality
 from stakes.tally import ScoreTable
 from stakes.thresholds import (
     Optimal,
@@ -35,62 +28,46 @@ _SLACK = 1.05  # a method within 5 % of the least loss is as good
 
 
 def quality_of(
-    predictions: Predictions, cases: Cases, spent: dict[str, float], level: float
+    tallied: ModelTallies, evidence: Evidence, spent: dict[str, float], level: float
 ) -> ModelQuality:
     """Ranks, proper scores and calibration of one model; `spent` maps its rules to their costs."""
-    rows = _posteriors_for_prior(predictions, cases)
-    table = _deployed(predictions, rows, cases)
-    log_loss, brier = (None, None) if rows is None else _proper(predictions, rows, cases)
-    losses = _expected_losses(predictions.kind, table)
+    table, deployed = tallied.table, tallied.deployed
+    log_loss, brier = _proper(tallied.deployed_losses, evidence.prior)
+    losses = _expected_losses(tallied.kind, deployed)
     as_is = spent.get(MOVED, spent.get(BAYES))
     repaired = spent.get(RECALIBRATED)
     wasted = None if as_is is None or repaired is None else as_is - repaired
     return ModelQuality(
-        model=predictions.model,
-        kind=predictions.kind,
-        auc=None if predictions.table is None else _auc(predictions.table, cases, level),
-        h=None if table is None else _h(table),
+        model=tallied.model,
+        kind=tallied.kind,
+        auc=None if table is None else _auc(table, evidence.sample, level),
+        h=None if deployed is None else _h(deployed),
         normalized_log_loss=log_loss,
         normalized_brier=brier,
         calibration_cost=wasted,
         calibration_share=None if wasted is None or not as_is else wasted / as_is,
         expected_losses=losses,
         advice=_advice(dict(losses)),
-        table=predictions.table,
+        table=held_table(tallied, evidence),
+        recalibrated=held_recalibrated(tallied, evidence),
+        n_scores=None if table is None else table.scores.size,
     )
 
 
-def _proper(predictions: Predictions, rows: FloatArray, cases: Cases) -> list[float]:
+def _proper(losses: FloatArray | None, prior: FloatArray) -> list[float] | tuple[None, None]:
     """Normalised log loss and Brier score once deployed."""
-    losses = predictions.losses if rows is predictions.posteriors else None
     if losses is None:
-        losses = class_losses(rows, cases, RULES)
+        return None, None
     with np.errstate(divide="ignore", invalid="ignore"):
         return [
-            float(expected_score(own, cases.prior) / rule.entropy(cases.prior))
+            float(expected_score(own, prior) / rule.entropy(prior))
             for own, rule in zip(losses, RULES, strict=True)
         ]
 
 
-def _deployed(predictions: Predictions, rows: FloatArray | None, cases: Cases) -> ScoreTable | None:
-    """The table of two classes once deployed: scores and class shares for the prior."""
-    if predictions.table is None:
-        return None
-    if rows is None or rows is predictions.posteriors:
-        unchanged = cases.problem.prior is None
-        return predictions.table if unchanged else predictions.table.with_prior(cases.prior)
-    return score_table(rows[:, 1], cases).with_prior(cases.prior)
-
-
-def _posteriors_for_prior(predictions: Predictions, cases: Cases) -> FloatArray | None:
-    """Posteriors that speak of deployment: moved to the prior where they hold for another."""
-    rows = dict(predictions.rules(cases))
-    return rows.get(MOVED, rows.get(BAYES, rows.get(RECALIBRATED)))
-
-
-def _auc(table: ScoreTable, cases: Cases, level: float) -> Interval:
+def _auc(table: ScoreTable, sample: Sample, level: float) -> Interval:
     """Area under the ROC curve; DeLong's interval where every case was drawn by itself."""
-    if cases.cluster is not None or not cases.whole:
+    if sample.clusters is not None or not sample.whole:
         return Interval(float(auc(table)), float("nan"), float("nan"))
     made = Estimate(auc(table), auc_error(table), np.empty((0,)), Normal(), "DeLong")
     ends = made.interval(level)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stakes._check import FloatArray, IntArray, Labels
-from stakes.evaluation.cases import Cases
+from stakes._check import FloatArray, Labels
+from stakes.evaluation.evidence import Sample
 from stakes.inference import (
     AllCases,
     BayesianBootstrap,
@@ -23,7 +23,7 @@ from stakes.problem import Problem
 from stakes.report import Interval
 from stakes.tally import JointCounts
 
-__all__ = ["Costs", "costs_of", "joint_counts", "scheme_for"]
+__all__ = ["Costs", "costs_of", "scheme_for"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,33 +81,20 @@ class Costs:
         return Interval(float(value), float(ends.low), float(ends.high))
 
 
-def scheme_for(cases: Cases) -> Scheme:
+def scheme_for(sample: Sample, problem: Problem) -> Scheme:
     """What was drawn at random: clusters, cases of each class, or cases."""
-    if (cases.n_clusters or 0) > 1:
+    if (sample.clusters or 0) > 1:
         return Units()
-    if not cases.whole:
+    if not sample.whole:
         return BayesianBootstrap()
-    return AllCases() if cases.problem.prior is None else WithinClasses()
-
-
-def joint_counts(cases: Cases, decided: dict[str, IntArray]) -> JointCounts:
-    """The joint decisions of all systems; clusters are its leading axis."""
-    columns = {"y_true": cases.truth, **decided}
-    return JointCounts._of_codes(
-        columns, tuple(decided), cases.problem, cases.weights, cases.cluster
-    )
+    return AllCases() if problem.prior is None else WithinClasses()
 
 
 def costs_of(
-    joint: JointCounts,
-    problem: Problem,
-    scheme: Scheme,
-    *,
-    replicates: int,
-    rng: np.random.Generator,
-    level: float,
+    sample: Sample, problem: Problem, *, replicates: int, rng: np.random.Generator, level: float
 ) -> Costs:
     """Costs of all systems and of not looking, by joint redraws."""
+    joint, scheme = sample.joint, scheme_for(sample, problem)
     names = tuple(str(name) for name in joint.models)
 
     def measure(tally: JointCounts) -> FloatArray:

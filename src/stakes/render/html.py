@@ -18,9 +18,9 @@ from typing import Any
 from stakes.errors import MissingExtraError
 from stakes.render.files import write_whole
 from stakes.render.json import plain
-from stakes.render.page.data import MOST_BINS, page_data
+from stakes.render.page.data import page_data
 from stakes.render.tables import number, sections
-from stakes.report import Report
+from stakes.report import MOST_BINS, Report
 
 __all__ = ["to_html"]
 

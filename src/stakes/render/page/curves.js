@@ -45,7 +45,7 @@ function showCostCurves() {
   const driven = place("driven").checked;
   const lossOf = (model) => {
     if (!driven) return (c) => envelopeLoss(model.table, model.hull, prior, c);
-    const scores = posteriorsOf(model, prior);
+    const scores = posteriorsOf(model.table, prior);
     return (c) => lossAtCut(model.table, cutAbove(scores, c), prior, c);
   };
   const naive = (c) => 2 * Math.min(c * prior[0], (1 - c) * prior[1]);
@@ -172,7 +172,7 @@ function showNetBenefit() {
   const far = roundUp(Math.min(1, Math.max(5 * prior[1], 0.02, 1.6 * c || 0)));
   const all = (p) => (p < 1 ? prior[1] - (prior[0] * p) / (1 - p) : -Infinity);
   const series = probable().map((model) => {
-    const scores = posteriorsOf(model, prior);
+    const scores = posteriorsOf(model.table, prior);
     return curve(model, far, (p) => netBenefit(model.table, scores, prior, p));
   });
   drawChart(place("net-benefit"), {
@@ -204,7 +204,7 @@ function showReliability() {
   const { prior } = result;
   const models = probable();
   const blocks = models.map((model) =>
-    reliabilityBlocks(model.table, model.hull, posteriorsOf(model, prior), prior),
+    reliabilityBlocks(model.table, model.hull, posteriorsOf(model.table, prior), prior),
   );
   const far = reachOf(models, prior);
   drawChart(place("reliability"), {
@@ -241,7 +241,7 @@ function reachOf(models, prior) {
       sum(prior.map((share, k) => (share * model.table.weights[k][i]) / model.table.totals[k]));
     let left = 0.02;
     const last = range(model.table.scores.length).findLastIndex((i) => (left -= weight(i)) < 0);
-    return posteriorsOf(model, prior)[Math.max(0, last)];
+    return posteriorsOf(model.table, prior)[Math.max(0, last)];
   });
   highest.sort((a, b) => a - b);
   return roundUp(highest[highest.length >> 1] ?? 1);

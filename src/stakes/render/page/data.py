@@ -8,17 +8,23 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.decide import bayes_decision_indices, shift_prior
-from stakes.report import Interval, ModelQuality, Report, Slice, System
+from stakes.report import (
+    BAYES,
+    MOVED,
+    RECALIBRATED,
+    TUNED,
+    Interval,
+    ModelQuality,
+    Report,
+    Slice,
+    System,
+)
 from stakes.tally import ScoreTable
 
-__all__ = ["MOST_BINS", "page_data"]
-
-MOST_BINS = 1024  # scores of one model that the page holds; more are pooled
+__all__ = ["page_data"]
 
 # How the page decides again when the stakes move; all other rules stay as they were tallied.
-MOVED = "Bayes decisions, posteriors moved to the prior"
-WAYS = {"Bayes decisions": "as is", MOVED: "moved", "threshold tuned on these cases": "tuned"}
+WAYS = {BAYES: "as is", MOVED: "moved", RECALIBRATED: "recalibrated", TUNED: "tuned"}
 
 
 def page_data(report: Report) -> dict[str, Any]:
@@ -38,7 +44,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "saving": _ends(report.verdict.saving_over_naive),
         "cheapest": [one.name for one in report.systems].index(report.verdict.cheapest),
         "systems": [_system(report, one, added=added) for one, added in _systems(report)],
-        "models": [_model(report, one) for one in report.models],
+        "models": [_model(one) for one in report.models],
         "disagreement": _disagreement(report),
         "slice_systems": [one.name for one in report.systems],
         "slices": [_slice(report, one) for one in report.slices],
@@ -52,19 +58,19 @@ def _systems(report: Report) -> Iterator[tuple[System, bool]]:
     for one in report.systems:
         yield one, False
         if movable and WAYS.get(one.rule) == "as is" and (one.model, MOVED) not in known:
-            fields = {**vars(one), "name": f"{one.model}, moved", "rule": MOVED}
+            fields = {**vars(one), "name": f"{one.model} (moved)", "rule": MOVED}
             yield System._trusted(**fields), True
 
 
 def _system(report: Report, one: System, *, added: bool) -> dict[str, Any]:
-    models = [model.model for model in report.models]
-    place = models.index(one.model)
-    has_table = report.models[place].table is not None
+    place = [model.model for model in report.models].index(one.model)
+    model = report.models[place]
+    table = model.recalibrated if one.rule == RECALIBRATED else model.table
     return {
         "name": one.name,
         "model": place,
         "rule": one.rule,
-        "way": WAYS.get(one.rule, "fixed") if has_table else "fixed",
+        "way": "fixed" if table is None else WAYS.get(one.rule, "fixed"),
         "added": added,
         "candidate": one.candidate,
         "threshold": one.threshold,
@@ -75,7 +81,7 @@ def _system(report: Report, one: System, *, added: bool) -> dict[str, Any]:
     }
 
 
-def _model(report: Report, one: ModelQuality) -> dict[str, Any]:
+def _model(one: ModelQuality) -> dict[str, Any]:
     return {
         "name": one.model,
         "kind": one.kind,
@@ -86,7 +92,8 @@ def _model(report: Report, one: ModelQuality) -> dict[str, Any]:
         "wasted": one.calibration_cost,
         "losses": one.expected_losses,
         "advice": one.advice,
-        "table": None if one.table is None else _table(report, one, one.table),
+        "table": _table(one, one.table),
+        "recalibrated": _table(one, one.recalibrated),
     }
 
 
@@ -125,46 +132,21 @@ def _texts(labels: tuple[Any, ...]) -> list[str]:
 # Scores ------------------------------------------------------------------------------------------
 
 
-def _table(report: Report, model: ModelQuality, table: ScoreTable) -> dict[str, Any]:
-    """The scores that the page holds, pooled where there are too many of them."""
-    binned = table.scores.size > MOST_BINS
-    held = _pooled(table, _kept_cuts(report, model, table)) if binned else table
+def _table(one: ModelQuality, table: ScoreTable | None) -> dict[str, Any] | None:
+    """The scores that the page holds; a report pools them where there are too many."""
+    if table is None:
+        return None
+    pooled = one.n_scores is not None and one.n_scores > table.scores.size
     return {
-        "scores": held.scores,
-        "negatives": _short(held.weights[:, 0], binned),
-        "positives": _short(held.weights[:, 1], binned),
-        "binned": binned,
+        "scores": _short(table.scores, 12) if pooled else table.scores,
+        "negatives": _short(table.weights[:, 0], 9 if pooled else 17),
+        "positives": _short(table.weights[:, 1], 9 if pooled else 17),
+        "binned": pooled,
     }
 
 
-def _pooled(table: ScoreTable, kept: FloatArray) -> ScoreTable:
-    """At most 1,024 bins that part both classes evenly; some cuts are kept exactly."""
-    mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)
-    reached = np.cumsum(mass.sum(axis=1))
-    wanted = np.linspace(0, reached[-1], MOST_BINS - kept.size + 1)[1:-1]
-    edges = table.scores[np.minimum(np.searchsorted(reached, wanted), table.scores.size - 1)]
-    return table.binned(np.union1d(edges, kept))
-
-
-def _kept_cuts(report: Report, model: ModelQuality, table: ScoreTable) -> FloatArray:
-    """Scores at which the report's own decisions end, so that the page begins with these."""
-    made, cuts = report.assumptions, [np.array([0.5])]
-    for one in report.systems:
-        way = WAYS.get(one.rule) if one.model == model.model else None
-        if way == "tuned":
-            cuts.append(np.array([one.threshold]))
-        elif way is not None:
-            rows = table.scores
-            if way == "moved":
-                rows = shift_prior(rows, made.posterior_prior, made.prior)
-            decided = bayes_decision_indices(rows, report.problem)
-            cuts.append(table.scores[:-1][np.diff(decided) != 0])
-    found: FloatArray = np.unique(np.concatenate(cuts))
-    return np.asarray(found[np.isfinite(found)])
-
-
-def _short(weights: FloatArray, pooled: bool) -> list[Any]:
-    """Whole weights as whole numbers; sums of fractional ones to twelve digits, to save room."""
-    if (weights == np.floor(weights)).all():
-        return list(map(int, weights.tolist()))
-    return [float(f"{w:.12g}") if pooled else w for w in weights.tolist()]
+def _short(values: FloatArray, digits: int) -> list[Any]:
+    """Whole numbers as such, fractions to so many digits, to save room."""
+    if (values == np.floor(values)).all() and np.isfinite(values).all():
+        return [int(value) for value in values.tolist()]
+    return [float(f"{value:.{digits}g}") for value in values.tolist()]

@@ -14,11 +14,17 @@ const REPORTED = { costs: DATA.problem.costs, prior: DATA.prior };
 const LOOKS = 7; // colours with dashes
 const TONES = 6; // colours of decisions
 
+const embedded = ({ scores, negatives, positives }, holdsFor) => ({
+  ...scoreTable(numbers(scores), [negatives, positives]),
+  holdsFor, // the prior for which its scores are posteriors
+});
+
 const MODELS = DATA.models.map((model, index) => {
-  const { scores, negatives, positives, binned } = model.table || {};
-  const table = model.table && scoreTable(numbers(scores), [negatives, positives]);
+  const table = model.table && embedded(model.table, DATA.holds_for);
+  const recalibrated = model.recalibrated && embedded(model.recalibrated, DATA.prior);
   const hull = table && Math.min(...table.totals) > 0 ? hullCuts(table) : null;
-  return { ...model, table, hull, binned, look: `m${index % LOOKS}` };
+  const binned = model.table && model.table.binned;
+  return { ...model, table, recalibrated, hull, binned, look: `m${index % LOOKS}` };
 });
 const SYSTEMS = DATA.systems.map((one) => ({
   ...one,
@@ -41,13 +47,13 @@ let result = null;
 
 const isMoved = (prior) => prior.some((share, k) => Math.abs(share - DATA.holds_for[k]) > 1e-9);
 
-/** Posteriors of a model for a prior; those for the last prior are kept. */
-function posteriorsOf(model, prior) {
-  if (String(model.heldFor) !== String(prior)) {
-    model.held = movedScores(model.table.scores, DATA.holds_for, prior);
-    model.heldFor = prior;
+/** Posteriors of a table for a prior; those for the last prior are kept. */
+function posteriorsOf(table, prior) {
+  if (String(table.heldFor) !== String(prior)) {
+    table.held = movedScores(table.scores, table.holdsFor, prior);
+    table.heldFor = prior;
   }
-  return model.held;
+  return table.held;
 }
 
 /** Decisions of a system under these stakes, and its threshold where it has one. */
@@ -59,9 +65,10 @@ function decide(system, { costs, prior }) {
     return { counts: cutCounts(model.table, cut), threshold: thresholdOfCut(model.table, cut) };
   }
   if (system.way === "fixed") return { counts: system.counts, threshold: system.threshold };
-  const scores = system.way === "moved" ? posteriorsOf(model, prior) : model.table.scores;
+  const table = system.way === "recalibrated" ? model.recalibrated : model.table;
+  const scores = system.way === "as is" ? table.scores : posteriorsOf(table, prior);
   const threshold = BINARY ? bayesThreshold(costs) : null;
-  return { counts: bayesCounts(model.table, scores, costs), threshold };
+  return { counts: bayesCounts(table, scores, costs), threshold };
 }
 
 /** Everything that follows from costs and prior. */

@@ -1,0 +1,132 @@
+"""From evidence to the report: nothing here reads rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stakes._version import __version__
+from stakes.evaluation.caveats import caveats_of
+from stakes.evaluation.disagreement import disagreement_of
+from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.quality import quality_of
+from stakes.evaluation.slices import slices_of
+from stakes.evaluation.uncertainty import Costs, costs_of
+from stakes.evaluation.verdict import verdict_of
+from stakes.regions import (
+    Margin,
+    Regions,
+    as_cost_ratios,
+    cost_proportion_regions,
+    prior_regions,
+    sensitivity,
+)
+from stakes.report import Assumptions, NaiveDecision, Report, System
+from stakes.tally import Counts
+
+__all__ = ["report_of"]
+
+_LEVEL = 0.95
+
+
+def report_of(
+    evidence: Evidence, *, replicates: int, seed: int, rng: np.random.Generator
+) -> Report:
+    """All that the evidence says; `rng` was made from the seed, and may have been used."""
+    problem, prior = evidence.problem, evidence.prior
+    drawing: dict[str, Any] = {"replicates": replicates, "rng": rng, "level": _LEVEL}
+    costs = costs_of(evidence.sample, problem, **drawing)
+    systems = _systems(evidence, costs)
+    spent = _spent(systems)
+    models = tuple(
+        quality_of(one, evidence, spent.get(one.model, {}), _LEVEL) for one in evidence.models
+    )
+    naive = _naive(evidence)
+    return Report(
+        problem=problem,
+        verdict=verdict_of(systems, costs, naive, problem),
+        assumptions=_assumptions(evidence, replicates, seed),
+        naive=naive,
+        perfect_cost=float(prior @ problem.costs.min(axis=1)),
+        systems=systems,
+        models=models,
+        regions=_regions(systems, evidence),
+        margins=_margins(systems, evidence),
+        disagreement=disagreement_of(evidence, systems, models),
+        caveats=caveats_of(evidence, systems, models, costs),
+        slices=slices_of(evidence, **drawing),
+    )
+
+
+def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
+    rules, joint = evidence.rules, evidence.sample.pooled
+    chances = costs.probability_cheapest([name for name, one in rules.items() if one.eligible])
+    return tuple(
+        System(
+            name=name,
+            model=one.model,
+            rule=one.name,
+            threshold=one.threshold,
+            candidate=one.eligible,
+            counts=joint.model(name),
+            cost=costs.cost(name),
+            normalized=costs.normalized(name),
+            probability_cheapest=chances.get(name, float("nan")),
+        )
+        for name, one in rules.items()
+    )
+
+
+def _spent(systems: tuple[System, ...]) -> dict[str, dict[str, float]]:
+    """Cost of every rule of every model."""
+    spent: dict[str, dict[str, float]] = {}
+    for system in systems:
+        spent.setdefault(system.model, {})[system.rule] = system.cost.value
+    return spent
+
+
+def _naive(evidence: Evidence) -> NaiveDecision:
+    found = evidence.problem.with_prior(evidence.prior).naive
+    return NaiveDecision(found.decision, found.cost, found.tied)
+
+
+def _counts(systems: tuple[System, ...]) -> dict[Any, Counts]:
+    return {system.name: system.counts for system in systems if system.candidate}
+
+
+def _regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regions, ...]:
+    """Where each system wins, its decisions as they are: over costs and over the last prior."""
+    problem, counts = evidence.problem, _counts(systems)
+    if not (evidence.shares > 0).all():
+        return ()
+    over_prior = prior_regions(counts, problem, problem.classes[-1])
+    if problem.costs.shape != (2, 2):
+        return (over_prior,)
+    over_costs = cost_proportion_regions(counts, prior=evidence.prior)
+    return (over_costs, as_cost_ratios(over_costs), over_prior)
+
+
+def _margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margin, ...]:
+    counts = _counts(systems)
+    if len(counts) < 2 or not (evidence.shares > 0).all():
+        return ()
+    found = sensitivity(counts, evidence.problem)
+    return (*found.costs, *found.priors)
+
+
+def _assumptions(evidence: Evidence, replicates: int, seed: int) -> Assumptions:
+    return Assumptions(
+        n_cases=float(evidence.sample.pooled.n_cases),
+        n_rows=evidence.n_rows,
+        weighted=evidence.weighted,
+        prior=tuple(evidence.prior.tolist()),
+        prior_stated=evidence.problem.prior is not None,
+        posterior_prior=tuple(evidence.posterior_prior.tolist()),
+        calibrator=evidence.calibrator,
+        clusters=evidence.sample.clusters,
+        replicates=replicates,
+        seed=seed,
+        level=_LEVEL,
+        version=__version__,
+    )

@@ -1,0 +1,83 @@
+"""Evidence: the tallies from which a report is made, wherever the rows are.
+
+`evaluate` makes it from arrays, an engine from files that do not fit into memory; all that follows
+reads tallies only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from stakes._check import FloatArray, IntArray, Label
+from stakes.evaluation.rules import Rule
+from stakes.problem import Problem
+from stakes.report import Caveat
+from stakes.tally import Counts, JointCounts, ScoreTable
+
+__all__ = ["Evidence", "ModelTallies", "Sample"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The joint decisions of all systems on some cases; units are the leading axis if clustered."""
+
+    joint: JointCounts
+    sizes: IntArray  # rows of each class, (K,)
+    whole: bool  # whether all weights are numbers of cases
+
+    @property
+    def clusters(self) -> int | None:
+        """How many units were drawn, when cases come in clusters."""
+        return len(self.joint.weights) if self.joint.weights.ndim == 2 else None
+
+    @cached_property
+    def pooled(self) -> JointCounts:
+        """The tally without its units."""
+        joint = self.joint
+        return joint if self.clusters is None else joint.with_weights(joint.weights.sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class ModelTallies:
+    """What one model says, tallied; None where its predictions do not allow it.
+
+    Losses are means within each class, (2, K): log loss and Brier score.
+    """
+
+    model: str
+    kind: str
+    table: ScoreTable | None = None  # of P(second class) or of raw scores, as they came
+    deployed: ScoreTable | None = None  # the same for the prior of the report
+    recalibrated: ScoreTable | None = None
+    losses: FloatArray | None = None  # of posteriors as they came
+    deployed_losses: FloatArray | None = None  # of those for the prior of the report
+    moving: tuple[FloatArray, FloatArray] | None = None  # the priors from and to which they move
+    predicted: Counts | None = None  # the most probable classes, or decisions that stand for them
+    off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All that a report is made of."""
+
+    problem: Problem
+    n_rows: int
+    sample: Sample
+    rules: dict[str, Rule]  # by the name of the system
+    models: tuple[ModelTallies, ...]
+    slices: tuple[tuple[Label, Sample], ...]
+    posterior_prior: FloatArray
+    weighted: bool
+    calibrator: str | None = None
+    left_out: tuple[Caveat, ...] = ()
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Class shares of the data."""
+        return self.sample.pooled.shares
+
+    @property
+    def prior(self) -> FloatArray:
+        """The class shares that count: the stated prior, else those of the data."""
+        return self.shares if self.problem.prior is None else self.problem.prior

@@ -1,0 +1,66 @@
+"""Score tables that a report can hold: few bins, the report's own decisions kept exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.decide import bayes_decision_indices, shift_prior
+from stakes.evaluation.evidence import Evidence, ModelTallies
+from stakes.evaluation.rules import POSTERIORS
+from stakes.problem import Problem
+from stakes.report import MOST_BINS, TUNED
+from stakes.tally import ScoreTable
+
+__all__ = ["held_recalibrated", "held_table"]
+
+_RECALIBRATED_BINS = 256  # nothing is drawn of them; they only decide again when costs are moved
+
+
+def held_table(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
+    """The scores of a model, pooled where there are too many of them."""
+    table = tallied.table
+    if table is None or table.scores.size <= MOST_BINS:
+        return table
+    cuts = np.concatenate(list(_own_cuts(tallied, table.scores, evidence)))
+    return _pooled(table, cuts, MOST_BINS)
+
+
+def held_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
+    """The recalibrated scores of a model, pooled where there are too many of them."""
+    table = tallied.recalibrated
+    if table is None or table.scores.size <= _RECALIBRATED_BINS:
+        return table
+    cuts = _changes(table.scores, table.scores, evidence.problem)
+    return _pooled(table, cuts, _RECALIBRATED_BINS)
+
+
+def _own_cuts(
+    tallied: ModelTallies, scores: FloatArray, evidence: Evidence
+) -> Iterator[FloatArray]:
+    """Scores at which the decisions of the report end, so that the pooled table agrees with it."""
+    own = [rule for rule in evidence.rules.values() if rule.model == tallied.model]
+    yield np.array([rule.threshold for rule in own if rule.name == TUNED], dtype=np.float64)
+    if tallied.kind == POSTERIORS:
+        yield np.array([0.5])
+        yield _changes(scores, scores, evidence.problem)
+        if tallied.moving is not None:
+            yield _changes(scores, shift_prior(scores, *tallied.moving), evidence.problem)
+
+
+def _changes(scores: FloatArray, posteriors: FloatArray, problem: Problem) -> FloatArray:
+    """The last score before each change of the Bayes decision."""
+    decided = bayes_decision_indices(posteriors, problem)
+    return np.asarray(scores[:-1][np.diff(decided) != 0])
+
+
+def _pooled(table: ScoreTable, kept: FloatArray, most: int) -> ScoreTable:
+    """Bins that part both classes evenly; some cuts are kept exactly."""
+    kept = np.unique(kept[np.isfinite(kept)])
+    mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)
+    reached = np.cumsum(mass.sum(axis=1))
+    wanted = np.linspace(0, reached[-1], most - kept.size + 1)[1:-1]
+    edges = table.scores[np.minimum(np.searchsorted(reached, wanted), table.scores.size - 1)]
+    return table.binned(np.union1d(edges, kept))

@@ -1,0 +1,88 @@
+"""Decision rules: what can be done with the predictions of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.report import AS_DECIDED, BAYES, MOVED, RECALIBRATED, TUNED
+from stakes.tally import ScoreTable
+from stakes.thresholds import best_threshold
+
+__all__ = ["DECISIONS", "POSTERIORS", "SCORES", "Rule", "is_movable", "named", "rules_of"]
+
+POSTERIORS, SCORES, DECISIONS = "posteriors", "scores", "decisions"  # what a model brings
+
+_TAGS = {
+    AS_DECIDED: "as decided",
+    BAYES: "as is",
+    MOVED: "moved",
+    RECALIBRATED: "recalibrated",
+    TUNED: "tuned",
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A model with a way to decide."""
+
+    model: str
+    name: str
+    threshold: float | None = None  # above which the second of two decisions is taken
+    eligible: bool = True  # a rule tuned on these very cases is shown, but cannot win
+
+
+def rules_of(
+    model: str,
+    kind: str,
+    problem: Problem,
+    *,
+    table: ScoreTable | None,
+    movable: bool,
+    recalibrated: bool,
+) -> Iterator[Rule]:
+    """Every rule that a model allows, the plainest first."""
+    if kind == DECISIONS:
+        yield Rule(model, AS_DECIDED)
+        return
+    binary = problem.costs.shape == (2, 2)
+    threshold = problem.threshold if binary else None
+    if kind == POSTERIORS:
+        yield Rule(model, BAYES, threshold)
+        if movable:
+            yield Rule(model, MOVED, threshold)
+    if recalibrated:
+        yield Rule(model, RECALIBRATED, threshold)
+    if binary and table is not None:
+        best = best_threshold(table, problem).threshold
+        if not np.isnan(best):
+            yield Rule(model, TUNED, float(best), kind == SCORES and not recalibrated)
+
+
+def is_movable(held: FloatArray, prior: FloatArray) -> bool:
+    """Whether posteriors that hold for one prior can and must be moved to another."""
+    lost = (held == 0) & (prior > 0)
+    return bool(np.abs(held - prior).max() > 1e-9 and not lost.any())
+
+
+def named(rules: Iterable[Rule], problem: Problem) -> dict[str, Rule]:
+    """Rules by the name of their system: the model's alone where it has one rule, else tagged."""
+    listed = list(rules)
+    models = [rule.model for rule in listed]
+    if not listed:
+        raise InputError(
+            "models must allow at least one decision rule; raw scores alone allow none for "
+            f"{problem.n_decisions} decisions. Pass a calibrator, such as Isotonic()."
+        )
+    systems = [
+        rule.model if models.count(rule.model) == 1 else f"{rule.model} ({_TAGS[rule.name]})"
+        for rule in listed
+    ]
+    _check.labels("the names of models with their rules", systems)
+    return dict(zip(systems, listed, strict=True))

@@ -1,0 +1,124 @@
+"""From rows to evidence: every tally that the report needs, in one pass each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes.calibration import Calibrator
+from stakes.evaluation.cases import Cases
+from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
+from stakes.evaluation.predictions import Predictions
+from stakes.evaluation.proper import class_losses
+from stakes.evaluation.rules import POSTERIORS, SCORES, named, rules_of
+from stakes.tally import Counts, JointCounts, ScoreTable
+
+__all__ = ["evidence_of"]
+
+
+def evidence_of(
+    cases: Cases,
+    predictions: Sequence[Predictions],
+    *,
+    posterior_prior: FloatArray | None,
+    calibrator: Calibrator | None,
+) -> Evidence:
+    """Tally the cases and what every model says of them."""
+    problem = cases.problem
+    models = tuple(_tallies(one, cases) for one in predictions)
+    found = [
+        (rule, one.decisions(rule, problem.costs).astype(np.min_scalar_type(-problem.n_decisions)))
+        for one, tallied in zip(predictions, models, strict=True)
+        for rule in rules_of(
+            one.model,
+            one.kind,
+            problem,
+            table=tallied.table,
+            movable=one.moving is not None,
+            recalibrated=one.recalibrated is not None,
+        )
+    ]
+    rules = named((rule for rule, _ in found), problem)
+    decided = dict(zip(rules, (codes for _, codes in found), strict=True))
+    return Evidence(
+        problem=problem,
+        n_rows=len(cases.truth),
+        sample=_sample(cases, decided),
+        rules=rules,
+        models=models,
+        slices=tuple(_slices(cases, decided)),
+        posterior_prior=cases.shares if posterior_prior is None else posterior_prior,
+        weighted=cases.weights is not None,
+        calibrator=None if calibrator is None else repr(calibrator),
+    )
+
+
+def _sample(cases: Cases, decided: dict[str, IntArray], own: BoolArray | None = None) -> Sample:
+    """The joint decisions on all cases, or on some of them."""
+
+    def part(column: Any) -> Any:
+        return column if column is None or own is None else column[own]
+
+    truth, weights = part(cases.truth), part(cases.weights)
+    units = None if cases.cluster is None else part(cases.cluster.codes)
+    if units is not None and units.min() == units.max():
+        units = None  # a single unit cannot be redrawn
+    columns = {"y_true": truth, **{name: part(codes) for name, codes in decided.items()}}
+    kept = truth if weights is None else truth[weights > 0]
+    return Sample(
+        joint=JointCounts._of_codes(columns, tuple(decided), cases.problem, weights, units),
+        sizes=np.bincount(kept, minlength=cases.problem.n_classes),
+        whole=weights is None or bool((weights == np.floor(weights)).all()),
+    )
+
+
+def _slices(cases: Cases, decided: dict[str, IntArray]) -> Iterator[tuple[Label, Sample]]:
+    if cases.by is not None:
+        for place, label in enumerate(cases.by.labels):
+            yield label, _sample(cases, decided, cases.by.codes == place)
+
+
+def _tallies(one: Predictions, cases: Cases) -> ModelTallies:
+    """What one model says, tallied."""
+    table = None if one.scores is None else _score_table(one.scores, cases)
+    losses = None if one.posteriors is None else class_losses(one.posteriors, cases)
+    repaired = one.recalibrated if cases.problem.n_classes == 2 else None
+    moved = one.moved if one.kind == POSTERIORS else one.recalibrated
+    return ModelTallies(
+        model=one.model,
+        kind=one.kind,
+        table=table,
+        deployed=None if table is None else _deployed(table, moved, cases),
+        recalibrated=None if repaired is None else _score_table(repaired[:, 1], cases),
+        losses=losses,
+        deployed_losses=losses if moved is None else class_losses(moved, cases),
+        moving=one.moving,
+        predicted=_predicted(one, cases),
+        off_sum=one.off_sum,
+    )
+
+
+def _score_table(scores: FloatArray, cases: Cases) -> ScoreTable:
+    """For each distinct score of two classes, the weight of each class."""
+    return ScoreTable._of_codes(cases.truth, scores, cases.weights, cases.problem.classes)
+
+
+def _deployed(table: ScoreTable, moved: FloatArray | None, cases: Cases) -> ScoreTable:
+    """The table once deployed: scores and class shares for the prior of the report."""
+    made = table if moved is None else _score_table(moved[:, 1], cases)
+    return made if cases.problem.prior is None else made.with_prior(cases.prior)
+
+
+def _predicted(one: Predictions, cases: Cases) -> Counts | None:
+    """Predicted classes: the most probable ones, or decisions that stand for classes."""
+    size = cases.problem.n_classes
+    if one.kind == POSTERIORS:
+        decided = np.asarray(one.posteriors).argmax(axis=1)
+    elif one.kind == SCORES or cases.problem.n_decisions != size:
+        return None
+    else:
+        decided = np.asarray(one.decided)
+    return Counts.from_labels(cases.truth, decided, labels=range(size), weights=cases.weights)
