@@ -130,7 +130,11 @@ class System(Value):
 class ModelQuality(Value):
     """How good the scores of a model are, whatever is done with them.
 
-    Numbers that the predictions do not allow are None. `expected_losses` maps each
+    Numbers that the predictions do not allow are None. `calibration_cost` is what bad calibration
+    costs per case: Bayes decisions as they come against those of recalibrated posteriors or, where
+    no calibrator was asked for, against the best thresholds in hindsight, less what calibrated
+    scores would lose against theirs; `calibration_share` is its share of the cost above perfect
+    decisions. `expected_losses` maps each
     threshold-choice method to its expected loss over uniform cost proportions, `advice` says which
     of them these scores are good for. `table` holds the scores of two classes and `recalibrated`
     the recalibrated ones, pooled into bins where there are more than 1,024 and 256; `n_scores`

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from stakes.evaluation.evidence import Evidence, ModelTallies
+from stakes.evaluation.hindsight import Hindsight
 from stakes.evaluation.slices import SMALLEST
 from stakes.evaluation.uncertainty import Costs
 from stakes.evaluation.unseen import unseen_against, unseen_mistake
@@ -38,6 +39,7 @@ def caveats_of(
     models: tuple[ModelQuality, ...],
     verdict: Verdict,
     costs: Costs,
+    hindsight: Mapping[str, Hindsight | None],
 ) -> tuple[Caveat, ...]:
     """All caveats that apply."""
     return (
@@ -47,7 +49,7 @@ def caveats_of(
         *_selection(systems, verdict, costs, evidence.problem),
         *_tuned_threshold(systems, verdict),
         *_sums(evidence.models),
-        *_miscalibration(models, systems, costs, evidence.problem),
+        *_miscalibration(models, systems, costs, hindsight, evidence.problem),
         *_sampling(evidence, costs),
         *evidence.left_out,
     )
@@ -158,28 +160,29 @@ def _sums(models: tuple[ModelTallies, ...]) -> Iterator[Caveat]:
 
 
 def _miscalibration(
-    models: tuple[ModelQuality, ...], systems: tuple[System, ...], costs: Costs, problem: Problem
+    models: tuple[ModelQuality, ...],
+    systems: tuple[System, ...],
+    costs: Costs,
+    hindsight: Mapping[str, Hindsight | None],
+    problem: Problem,
 ) -> Iterator[Caveat]:
-    """Where redraws leave no doubt that calibration costs something, and it is much."""
+    """Where there is no doubt that calibration costs something, and it is much."""
     for model in models:
         own = {system.rule: system.name for system in systems if system.model == model.model}
-        as_is = own.get(MOVED, own.get(BAYES))
-        better = own.get(RECALIBRATED, own.get(TUNED))
-        if as_is is None or better is None:
+        as_is, repaired = own.get(MOVED, own.get(BAYES)), own.get(RECALIBRATED)
+        looked = hindsight.get(model.model)
+        certain = looked is not None and looked.certain
+        if as_is is not None and repaired is not None:
+            certain = costs.saving(as_is, repaired).low > 0
+        wasted, share = model.calibration_cost, model.calibration_share
+        if not certain or wasted is None or share is None or share <= _COSTLY:
             continue
-        wasted = costs.saving(as_is, better)
-        share = costs.share_of_regret(wasted.value, as_is)
-        if wasted.low > 0 and share > _COSTLY:
-            cost = (
-                f"{money(wasted.value, problem.unit)} per case, {percent(share)} of what it costs"
-            )
-            yield Caveat(
-                "miscalibration",
-                f"Bad calibration of {model.model} costs {cost}: recalibrate it before use."
-                if RECALIBRATED in own
-                else f"{model.model} looks miscalibrated for these costs: another threshold would "
-                f"save up to {cost}. Pass a calibrator to see what recalibration brings.",
-            )
+        yield Caveat(
+            "miscalibration",
+            f"Bad calibration of {model.model} costs {money(wasted, problem.unit)} per case, "
+            f"{percent(share)} of its cost above perfect decisions: recalibrate it before use"
+            + ("." if repaired is not None else "; a calibrator shows what that brings."),
+        )
 
 
 def _sampling(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:

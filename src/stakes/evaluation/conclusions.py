@@ -10,6 +10,8 @@ from stakes._version import __version__
 from stakes.evaluation.caveats import caveats_of
 from stakes.evaluation.disagreement import disagreement_of
 from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.hindsight import Hindsight, hindsight_of
+from stakes.evaluation.pooling import held_table
 from stakes.evaluation.quality import quality_of
 from stakes.evaluation.slices import slices_of
 from stakes.evaluation.uncertainty import Costs, costs_of
@@ -25,7 +27,7 @@ from stakes.regions import (
     sensitivity,
 )
 from stakes.report import Assumptions, NaiveDecision, Report, System
-from stakes.tally import Counts
+from stakes.tally import Counts, ScoreTable
 
 __all__ = ["report_of"]
 
@@ -40,8 +42,18 @@ def report_of(
     drawing: dict[str, Any] = {"replicates": replicates, "rng": rng, "level": _LEVEL}
     costs = costs_of(evidence.sample, problem, **drawing)
     systems = _systems(evidence, costs)
+    tables = {one.model: held_table(one, evidence) for one in evidence.models}
+    hindsight = _hindsight(evidence, tables, rng)
     models = tuple(
-        quality_of(one, evidence, _own(systems, one.model), costs) for one in evidence.models
+        quality_of(
+            one,
+            evidence,
+            _own(systems, one.model),
+            costs,
+            held=tables[one.model],
+            hindsight=hindsight.get(one.model),
+        )
+        for one in evidence.models
     )
     naive = _naive(evidence)
     verdict = verdict_of(systems, costs, naive, evidence)
@@ -56,7 +68,7 @@ def report_of(
         regions=_regions(systems, evidence),
         margins=_margins(systems, evidence),
         disagreement=disagreement_of(evidence, systems, models),
-        caveats=caveats_of(evidence, systems, models, verdict, costs),
+        caveats=caveats_of(evidence, systems, models, verdict, costs, hindsight),
         slices=slices_of(evidence, **drawing),
     )
 
@@ -78,6 +90,18 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
         )
         for name, one in rules.items()
     )
+
+
+def _hindsight(
+    evidence: Evidence, tables: dict[str, ScoreTable | None], rng: np.random.Generator
+) -> dict[str, Hindsight | None]:
+    """What calibration costs each model, where no calibrator says so."""
+    if evidence.calibrator is not None:
+        return {}
+    (apart,) = rng.spawn(1)
+    return {
+        one.model: hindsight_of(one, tables[one.model], evidence, apart) for one in evidence.models
+    }
 
 
 def _own(systems: tuple[System, ...], model: str) -> dict[str, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import nan
+
 import numpy as np
 
 from stakes._check import FloatArray
 from stakes.conditions import Beta, CostProportions
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
-from stakes.evaluation.pooling import held_recalibrated, held_table
+from stakes.evaluation.hindsight import Hindsight
+from stakes.evaluation.pooling import held_recalibrated
 from stakes.evaluation.proper import RULES, expected_score
 from stakes.evaluation.rules import POSTERIORS
 from stakes.evaluation.uncertainty import Costs
@@ -36,14 +39,19 @@ _OPTIMAL, _DRIVEN, _RATE = (
 
 
 def quality_of(
-    tallied: ModelTallies, evidence: Evidence, own: dict[str, str], costs: Costs
+    tallied: ModelTallies,
+    evidence: Evidence,
+    own: dict[str, str],
+    costs: Costs,
+    held: ScoreTable | None,
+    hindsight: Hindsight | None,
 ) -> ModelQuality:
     """Ranks, proper scores and calibration of one model; `own` maps its rules to its systems."""
     table = tallied.table
     ranks = None if table is None else _for_prior(table, evidence)
     log_loss, brier = _proper(tallied.deployed_losses, evidence.prior)
     losses = _expected_losses(tallied, ranks)
-    wasted, share = _wasted(own, costs)
+    wasted, share = _wasted(own, costs, hindsight)
     return ModelQuality(
         model=tallied.model,
         kind=tallied.kind,
@@ -55,7 +63,7 @@ def quality_of(
         calibration_share=share,
         expected_losses=losses,
         advice=None if ranks is None else _advice(dict(losses), ranks),
-        table=held_table(tallied, evidence),
+        table=held,
         recalibrated=held_recalibrated(tallied, evidence),
         n_scores=None if table is None else table.scores.size,
     )
@@ -66,12 +74,17 @@ def _for_prior(table: ScoreTable, evidence: Evidence) -> ScoreTable:
     return table if evidence.problem.prior is None else table.with_prior(evidence.prior)
 
 
-def _wasted(own: dict[str, str], costs: Costs) -> tuple[float | None, float | None]:
+def _wasted(
+    own: dict[str, str], costs: Costs, hindsight: Hindsight | None
+) -> tuple[float | None, float | None]:
     """What bad calibration costs per case, and which share that is of the cost above perfect."""
     as_is, repaired = own.get(MOVED, own.get(BAYES)), own.get(RECALIBRATED)
-    if as_is is None or repaired is None:
+    if as_is is None or (repaired is None and hindsight is None):
         return None, None
-    wasted = costs.saving(as_is, repaired).value
+    if repaired is not None:
+        wasted = costs.saving(as_is, repaired).value
+    else:
+        wasted = nan if hindsight is None else hindsight.wasted
     return wasted, costs.share_of_regret(wasted, as_is)
 
 
