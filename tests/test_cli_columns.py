@@ -176,6 +176,21 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path, name):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("line", [1, 10, 50_001])
+def test_text_that_is_not_in_utf_8_is_told_with_its_line(tmp_path, line):
+    lines = ["truth,p", *["legit,0.5"] * line]
+    lines[line - 1] = lines[line - 1].replace("t,", "\xe9,").replace("h,", "\xe9,")
+    (tmp_path / "rows.csv").write_bytes("\n".join(lines).encode("latin-1") + b"\n")
+
+    def read() -> None:
+        with source_of(tmp_path / "rows.csv") as source:
+            wanted = {"y": Wanted("truth", "groups")}
+            source.read({}, wanted, n_rows=line, advance=lambda rows: None)
+
+    with pytest.raises(InputError, match=f"must be text in UTF-8; line {line} is not. Convert it"):
+        read()
+
+
 # Labels and numbers ------------------------------------------------------------------------------
 
 

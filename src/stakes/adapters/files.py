@@ -112,9 +112,12 @@ def _spooled(stream: BinaryIO, folder: Path) -> Path:
     """Standard input as a file: columns are looked at more than once, and a pipe cannot be."""
     start = stream.read(2)
     path = folder / ("input.gz" if start == _GZIP else "input")
-    with path.open("wb") as file:
-        file.write(start)
-        shutil.copyfileobj(stream, file)
+    try:
+        with path.open("wb") as file:
+            file.write(start)
+            shutil.copyfileobj(stream, file)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"standard input, kept in {folder}") from None
     return path
 
 
@@ -142,5 +145,9 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     try:
         yield part
         os.replace(part, target)
+    except OSError as error:
+        if error.filename not in (None, str(part)):
+            raise
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
         part.unlink(missing_ok=True)
