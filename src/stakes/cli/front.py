@@ -15,6 +15,7 @@ from stakes.cli.decide import decide
 from stakes.cli.demo import demo
 from stakes.cli.evaluate import evaluate
 from stakes.cli.problem import problem
+from stakes.cli.wording import in_options
 from stakes.errors import StakesError
 
 __all__ = ["stakes"]
@@ -57,7 +58,7 @@ class _Front(click.Group):
         except click.ClickException as error:
             return _told(error.format_message())
         except StakesError as error:
-            return _told(str(error))
+            return _told(in_options(str(error)))
         except (click.Abort, KeyboardInterrupt):
             return _told("interrupted", _INTERRUPTED)
         except _Unheard:
