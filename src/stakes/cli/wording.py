@@ -10,7 +10,6 @@ _FIRST = (  # what a message begins with: the name of an argument
     (r"models\[(['\"])(.+?)\1\]", r"model \2"),
     (r"posterior_prior\b", "--posterior-prior"),
     (r"y(_true)?(?= must)", "the column of the truth"),
-    (r"y(_true)? and models\[(['\"])(.+?)\2\]", r"the truth and model \3"),
     (r"(weights|cluster|by|replicates|seed)(?= must)", r"--\1"),
     (r"calibrator(?= must)", "--calibrate"),
 )
@@ -23,6 +22,14 @@ _REMEDIES = (
     ),
     (r"Wrap them in Posteriors or Decisions\.", "State one column for each class with --model."),
     (r"Leave weights out", "Leave --weights out"),
+    (
+        r"from_prior must be positive where to_prior is",
+        "--posterior-prior must be positive where the prior of the problem is",
+    ),
+    (
+        r"folds must be a whole number, at most the (\d+) cases there are; got (\d+)\..*",
+        r"--calibrate needs at least \2 cases; there are \1. Leave it out.",
+    ),
 )
 
 
