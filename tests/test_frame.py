@@ -119,6 +119,12 @@ def test_columns_of_every_library_go_by_their_names(library):
     )
 
 
+def test_a_class_may_be_called_as_an_attribute_of_another_library():
+    problem = Problem.zero_one(["columns", "column_names"])
+    frame = pd.DataFrame({"column_names": [0.9, 0.2], "columns": [0.1, 0.8]})
+    assert bayes_decisions(frame, problem).tolist() == ["column_names", "columns"]
+
+
 @pytest.mark.parametrize("library", FRAMES)
 def test_frames_that_nearly_sum_to_one_are_divided_as_arrays_are(library):
     """The columns stand in another order than the classes."""

@@ -94,9 +94,8 @@ def read_posteriors(name: str, given: object, classes: Labels) -> FloatArray:
 
 def frame_columns(values: Any) -> list[Any] | None:
     """The names of a frame's columns; None where the values are no frame."""
-    names = getattr(values, "column_names", None)  # pyarrow calls its arrays the columns
-    if names is None:
-        names = getattr(values, "columns", None)
+    named = hasattr(type(values), "column_names")  # pyarrow calls its arrays the columns
+    names = getattr(values, "column_names" if named else "columns", None)
     return None if names is None else list(names)
 
 
