@@ -42,6 +42,7 @@ PROBLEM = Problem(
     unit="EUR",
 )
 FAST = ("--replicates", "20")
+BOTH = ("--model", "good", "--model", "poor")
 # Before click 8.2 the runner mixed the two outputs unless told otherwise.
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 
@@ -65,7 +66,8 @@ def run(*arguments: object, given: str | bytes | None = None) -> Result:
 
 
 def on_rows(*arguments: object, **extra: Any) -> Result:
-    return run("evaluate", "rows.csv", "-p", "fraud.toml", *FAST, *arguments, **extra)
+    models = () if "--model" in arguments else BOTH
+    return run("evaluate", "rows.csv", "-p", "fraud.toml", *FAST, *models, *arguments, **extra)
 
 
 def report(**options: Any) -> Report:
@@ -79,9 +81,17 @@ def test_the_command_prints_the_report_of_the_library():
     done = on_rows()
     assert done.exit_code == 0
     assert done.stdout == report().to_text() + "\n"
+    assert done.stderr == "stakes: guessed from rows.csv: truth in column truth.\n"
+
+
+def test_models_are_guessed_and_the_guess_is_printed():
+    table = pa.table({"truth": Y.tolist(), "p_good": GOOD, "poor_prob": POOR, "discount": POOR})
+    pyarrow.parquet.write_table(table, "named.parquet")
+    done = run("evaluate", "named.parquet", "-p", "fraud.toml", *FAST)
+    assert done.exit_code == 0, done.stderr
     assert done.stderr == (
-        "stakes: guessed from rows.csv: truth in column truth; good: P(fraud) in good; "
-        "poor: P(fraud) in poor.\n"
+        "stakes: guessed from named.parquet: truth in column truth; p_good: P(fraud) in p_good; "
+        "poor_prob: P(fraud) in poor_prob.\n"
     )
 
 
@@ -123,9 +133,12 @@ def test_parquet_standard_input_and_globs_give_the_same_report(name):
     Path("part-1.csv").write_text("".join(lines[:50]))
     Path("part-2.csv").write_text("".join(lines[:1] + lines[50:]))
     given = Path("rows.parquet").read_bytes() if name == "-" else None
-    done = run("evaluate", name, "-p", "fraud.toml", *FAST, given=given)
+    done = run("evaluate", name, "-p", "fraud.toml", *FAST, *BOTH, given=given)
     assert done.exit_code == 0, done.stderr
     assert done.stdout == report().to_text() + "\n"
+    if name == "part-*.csv":  # as the shell resolves it
+        again = run("evaluate", "part-1.csv", "part-2.csv", "-p", "fraud.toml", *FAST, *BOTH)
+        assert again.stdout == done.stdout
 
 
 def test_three_files_are_written_and_announced():
@@ -200,19 +213,27 @@ def test_the_exit_code_is_one_when_the_condition_holds(condition, code):
     assert Path("out.json").exists()
 
 
+def test_a_condition_that_cannot_be_read_is_bad_input_before_any_work():
+    done = on_rows("--fail-if", "cost >", "--json", "out.json")
+    assert done.exit_code == 2
+    assert "at position 7" in done.stderr
+    assert not Path("out.json").exists()
+
+
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ("cost >", "at position 7"),
         ('cost["none"] > 1', "no model or system has that name. The systems are good"),
         ("calibration_cost > 0", "needs calibration_cost, which is undefined"),
     ],
 )
-def test_a_condition_that_cannot_be_decided_is_bad_input(condition, message):
+def test_a_condition_that_cannot_be_decided_is_bad_input_after_the_files_are_written(
+    condition, message
+):
     done = on_rows("--fail-if", condition, "--json", "out.json")
     assert done.exit_code == 2
-    assert message in done.stderr
-    assert not Path("out.json").exists()
+    assert message in done.stderr.splitlines()[-1]
+    assert Report.from_json(Path("out.json")) == report()
 
 
 def test_every_name_of_a_condition_has_a_value_and_stands_in_the_help():
@@ -244,17 +265,58 @@ BAD = {
     "a missing problem": (("evaluate", "rows.csv", "-p", "none.toml"), "none.toml cannot be read"),
     "a problem that is no text": (("evaluate", "rows.csv", "-p", "rows.parquet"), "UTF-8"),
     "a problem that is no problem": (("problem", "check", "rows.csv"), "must be TOML"),
-    "a wrong column": (("evaluate", "rows.csv", "-p", "fraud.toml", "--by", "x"), "no column 'x'"),
+    "a wrong column": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml", *BOTH, "--by", "x"),
+        "no column 'x'",
+    ),
     "wrong labels": (
-        ("evaluate", "rows.csv", "-p", "fraud.toml", "--truth", "site"),
+        ("evaluate", "rows.csv", "-p", "fraud.toml", *BOTH, "--truth", "site"),
         "must hold the classes legit, fraud in every row; 120 of 120",
     ),
     "no probabilities": (
         ("evaluate", "big.csv", "-p", "fraud.toml", "--model", "p"),
-        "models['p'] must hold probabilities in [0, 1]",
+        "column 'p' of big.csv must hold probabilities in [0, 1]; 1 of 2 rows do not, the first "
+        "being 1.5 in row 2. If these are raw scores, say --scores p=p.",
+    ),
+    "gaps": (
+        ("evaluate", "gap.csv", "-p", "fraud.toml", "--model", "new=p"),
+        "column 'p' of gap.csv must hold a number in every row; 2 of 3 are missing (empty or nan), "
+        "the first in row 1.",
+    ),
+    "gaps in what is decided": (
+        ("decide", "gap.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
+        "column 'p' of gap.csv must hold a number in every row; 2 of 3 are missing",
+    ),
+    "gaps in weights": (
+        ("evaluate", "gap.csv", "-p", "fraud.toml", "--scores", "w", "--weights", "p"),
+        "column 'p' of gap.csv must hold a number in every row",
+    ),
+    "weights below zero": (
+        ("evaluate", "gap.csv", "-p", "fraud.toml", "--scores", "w", "--weights", "w"),
+        "stakes: --weights must hold numbers that are zero or more",
+    ),
+    "posteriors that do not sum to one": (
+        ("evaluate", "big.csv", "-p", "fraud.toml", "--model", "new=a,b"),
+        "stakes: model new must sum to one in every row",
+    ),
+    "shares beyond one": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml", "--posterior-prior", "fraud=2,legit=-1"),
+        "stakes: --posterior-prior must hold probabilities in [0, 1]",
+    ),
+    "shares that do not sum to one": (
+        (*DECIDE, "-o", "out.csv", "--posterior-prior", "fraud=0.5,legit=0.6"),
+        "stakes: --posterior-prior must sum to one; it sums to 1.1",
+    ),
+    "models that cannot be guessed": (
+        ("evaluate", "rows.csv", "-p", "fraud.toml"),
+        "2 columns hold numbers in [0, 1] (good, poor)",
+    ),
+    "groups that the audit would ignore": (
+        ("audit", "rows.csv", "-p", "fraud.toml", *BOTH, "--by", "site"),
+        "--by",
     ),
     "too little memory": (
-        ("evaluate", "rows.csv", "-p", "fraud.toml", "--memory-limit", "1k"),
+        ("evaluate", "rows.csv", "-p", "fraud.toml", *BOTH, "--memory-limit", "1k"),
         "120 rows need 2,400 bytes and the limit is 1,024",
     ),
     "an unknown option": (("evaluate", "rows.csv", "--none"), "--none"),
@@ -298,7 +360,9 @@ BAD = {
     ),
     "posteriors beyond one": (
         ("decide", "big.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
-        "rows 0 to 1 of the file: posteriors must hold probabilities",
+        "rows 0 to 1 of the file: posteriors must hold probabilities in [0, 1]; 1 of 2 does not, "
+        "the first being 1.5 at position 1. Raw scores go to evaluate and audit as --scores "
+        "NAME=COLUMN; stakes calibrate turns them into probabilities.",
     ),
     "no rows": (
         ("decide", "header.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
@@ -314,7 +378,8 @@ BAD = {
 
 @pytest.mark.parametrize("what", BAD)
 def test_bad_input_is_one_sentence_and_exit_code_two(what, folder):
-    Path("big.csv").write_text("truth,p\nlegit,0.5\nfraud,1.5\n")
+    Path("big.csv").write_text("truth,p,a,b\nlegit,0.5,0.5,0.9\nfraud,1.5,0.5,0.5\n")
+    Path("gap.csv").write_text("truth,p,w\nlegit,,-1.5\nfraud,nan,1\nlegit,0.5,1\n")
     Path("header.csv").write_text("truth,p\n")
     PROBLEM.with_prior(None).to_toml("free.toml")
     before = {path.name for path in folder.iterdir()}
@@ -361,6 +426,7 @@ def test_a_disk_that_fails_leaves_nothing_behind(monkeypatch, folder):
     assert done.stderr.splitlines()[-1] == "stakes: out.json: No space left on device"
     decided = run("decide", "rows.csv", "-p", "fraud.toml", "--model", "good", "-o", "out.csv")
     assert decided.exit_code == 2
+    assert decided.stderr == "stakes: out.csv: No space left on device\n"
     assert {path.name for path in folder.iterdir()} == before
 
 
@@ -410,9 +476,8 @@ def test_the_cheapest_rule_of_the_report_costs_as_much_when_it_is_carried_out():
         rule = ("--model", "did", "--json", "-", *FAST)
         done = run("evaluate", f"{name}.parquet", "-p", "fraud.toml", *rule)
         carried_out = Report.from_json(done.stdout).system("did").cost.value
-        assert carried_out == pytest.approx(
-            report().system(f"{name} (moved)").cost.value, rel=1e-12
-        )
+        expected = report().system(f"{name} (moved)").cost.value
+        assert carried_out == pytest.approx(expected, rel=1e-12)
 
 
 def test_decisions_for_many_classes_as_json_lines():
@@ -431,7 +496,9 @@ def test_a_map_is_fitted_shipped_and_applied():
     fit = ("--model", "good", "--method", "affine", "-o", "map.json")
     done = run("calibrate", "fit", "rows.csv", "-p", "fraud.toml", *fit)
     assert done.exit_code == 0, done.stderr
-    assert "a map of the kind affine, from 120 cases" in done.stderr
+    assert done.stderr.endswith(
+        "a map of the kind affine, from 120 cases, for the prior legit=0.9,fraud=0.1\n"
+    )
     fitted = from_json(Path("map.json").read_text())
     expected = Affine().fit(GOOD, Y, classes=PROBLEM.classes, prior=PROBLEM.prior)
     assert fitted == expected
@@ -441,6 +508,39 @@ def test_a_map_is_fitted_shipped_and_applied():
     decided = ("--model", "good", "--map", "map.json", "-o", "do.parquet")
     run("decide", "rows.csv", "-p", "fraud.toml", *decided)
     assert columns_of("do.parquet")["decision"] == bayes_decisions(expected(GOOD), PROBLEM).tolist()
+
+
+def test_posteriors_of_a_map_are_moved_once_from_the_prior_that_it_was_fitted_for():
+    """Fitted for the shares of the data, for the prior of the problem, and for another."""
+    PROBLEM.with_prior(None).to_toml("free.toml")
+    PROBLEM.with_prior([0.3, 0.7]).to_toml("other.toml")
+    shares = [(Y == "legit").mean(), (Y == "fraud").mean()]
+    method = ("--model", "m=good", "--method", "affine", "-o", "map.json")
+    for name, prior in (("free", None), ("fraud", PROBLEM.prior), ("other", [0.3, 0.7])):
+        assert run("calibrate", "fit", "rows.csv", "-p", f"{name}.toml", *method).exit_code == 0
+        fitted = Affine().fit(GOOD, Y, classes=PROBLEM.classes, prior=prior)
+        assert from_json(Path("map.json").read_text()) == fitted
+        held = shares if prior is None else prior
+        decide = ("decide", "rows.csv", "--model", "m=good", "--map", "map.json")
+        done = run(*decide, "-p", "fraud.toml", "-o", "d.parquet")
+        assert done.exit_code == 0, done.stderr
+        moved = shift_prior(fitted(GOOD), held, PROBLEM.prior)
+        assert columns_of("d.parquet")["decision"] == bayes_decisions(moved, PROBLEM).tolist()
+        run(*decide, "-p", "free.toml", "-o", "d.parquet")
+        as_is = bayes_decisions(fitted(GOOD), PROBLEM)
+        assert columns_of("d.parquet")["decision"] == as_is.tolist()
+        twice = run(*decide, "-p", "fraud.toml", "-o", "x.parquet", *MOVED)
+        assert twice.exit_code == 2
+        assert "--posterior-prior must be left out: the map knows the prior" in twice.stderr
+
+
+def test_a_map_that_does_not_say_its_prior_is_moved_as_stated():
+    fitted = Affine().fit(GOOD, Y, classes=PROBLEM.classes)
+    Path("map.json").write_text(fitted.to_json())
+    arguments = ("--map", "map.json", "-o", "d.parquet", *MOVED)
+    run("decide", "rows.csv", "-p", "fraud.toml", "--model", "good", *arguments)
+    moved = shift_prior(fitted(GOOD), [0.5, 0.5], PROBLEM.prior)
+    assert columns_of("d.parquet")["decision"] == bayes_decisions(moved, PROBLEM).tolist()
 
 
 def test_maps_of_many_classes_make_a_column_for_each():
@@ -517,6 +617,26 @@ def test_without_costs_the_probability_to_act_from_is_asked():
     expected = Problem.from_threshold(0.2, classes=["well", "ill"], decisions=["home", "ward"])
     assert Problem.from_toml("new.toml") == expected
     assert "0.2 to 1" in done.stdout
+
+
+def test_an_answer_that_cannot_be_used_is_asked_for_again():
+    named = ["a,a", "a", "", "a, b", "x,x", "x,y,z", "EUR"]
+    counted = ["much", "nan", "1e300", "1", "2", "3", "4", "5", "6", "y", "1.5", "-0.5", "0.25"]
+    answers = [*named, *counted]
+    done = run("problem", "new", "new.toml", given="\n".join(answers) + "\n")
+    assert done.exit_code == 0, done.stderr
+    made = Problem.from_toml("new.toml")
+    assert (made.classes, made.decisions) == (("a", "b"), ("x", "y", "z"))
+    assert made.costs.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert made.prior is not None
+    assert made.prior.tolist() == [0.25, 0.75]
+    for message in (
+        "every name must stand once; a stands twice.",
+        "there must be two or more, as in a,b; got 'a'.",
+        "the answer must be a number from -1e+100 to 1e+100; got 'much'.",
+        "the answer must be a number from 0 to 1; got '1.5'.",
+    ):
+        assert f"Error: {message}" in done.stderr
 
 
 def test_right_decisions_cost_nothing_unless_said_otherwise():

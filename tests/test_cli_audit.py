@@ -32,7 +32,8 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    given = ["audit", "rows.csv", "-p", "two.toml", *map(str, arguments)]
+    models = ("--model", "a", "--model", "b")
+    given = ["audit", "rows.csv", "-p", "two.toml", *models, *map(str, arguments)]
     return CliRunner().invoke(command, given)
 
 

@@ -31,13 +31,13 @@ THREE = Problem.zero_one(["ash", "oak", "elm"])
 ROWS: dict[str, Any] = {
     "truth": ["legit", "fraud", "legit"],
     "p": [0.1, 0.9, 0.25],
-    "q": [0.5, 0.75, 0.0],
+    "q_prob": [0.5, 0.75, 0.0],
 }
 
 
 @contextmanager
 def source_of(path: str | Path, standard_input: bytes = b"") -> Iterator[Source]:
-    with located(str(path), io.BytesIO(standard_input)) as files, opened(files) as source:
+    with located([str(path)], io.BytesIO(standard_input)) as files, opened(files) as source:
         yield source
 
 
@@ -78,7 +78,7 @@ def write_tsv(path: Path) -> None:
 
 def write_json(path: Path) -> None:
     pairs = zip(*ROWS.values(), strict=True)
-    lines = [f'{{"truth": "{t}", "p": {p}, "q": {q}}}' for t, p, q in pairs]
+    lines = [f'{{"truth": "{t}", "p": {p}, "q_prob": {q}}}' for t, p, q in pairs]
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -149,6 +149,22 @@ def test_a_glob_of_two_formats_is_refused(tmp_path):
         source_of(tmp_path / "a.*").__enter__()
 
 
+def test_several_files_hold_the_rows_together(tmp_path):
+    """As when the shell resolves a glob."""
+    first = csv_file(tmp_path, {"truth": ["legit"], "p": [0.25]}, "a.csv")
+    second = csv_file(tmp_path, {"p": [0.5], "truth": ["fraud"]}, "b.csv")
+    with located([str(second), str(first)], io.BytesIO()) as files, opened(files) as source:
+        assert source.name == f"{second} … {first}"
+        assert read_two(source) == ([1, 0], [0.5, 0.25])
+    for given, message in (
+        ([str(first), str(tmp_path / "a*")], "must name every file once; one stands twice"),
+        ([str(first), "-"], r"standard input \(-\) must be the only file"),
+        ([str(first), str(tmp_path / "none.csv")], "there is no such file"),
+    ):
+        with pytest.raises(InputError, match=message):
+            located(given, io.BytesIO()).__enter__()
+
+
 @pytest.mark.parametrize("given", ["none.csv", "none*.csv"])
 def test_a_file_that_is_not_there_is_named(tmp_path, given):
     with pytest.raises(InputError, match=r"none.*must be a file of predictions; there is no such"):
@@ -174,6 +190,21 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path, name):
     with pytest.raises(InputError, match=f"{name} cannot be read: .*[^.]\\.$") as caught:
         source_of(tmp_path / name).__enter__()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("line", [1, 10, 50_001])
+def test_text_that_is_not_in_utf_8_is_told_with_its_line(tmp_path, line):
+    lines = ["truth,p", *["legit,0.5"] * line]
+    lines[line - 1] = lines[line - 1].replace("t,", "\xe9,").replace("h,", "\xe9,")
+    (tmp_path / "rows.csv").write_bytes("\n".join(lines).encode("latin-1") + b"\n")
+
+    def read() -> None:
+        with source_of(tmp_path / "rows.csv") as source:
+            wanted = {"y": Wanted("truth", "groups")}
+            source.read({}, wanted, n_rows=line, advance=lambda rows: None)
+
+    with pytest.raises(InputError, match=f"must be text in UTF-8; line {line} is not. Convert it"):
+        read()
 
 
 # Labels and numbers ------------------------------------------------------------------------------
@@ -324,22 +355,56 @@ def test_a_column_with_too_few_classes_is_not_the_truth(tmp_path):
         plan(tmp_path, rows, TWO)
 
 
-def test_models_of_two_classes_are_the_columns_within_the_unit_interval(tmp_path):
-    rows = {**ROWS, "amount": [0.5, 12.5, 3.5], "minus": [-0.1, 0.5, 0.5], "n": [0, 1, 0]}
+def test_models_of_two_classes_are_columns_within_the_unit_interval_whose_names_say_so(tmp_path):
+    rows = {**ROWS, "p_big": [0.5, 12.5, 3.5], "p_minus": [-0.1, 0.5, 0.5], "p_whole": [0, 1, 0]}
+    rows |= {"discount": [0.25, 0.5, 0.0], "p_value": [0.5, 0.5, 0.5], "scoreboard": [0.5] * 3}
     found = plan(tmp_path, rows, TWO)
-    assert [model.name for model in found.models] == ["p", "q"]
-    assert found.guesses == ("truth in column truth", "p: P(fraud) in p", "q: P(fraud) in q")
+    assert [model.name for model in found.models] == ["p", "q_prob"]
+    assert found.guesses == (
+        "truth in column truth",
+        "p: P(fraud) in p",
+        "q_prob: P(fraud) in q_prob",
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("p", "P", "p_new", "new_p", "prob_new", "new-prob", "new_proba", "Proba 2"),
+        *("probability", "new_score", "score.new", "fraud", "P(fraud)", "new_posterior"),
+    ],
+)
+def test_names_that_say_probability_are_guessed_beside_others(tmp_path, name):
+    rows = {"truth": ["legit", "fraud"], "discount": [0.25, 0.5], name: [0.5, 0.75]}
+    assert [model.columns for model in plan(tmp_path, rows, TWO).models] == [(name,)]
+
+
+def test_the_only_column_that_may_be_a_model_is_guessed_whatever_its_name(tmp_path):
+    rows = {"truth": ["legit", "fraud"], "forest": [0.25, 0.5], "amount": [7.5, 0.75]}
+    assert [model.name for model in plan(tmp_path, rows, TWO).models] == ["forest"]
+
+
+def test_between_columns_whose_names_say_nothing_is_not_guessed(tmp_path):
+    rows = {"truth": ["legit", "fraud"], "forest": [0.25, 0.5], "discount": [0.5, 0.75]}
+    message = (
+        r"cannot be guessed: 2 columns hold numbers in \[0, 1\] \(forest, discount\), and no name "
+        r"says that they are probabilities\. Say which with --model, .* as in --model forest\."
+    )
+    with pytest.raises(InputError, match=message):
+        plan(tmp_path, rows, TWO)
+    both = {**rows, "net_legit": [0.5, 0.25], "net_fraud": [0.5, 0.75]}
+    assert [model.name for model in plan(tmp_path, both, TWO).models] == ["net"]
 
 
 def test_a_column_with_gaps_or_nan_is_not_guessed_to_be_a_model(tmp_path):
-    rows = {**ROWS, "gap": [0.5, "", 0.5], "none": [0.5, "nan", 0.5]}
-    assert [model.name for model in plan(tmp_path, rows, TWO).models] == ["p", "q"]
+    rows = {**ROWS, "p_gap": [0.5, "", 0.5], "p_none": [0.5, "nan", 0.5]}
+    assert [model.name for model in plan(tmp_path, rows, TWO).models] == ["p", "q_prob"]
 
 
 def test_columns_that_have_a_use_are_not_models(tmp_path):
-    rows = {**ROWS, "w": [0.5, 0.5, 1.0], "g": [0.25, 0.5, 0.5], "site": [0.5, 0.25, 0.5]}
-    found = plan(tmp_path, rows, TWO, weights="w", by="g", cluster="site")
-    assert [model.name for model in found.models] == ["p", "q"]
+    rows = {**ROWS, "p_w": [0.5, 0.5, 1.0], "p_g": [0.25, 0.5, 0.5], "p_c": [0.5, 0.25, 0.5]}
+    found = plan(tmp_path, rows, TWO, weights="p_w", by="p_g", cluster="p_c")
+    assert [model.name for model in found.models] == ["p", "q_prob"]
 
 
 def test_models_of_many_classes_are_named_with_them(tmp_path):
@@ -371,12 +436,16 @@ def test_without_a_possible_model_one_is_asked_for(tmp_path):
 def test_models_are_taken_as_stated(tmp_path):
     rows = {**ROWS, "did": ["ok", "no", "ask"], "raw": [-3.5, 2.0, 0.5]}
     found = plan(
-        tmp_path, rows, TWO, models=("q", "net=p", "both=q,p", "rule=did"), scores=("raw",)
+        tmp_path,
+        rows,
+        TWO,
+        models=("q_prob", "net=p", "both=q_prob,p", "rule=did"),
+        scores=("raw",),
     )
     assert [(m.name, m.kind, m.columns) for m in found.models] == [
-        ("q", Kind.POSTERIORS, ("q",)),
+        ("q_prob", Kind.POSTERIORS, ("q_prob",)),
         ("net", Kind.POSTERIORS, ("p",)),
-        ("both", Kind.POSTERIORS, ("q", "p")),
+        ("both", Kind.POSTERIORS, ("q_prob", "p")),
         ("rule", Kind.DECISIONS, ("did",)),
         ("raw", Kind.SCORES, ("raw",)),
     ]
@@ -413,15 +482,15 @@ def test_whole_numbers_are_decisions_only_where_decisions_are_whole_numbers(tmp_
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"truth": "none"}, r"has no column 'none'\. It has truth, p, q\."),
+        ({"truth": "none"}, r"has no column 'none'\. It has truth, p, q_prob\."),
         ({"by": "none"}, "has no column 'none'"),
         ({"cluster": "none"}, "has no column 'none'"),
         ({"weights": "truth"}, "column 'truth' of .* must hold numbers; its type is VARCHAR"),
         ({"models": ("m=none",)}, "has no column 'none'"),
         ({"models": ("=p",)}, "must be stated as NAME=COLUMN"),
         ({"models": ("m=",)}, "must be stated as NAME=COLUMN"),
-        ({"models": ("m=p", "m=q")}, "models must have different names; 'm' stands twice"),
-        ({"models": ("m=p,q,p",)}, "one column for each of the 2 classes .* p,q,p is 3"),
+        ({"models": ("m=p", "m=q_prob")}, "models must have different names; 'm' stands twice"),
+        ({"models": ("m=p,q_prob,p",)}, "one column for each of the 2 classes .* p,q_prob,p is 3"),
         ({"scores": ("m=truth",)}, "must hold numbers"),
     ],
 )
@@ -448,7 +517,7 @@ def test_columns_beyond_the_limit_are_refused_with_both_sizes_and_a_remedy(tmp_p
         message = "3 rows need 60 bytes and the limit is 59. Raise it with --memory-limit, or"
         with pytest.raises(InputError, match=message):
             load(source, TWO, wanted, limit=59)
-        assert list(load(source, TWO, wanted, limit=60).models) == ["p", "q"]
+        assert list(load(source, TWO, wanted, limit=60).models) == ["p", "q_prob"]
 
 
 @pytest.mark.parametrize(
@@ -515,5 +584,5 @@ def test_a_target_that_cannot_be_written_is_known_beforehand(tmp_path):
 def test_formats_are_known_by_their_names(tmp_path):
     for name, kind in (("a.PQ", Format.PARQUET), ("a.ndjson", Format.JSON), ("a.txt", Format.CSV)):
         (tmp_path / name).write_text("x\n1\n")
-        with located(str(tmp_path / name), io.BytesIO()) as files:
+        with located([str(tmp_path / name)], io.BytesIO()) as files:
             assert files.format is kind

@@ -184,3 +184,79 @@ def test_progress_is_shown_on_a_terminal_only(folder, monkeypatch, capsys):
     with working("reading", 10) as advance:
         advance(5)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("module", ["stakes.cli.front", "click", "duckdb", "scipy.special"])
+def test_an_interrupt_while_libraries_are_imported_is_no_traceback(folder, module):
+    """The signal arrives when that module is first looked for."""
+    start = (
+        "import os, signal, sys; from stakes.cli import main\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "sys.argv = ['stakes', 'evaluate', 'rows.csv', '-p', 'fraud.toml', '--calibrate', 'beta']\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", start], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr.splitlines()[-1] == "stakes: interrupted"
+    assert "Traceback" not in done.stderr
+
+
+# Disks that are full -----------------------------------------------------------------------------
+
+LIMIT = 1024  # bytes that a process may write to a file
+
+
+def limited(*arguments: str, cwd: Path, given: str | None = None):
+    """Run with a limit on the size of files, which fails as a full disk does."""
+    shell = f'ulimit -f {LIMIT // 1024}; exec "$@"'
+    return run(*arguments, cwd=cwd, prefix=("bash", "-c", shell, "bash"), given=given)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.jsonl"])
+def test_rows_that_do_not_fit_on_the_disk_name_the_file_and_leave_nothing(folder, name):
+    rows = "".join(f"legit,{k / 9_000}\n" for k in range(9_000))
+    (folder / "many.csv").write_text("truth,p\n" + rows)
+    before = sorted(path.name for path in folder.iterdir())
+    decide = ("decide", "many.csv", "-p", "fraud.toml", "--model", "p", "-o", name)
+    done = limited(*decide, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"stakes: {name}: File too large\n"
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_report_that_does_not_fit_on_the_disk_names_the_file_and_leaves_nothing(folder):
+    evaluate = ("evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20")
+    done = limited(*evaluate, "--json", "out.json", cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "stakes: out.json: File too large"
+    assert sorted(path.name for path in folder.iterdir()) == ["fraud.toml", "rows.csv"]
+    spooled = limited("evaluate", "-", *evaluate[2:], cwd=folder, given=ROWS * 9)
+    assert spooled.returncode == 2
+    assert spooled.stderr.startswith("stakes: standard input, kept in /")
+    assert spooled.stderr.endswith(": File too large\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+def test_a_standard_output_that_is_full_is_named(folder):
+    command = [*COMMAND, "evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[1:] == ["stakes: standard output: No space left on device"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no folder without files")
+def test_a_place_that_takes_no_files_is_named_as_it_was_given(folder):
+    evaluate = ("evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20")
+    done = run(*evaluate, "--html", "/proc/x.html", cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("stakes: /proc/x.html")
+    assert ".part" not in done.stderr

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -227,6 +230,61 @@ def test_reports_travel_as_json():
         Report.from_json('{"schema": "other"}')
     with pytest.raises(InputError, match="must be the JSON"):
         Report.from_json("{broken")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("", "'' cannot: it is empty"),
+        ("none.json", "'none.json' cannot: No such file"),
+        (Path(), r"Path\('\.'\) cannot: Is a directory"),
+        (None, "None cannot"),
+        ("a\0b", "cannot: embedded null"),
+    ],
+)
+def test_what_is_no_report_and_no_file_is_refused_in_a_sentence(source, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        Report.from_json(source)
+    (tmp_path / "r.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="not text in UTF-8"):
+        Report.from_json(tmp_path / "r.json")
+
+
+def test_half_a_report_is_refused_by_what_it_lacks():
+    y, models = two_models(100)
+    whole = json.loads(few(y, models, FRAUD).to_json())
+    lacking = {name: part for name, part in whole.items() if name != "systems"}
+    with pytest.raises(InputError, match=r"whole report .* 'systems' is missing\. Write it again"):
+        Report.from_json(json.dumps(lacking))
+    with pytest.raises(InputError, match="it is not: "):
+        Report.from_json(json.dumps({**whole, "systems": 3}))
+
+
+def test_a_system_that_is_not_there_is_answered_with_those_that_are():
+    y, models = two_models(100)
+    report = few(y, models, FRAUD)
+    with pytest.raises(InputError, match=r"none called 'zz'\. The systems are 'good', 'sharp'"):
+        report.system("zz")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"problem": [[0, 1], [5, 0]]}, r"problem must be a Problem; got list .* Write Problem\("),
+        ({"models": None}, "models must be an array of predictions; got NoneType"),
+        ({"models": {"m": None}}, r"models\['m'\] must be an array of predictions; got NoneType"),
+        ({"models": {"m": [[0.5], [0.5, 0.5]]}}, r"models\['m'\] must be an array of predictions"),
+        ({"models": "m"}, "models must be an array of predictions; got str"),
+        ({"seed": -1}, r"seed must be one real number within \[0, inf\]; got -1"),
+        ({"seed": 1.5}, "seed must be a whole number; got 1.5"),
+        ({"replicates": 0}, r"replicates must be one real number within \[2, inf\]; got 0"),
+        ({"replicates": 2.5}, "replicates must be a whole number; got 2.5"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_refused_in_a_sentence(arguments, message):
+    given = {"y_true": [0, 1], "models": [0.1, 0.9], "problem": Problem.zero_one(2), **arguments}
+    with pytest.raises(InputError, match=message):
+        evaluate(**given)
 
 
 def test_reports_are_written_whole_or_not_at_all(tmp_path):

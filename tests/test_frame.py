@@ -12,13 +12,15 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("pandas")
 pytest.importorskip("polars")
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from stakes import Decisions, Problem, evaluate
+from stakes import Decisions, Posteriors, Problem, Scores, bayes_decisions, evaluate
 from stakes.errors import InputError, MissingExtraError
 from stakes.report import Report
+from stakes.scoring import Brier, mean_score
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +94,72 @@ def test_without_any_library_all_are_named(report, monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtraError, match="one of pandas, polars, pyarrow"):
         report.frame()
+
+
+# Frames in ---------------------------------------------------------------------------------------
+
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+NAMED = Problem.binary(false_alarm=1, miss=9, classes=["no", "yes"])
+ROWS = {"yes": [0.02, 0.05, 0.3, 0.6] * 25, "no": [0.98, 0.95, 0.7, 0.4] * 25}
+TRUTH = ["no", "no", "no", "yes"] * 25
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_columns_of_every_library_go_by_their_names(library):
+    frame = FRAMES[library](ROWS)
+    found = evaluate(TRUTH, {"m": frame}, NAMED, replicates=20)
+    expected = evaluate(TRUTH, {"m": np.array(ROWS["yes"])}, NAMED, replicates=20)
+    assert found.systems == expected.systems
+    wrapped = evaluate(TRUTH, {"m": Posteriors(frame)}, NAMED, replicates=20)
+    assert wrapped.systems == expected.systems
+    decided = bayes_decisions(frame, NAMED)
+    assert decided.tolist() == bayes_decisions(ROWS["yes"], NAMED).tolist()
+    assert mean_score(TRUTH, frame, Brier()) == mean_score(
+        TRUTH, ROWS["yes"], Brier(), classes=["no", "yes"]
+    )
+
+
+def test_a_class_may_be_called_as_an_attribute_of_another_library():
+    problem = Problem.zero_one(["columns", "column_names"])
+    frame = pd.DataFrame({"column_names": [0.9, 0.2], "columns": [0.1, 0.8]})
+    assert bayes_decisions(frame, problem).tolist() == ["column_names", "columns"]
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_frames_that_nearly_sum_to_one_are_divided_as_arrays_are(library):
+    """The columns stand in another order than the classes."""
+    off = {name: [value * 1.01 for value in values] for name, values in ROWS.items()}
+    found = evaluate(TRUTH, {"m": FRAMES[library](off)}, NAMED, replicates=20)
+    array = np.column_stack([off["no"], off["yes"]])
+    expected = evaluate(TRUTH, {"m": array}, NAMED, replicates=20)
+    assert found.systems == expected.systems
+    assert found.caveats == expected.caveats
+    assert "posteriors do not sum to one" in {caveat.kind for caveat in found.caveats}
+    far = {name: [value * 1.5 for value in values] for name, values in ROWS.items()}
+    with pytest.raises(InputError, match=r"sum to one|in \[0, 1\]"):
+        evaluate(TRUTH, {"m": FRAMES[library](far)}, NAMED, replicates=20)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_without_a_name_the_frame_is_of_the_library_that_came_in(library):
+    frame = FRAMES[library](ROWS)
+    series = frame["yes"]
+    for truth, model in (
+        (TRUTH, frame),
+        (FRAMES[library]({"y": TRUTH})["y"], np.array(ROWS["yes"])),
+        (TRUTH, {"plain": np.array(ROWS["yes"]), "own": series}),
+        (TRUTH, {"own": Scores(series)}),
+    ):
+        found = evaluate(truth, model, NAMED, replicates=20)
+        assert found.assumptions.frame_library == library
+        assert type(found.frame()) is type(frame)
+        again = Report.from_json(found.to_json())
+        assert again == found
+        assert type(again.frame()) is type(frame)
+
+
+def test_arrays_have_no_library_and_one_that_is_gone_is_replaced(report, monkeypatch):
+    assert report.assumptions.frame_library is None
+    found = evaluate(TRUTH, pl.DataFrame(ROWS), NAMED, replicates=20)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    assert isinstance(found.frame(), pd.DataFrame)

@@ -397,3 +397,11 @@ def test_E5_normalized_cost_does_not_change_with_costs_per_class_or_scale(proble
     np.testing.assert_allclose(
         normalized_cost(counts, moved), normalized_cost(counts, problem), rtol=1e-6, atol=1e-9
     )
+
+
+@pytest.mark.parametrize("cost", [1e101, -1e300, 1e308])
+def test_costs_beyond_all_units_are_refused(cost):
+    message = "costs must lie within 1e.100 of zero; the largest is .* Choose a larger unit"
+    with pytest.raises(InputError, match=message):
+        Problem([[0, cost], [5, 0]])
+    assert Problem([[0, 1e100], [-1e100, 0]]).costs.max() == 1e100

@@ -13,6 +13,7 @@ from typing import Any
 from stakes._check import Label, Labels
 from stakes._value import Value
 from stakes.audit import Disagreement
+from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.regions import Margin, Regions
 from stakes.tally import Counts, ScoreTable
@@ -104,6 +105,7 @@ class Assumptions(Value):
     seed: int
     level: float
     version: str
+    frame_library: str | None  # that of the frames or series that were given
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +207,14 @@ class Report(Value):
 
     def system(self, name: str) -> System:
         """The system of that name."""
-        return next(system for system in self.systems if system.name == name)
+        found = next((system for system in self.systems if system.name == name), None)
+        if found is None:
+            known = ", ".join(repr(system.name) for system in self.systems)
+            raise InputError(
+                f"name must be that of a system; there is none called {name!r}. "
+                f"The systems are {known}."
+            )
+        return found
 
     def __repr__(self) -> str:
         return self.to_text()
@@ -247,7 +256,10 @@ class Report(Value):
         return to_notebook(self)
 
     def frame(self, library: Any = None) -> Any:
-        """The table of systems as a frame of the given library (pandas, polars, pyarrow)."""
+        """The table of systems as a frame of a library: pandas, polars or pyarrow.
+
+        Left out, it is the library of the frames or series that `evaluate` was given.
+        """
         from stakes.adapters.frame import systems_frame
 
         return systems_frame(self, library)

@@ -6,7 +6,6 @@ text is read as decisions. Everything else is said with one of these wrappers; n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,14 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
 
-__all__ = ["Decisions", "Posteriors", "Scores", "as_predictions", "read_posteriors"]
+__all__ = [
+    "Decisions",
+    "Posteriors",
+    "Scores",
+    "as_predictions",
+    "frame_columns",
+    "read_posteriors",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +42,8 @@ class Posteriors:
 
     def read(self, name: str, classes: Labels) -> FloatArray:
         """Posteriors of shape (n, K), columns in the order of the problem's classes."""
-        given, columns = self.values, self.classes
-        if columns is None and hasattr(given, "columns"):
-            columns = list(given.columns)
-            given = np.column_stack([np.asarray(given[column]) for column in columns])
+        bare = self.unframed()
+        given, columns = bare.values, bare.classes
         if columns is None:
             return _check.posteriors(name, given, len(classes))
         order = _check.codes(f"the classes of {name}", list(columns), classes)
@@ -50,6 +54,14 @@ class Posteriors:
             )
         values = _check.posteriors(name, given, len(classes))
         return values[:, np.argsort(order)]
+
+    def unframed(self) -> Posteriors:
+        """The same with an array: the names of a frame's columns say which class is which."""
+        columns = frame_columns(self.values) if self.classes is None else None
+        if columns is None:
+            return self
+        arrays = [np.asarray(self.values[column]) for column in columns]
+        return Posteriors(np.column_stack(arrays) if arrays else np.empty((0, 0)), columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +92,26 @@ def read_posteriors(name: str, given: object, classes: Labels) -> FloatArray:
     return wrapped.read(name, classes)
 
 
+def frame_columns(values: Any) -> list[Any] | None:
+    """The names of a frame's columns; None where the values are no frame."""
+    named = hasattr(type(values), "column_names")  # pyarrow calls its arrays the columns
+    names = getattr(values, "column_names" if named else "columns", None)
+    return None if names is None else list(names)
+
+
 def as_predictions(name: str, given: Any) -> Posteriors | Decisions | Scores:
     """What a model brought: wrapped already, or a bare array that can be only one thing."""
     if isinstance(given, Posteriors | Decisions | Scores):
         return given
     if hasattr(given, "columns"):
         return Posteriors(given)
-    if isinstance(given, str | bytes | Mapping):
+    try:
+        array = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        array = np.empty(())
+    if array.ndim == 0:
         raise InputError(
             f"{name} must be an array of predictions; got {type(given).__name__}. "
             f"Several models are a mapping from name to predictions."
         )
-    kind = np.asarray(given).dtype.kind
-    return Posteriors(given) if kind == "f" else Decisions(given)
+    return Posteriors(given) if array.dtype.kind == "f" else Decisions(given)

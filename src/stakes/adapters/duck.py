@@ -6,6 +6,9 @@ Labels of files match by text: a column of the integers 0 and 1 matches the clas
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -315,7 +318,14 @@ def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None
         except duckdb.Error as error:
             if faults:
                 raise faults[0] from None
-            raise OSError(f"{path} cannot be written: {_first_line(error)}") from None
+            raise _disk_error(error, path) from None
+
+
+def _disk_error(error: duckdb.Error, path: Path) -> OSError:
+    """What the system said; the engine wraps it in words and JSON of its own."""
+    if number := re.search(r'"errno"\s*:\s*"?(\d+)', str(error)):
+        return OSError(int(number[1]), os.strerror(int(number[1])), str(path))
+    return OSError(errno.EIO, _first_line(error).rpartition('": ')[2], str(path))
 
 
 def _arrow(paths: tuple[Path, ...]) -> Any:
@@ -365,6 +375,13 @@ def _engine_errors(name: str) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
+        if "not utf-8 encoded" in str(error):
+            line = re.search(r"on Line: (\d+)", str(error))
+            where = f"line {line[1]}" if line else "a line of it"
+            raise InputError(
+                f"{name} must be text in UTF-8; {where} is not. Convert it first, say with "
+                f"iconv -f latin1 -t utf-8."
+            ) from None
         raise InputError(f"{name} cannot be read: {_first_line(error)}.") from None
 
 

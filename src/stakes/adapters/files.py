@@ -7,7 +7,7 @@ import gzip
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -48,24 +48,29 @@ class Files:
 
 
 @contextmanager
-def located(given: str, standard_input: BinaryIO) -> Iterator[Files]:
-    """The files that a path, a glob or ``-`` stands for; standard input is put into a file."""
-    if given == "-":
+def located(given: Sequence[str], standard_input: BinaryIO) -> Iterator[Files]:
+    """The files that paths and globs stand for, or standard input (``-``), put into a file."""
+    if list(given) == ["-"]:
         with tempfile.TemporaryDirectory(prefix="stakes-") as folder:
             path = _spooled(standard_input, Path(folder))
             yield Files("standard input", (path,), _by_content("standard input", path))
         return
-    paths = _matches(given)
+    name = given[0] if len(given) == 1 else f"{given[0]} … {given[-1]}"
+    paths = tuple(path for one in given for path in _matches(one))
+    if len(set(map(os.path.realpath, paths))) < len(paths):
+        raise InputError(f"{name} must name every file once; one stands twice. Leave it out.")
     formats = {_format(path) for path in paths}
     if len(formats) > 1:
         listed = ", ".join(sorted(one.value for one in formats))
         raise InputError(
-            f"{given} must match files of one format; it matches {listed}. Narrow the pattern."
+            f"{name} must match files of one format; it matches {listed}. Narrow the pattern."
         )
-    yield Files(given, paths, formats.pop())
+    yield Files(name, paths, formats.pop())
 
 
 def _matches(given: str) -> tuple[Path, ...]:
+    if given == "-":
+        raise InputError("standard input (-) must be the only file; others are named. Choose one.")
     if os.path.lexists(given):
         paths = [Path(given)]
     elif glob.has_magic(given):
@@ -112,9 +117,12 @@ def _spooled(stream: BinaryIO, folder: Path) -> Path:
     """Standard input as a file: columns are looked at more than once, and a pipe cannot be."""
     start = stream.read(2)
     path = folder / ("input.gz" if start == _GZIP else "input")
-    with path.open("wb") as file:
-        file.write(start)
-        shutil.copyfileobj(stream, file)
+    try:
+        with path.open("wb") as file:
+            file.write(start)
+            shutil.copyfileobj(stream, file)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"standard input, kept in {folder}") from None
     return path
 
 
@@ -142,5 +150,9 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     try:
         yield part
         os.replace(part, target)
+    except OSError as error:
+        if error.filename not in (None, str(part)):
+            raise
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
         part.unlink(missing_ok=True)

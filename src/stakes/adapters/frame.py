@@ -19,8 +19,8 @@ def systems_frame(report: Report, library: ModuleType | str | None = None) -> An
 
     Parameters
     ----------
-    library : pandas, polars or pyarrow, as the module or by name; None: the first of them that is
-        installed
+    library : pandas, polars or pyarrow, as the module or by name; None: that of the frames or
+        series that were evaluated, or else the first of the three that is installed
 
     Examples
     --------
@@ -35,7 +35,7 @@ def systems_frame(report: Report, library: ModuleType | str | None = None) -> An
     types = {str: narwhals.String, bool: narwhals.Boolean, float: narwhals.Float64}
     schema = {name: types[kind] for name, (kind, _) in columns.items()}
     data = {name: values for name, (_, values) in columns.items()}
-    return narwhals.from_dict(data, schema=schema, backend=_named(library)).to_native()
+    return narwhals.from_dict(data, schema=schema, backend=_named(library, report)).to_native()
 
 
 def _columns(report: Report) -> dict[str, tuple[type, list[Any]]]:
@@ -73,10 +73,11 @@ def _narwhals() -> Any:
     return narwhals
 
 
-def _named(library: ModuleType | str | None) -> str:
+def _named(library: ModuleType | str | None, report: Report) -> str:
     """The name of a library that can be imported."""
     if library is None:
-        found = next((name for name in _LIBRARIES if find_spec(name) is not None), None)
+        tried = (report.assumptions.frame_library, *_LIBRARIES)
+        found = next((name for name in tried if name and find_spec(name) is not None), None)
         if found is None:
             raise MissingExtraError(
                 f"a frame of the report needs one of {', '.join(_LIBRARIES)}; none of them is "
@@ -87,7 +88,7 @@ def _named(library: ModuleType | str | None) -> str:
     if name not in _LIBRARIES:
         raise InputError(
             f"library must be one of {', '.join(_LIBRARIES)}, as module or by name; got {name!r}. "
-            f"Leave it out for the first of them that is installed."
+            f"Leave it out for that of the frames that were evaluated."
         )
     if find_spec(name) is None:
         raise MissingExtraError(

@@ -244,6 +244,7 @@ def from_json(text: str) -> CalibrationMap:
             f"text must be of version {_VERSION}; it is of version {version!r}. "
             f"Read it with the release of stakes that wrote it, or fit again."
         )
+    body.pop("prior", None)  # a note of the command line, for which prior it was fitted
     return _decoded(body)
 
 

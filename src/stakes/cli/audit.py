@@ -50,7 +50,9 @@ __all__ = ["audit"]
     "known, and count those that each metric puts in the wrong order.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-def audit(file: str, problem_file: str, pairs: int | None, seed: int, **options: Any) -> None:
+def audit(
+    files: tuple[str, ...], problem_file: str, pairs: int | None, seed: int, **options: Any
+) -> None:
     """Say which familiar metrics would have picked another model, and what that would cost.
 
     For two classes also: the threshold that each metric would choose for each model, and what a
@@ -58,7 +60,7 @@ def audit(file: str, problem_file: str, pairs: int | None, seed: int, **options:
     """
     request, limit = request_of(options)
     problem = read_problem(problem_file)
-    with input_source(file) as source:
+    with input_source(files) as source:
         data = load(source, problem, plan_for(source, problem, request), limit=limit)
     with working("auditing", len(data.truth), steps=False):
         report = evaluate(

@@ -6,15 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
+import numpy as np
 import pyarrow as pa
 
 from stakes._check import FloatArray
 from stakes.adapters.files import check_target
 from stakes.calibration import CalibrationMap
-from stakes.cli.columns import Kind, ModelColumns, Plan, posterior_columns, truth_column
+from stakes.cli.columns import Kind, ModelColumns, Plan, model_columns, truth_column
 from stakes.cli.loading import input_source, load, memory_size, said
-from stakes.cli.options import CALIBRATORS, file_argument, problem_option, read_problem
-from stakes.cli.rewriting import load_map, rewrite
+from stakes.cli.options import (
+    CALIBRATORS,
+    file_argument,
+    problem_option,
+    read_problem,
+    written_shares,
+)
+from stakes.cli.rewriting import ShippedMap, load_map, rewrite
 from stakes.render.files import write_whole
 
 __all__ = ["calibrate"]
@@ -22,7 +29,7 @@ __all__ = ["calibrate"]
 _model_option = click.option(
     "--model",
     required=True,
-    metavar="COL[,COL…]",
+    metavar="[NAME=]COL[,COL…]",
     help="Scores or posteriors for the second class of two, or one column for each class.",
 )
 
@@ -47,7 +54,7 @@ def calibrate() -> None:
 @click.option("--memory-limit", default="2GiB", show_default=True, metavar="SIZE")
 @click.option("--out", "-o", required=True, metavar="JSON", help="Where to write the map.")
 def fit(
-    file: str,
+    files: tuple[str, ...],
     problem_file: str,
     model: str,
     truth: str | None,
@@ -63,8 +70,8 @@ def fit(
     """
     problem, target = read_problem(problem_file), check_target(out)
     limit = memory_size(memory_limit)
-    with input_source(file) as source:
-        columns = posterior_columns(model, source, problem)
+    with input_source(files) as source:
+        columns = model_columns(model, source, problem)
         if weights is not None:
             source.require_number(weights)
         known = truth_column(source, problem, truth, {*columns, weights or ""})
@@ -78,9 +85,14 @@ def fit(
         weights=data.weights,
         prior=problem.prior,
     )
-    write_whole(target, fitted.to_json() + "\n")
+    shares = np.bincount(data.truth.codes, weights=data.weights, minlength=problem.n_classes)
+    prior = shares / shares.sum() if problem.prior is None else problem.prior
+    write_whole(target, ShippedMap(fitted, prior).to_json() + "\n")
     note = "" if fitted.converged else "; the fit was bounded, because the classes separate"
-    said(f"wrote {out}: a map of the kind {fitted.kind}, from {len(data.truth):,} cases{note}")
+    said(
+        f"wrote {out}: a map of the kind {fitted.kind}, from {len(data.truth):,} cases, for the "
+        f"prior {written_shares(prior, problem)}{note}"
+    )
 
 
 @calibrate.command()
@@ -97,14 +109,21 @@ def fit(
 @click.option(
     "--out", "-o", required=True, metavar="OUT", help="CSV, Parquet or JSON lines, by its name."
 )
-def apply(file: str, problem_file: str, model: str, map_file: str, column: str, out: str) -> None:
+def apply(
+    files: tuple[str, ...], problem_file: str, model: str, map_file: str, column: str, out: str
+) -> None:
     """Add to the predictions in FILE the posteriors that a map makes of them."""
     problem = read_problem(problem_file)
-    fitted = load_map(map_file, problem.classes)
-    with input_source(file) as source:
-        columns = posterior_columns(model, source, problem)
-        n_rows = rewrite(source, columns, _mapped(fitted, column), Path(out))
-    said(f"wrote {out}: {n_rows:,} rows")
+    shipped = load_map(map_file, problem.classes)
+    with input_source(files) as source:
+        columns = model_columns(model, source, problem)
+        n_rows = rewrite(source, columns, _mapped(shipped.fitted, column), Path(out))
+    held = (
+        ""
+        if shipped.prior is None
+        else (f"; the posteriors hold for the prior {written_shares(shipped.prior, problem)}")
+    )
+    said(f"wrote {out}: {n_rows:,} rows{held}")
 
 
 def _mapped(fitted: CalibrationMap, column: str) -> Callable[[FloatArray], dict[str, pa.Array]]:

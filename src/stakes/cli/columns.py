@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -17,6 +18,7 @@ __all__ = [
     "ModelColumns",
     "Plan",
     "Request",
+    "model_columns",
     "plan_for",
     "posterior_columns",
     "truth_column",
@@ -25,6 +27,10 @@ __all__ = [
 Key = tuple[str, str]  # what a column is for, and the name of the model where it is a model's
 
 _TRUTHS = ("truth", "label", "y", "y_true", "target", "class")
+_PROBABLE = {  # the first or last word in the name of a column of probabilities
+    *("p", "prob", "probs", "proba", "probability", "posterior", "posteriors"),
+    *("score", "scores"),
+}
 
 
 class Kind(Enum):
@@ -172,6 +178,11 @@ def _score(text: str, source: Source) -> ModelColumns:
     return ModelColumns(name, Kind.SCORES, (source.require_number(column),))
 
 
+def model_columns(text: str, source: Source, problem: Problem) -> tuple[str, ...]:
+    """The columns of the only model of a command, whose name may be stated and plays no part."""
+    return posterior_columns(_split(text, source)[1], source, problem)
+
+
 def _split(text: str, source: Source) -> tuple[str, str]:
     """The name of a model and its columns; without a name they are called as they are."""
     if text in source.types or "=" not in text:
@@ -250,8 +261,7 @@ def _guessed_models(source: Source, problem: Problem, taken: Collection[str]) ->
         found.append(ModelColumns("model", Kind.POSTERIORS, classes))
         used.update(classes)
     if problem.n_classes == 2:
-        left = [one for one in free if one not in used]
-        found += [ModelColumns(c, Kind.POSTERIORS, (c,)) for c in source.within_unit(left)]
+        found += _guessed_singles(source, problem, [one for one in free if one not in used], found)
     if not found:
         shape = "numbers in [0, 1]" if problem.n_classes == 2 else "columns named NAME_CLASS"
         raise InputError(
@@ -259,6 +269,32 @@ def _guessed_models(source: Source, problem: Problem, taken: Collection[str]) ->
             f"are no {shape} beside the truth. Say which with --model NAME=COLUMN."
         )
     return found
+
+
+def _guessed_singles(
+    source: Source, problem: Problem, free: Sequence[str], found: Sequence[ModelColumns]
+) -> list[ModelColumns]:
+    """P(second class) in columns whose names say so, or in the only column that may hold it."""
+    likely = source.within_unit(free)
+    named = [one for one in likely if _says_probability(one, problem.classes[1])]
+    if not named and not found:
+        named = likely
+        if len(likely) > 1:
+            listed = ", ".join(likely[:8]) + ", …" * (len(likely) > 8)
+            raise InputError(
+                f"the models in {source.name} cannot be guessed: {len(likely)} columns hold "
+                f"numbers in [0, 1] ({listed}), and no name says that they are probabilities. Say "
+                f"which with --model, once for each, as in --model {likely[0]}."
+            )
+    return [ModelColumns(one, Kind.POSTERIORS, (one,)) for one in named]
+
+
+def _says_probability(column: str, positive: Label) -> bool:
+    """Whether the name of a column says that it holds the probability of the positive class."""
+    words = re.findall(r"[^\W_]+", column.lower())
+    if words == ["p", "value"]:
+        return False
+    return column == positive or not _PROBABLE.isdisjoint({*words[:1], *words[-1:]})
 
 
 def _stems(columns: Sequence[str], problem: Problem) -> Iterator[str]:

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from stakes._check import FloatArray
-from stakes.cli.columns import posterior_columns
+from stakes.cli.columns import model_columns
 from stakes.cli.loading import input_source, said
 from stakes.cli.options import class_shares, file_argument, problem_option, read_problem
-from stakes.cli.rewriting import load_map, rewrite
+from stakes.cli.rewriting import ShippedMap, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior
 from stakes.errors import InputError
 
@@ -25,21 +25,22 @@ __all__ = ["decide"]
 @click.option(
     "--model",
     required=True,
-    metavar="COL[,COL…]",
+    metavar="[NAME=]COL[,COL…]",
     help="Posteriors: P(second class) of two, or one column for each class.",
 )
 @click.option("--map", "map_file", metavar="JSON", help="Recalibrate first, with a fitted map.")
 @click.option(
     "--posterior-prior",
     metavar="CLASS=SHARE,…",
-    help="The prior for which the posteriors hold; they are moved to the prior of the problem.",
+    help="The prior for which the posteriors hold; they are moved to the prior of the problem. "
+    "Those of a fitted map are moved anyway, from the prior that it was fitted for.",
 )
 @click.option("--column", default="decision", show_default=True, help="Name of the new column.")
 @click.option(
     "--out", "-o", required=True, metavar="OUT", help="CSV, Parquet or JSON lines, by its name."
 )
 def decide(
-    file: str,
+    files: tuple[str, ...],
     problem_file: str,
     model: str,
     map_file: str | None,
@@ -53,23 +54,39 @@ def decide(
     the rule that `stakes evaluate` found to be the cheapest.
     """
     problem = read_problem(problem_file)
-    held = class_shares(posterior_prior, problem)
-    if held is not None and problem.prior is None:
+    shipped = None if map_file is None else load_map(map_file, problem.classes)
+    held = _prior_of_posteriors(class_shares(posterior_prior, problem), shipped)
+    if posterior_prior is not None and problem.prior is None:
         raise InputError(
             f"{problem_file} must state a prior to which posteriors can be moved; it has none. Add "
             f"[prior], or leave --posterior-prior out."
         )
-    fitted = None if map_file is None else load_map(map_file, problem.classes)
+    now = problem.prior
+    move = held is not None and now is not None and not np.array_equal(held, now)
 
     def decided(values: FloatArray) -> dict[str, pa.Array]:
         rows = values[:, 0] if values.shape[1] == 1 else values
-        if fitted is not None:
-            rows = fitted(rows)
-        if held is not None:
-            rows = shift_prior(rows, held, problem.prior)
+        if shipped is not None:
+            rows = shipped.fitted(rows)
+        if move:
+            rows = shift_prior(rows, held, now)
         return {column: pa.array(np.asarray(bayes_decisions(rows, problem)))}
 
-    with input_source(file) as source:
-        columns = posterior_columns(model, source, problem)
+    with input_source(files) as source:
+        columns = model_columns(model, source, problem)
         n_rows = rewrite(source, columns, decided, Path(out))
     said(f"wrote {out}: {n_rows:,} rows with the column {column}")
+
+
+def _prior_of_posteriors(
+    stated: FloatArray | None, shipped: ShippedMap | None
+) -> FloatArray | None:
+    """The prior for which the posteriors hold that are decided on, as far as it is known."""
+    if shipped is None or shipped.prior is None:
+        return stated
+    if stated is not None:
+        raise InputError(
+            "--posterior-prior must be left out: the map knows the prior for which its posteriors "
+            "hold, and they are moved from there."
+        )
+    return shipped.prior

@@ -32,7 +32,7 @@ def demo_report() -> Report:
     )
     with as_file(files("stakes") / "data") as folder:
         problem = read_problem(str(folder / "german_credit.toml"))
-        with input_source(str(folder / "german_credit.csv")) as source:
+        with input_source([str(folder / "german_credit.csv")]) as source:
             plan = plan_for(source, problem, request)
             data = load(source, problem, plan, limit=1 << 30)
     return evaluate(data.truth, data.models, problem, by=data.by, calibrator=Affine())

@@ -11,6 +11,7 @@ from stakes.cli.expression import holds
 from stakes.cli.loading import input_source, load, said, working
 from stakes.cli.options import (
     CALIBRATORS,
+    by_option,
     calibrator_named,
     class_shares,
     file_argument,
@@ -30,6 +31,7 @@ __all__ = ["evaluate"]
 @file_argument
 @problem_option
 @prediction_options
+@by_option
 @click.option(
     "--calibrate",
     type=click.Choice(list(CALIBRATORS), case_sensitive=False),
@@ -46,17 +48,18 @@ __all__ = ["evaluate"]
 @click.option("--json", metavar="OUT", help="Write the report as JSON; - for standard output.")
 @click.option("--markdown", metavar="OUT", help="Write the report as Markdown; - for stdout.")
 @click.option("--fail-if", metavar="EXPR", help="End with exit code 1 when this holds; see below.")
-def evaluate(file: str, problem_file: str, fail_if: str | None, **options: Any) -> int:
+def evaluate(files: tuple[str, ...], problem_file: str, fail_if: str | None, **options: Any) -> int:
     """Say what the decisions of the models in FILE cost, and which to deploy.
 
-    FILE is CSV, Parquet, JSON lines or Arrow, a glob of such files, or - for standard input.
+    FILE is CSV, Parquet, JSON lines or Arrow, a glob of such files, or - for standard input. The
+    rows of several files are taken together.
     """
     request, limit = request_of(options)
     targets = check_targets({kind: options[kind] for kind in ("html", "json", "markdown")})
     condition = None if fail_if is None else read_condition(fail_if)
     problem = read_problem(problem_file)
     held = class_shares(options["posterior_prior"], problem)
-    with input_source(file) as source:
+    with input_source(files) as source:
         data = load(source, problem, plan_for(source, problem, request), limit=limit)
     with working("evaluating", len(data.truth), steps=False):
         report = evaluated(
@@ -71,8 +74,8 @@ def evaluate(file: str, problem_file: str, fail_if: str | None, **options: Any) 
             replicates=options["replicates"],
             seed=options["seed"],
         )
-    values = {} if condition is None else values_of(condition, report)
     write(report, targets)
+    values = {} if condition is None else values_of(condition, report)
     if condition is None or not holds(condition, values):
         return 0
     known = ", ".join(f"{name} = {value:.6g}" for name, value in values.items())

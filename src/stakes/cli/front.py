@@ -15,6 +15,7 @@ from stakes.cli.decide import decide
 from stakes.cli.demo import demo
 from stakes.cli.evaluate import evaluate
 from stakes.cli.problem import problem
+from stakes.cli.wording import in_options
 from stakes.errors import StakesError
 
 __all__ = ["stakes"]
@@ -44,6 +45,11 @@ class _Front(click.Group):
             sys.stdout.flush()
         except BrokenPipeError:
             raise _Unheard from None
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            _silence()
+            raise OSError(error.errno, error.strerror or str(error), "standard output") from None
         return result
 
     def _run(self, *args: Any, **extra: Any) -> int:
@@ -52,11 +58,11 @@ class _Front(click.Group):
         except click.ClickException as error:
             return _told(error.format_message())
         except StakesError as error:
-            return _told(str(error))
+            return _told(in_options(str(error)))
         except (click.Abort, KeyboardInterrupt):
             return _told("interrupted", _INTERRUPTED)
         except _Unheard:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is buffered
+            _silence()
             return _PIPE_CLOSED
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
@@ -67,6 +73,11 @@ class _Front(click.Group):
             traceback.print_exc()
             return _told("this is a mistake in stakes, not in your data; please report it", _FAULT)
         return code if isinstance(code, int) else 0
+
+
+def _silence() -> None:
+    """Let go of what is buffered for a standard output that takes no more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _told(sentence: str, code: int = _BAD_INPUT) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from stakes.adapters.duck import Coded, Columns, Source, opened
 from stakes.adapters.files import located
 from stakes.cli.columns import Key, Kind, Plan
+from stakes.cli.entries import refuse_unusable
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores
@@ -44,7 +45,7 @@ def said(text: str) -> None:
 
 
 @contextmanager
-def input_source(given: str) -> Iterator[Source]:
+def input_source(given: Sequence[str]) -> Iterator[Source]:
     """The files that the command line names, as a source of columns."""
     with located(given, sys.stdin.buffer) as files, opened(files) as source:
         yield source
@@ -58,6 +59,7 @@ def load(source: Source, problem: Problem, plan: Plan, *, limit: int) -> Loaded:
     _refuse_too_much(source, plan, problem, n_rows, limit)
     with working(f"reading {source.name}", n_rows) as advance:
         columns = source.read(plan.numbers(), plan.labels(problem), n_rows=n_rows, advance=advance)
+    refuse_unusable(source.name, plan, columns.numbers)
     return _arrays(plan, columns)
 
 

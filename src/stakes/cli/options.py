@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from stakes import calibration
+from stakes import _check, calibration
+from stakes._check import FloatArray
 from stakes.calibration import Calibrator
 from stakes.cli.columns import Request
 from stakes.cli.loading import memory_size
@@ -18,6 +19,7 @@ from stakes.scoring import EqualMass
 
 __all__ = [
     "CALIBRATORS",
+    "by_option",
     "calibrator_named",
     "class_shares",
     "file_argument",
@@ -25,6 +27,7 @@ __all__ = [
     "problem_option",
     "read_problem",
     "request_of",
+    "written_shares",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -43,10 +46,13 @@ CALIBRATORS: dict[str, Callable[[], Calibrator]] = {
     "vector-scaling": calibration.VectorScaling,
 }
 
-file_argument = click.argument("file")
+file_argument = click.argument("files", metavar="FILE…", nargs=-1, required=True)
 problem_option = click.option(
     "--problem", "-p", "problem_file", required=True, metavar="TOML", help="What is at stake."
 )
+
+
+by_option = click.option("--by", metavar="COLUMN", help="Show the costs for each of these groups.")
 
 
 def prediction_options(command: F) -> F:
@@ -61,7 +67,7 @@ def prediction_options(command: F) -> F:
                 metavar="NAME=COL[,COL…]",
                 help="Posteriors of a model: P(second class) of two, or one column for each class; "
                 "or decisions, in a column of labels. Repeat it for several models; guessed if "
-                "left out.",
+                "left out and the names of columns say it (NAME_CLASS, p_NAME, NAME_prob, …).",
             ),
             click.option(
                 "--scores",
@@ -70,7 +76,6 @@ def prediction_options(command: F) -> F:
                 help="Raw scores of a model for two classes, on any scale.",
             ),
             click.option("--weights", metavar="COLUMN", help="Weights of the cases."),
-            click.option("--by", metavar="COLUMN", help="Show the costs for each of these groups."),
             click.option(
                 "--cluster", metavar="COLUMN", help="Units sampled together: patients, sites."
             ),
@@ -92,7 +97,7 @@ def request_of(options: dict[str, Any]) -> tuple[Request, int]:
     """What the shared options say about columns, and the limit of memory in bytes."""
     limit = memory_size(options.pop("memory_limit"))
     names = ("truth", "models", "scores", "weights", "by", "cluster")
-    return Request(**{name: options.pop(name) for name in names}), limit
+    return Request(**{name: options.pop(name) for name in names if name in options}), limit
 
 
 def read_problem(path: str) -> Problem:
@@ -110,11 +115,11 @@ def calibrator_named(name: str | None) -> Calibrator | None:
     return None if name is None else CALIBRATORS[name.lower()]()
 
 
-def class_shares(text: str | None, problem: Problem) -> list[float] | None:
+def class_shares(text: str | None, problem: Problem) -> FloatArray | None:
     """Class shares written as ``good=0.7,bad=0.3``, in the order of the classes.
 
     >>> class_shares("1=0.3,0=0.7", Problem.zero_one(2))
-    [0.7, 0.3]
+    array([0.7, 0.3])
     """
     if text is None:
         return None
@@ -131,7 +136,14 @@ def class_shares(text: str | None, problem: Problem) -> list[float] | None:
         raise InputError(
             f"class shares must be given for every class, as in {_example(problem)}; got {text!r}."
         )
-    return [given[str(label)] for label in problem.classes]
+    shares = [given[str(label)] for label in problem.classes]
+    return _check.prior("--posterior-prior", shares, problem.classes)
+
+
+def written_shares(shares: FloatArray, problem: Problem) -> str:
+    """Class shares as `class_shares` reads them, to six digits."""
+    pairs = zip(problem.classes, shares.tolist(), strict=True)
+    return ",".join(f"{label}={share:.6g}" for label, share in pairs)
 
 
 def _example(problem: Problem) -> str:

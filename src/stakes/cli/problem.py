@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import click
 import numpy as np
 
+from stakes import _check
 from stakes._check import Label
 from stakes.adapters.files import check_target, whole_file
 from stakes.cli.loading import said
@@ -18,6 +19,8 @@ from stakes.problem import Problem
 from stakes.regions import Regions, lowest
 
 __all__ = ["problem"]
+
+_DEAREST = 1e100  # no problem holds a cost beyond
 
 
 @click.group(no_args_is_help=False)
@@ -126,8 +129,7 @@ def _asked() -> Problem:
     two = len(classes) == len(decisions) == 2
     if two and not click.confirm("Can you say what each mistake costs?", default=True, err=True):
         question = f"From which probability of {classes[1]} on would you choose {decisions[1]}?"
-        act = click.prompt(question, type=click.FloatRange(0, 1), err=True)
-        costs = Problem.from_threshold(act).costs.tolist()
+        costs = Problem.from_threshold(_number(question, low=0, high=1)).costs.tolist()
     else:
         costs = [[_cost(c, d, classes, decisions) for d in decisions] for c in classes]
     return Problem(
@@ -136,17 +138,41 @@ def _asked() -> Problem:
 
 
 def _labels(question: str, default: list[str] | None = None) -> list[str]:
-    given = click.prompt(
-        question, default=None if default is None else ", ".join(default), err=True
-    )
-    return [part.strip() for part in given.split(",") if part.strip()]
+    """Two or more labels; asked again until they can be told apart."""
+
+    def read(given: str) -> list[str]:
+        found = [part.strip() for part in given.split(",") if part.strip()]
+        twin = next((one for one in found if found.count(one) > 1), None)
+        if twin is not None:
+            raise click.UsageError(f"every name must stand once; {twin} stands twice.")
+        if len(found) < 2:
+            raise click.UsageError(f"there must be two or more, as in a,b; got {given!r}.")
+        return found
+
+    shown = None if default is None else ", ".join(default)
+    found: list[str] = click.prompt(question, default=shown, value_proc=read, err=True)
+    return found
+
+
+def _number(question: str, *, low: float, high: float, default: float | None = None) -> float:
+    """A number in [low, high]; asked again until it is one."""
+
+    def read(given: object) -> float:
+        try:
+            return _check.number("the answer", float(str(given)), low=low, high=high)
+        except ValueError:  # InputError is one, too
+            raise click.UsageError(
+                f"the answer must be a number from {low:g} to {high:g}; got {given!r}."
+            ) from None
+
+    return float(click.prompt(question, default=default, value_proc=read, err=True))
 
 
 def _cost(label: str, decision: str, classes: list[str], decisions: list[str]) -> float:
     """What one decision costs for one class; the right one costs nothing unless said otherwise."""
     suits = len(classes) == len(decisions) and classes.index(label) == decisions.index(decision)
     question = f"What does it cost to choose {decision} when the truth is {label}?"
-    return float(click.prompt(question, type=float, default=0.0 if suits else None, err=True))
+    return _number(question, low=-_DEAREST, high=_DEAREST, default=0.0 if suits else None)
 
 
 def _prior(classes: list[str]) -> list[float] | None:
@@ -155,6 +181,6 @@ def _prior(classes: list[str]) -> list[float] | None:
         return None
     shares: list[float] = []
     for label in classes[:-1]:
-        left = click.FloatRange(0, round(1 - sum(shares), 12))
-        shares.append(float(click.prompt(f"Share of {label}", type=left, err=True)))
+        left = round(1 - sum(shares), 12)
+        shares.append(_number(f"Share of {label}", low=0, high=left))
     return [*shares, round(1 - sum(shares), 12)]

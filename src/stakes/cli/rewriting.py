@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
+from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes.adapters.duck import Source, write_rows
 from stakes.adapters.files import Format, whole_file
 from stakes.calibration import CalibrationMap, from_json
+from stakes.cli.entries import refuse_gaps
 from stakes.cli.loading import working
 from stakes.errors import InputError
 
-__all__ = ["load_map", "rewrite"]
+__all__ = ["ShippedMap", "load_map", "rewrite"]
 
 _KINDS = {
     ".csv": Format.CSV,
@@ -24,12 +28,30 @@ _KINDS = {
 }
 
 
-def load_map(path: str, classes: Labels) -> CalibrationMap:
+@dataclass(frozen=True, eq=False)
+class ShippedMap:
+    """A fitted map, and the prior for which its posteriors hold, where its file says so."""
+
+    fitted: CalibrationMap
+    prior: FloatArray | None
+
+    def to_json(self) -> str:
+        """The JSON of the map with one entry more, which `stakes.calibration.from_json` skips."""
+        body = json.loads(self.fitted.to_json())
+        return json.dumps(body if self.prior is None else {**body, "prior": self.prior.tolist()})
+
+
+def load_map(path: str, classes: Labels) -> ShippedMap:
     """A fitted map out of its JSON, which must be about these classes."""
     try:
-        fitted = from_json(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}.") from None
+        text = Path(path).read_text(encoding="utf-8")
+        fitted = from_json(text)
+        stated = json.loads(text).get("prior")
+        prior = None if stated is None else _check.prior("prior", stated, fitted.classes)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} must be a calibration map in UTF-8; it is not text.") from None
     except InputError as error:
         raise InputError(f"{path} must be a calibration map: {error}") from None
     if fitted.classes != classes:
@@ -37,7 +59,7 @@ def load_map(path: str, classes: Labels) -> CalibrationMap:
             f"{path} must be a map for the classes {', '.join(map(str, classes))}; it is one for "
             f"{', '.join(map(str, fitted.classes))}. Fit it again with this problem."
         )
-    return fitted
+    return ShippedMap(fitted, prior)
 
 
 def rewrite(
@@ -57,9 +79,20 @@ def rewrite(
         raise InputError(f"{source.name} must hold rows; there are none.")
     verbatim = source.files.format is kind is Format.CSV
     pairs = source.with_numbers(columns, verbatim=verbatim)
+    checked = _without_gaps(pairs, source.name, columns)
     with whole_file(target) as part, working(f"writing {target}", total) as advance:
-        write_rows(part, kind, _extended(pairs, made, source, advance))
+        write_rows(part, kind, _extended(checked, made, source, advance))
     return total
+
+
+def _without_gaps(
+    pairs: Iterator[tuple[pa.RecordBatch, FloatArray]], source: str, columns: tuple[str, ...]
+) -> Iterator[tuple[pa.RecordBatch, FloatArray]]:
+    before = 0
+    for batch, values in pairs:
+        refuse_gaps(source, columns, values, before)
+        yield batch, values
+        before += len(batch)
 
 
 def _extended(

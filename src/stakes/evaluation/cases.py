@@ -14,7 +14,9 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores, as_predictions
 
-__all__ = ["Cases", "read_cases", "read_models"]
+__all__ = ["Cases", "frame_library", "read_cases", "read_models"]
+
+_LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,15 @@ def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions |
                 f"Pass one prediction for every case."
             )
     return read
+
+
+def frame_library(y_true: object, models: Any) -> str | None:
+    """The library of the first frame or series that was given; None where there was none."""
+    given = [y_true, *(models.values() if isinstance(models, Mapping) else [models])]
+    wrappers = Posteriors | Decisions | Scores
+    bare = (one.values if isinstance(one, wrappers) else one for one in given)
+    homes = (type(one).__module__.partition(".")[0] for one in bare)
+    return next((home for home in homes if home in _LIBRARIES), None)
 
 
 def _argument(name: str, mapped: bool) -> str:

@@ -35,9 +35,17 @@ _LEVEL = 0.95
 
 
 def report_of(
-    evidence: Evidence, *, replicates: int, seed: int, rng: np.random.Generator
+    evidence: Evidence,
+    *,
+    replicates: int,
+    seed: int,
+    rng: np.random.Generator,
+    library: str | None = None,
 ) -> Report:
-    """All that the evidence says; `rng` was made from the seed, and may have been used."""
+    """All that the evidence says; `rng` was made from the seed, and may have been used.
+
+    `library` is that of the frames that were given.
+    """
     problem, prior = evidence.problem, evidence.prior
     drawing: dict[str, Any] = {"replicates": replicates, "rng": rng, "level": _LEVEL}
     costs = costs_of(evidence.sample, problem, **drawing)
@@ -60,7 +68,7 @@ def report_of(
     return Report(
         problem=problem,
         verdict=verdict,
-        assumptions=_assumptions(evidence, replicates, seed),
+        assumptions=_assumptions(evidence, replicates, seed, library),
         naive=naive,
         perfect_cost=float(prior @ problem.costs.min(axis=1)),
         systems=systems,
@@ -141,7 +149,9 @@ def _margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margin, .
     return (*found.costs, *found.priors)
 
 
-def _assumptions(evidence: Evidence, replicates: int, seed: int) -> Assumptions:
+def _assumptions(
+    evidence: Evidence, replicates: int, seed: int, library: str | None
+) -> Assumptions:
     return Assumptions(
         n_cases=float(evidence.sample.pooled.n_cases),
         n_rows=evidence.n_rows,
@@ -155,4 +165,5 @@ def _assumptions(evidence: Evidence, replicates: int, seed: int) -> Assumptions:
         seed=seed,
         level=_LEVEL,
         version=__version__,
+        frame_library=library,
     )

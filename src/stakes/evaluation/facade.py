@@ -8,12 +8,13 @@ import numpy as np
 
 from stakes import _check
 from stakes.calibration import Calibrator
-from stakes.evaluation.cases import read_cases, read_models
+from stakes.evaluation.cases import frame_library, read_cases, read_models
 from stakes.evaluation.conclusions import report_of
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tallying import evidence_of
 from stakes.problem import Problem
 from stakes.report import Report
+from stakes.scoring.arguments import require, whole
 
 __all__ = ["evaluate"]
 
@@ -57,16 +58,20 @@ def evaluate(
     >>> report.verdict.cheapest, report.system("new (as is)").cost.value
     ('new (as is)', 0.25)
     """
+    require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    replicates = whole("replicates", replicates, low=2)
+    whole("seed", seed, low=0)
     cases = read_cases(y_true, problem, weights, by, cluster)
     held = (
         None
         if posterior_prior is None
         else _check.prior("posterior_prior", posterior_prior, problem.classes)
     )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(int(seed))
     predictions = [
         read_predictions(name, given, cases, posterior_prior=held, calibrator=calibrator, rng=rng)
         for name, given in read_models(models, len(cases.truth)).items()
     ]
     evidence = evidence_of(cases, predictions, posterior_prior=held, calibrator=calibrator)
-    return report_of(evidence, replicates=replicates, seed=seed, rng=rng)
+    library = frame_library(y_true, models)
+    return report_of(evidence, replicates=replicates, seed=int(seed), rng=rng, library=library)

@@ -140,9 +140,9 @@ def _posterior_rows(
     name: str, given: Posteriors, cases: Cases
 ) -> tuple[FloatArray, tuple[int, float] | None]:
     """Posteriors (n, K); rows that nearly sum to one are divided by their sum, and counted."""
-    values = given.values
-    array = np.asarray(values) if not hasattr(values, "columns") else None
-    if array is None or array.ndim != 2 or array.dtype.kind != "f":
+    given = given.unframed()
+    array = np.asarray(given.values)
+    if array.ndim != 2 or array.dtype.kind != "f" or hasattr(given.values, "columns"):
         return given.read(name, cases.problem.classes), None
     totals: FloatArray = np.nansum(array, axis=1, dtype=np.float64)
     off = np.abs(totals - 1)

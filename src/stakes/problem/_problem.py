@@ -22,6 +22,7 @@ from stakes.problem._relations import noise, proportional, same_prior
 __all__ = ["Naive", "Problem"]
 
 _TIE = 1e-12  # relative to the largest cost: what rounding may do to equal costs
+_LARGEST = 1e100  # a cost whose products with counts and other costs are still numbers
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Problem(Value):
     ----------
     costs : array_like of shape (K, M), or mapping class → decision → cost
         Rows are true classes, columns are decisions. A mapping settles orientation and labels by
-        name. Negative costs are gains.
+        name. Negative costs are gains. None lies further than 1e100 from zero.
     classes, decisions : sequence of str, int or bool, optional
         By default 0, 1, …; decisions are the classes when there are as many of them.
     prior : K probabilities, or mapping from class to probability, optional
@@ -88,6 +89,11 @@ class Problem(Value):
             raise InputError(
                 f"costs must be a table of classes (rows) by decisions (columns); its shape is "
                 f"{array.shape}. Per-case costs go to bayes_decisions and metrics as case_costs."
+            )
+        if (largest := float(np.abs(array).max())) > _LARGEST:
+            raise InputError(
+                f"costs must lie within {_LARGEST:g} of zero; the largest is {largest:g}. "
+                f"Choose a larger unit."
             )
         n_classes, n_decisions = array.shape
         names = axis_names("classes", classes, n_classes, tuple(range(n_classes)))

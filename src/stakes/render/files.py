@@ -11,7 +11,13 @@ __all__ = ["write_whole"]
 
 def write_whole(path: str | Path, text: str) -> None:
     """Write beside the target, then put it in place in one step; a failure leaves nothing."""
-    target = Path(path)
+    try:
+        _write_whole(Path(path), text)
+    except OSError as error:  # which names the file beside it, or none
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def _write_whole(target: Path, text: str) -> None:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:

@@ -35,11 +35,9 @@ def to_json(report: Report, path: str | Path | None = None) -> str:
 
 def from_json(source: str | Path) -> Report:
     """The report written as JSON: its text, or the path of a file."""
-    is_text = isinstance(source, str) and source.lstrip().startswith("{")
-    text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
     try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
+        data = json.loads(_text(source))
+    except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"source must be the JSON of a report; it is not: {error}.") from None
     schema = data.pop("schema", None) if isinstance(data, dict) else None
     if schema != SCHEMA:
@@ -47,8 +45,38 @@ def from_json(source: str | Path) -> Report:
             f"source must be a report of schema {SCHEMA!r}; its schema is {schema!r}. "
             f"Read it with the version of stakes that wrote it."
         )
-    report: Report = _value(Report, data)
-    return report
+    try:
+        report: Report = _value(Report, data)
+    except KeyError as error:
+        fault = f"{error} is missing"
+    except (TypeError, ValueError) as error:
+        fault = str(error)
+    else:
+        return report
+    raise InputError(
+        f"source must be a whole report as to_json wrote it; it is not: "
+        f"{fault.rstrip('.')}. Write it again."
+    )
+
+
+def _text(source: str | Path) -> str:
+    """The JSON itself, which begins with a brace, or what is in the file."""
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        return source
+    try:
+        if source == "":
+            raise FileNotFoundError("it is empty")
+        return Path(source).read_text(encoding="utf-8")
+    except OSError as error:
+        fault = error.strerror or str(error)
+    except UnicodeDecodeError:
+        fault = "it is not text in UTF-8"
+    except (TypeError, ValueError) as error:  # no path at all
+        fault = str(error)
+    raise InputError(
+        f"source must be the JSON of a report, or the path of a file that can be read; "
+        f"{repr(source)[:60]} cannot: {fault}. Pass what to_json wrote."
+    )
 
 
 def plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
-from stakes.rows import Posteriors, read_posteriors
+from stakes.rows import Posteriors, frame_columns, read_posteriors
 from stakes.scoring.rules import ScoringRule, require_rule, weighted_sum
 from stakes.tally import LossMoments
 
@@ -62,8 +62,7 @@ def column_classes(name: str, posteriors: object) -> Labels | None:
     given, columns = posteriors, None
     if isinstance(given, Posteriors):
         given, columns = given.values, given.classes
-    if columns is None and hasattr(given, "columns"):
-        columns = list(given.columns)
+    columns = frame_columns(given) if columns is None else columns
     return None if columns is None else _check.labels(f"the classes of {name}", columns)
 
 
