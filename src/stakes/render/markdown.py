@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from stakes.render.files import write_whole
+from stakes._files import write_whole
 from stakes.render.tables import Section, Table, sections
 from stakes.report import Report
 
