@@ -22,6 +22,7 @@ from stakes import (
     normalized_cost,
     shift_prior,
 )
+from stakes._text import number, percent
 from stakes.audit import FAMILIAR, Probabilities, RawScores, implied_costs
 from stakes.calibration import reliability
 from stakes.conditions import CostProportions
@@ -254,3 +255,16 @@ def test_what_metrics_cost_follows_the_stakes(demo, opened):
     later = page.run("() => stakesPage.tables().disagreement")
     assert [row[1:-1] for row in later[2:]] == [row[1:-1] for row in at_first[2:]]
     assert later[1][1:-2] != at_first[1][1:-2]
+
+
+def test_numbers_are_written_as_python_writes_them(demo, opened):
+    rng = np.random.default_rng(4)
+    values = (rng.normal(size=300) * 10.0 ** rng.integers(-9, 18, 300)).tolist()
+    values += [0.0, 100.25, 1234.5, -1234.5, 12344.5, 9999.5, 9999.4, 1e4, 12345, 99999, 1e15]
+    values += [1e-4, 0.00099995, 0.00009999, -0.0125, 123456.789, 0.5, 1e-300, 1e300]
+    page = opened(demo)
+    shown = page.run("values => values.map(value => stakesPage.write.short(value))", values)
+    assert shown == [number(value) for value in values]
+    shares = [*rng.random(50).tolist(), 0.0, 1.0, 0.0004, 0.9996, 1.13, -0.131, 12.5]
+    shown = page.run("values => values.map(value => stakesPage.write.percent(value))", shares)
+    assert shown == [percent(share) for share in shares]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isinf, isnan
+from math import isnan
 
 import numpy as np
 
+from stakes import _text
 from stakes.measures.cost import cost_shares
 from stakes.regions import Margin
 from stakes.report import Interval, Report, System
@@ -41,13 +42,7 @@ def number(value: float | None) -> str:
     >>> number(0.123456), number(None), number(float("nan")), number(float("inf"))
     ('0.1235', '–', 'undefined', '∞')
     """
-    if value is None:
-        return "–"
-    if isnan(value):
-        return "undefined"
-    if isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return f"{value:.4g}" if abs(value) < 1e5 else f"{value:,.0f}"
+    return "–" if value is None else _text.number(value)
 
 
 def sections(report: Report) -> Iterator[Section]:

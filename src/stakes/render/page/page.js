@@ -95,6 +95,7 @@ function start() {
     result: () => result,
     tables: () => ({ ...saved }),
     read: readChart,
+    write: { short, percent },
   });
 }
 

@@ -19,17 +19,21 @@ const svg = (tag, attributes, ...children) =>
 
 // Numbers -----------------------------------------------------------------------------------------
 
-const minus = (text) => text.replace(/^-/, "−").replace("e-", "e−");
+const minus = (text) => text.replaceAll("-", "−");
 
-/** Four significant digits, or as many as are asked for. */
+/** Four significant digits, or as many as are asked for; as `number` in Python writes them. */
 function short(value, digits = 4) {
   if (value === null || value === undefined) return "–";
   if (Number.isNaN(value)) return "undefined";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-  if (Math.abs(value) >= 1e4) {
+  const rounded = Number(value.toPrecision(digits));
+  const size = Math.abs(rounded);
+  if (size === 0) return "0";
+  if (size >= 1e4 && size < 1e15) {
     return minus(value.toLocaleString("en-US", { maximumFractionDigits: 0 }));
   }
-  return minus(String(Number(value.toPrecision(digits))));
+  if (size >= 1e-4 && size < 1e4) return minus(String(rounded));
+  return minus(rounded.toExponential().replace("+", ""));
 }
 
 /** All digits. */
@@ -40,7 +44,7 @@ function percent(share) {
   if (!Number.isFinite(share)) return short(share);
   if (share > 0 && share < 0.001) return "< 0.1 %";
   if (share > 0.999 && share < 1) return "> 99.9 %";
-  return `${minus(String(Number((100 * share).toPrecision(3))))} %`;
+  return `${short(100 * share, 3)} %`;
 }
 
 /** Value, low and high end as the two ends. */
