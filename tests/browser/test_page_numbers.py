@@ -18,6 +18,7 @@ from stakes import (
     Problem,
     ScoreTable,
     best_threshold,
+    evaluate,
     expected_cost,
     normalized_cost,
     shift_prior,
@@ -28,7 +29,13 @@ from stakes.calibration import reliability
 from stakes.conditions import CostProportions
 from stakes.curves import brier_curve, decision_curve, optimal_curve
 from stakes.decide import bayes_decision_indices
-from stakes.regions import cost_proportion_regions, prior_regions, sensitivity
+from stakes.regions import (
+    as_cost_ratios,
+    constant_rules,
+    cost_proportion_regions,
+    prior_regions,
+    sensitivity,
+)
 from stakes.scoring import HullBins
 
 SETTINGS = 50
@@ -150,12 +157,13 @@ def test_regions_and_margins_are_those_of_python(name, seed, opened, request):
         }
         if len(counts) < len([one for one in made["systems"] if one["name"] in candidates]):
             continue
-        last = problem.classes[-1]
-        axis = f"prior of {last}"
-        assert_regions(made["tables"]["regions"], axis, prior_regions(counts, problem, last))
+        counts.update(constant_rules(next(iter(counts.values())), problem))
+        last, shown = problem.classes[-1], made["tables"]["regions"]
+        assert_regions(shown, f"prior of {last}", prior_regions(counts, problem, last))
         if problem.costs.shape == (2, 2):
             found = cost_proportion_regions(counts, prior=problem.prior)
-            assert_regions(made["tables"]["regions"], "cost proportion", found)
+            assert_regions(shown, "cost proportion", found)
+            assert_regions(shown, "false alarm : miss", as_cost_ratios(found))
         assert_margins(made["tables"]["margins"], sensitivity(counts, problem))
 
 
@@ -168,17 +176,13 @@ def assert_regions(rows, axis, regions):
 
 
 def assert_margins(rows, found):
-    """The same points, but for those that rounding alone keeps inside [0, 1]."""
-    shown = {row[0]: inner(row[0], row[2], row[4]) for row in rows[1:]}
+    """The same points and the same rivals; no prior flips the verdict at zero or one."""
+    shown = {row[0]: row for row in rows[1:]}
     for margin in (*found.costs, *found.priors):
-        wanted = inner(margin.what, margin.low, margin.high)
-        np.testing.assert_allclose(shown[margin.what], wanted, rtol=1e-7, atol=1e-9)
-
-
-def inner(what, low, high):
-    if not what.startswith("prior"):
-        return low, high
-    return (low if low > 1e-9 else -np.inf), (high if high < 1 - 1e-9 else np.inf)
+        _, _, low, low_rival, high, high_rival = shown[margin.what]
+        wanted = (margin.low, margin.high)
+        np.testing.assert_allclose([low, high], wanted, rtol=1e-7, atol=1e-9)
+        assert (low_rival, high_rival) == (margin.low_rival or "", margin.high_rival or "")
 
 
 def test_curves_are_those_of_python(clinic, opened):
@@ -243,6 +247,44 @@ def test_implied_costs_are_those_of_python(clinic, opened):
         found = implied_costs(table, FAMILIAR[metric], scale=scale).optima[0]
         assert threshold == pytest.approx(found.threshold)
         np.testing.assert_allclose([low, high], found.empirical.cost_ratio, rtol=1e-9)
+
+
+def test_dots_lie_on_the_roc_curve_in_whatever_order_decisions_are_listed(opened):
+    """A point for every probability at which the decision changes."""
+    rng = np.random.default_rng(5)
+    y = (rng.random(400) < 0.3).astype(int)
+    scores = 1 / (1 + np.exp(-rng.normal(2.0 * y - 2.5, 1.5)))
+    truth = np.array(["legit", "fraud"])[y]
+    costs = np.array([[0, 3, 25], [180, 8, 0]])
+    names = np.array(["approve", "review", "block"])
+    found = []
+    for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
+        problem = Problem(costs[:, order], classes=["legit", "fraud"], decisions=names[order])
+        page = opened(evaluate(truth, {"model": scores}, problem, replicates=10))
+        found.append(page.run("() => stakesPage.dots('roc')"))
+    counts = Counts(
+        np.array(
+            [
+                [*np.bincount(by, minlength=3)]
+                for by in (bayes_decision_indices(scores[y == k], Problem(costs)) for k in (0, 1))
+            ]
+        )
+    )
+    rates = counts.values / counts.values.sum(axis=1, keepdims=True)
+    wanted = [rates[:, 1:].sum(axis=1), rates[:, 2]]
+    for dots in found:
+        np.testing.assert_allclose(sorted(dots, reverse=True), wanted, atol=1e-12)
+
+
+def test_the_nearest_margin_comes_first_and_zero_costs_count(clinic, opened):
+    page = opened(clinic)
+    rows = page.run("() => stakesPage.tables().margins")[1:]
+    largest = np.abs(clinic.problem.costs).max()
+    near = [
+        min(value - low, high - value) / (1 if what.startswith("prior") else largest)
+        for what, value, low, _, high, _ in rows
+    ]
+    assert near == sorted(near)
 
 
 def test_what_metrics_cost_follows_the_stakes(demo, opened):
