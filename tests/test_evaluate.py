@@ -259,8 +259,8 @@ def test_a_large_report_stays_readable():
     problem = Problem.zero_one(10).with_abstention(0.4)
     report = few(y, models, problem, by=rng.integers(0, 20, 3000))
     text = str(report)
-    assert max(map(len, text.splitlines())) < 190
-    assert len(text.splitlines()) < 140
+    assert max(map(len, text.splitlines())) <= 100
+    assert len(text.splitlines()) < 160
     assert "model 5" in report.verdict.sentences[0]
 
 

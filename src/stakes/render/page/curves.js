@@ -177,7 +177,8 @@ function showNetBenefit() {
   const all = (p) => (p < 1 ? prior[1] - (prior[0] * p) / (1 - p) : -Infinity);
   const series = probable().map((model) => {
     const scores = posteriorsOf(model.table, prior);
-    return curve(model, far, (p) => netBenefit(model.table, scores, prior, p));
+    const made = curve(model, far, (p) => netBenefit(model.table, scores, prior, p));
+    return { ...made, points: made.points.filter(([p]) => p < 1) }; // at one it jumps
   });
   drawChart(place("net-benefit"), {
     title: "Net benefit over the threshold probability",

@@ -49,9 +49,12 @@ const perfectCost = (costs, prior) =>
     costs.map((row) => Math.min(...row)),
   );
 
+/** Costs above the best decision of each class. */
+const regretOf = (costs) => costs.map((row) => row.map((cost) => cost - Math.min(...row)));
+
 /** 0 is perfect, 1 is not looking at the case. */
 function normalizedCost(counts, costs, prior) {
-  const regret = costs.map((row) => row.map((cost) => cost - Math.min(...row)));
+  const regret = regretOf(costs);
   return expectedCost(counts, regret, prior) / naiveDecision(regret, prior).cost;
 }
 

@@ -262,18 +262,25 @@ function buildPicker() {
 
 function showMoney() {
   const one = result.systems.find((system) => system.name === picked) || result.best;
-  const parts = costParts(one.counts, result.costs, result.prior);
+  const below = result.costs.flat().some((cost) => cost < 0); // gains have no share of a cost
+  const what = below ? "regret" : "cost";
+  const basis = below ? regretOf(result.costs) : result.costs;
+  const parts = costParts(one.counts, basis, result.prior);
+  const total = sum(parts.flat());
   const cells = classes.flatMap((_, k) =>
-    decisions.map((__, d) => ({ k, d, part: parts[k][d], share: parts[k][d] / one.cost })),
+    decisions.map((__, d) => ({ k, d, part: parts[k][d], share: parts[k][d] / total })),
   );
+  place("money-hint").textContent = below
+    ? "Each cell’s share of the regret, its cost above the best decision of the class, once deployed; below it the cases that were counted."
+    : "Each cell’s share of the cost, once deployed; below it the cases that were counted.";
   const peak = Math.max(...cells.map(({ part }) => Math.abs(part) || 0)) || 1;
   const rates = decisionRates(one.counts);
   const linesOf = ({ k, d, part, share }) => [
     ["cases", exact(one.counts[k][d])],
     ["share of the class", exact(rates[k][d])],
     ["cost of each", money(result.costs[k][d])],
-    ["cost per case", exact(part)],
-    ["share of the cost", exact(share)],
+    [`${what} per case`, exact(part)],
+    [`share of the ${what}`, exact(share)],
   ];
   const cellOf = (cell) => {
     const { k, d, part, share } = cell;
