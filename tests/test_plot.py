@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -72,7 +74,8 @@ def test_precision_recall_det_and_gains(tables):
     drawn = lines(plot.precision_recall(pr))["sharp"]
     np.testing.assert_array_equal(drawn[:, 0], pr["sharp"].recall)
     ax = plot.detection_error_tradeoff({n: detection_error_tradeoff(t) for n, t in tables.items()})
-    assert [label.get_text() for label in ax.get_xticklabels()][:2] == ["0.1 %", "1 %"]
+    assert [label.get_text() for label in ax.get_xticklabels()][:2] == ["0.1", "1"]
+    assert "%" in ax.get_xlabel()
     gains = {n: gains_curve(t) for n, t in tables.items()}
     np.testing.assert_allclose(lines(plot.gains(gains))["sharp"][-1], [1, 1])
 
@@ -83,6 +86,8 @@ def test_decision_curves_show_all_and_nobody(tables):
     drawn = lines(ax)
     assert {"sharp", "blunt", "all", "nobody"} <= set(drawn)
     assert (drawn["nobody"][:, 1] == 0).all()
+    for name in ("sharp", "blunt", "all"):
+        assert drawn[name][:, 0].max() < 1  # nothing falls or rises along the right edge
 
 
 def test_reliability_with_its_band(tables):
@@ -92,10 +97,15 @@ def test_reliability_with_its_band(tables):
     assert len(ax.collections) == 2
 
 
-def test_histogram_counts_every_case(tables):
-    ax = plot.score_histogram(tables["sharp"], bins=10)
-    total = sum(np.abs(patch.get_data().values).sum() for patch in ax.patches)
-    assert total == 400
+def test_histogram_gives_every_class_its_shares():
+    """A class of two in a thousand is as visible as the other."""
+    y = np.arange(1000) < 2
+    table = ScoreTable.from_scores(y, np.linspace(1, 0, 1000))
+    ax = plot.score_histogram(table, bins=10)
+    heights = [patch.get_data().values for patch in ax.patches]
+    assert [np.abs(one).sum() for one in heights] == pytest.approx([1, 1])
+    assert heights[0].min() >= 0
+    assert heights[1].max() <= 0
 
 
 def test_tables_and_maps(tables):
@@ -115,6 +125,46 @@ def test_tables_and_maps(tables):
     assert "being wrong" in ax.get_ylabel()
     x, y = PROBLEM.utility_coordinates
     assert any(np.allclose(line.get_xydata(), [[x, y]]) for line in ax.get_lines())
+
+
+def narrow(square: bool):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.5, 3.5 if square else 2.6), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()
+
+
+def drawings(tables):
+    family = {f"gradient boosted {n}": t for n, t in tables.items()}
+    counts = {n: best_threshold(t, PROBLEM).counts for n, t in family.items()}
+    yield plot.utility_hexagon({"mine": PROBLEM}, ax=narrow(True))
+    found = disagreement(counts, PROBLEM, metrics=FAMILIAR)
+    yield plot.metric_disagreement(found, ax=narrow(False))
+    det = {n: detection_error_tradeoff(t) for n, t in family.items()}
+    yield plot.detection_error_tradeoff(det, ax=narrow(True))
+    yield plot.decision_curves({n: decision_curve(t) for n, t in family.items()}, ax=narrow(False))
+    yield plot.score_histogram(tables["sharp"], ax=narrow(False))
+
+
+def test_pictures_are_legible_at_column_width(tables):
+    """At 3.5 inches no text leaves the figure and no two labels of an axis touch."""
+    for ax in drawings(tables):
+        ax.figure.canvas.draw()
+        renderer = ax.figure.canvas.get_renderer()
+        whole = ax.figure.bbox
+        said = [one for one in (ax.xaxis.label, ax.yaxis.label, *ax.texts) if one.get_text()]
+        for text in said:
+            box = text.get_window_extent(renderer)
+            assert box.x0 >= whole.x0 - 1, text
+            assert box.x1 <= whole.x1 + 1, text
+            assert box.y0 >= whole.y0 - 1, text
+            assert box.y1 <= whole.y1 + 1, text
+        ticks = [t.get_window_extent(renderer) for t in ax.get_xticklabels() if t.get_text()]
+        for left, right in pairwise(ticks):
+            assert left.x1 < right.x0
+        assert ax.get_position().width > 0.4
 
 
 def test_no_setting_of_matplotlib_is_touched(tables):

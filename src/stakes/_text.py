@@ -1,11 +1,58 @@
-"""Small tables as plain text and as HTML, for the reprs of values."""
+"""Numbers and small tables as plain text and as HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
 from html import escape
+from math import isinf, isnan
 
-__all__ = ["html_table", "text_table"]
+__all__ = ["html_table", "number", "percent", "text_table"]
+
+_MINUS = str.maketrans("-", "−")
+_GROUPED, _POWERS = Decimal(10_000), Decimal(10**15)
+
+
+def number(value: float, digits: int = 4) -> str:
+    """So many significant digits; whole numbers with thousands separators from 10,000 on.
+
+    Halves go away from zero, as they do in a browser, so that a page and a text agree.
+
+    >>> number(0.123456), number(1234.5), number(-0.0125), number(12345), number(9999.6)
+    ('0.1235', '1235', '−0.0125', '12,345', '10,000')
+    >>> number(0.0), number(1.5e-7), number(2e20), number(float("nan")), number(float("-inf"))
+    ('0', '1.5e−7', '2e20', 'undefined', '−∞')
+    """
+    if isnan(value):
+        return "undefined"
+    if isinf(value):
+        return "∞" if value > 0 else "−∞"
+    given = Decimal(float(value))
+    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(given)
+    size = abs(rounded)
+    if not size:
+        return "0"
+    if _GROUPED <= size < _POWERS:
+        text = f"{given.quantize(Decimal(1), ROUND_HALF_UP):,}"
+    elif Decimal("0.0001") <= size < _GROUPED:
+        text = f"{rounded.normalize():f}"
+    else:
+        power = rounded.adjusted()
+        text = f"{rounded.scaleb(-power).normalize():f}e{power}"
+    return text.translate(_MINUS)
+
+
+def percent(share: float) -> str:
+    """A share in percent, never 0 % or 100 % unless it is.
+
+    >>> percent(0.9996), percent(1.0), percent(0.25), percent(0.0002)
+    ('> 99.9 %', '100 %', '25 %', '< 0.1 %')
+    """
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    if 0.999 < share < 1:
+        return "> 99.9 %"
+    return number(share) if isnan(share) or isinf(share) else f"{number(100 * share, 3)} %"
 
 
 def text_table(header: Sequence[object], rows: Sequence[Sequence[object]]) -> str:

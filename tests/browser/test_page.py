@@ -18,6 +18,7 @@ if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
 from stakes import Decisions, Problem, Scores, evaluate
+from stakes._text import number
 
 TAG = "<script>alert(1)</script>"
 BREAKOUT = '</script><img src=x onerror="window.broken=1">'
@@ -87,6 +88,43 @@ def test_the_verdict_is_that_of_the_report_until_something_moves(demo, opened):
     page.page.get_by_role("button", name="Reset").click()
     assert shown.is_visible()
     assert page.run("() => stakesPage.state()") == page.run("() => stakesPage.reported()")
+
+
+def test_where_not_looking_is_cheaper_no_model_is_deployed(demo, opened):
+    page = opened(demo)
+    page.run("() => stakesPage.set({costs: [[0, 9, 9], [0.001, 9, 9]]})")
+    text = page.page.inner_text("#verdict-changed")
+    naive = page.run("() => stakesPage.result().naive.cost")
+    assert text.startswith("Deploy none of these models: always deciding grant costs")
+    assert number(naive) in text
+    assert "always grant" in page.page.inner_text("#now")
+    assert "always grant" in page.page.inner_text("#systems tr.best")
+    assert "the best model" in page.page.inner_text("#facts")
+
+
+def test_decisions_that_cannot_be_made_anew_are_not_called_bayes_decisions(digits, opened):
+    """Many classes: the page holds the decisions for the stakes of the report only."""
+    page = opened(digits)
+    costs = digits.problem.costs + 0.25
+    page.run("costs => stakesPage.set({costs})", costs.tolist())
+    text = page.page.inner_text("#verdict-changed")
+    assert "made for the stakes of the report would cost" in text
+    assert "evaluate again" in text
+    assert "Deploy" not in text
+    assert "Bayes decisions" not in text
+    page.run("costs => stakesPage.set({costs})", (costs * [[1] * 10 + [0]]).tolist())
+    text = page.page.inner_text("#verdict-changed")
+    assert "always deciding ask a person costs 0 ct" in text
+    assert "made for the stakes of the report, would cost" in text
+    assert "no better" not in text
+
+
+def test_a_model_that_decides_by_itself_is_deployed_as_it_decides(opened):
+    y = np.arange(60) % 2
+    problem = Problem.binary(false_alarm=1, miss=4)
+    page = opened(evaluate(y, {"clerk": Decisions(y)}, problem, replicates=10))
+    page.run("() => stakesPage.set({costs: [[0, 2], [9, 0.5]]})")
+    assert "Deploy clerk as it decides" in page.page.inner_text("#verdict-changed")
 
 
 # Hostile labels ----------------------------------------------------------------------------------
@@ -243,6 +281,47 @@ def test_moving_one_prior_of_many_keeps_the_proportions_of_the_others(digits, op
     assert after.sum() == pytest.approx(1, abs=1e-12)
 
 
+def test_reset_gives_the_sliders_their_ranges_back(demo, opened):
+    page = opened(demo)
+    reach = "() => [...document.querySelectorAll('.slide')].map(line => [line.min, line.max])"
+    before = page.run(reach)
+    page.page.get_by_role("spinbutton", name="cost of decline for good").fill("2500")
+    page.page.get_by_role("spinbutton", name="prior of bad").fill("0.9999")
+    page.page.wait_for_function("() => document.body.classList.contains('changed')")
+    assert page.run(reach) != before
+    page.page.get_by_role("button", name="Reset").click()
+    assert page.run(reach) == before
+
+
+@pytest.mark.parametrize("typed", ["1e300", "-1e300", "1e-300", "123456789"])
+def test_absurd_costs_are_kept_within_reason(typed, clinic, opened):
+    page = opened(clinic)
+    page.page.get_by_role("spinbutton", name="cost of treat for well").fill(typed)
+    page.page.wait_for_function("() => document.body.classList.contains('changed')")
+    page.page.wait_for_timeout(50)
+    cost = page.run("() => stakesPage.state().costs[0][1]")
+    assert cost == np.clip(float(typed), -1e12, 1e12)
+    assert page.complaints == []
+
+
+def test_a_prior_is_shown_short_and_edited_whole(digits, opened):
+    page = opened(digits)
+    share = page.run("() => stakesPage.state().prior[3]")
+    field = page.page.get_by_role("spinbutton", name="prior of digit 3")
+    assert len(field.input_value()) <= 7
+    assert float(field.get_attribute("title")) == share
+    assert page.run(
+        "() => [...document.querySelectorAll('.figure')].every(box => "
+        "box.scrollWidth <= box.clientWidth)"
+    )
+    field.focus()
+    assert float(field.input_value()) == share
+    page.page.get_by_role("spinbutton", name="prior of digit 4").focus()
+    page.page.wait_for_timeout(50)
+    assert len(field.input_value()) <= 7
+    assert page.run("() => stakesPage.state().prior[3]") == share
+
+
 def test_charts_are_read_by_keyboard(demo, opened):
     page = opened(demo)
     page.page.locator("#roc svg").focus()
@@ -250,6 +329,24 @@ def test_charts_are_read_by_keyboard(demo, opened):
     assert "false-alarm rate 0.52" in page.page.locator(".tip.on").inner_text()
     for name in ("logistic", "forest", "boosting", "naive bayes"):
         assert name in page.page.locator(".tip.on").inner_text()
+    page.page.keyboard.press("Escape")
+    assert page.page.locator(".tip.on").count() == 0
+    assert page.page.locator("#roc .hair").count() == 0
+
+
+def test_exact_numbers_are_reached_by_keyboard(demo, opened):
+    page = opened(demo)
+    first = page.page.locator("#systems [tabindex='0']")
+    assert first.count() == 1
+    first.focus()
+    page.page.keyboard.press("ArrowDown")
+    second = page.run("() => stakesPage.result().ranked[1].cost")
+    assert float(page.page.locator(".tip.on").inner_text()) == pytest.approx(second, rel=1e-14)
+    page.page.keyboard.press("Escape")
+    assert page.page.locator(".tip.on").count() == 0
+    page.page.locator("#money [tabindex='0']").focus()
+    page.page.keyboard.press("ArrowRight")
+    assert "share of the cost" in page.page.locator(".tip.on").inner_text()
 
 
 def test_a_tooltip_shows_all_digits(demo, opened):
@@ -324,6 +421,55 @@ def test_text_can_be_told_from_paper(scheme, demo, opened):
     assert page.run(ratio, ["--warn", "--warn-soft"]) >= 4.5
     for model in range(7):
         assert page.run(ratio, [f"--m{model}", "--card"]) >= 3, model
+
+
+CONTRASTS = """() => [...document.querySelectorAll(".cell")].flatMap(cell => {
+    const parts = text => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+    const light = text => {
+        const scale = text.startsWith("color(") ? 1 : 255;
+        const [r, g, b] = parts(text.replace("color(srgb", "")).map(v => v / scale)
+            .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+    };
+    const back = light(getComputedStyle(cell).backgroundColor);
+    return [...cell.children].map(node => {
+        const front = light(getComputedStyle(node).color);
+        return Math.max(front, back) / Math.min(front, back);
+    });
+})"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["clinic", "digits"])
+def test_counts_can_be_read_in_the_hottest_cells(name, scheme, opened, request):
+    page = opened(request.getfixturevalue(name), color_scheme=scheme)
+    found = page.run(CONTRASTS)
+    assert len(found) > 4
+    assert min(found) >= 4.5
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_names_keep_to_the_screen_and_to_their_ends(width, opened):
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 200)
+    scores = np.clip(0.25 + 0.5 * y + 0.15 * rng.normal(size=200), 0.01, 0.99)
+    problem = Problem(
+        [[0, 2], [7, 0]],
+        classes=["x" * 200, "y" * 200],
+        decisions=["z" * 200, "w" * 200],
+        unit="u" * 60,
+    )
+    family = "gradient boosted model of the third generation, "
+    models = {f"{family}{end}": scores ** (1 + i) for i, end in enumerate(["wide", "deep"])}
+    groups = np.array(["g" * 200, "h"])[rng.integers(0, 2, 200)]
+    report = evaluate(np.array(problem.classes)[y], models, problem, by=groups, replicates=20)
+    page = opened(report, viewport={"width": width, "height": 844})
+    page.run("() => stakesPage.set({prior: [0.4, 0.6]})")
+    assert page.run("() => document.documentElement.scrollWidth") <= width
+    names = page.page.locator("#cost-curve .line-name").all_text_contents()
+    assert len({name[:30] for name in names if "not looking" not in name}) == 2
+    assert page.page.locator(f'#systems [title="{family}deep (moved)"]').count() == 1
+    assert page.complaints == []
 
 
 # Odd reports -------------------------------------------------------------------------------------

@@ -18,16 +18,24 @@ from stakes import (
     Problem,
     ScoreTable,
     best_threshold,
+    evaluate,
     expected_cost,
     normalized_cost,
     shift_prior,
 )
+from stakes._text import number, percent
 from stakes.audit import FAMILIAR, Probabilities, RawScores, implied_costs
 from stakes.calibration import reliability
 from stakes.conditions import CostProportions
 from stakes.curves import brier_curve, decision_curve, optimal_curve
 from stakes.decide import bayes_decision_indices
-from stakes.regions import cost_proportion_regions, prior_regions, sensitivity
+from stakes.regions import (
+    as_cost_ratios,
+    constant_rules,
+    cost_proportion_regions,
+    prior_regions,
+    sensitivity,
+)
 from stakes.scoring import HullBins
 
 SETTINGS = 50
@@ -149,12 +157,13 @@ def test_regions_and_margins_are_those_of_python(name, seed, opened, request):
         }
         if len(counts) < len([one for one in made["systems"] if one["name"] in candidates]):
             continue
-        last = problem.classes[-1]
-        axis = f"prior of {last}"
-        assert_regions(made["tables"]["regions"], axis, prior_regions(counts, problem, last))
+        counts.update(constant_rules(next(iter(counts.values())), problem))
+        last, shown = problem.classes[-1], made["tables"]["regions"]
+        assert_regions(shown, f"prior of {last}", prior_regions(counts, problem, last))
         if problem.costs.shape == (2, 2):
             found = cost_proportion_regions(counts, prior=problem.prior)
-            assert_regions(made["tables"]["regions"], "cost proportion", found)
+            assert_regions(shown, "cost proportion", found)
+            assert_regions(shown, "false alarm : miss", as_cost_ratios(found))
         assert_margins(made["tables"]["margins"], sensitivity(counts, problem))
 
 
@@ -167,17 +176,13 @@ def assert_regions(rows, axis, regions):
 
 
 def assert_margins(rows, found):
-    """The same points, but for those that rounding alone keeps inside [0, 1]."""
-    shown = {row[0]: inner(row[0], row[2], row[4]) for row in rows[1:]}
+    """The same points and the same rivals; no prior flips the verdict at zero or one."""
+    shown = {row[0]: row for row in rows[1:]}
     for margin in (*found.costs, *found.priors):
-        wanted = inner(margin.what, margin.low, margin.high)
-        np.testing.assert_allclose(shown[margin.what], wanted, rtol=1e-7, atol=1e-9)
-
-
-def inner(what, low, high):
-    if not what.startswith("prior"):
-        return low, high
-    return (low if low > 1e-9 else -np.inf), (high if high < 1 - 1e-9 else np.inf)
+        _, _, low, low_rival, high, high_rival = shown[margin.what]
+        wanted = (margin.low, margin.high)
+        np.testing.assert_allclose([low, high], wanted, rtol=1e-7, atol=1e-9)
+        assert (low_rival, high_rival) == (margin.low_rival or "", margin.high_rival or "")
 
 
 def test_curves_are_those_of_python(clinic, opened):
@@ -244,6 +249,44 @@ def test_implied_costs_are_those_of_python(clinic, opened):
         np.testing.assert_allclose([low, high], found.empirical.cost_ratio, rtol=1e-9)
 
 
+def test_dots_lie_on_the_roc_curve_in_whatever_order_decisions_are_listed(opened):
+    """A point for every probability at which the decision changes."""
+    rng = np.random.default_rng(5)
+    y = (rng.random(400) < 0.3).astype(int)
+    scores = 1 / (1 + np.exp(-rng.normal(2.0 * y - 2.5, 1.5)))
+    truth = np.array(["legit", "fraud"])[y]
+    costs = np.array([[0, 3, 25], [180, 8, 0]])
+    names = np.array(["approve", "review", "block"])
+    found = []
+    for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
+        problem = Problem(costs[:, order], classes=["legit", "fraud"], decisions=names[order])
+        page = opened(evaluate(truth, {"model": scores}, problem, replicates=10))
+        found.append(page.run("() => stakesPage.dots('roc')"))
+    counts = Counts(
+        np.array(
+            [
+                [*np.bincount(by, minlength=3)]
+                for by in (bayes_decision_indices(scores[y == k], Problem(costs)) for k in (0, 1))
+            ]
+        )
+    )
+    rates = counts.values / counts.values.sum(axis=1, keepdims=True)
+    wanted = [rates[:, 1:].sum(axis=1), rates[:, 2]]
+    for dots in found:
+        np.testing.assert_allclose(sorted(dots, reverse=True), wanted, atol=1e-12)
+
+
+def test_the_nearest_margin_comes_first_and_zero_costs_count(clinic, opened):
+    page = opened(clinic)
+    rows = page.run("() => stakesPage.tables().margins")[1:]
+    largest = np.abs(clinic.problem.costs).max()
+    near = [
+        min(value - low, high - value) / (1 if what.startswith("prior") else largest)
+        for what, value, low, _, high, _ in rows
+    ]
+    assert near == sorted(near)
+
+
 def test_what_metrics_cost_follows_the_stakes(demo, opened):
     page = opened(demo)
     at_first = page.run("() => stakesPage.tables().disagreement")
@@ -254,3 +297,16 @@ def test_what_metrics_cost_follows_the_stakes(demo, opened):
     later = page.run("() => stakesPage.tables().disagreement")
     assert [row[1:-1] for row in later[2:]] == [row[1:-1] for row in at_first[2:]]
     assert later[1][1:-2] != at_first[1][1:-2]
+
+
+def test_numbers_are_written_as_python_writes_them(demo, opened):
+    rng = np.random.default_rng(4)
+    values = (rng.normal(size=300) * 10.0 ** rng.integers(-9, 18, 300)).tolist()
+    values += [0.0, 100.25, 1234.5, -1234.5, 12344.5, 9999.5, 9999.4, 1e4, 12345, 99999, 1e15]
+    values += [1e-4, 0.00099995, 0.00009999, -0.0125, 123456.789, 0.5, 1e-300, 1e300]
+    page = opened(demo)
+    shown = page.run("values => values.map(value => stakesPage.write.short(value))", values)
+    assert shown == [number(value) for value in values]
+    shares = [*rng.random(50).tolist(), 0.0, 1.0, 0.0004, 0.9996, 1.13, -0.131, 12.5]
+    shown = page.run("values => values.map(value => stakesPage.write.percent(value))", shares)
+    assert shown == [percent(share) for share in shares]

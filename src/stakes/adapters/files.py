@@ -1,4 +1,4 @@
-"""Which files are meant (paths, globs, standard input), their format, and files written whole."""
+"""Which files are meant (paths, globs, standard input), and their format."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import BinaryIO
 
+from stakes._files import check_target, whole_file
 from stakes.errors import InputError
 
 __all__ = ["Files", "Format", "check_target", "located", "whole_file"]
@@ -124,35 +125,3 @@ def _spooled(stream: BinaryIO, folder: Path) -> Path:
     except OSError as error:
         raise OSError(error.errno, error.strerror, f"standard input, kept in {folder}") from None
     return path
-
-
-# Writing -----------------------------------------------------------------------------------------
-
-
-def check_target(path: str | Path) -> Path:
-    """A path that can be written, known before hours of work are spent."""
-    target = Path(path)
-    folder = target.parent
-    if target.exists() and not target.is_file():
-        raise InputError(f"{path} must be a file; something else is there. Name another.")
-    if not folder.is_dir():
-        raise InputError(f"{path} cannot be written: there is no folder {folder}. Make it first.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"{path} cannot be written: the folder {folder} is read-only to you.")
-    return target
-
-
-@contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
-    """A name beside the target to write to; it takes the target's place when all went well."""
-    target = check_target(path)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        yield part
-        os.replace(part, target)
-    except OSError as error:
-        if error.filename not in (None, str(part)):
-            raise
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
-    finally:
-        part.unlink(missing_ok=True)

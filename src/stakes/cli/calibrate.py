@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from stakes._check import FloatArray
+from stakes._files import write_whole
 from stakes.adapters.files import check_target
 from stakes.calibration import CalibrationMap
 from stakes.cli.columns import Kind, ModelColumns, Plan, model_columns, truth_column
@@ -22,7 +23,6 @@ from stakes.cli.options import (
     written_shares,
 )
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite
-from stakes.render.files import write_whole
 
 __all__ = ["calibrate"]
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from stakes._text import number, percent
 from stakes.report import Interval
 
 __all__ = ["chance", "money", "percent", "quantity", "span"]
 
 
 def quantity(value: float) -> str:
-    """Four significant digits.
+    """Four significant digits, as everywhere in a report.
 
-    >>> quantity(0.123456), quantity(1234.5), quantity(0.0)
-    ('0.1235', '1234', '0')
+    >>> quantity(0.123456), quantity(12345.0), quantity(0.0)
+    ('0.1235', '12,345', '0')
     """
-    return f"{value:.4g}" if abs(value) < 1e5 else f"{value:,.0f}"
+    return number(value)
 
 
 def money(value: float, unit: str | None) -> str:
@@ -25,21 +26,12 @@ def money(value: float, unit: str | None) -> str:
     return f"{quantity(value)} {unit}" if unit else quantity(value)
 
 
-def percent(share: float) -> str:
-    """A share in percent, never 0 % or 100 % unless it is.
-
-    >>> percent(0.9996), percent(1.0), percent(0.25), chance(1.0)
-    ('> 99.9 %', '100 %', '25 %', '> 99.9 %')
-    """
-    if 0 < share < 0.001:
-        return "< 0.1 %"
-    if 0.999 < share < 1:
-        return "> 99.9 %"
-    return f"{100 * share:.3g} %"
-
-
 def chance(share: float) -> str:
-    """A probability that redraws estimate; none of them shows that it is 0 or 1."""
+    """A probability that redraws estimate; none of them shows that it is 0 or 1.
+
+    >>> chance(1.0), chance(0.25)
+    ('> 99.9 %', '25 %')
+    """
     return percent(min(max(share, 1e-9), 1 - 1e-9))
 
 
@@ -49,4 +41,4 @@ def span(interval: Interval, level: float) -> str:
     >>> span(Interval(0.5, 0.25, 0.75), 0.95)
     '95 % interval 0.25 to 0.75'
     """
-    return f"{100 * level:.3g} % interval {quantity(interval.low)} to {quantity(interval.high)}"
+    return f"{percent(level)} interval {quantity(interval.low)} to {quantity(interval.high)}"

@@ -96,17 +96,17 @@ def precision_recall(curves: Mapping[str, PrecisionRecall], *, ax: Axes | None =
 def detection_error_tradeoff(
     curves: Mapping[str, DetectionErrorTradeoff], *, ax: Axes | None = None
 ) -> Axes:
-    """Miss rate over false-alarm rate on probit axes, labelled in percent."""
+    """Miss rate over false-alarm rate, in percent on probit axes."""
     ax = axes_for(ax, square=True)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         finite = np.isfinite(curve.false_alarm_probit) & np.isfinite(curve.miss_probit)
         ax.plot(curve.false_alarm_probit[finite], curve.miss_probit[finite], label=name, **style)
     percent = {0.1: -3.0902, 1: -2.3263, 5: -1.6449, 20: -0.8416, 50: 0.0, 80: 0.8416, 95: 1.6449}
-    labels = [f"{p:g} %" for p in percent]
+    labels = [f"{p:g}" for p in percent]
     ax.set_xticks(list(percent.values()), labels)
     ax.set_yticks(list(percent.values()), labels)
     ax.grid(color=GREY, alpha=0.3, linewidth=0.5)
-    return finish(ax, x="false-alarm rate", y="miss rate", legend=True)
+    return finish(ax, x="false-alarm rate, %", y="miss rate, %", legend=True)
 
 
 def decision_curves(
@@ -121,7 +121,7 @@ def decision_curves(
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         _net_benefit(ax, curve.net_benefit, label=name, **style)
     _net_benefit(ax, first.treat_all, label="all", color=GREY, linewidth=1)
-    _net_benefit(ax, first.treat_none, label="nobody", color=INK, linewidth=1)
+    ax.plot([0, 1], [0, 0], label="nobody", color=INK, linewidth=1)
     if threshold is not None:
         ax.axvline(threshold, color=GREY, linewidth=1, linestyle=":")
     top = first.prevalence
@@ -131,7 +131,7 @@ def decision_curves(
 
 def _net_benefit(ax: Axes, curve: Curve, **style: Any) -> None:
     points = curve.points(_SMOOTH)
-    shown = np.isfinite(points["y"])  # at probability one it may be infinite
+    shown = np.isfinite(points["y"]) & (points["x"] < 1)  # at one it jumps, or is infinite
     ax.plot(points["x"][shown], points["y"][shown], **style)
 
 
@@ -163,14 +163,18 @@ def reliability(
 
 
 def score_histogram(table: ScoreTable, *, bins: int = 30, ax: Axes | None = None) -> Axes:
-    """Scores of the two classes, the positives above the axis and the negatives below."""
+    """Scores of the two classes, the positives above the axis and the negatives below.
+
+    Heights are shares within each class, so that a rare class is as visible as the other.
+    """
     ax = axes_for(ax)
     names = table.classes or ("negative", "positive")
     edges = np.histogram_bin_edges(table.scores[np.isfinite(table.scores)], bins)
     for k, sign in ((1, 1), (0, -1)):
-        heights, _ = np.histogram(table.scores, edges, weights=table.weights[:, k])
+        total = table.weights[:, k].sum() or 1.0
+        heights, _ = np.histogram(table.scores, edges, weights=table.weights[:, k] / total)
         colour = "#D55E00" if k else "#0072B2"
         ax.stairs(sign * heights, edges, fill=True, color=colour, alpha=0.75, label=str(names[k]))
     ax.axhline(0, color=INK, linewidth=0.8)
     ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
-    return finish(ax, x="score", y="cases", legend=True)
+    return finish(ax, x="score", y="share of the class", legend=True)

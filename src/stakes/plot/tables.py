@@ -48,20 +48,30 @@ def decision_table(
 
 
 def metric_disagreement(table: Disagreement, *, ax: Axes | None = None) -> Axes:
-    """What following each metric costs per case above the cheapest model."""
+    """What following each metric costs per case above the cheapest model.
+
+    Above each bar stands the model that the metric picks.
+    """
     ax = axes_for(ax)
     regret = table.regret
     order = np.argsort(np.where(np.isnan(regret), -1, regret), kind="stable")
     names = [table.metrics[i] for i in order]
-    ax.barh(names, regret[order], color=np.where(regret[order] > 0, "#D55E00", "#009E73"))
+    rows = np.arange(len(names))
+    ax.barh(rows - 0.22, regret[order], height=0.3, color="#D55E00")
     for place, i in enumerate(order):
-        picks = ", ".join(map(str, table.picks_of(table.metrics[i])))
-        ax.annotate(
-            f" {picks}", (np.nan_to_num(regret[i]), place), va="center", fontsize="small", color=INK
-        )
-    ax.margins(x=0.25)
+        picks = _short(", ".join(map(str, table.picks_of(table.metrics[i]))))
+        ax.text(0, place + 0.14, f" {picks}", va="center", fontsize="x-small", color=INK)
+    ax.set_yticks(rows, names, fontsize="small")
+    ax.set_ylim(-0.6, len(names) - 0.4)
+    ax.set_xlim(0, 1.05 * np.nanmax(regret, initial=0.0) or 1.0)
     unit = f", {table.unit}" if table.unit else ""
     return finish(ax, x=f"extra cost per case{unit}", y="", legend=False)
+
+
+def _short(text: str, room: int = 28) -> str:
+    """A long name without its middle: names of one family differ at their ends."""
+    half = room // 2
+    return text if len(text) <= room else f"{text[: half - 1]}…{text[-half:]}"
 
 
 def regions_map(
@@ -122,7 +132,7 @@ def utility_hexagon(
     ax.set_aspect("equal")
     return finish(
         ax,
-        x="being right is worth more: first class ← → second class",
-        y="being wrong hurts less: first class ← → second class",
+        x="being right is worth more\n← first class    second class →",
+        y="being wrong hurts less\n← first class    second class →",
         legend=False,
     )

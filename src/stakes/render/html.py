@@ -15,8 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from stakes._files import write_whole
 from stakes.errors import MissingExtraError
-from stakes.render.files import write_whole
 from stakes.render.json import plain
 from stakes.render.page.data import page_data
 from stakes.render.tables import number, sections

@@ -15,9 +15,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from stakes._files import write_whole
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.render.files import write_whole
 from stakes.report import Report
 
 __all__ = ["from_json", "plain", "to_json"]

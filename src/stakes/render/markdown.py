@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from stakes.render.files import write_whole
-from stakes.render.tables import Section, Table, sections
+from stakes._files import write_whole
+from stakes.render.layout import Section, Table
+from stakes.render.tables import sections, stakes_sections
 from stakes.report import Report
 
 __all__ = ["to_markdown"]
@@ -15,9 +16,8 @@ __all__ = ["to_markdown"]
 
 def to_markdown(report: Report, path: str | Path | None = None) -> str:
     """All sections, with tables that GitHub and others show as tables."""
-    problem = "\n".join(f"    {_plain(line)}" for line in str(report.problem).splitlines())
-    parts = ["# What the decisions cost", problem, *map(_section, sections(report))]
-    text = "\n\n".join(parts) + "\n"
+    parts = (*stakes_sections(report.problem), *sections(report))
+    text = "\n\n".join(["# What the decisions cost", *map(_section, parts)]) + "\n"
     if path is not None:
         write_whole(path, text)
     return text
@@ -41,8 +41,4 @@ def _row(cells: Sequence[str]) -> str:
 
 def _escaped(text: str) -> str:
     """Text that shows as it is: no HTML, no table cells and no emphasis out of a label."""
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", _plain(text))
-
-
-def _plain(text: str) -> str:
-    return text.replace("\n", " ")
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)

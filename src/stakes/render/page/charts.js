@@ -36,8 +36,13 @@ const roundUp = (share) =>
 
 /** Height of a line at x by interpolation; the upper end of a vertical piece. */
 function heightAt(points, x) {
-  let high = points.findIndex((point) => point[0] > x);
-  if (high < 0) high = points.length - 1;
+  let [start, high] = [0, points.length];
+  while (start < high) {
+    const centre = (start + high) >> 1;
+    if (points[centre][0] > x) high = centre;
+    else start = centre + 1;
+  }
+  high = Math.min(high, points.length - 1);
   const [[x0, y0], [x1, y1]] = [points[Math.max(0, high - 1)], points[high]];
   return x1 > x0 ? y0 + ((y1 - y0) * (Math.min(x, x1) - x0)) / (x1 - x0) : y1;
 }
@@ -122,7 +127,7 @@ function axes({ x, y, width, height, spec }) {
     svg(
       "text",
       { class: "axis-name", x: right, y: bottom + 31, "text-anchor": "end" },
-      spec.x.label,
+      middle(spec.x.label, Math.floor((right - MARGIN.left) / 6.5)),
     ),
   );
 }
@@ -158,59 +163,71 @@ function dotOf({ x, y }, dot) {
   return explain(node, dot.title, dot.lines);
 }
 
-/** Names at the lines: where these are furthest apart, moved so that no two overlap. */
+const NAME = { height: 13, letter: 6.3, columns: 72 }; // of a name at a line, in pixels
+
+/** Names at the lines: each where it hides no line and no other name, as near as can be. */
 function lineNames({ x, y, width, height, spec }) {
-  const named = spec.series.filter((one) => one.label);
+  const frame = { left: MARGIN.left + 4, right: width - MARGIN.right, top: MARGIN.top };
+  frame.bottom = height - MARGIN.bottom - 3;
+  const step = (frame.right - frame.left) / (NAME.columns - 1);
   const [low, high] = spec.x.domain;
-  let best = { gap: -1, at: low, heights: [] };
-  for (const i of range(46)) {
-    const at = low + (high - low) * (0.06 + 0.012 * i);
-    const heights = named.map((one) => y(heightAt(one.points, at)));
-    const sorted = [...heights].sort((a, b) => a - b);
-    const gap = Math.min(15, ...sorted.slice(1).map((value, j) => value - sorted[j]));
-    const inside = heights.every((value) => value > MARGIN.top && value <= height - MARGIN.bottom);
-    if (inside && gap > best.gap) best = { gap, at, heights };
-  }
-  const order = range(best.heights.length).sort((a, b) => best.heights[a] - best.heights[b]);
-  const sorted = order.map((i) => best.heights[i]);
-  const spots = spread(
-    sorted,
-    14,
-    MARGIN.top + (spec.marks.length ? 24 : 10),
-    height - MARGIN.bottom - 4,
-  );
-  const led = best.gap < 14;
-  const start = x(best.at);
-  const beside = Math.min(start + (led ? 22 : 6), width - MARGIN.right - 90);
-  return order.map((i, j) => [
-    led
-      ? svg("path", {
-          class: `lead ${named[i].look}`,
-          d: `M${start} ${sorted[j]}L${beside - 3} ${spots[j]}`,
-        })
-      : null,
-    svg(
-      "text",
-      { class: `line-name ${named[i].look}`, x: beside, y: spots[j] + (led ? 4 : -4) },
-      clipped(named[i].label, 24),
-    ),
+  const at = (i) => low + ((frame.left + i * step - x(low)) / (x(high) - x(low))) * (high - low);
+  const heights = spec.series
+    .filter((one) => !one.look.includes("hull"))
+    .map((one) => ({ one, ys: range(NAME.columns).map((i) => y(heightAt(one.points, at(i)))) }));
+  const taken = spec.marks.flatMap((mark) => [
+    { left: x(mark.x) - 80, right: x(mark.x) + 80, top: 0, bottom: MARGIN.top + 12 },
+    { left: x(mark.x), right: x(mark.x), top: 0, bottom: height },
   ]);
+  return heights
+    .filter(({ one, ys }) => one.label && ys.some(Number.isFinite))
+    .map(({ one, ys }) => {
+      const text = middle(one.label, width < 420 ? 20 : 30);
+      const wide = Math.min(NAME.columns - 2, Math.ceil((text.length * NAME.letter) / step));
+      const spots = spotsOf(ys, wide).map((spot) => ({
+        ...spot,
+        left: frame.left + spot.i * step,
+        right: frame.left + spot.i * step + text.length * NAME.letter,
+        bottom: spot.top + NAME.height,
+      }));
+      const bad = spots.map((spot) => badness(spot, heights, taken, frame, wide));
+      const best = spots[bad.indexOf(Math.min(...bad))];
+      taken.push(best);
+      const title = svg("title", {}, one.label);
+      const place = { x: best.left, y: best.bottom - 3 };
+      return svg("text", { class: `line-name ${one.look}`, ...place }, text, title);
+    });
 }
 
-const clipped = (text, room) =>
-  text.length <= room ? text : `${text.slice(0, Math.max(0, room - 1))}…`;
+/** Places of a name just above and just below its own line. */
+function spotsOf(ys, wide) {
+  return range(ys.length - wide).flatMap((i) => {
+    const own = ys.slice(i, i + wide + 1).filter(Number.isFinite);
+    if (!own.length) return [];
+    return [
+      { i, top: Math.min(...own) - NAME.height - 3, off: own[0] - Math.min(...own) },
+      { i, top: Math.max(...own) + 3, off: Math.max(...own) - own[0] },
+    ];
+  });
+}
 
-/** Sorted positions moved apart to a least distance, within bounds. */
-function spread(positions, least, low, high) {
-  const spots = [];
-  for (const position of positions) {
-    spots.push(Math.max(position, spots.length ? spots[spots.length - 1] + least : low));
+/** How much a name would hide or leave the frame, and how far it is from its line. */
+function badness(spot, heights, taken, frame, wide) {
+  const outside = spot.top < frame.top - 4 || spot.bottom > frame.bottom || spot.right > frame.right;
+  const overlaps = taken.filter(
+    (box) =>
+      spot.left < box.right + 4 &&
+      spot.right > box.left - 4 &&
+      spot.top < box.bottom &&
+      spot.bottom > box.top,
+  );
+  let hidden = 0;
+  for (const { ys } of heights) {
+    for (let i = spot.i; i <= spot.i + wide; i += 1) {
+      if (ys[i] > spot.top - 1 && ys[i] < spot.bottom + 1) hidden += 1;
+    }
   }
-  for (let i = spots.length - 1, limit = high; i >= 0; i -= 1) {
-    spots[i] = Math.min(spots[i], limit);
-    limit = spots[i] - least;
-  }
-  return spots;
+  return 1000 * Number(outside) + 200 * overlaps.length + 20 * hidden + spot.off;
 }
 
 /** A line that follows the pointer or the arrow keys, and a tooltip with the values there. */
@@ -247,6 +264,7 @@ function crosshair(picture, { x, width, height, spec }) {
   picture.addEventListener("pointerleave", leave);
   picture.addEventListener("blur", leave);
   picture.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") leave();
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step) return;
     event.preventDefault();
@@ -296,7 +314,7 @@ function drawBand(host, { parts, ends: [low, high], inset = [1, 1], now = NaN, t
       const [left, right] = [x(Math.max(low, part.low)), x(Math.min(high, part.high))];
       const room = Math.floor((right - left - 8) / 6.6);
       const edge = part.high < high && x(part.high) > free ? x(part.high) : null;
-      if (edge !== null) free = edge + 38;
+      if (edge !== null) free = edge + 14 + 6 * part.edge.length;
       const box = { x: left, y: 14, width: Math.max(0.5, right - left - 1), height: 26 };
       return [
         explain(svg("rect", { class: `area ${part.look}`, ...box }), part.label, part.lines),
@@ -304,7 +322,8 @@ function drawBand(host, { parts, ends: [low, high], inset = [1, 1], now = NaN, t
           ? svg(
               "text",
               { class: `band-name ${part.look}`, x: left + 6, y: 31 },
-              clipped(part.label, room),
+              middle(part.label, room),
+              svg("title", {}, part.label),
             )
           : null,
         edge === null

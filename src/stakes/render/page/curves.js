@@ -23,8 +23,9 @@ function showCurves() {
       type: "button",
       class: "chip",
       "aria-pressed": String(!hidden.has(i)),
+      title: model.name,
     });
-    made.append(html("i", { class: `swatch ${model.look}` }), model.name);
+    made.append(html("i", { class: `swatch ${model.look}` }), middle(model.name, 48));
     made.addEventListener("click", () => {
       if (!hidden.delete(i)) hidden.add(i);
       showCurves();
@@ -149,12 +150,15 @@ function showRoc() {
 
 /** Points of the ROC curve at which the systems of a model change their decision. */
 function operatingPoints(model) {
+  const ordered = decisionRanges(result.costs).map((part) => part.decision); // by probability
+  const orderOf = (one) => (one.way === "tuned" ? range(decisions.length) : ordered);
   const own = result.systems.filter((one) => MODELS[one.model] === model && one.way !== "fixed");
   const wanted = isMoved(result.prior) ? "moved" : "as is";
   const shown = BINARY ? own : own.filter((one) => one.way === wanted);
   const dots = shown.flatMap((one) =>
-    decisions.slice(1).map((_, d) => {
-      const [x, y] = decisionRates(one.counts).map((row) => sum(row.slice(d + 1)));
+    range(orderOf(one).length - 1).map((i) => {
+      const above = orderOf(one).slice(i + 1);
+      const [x, y] = decisionRates(one.counts).map((row) => sum(above.map((d) => row[d])));
       const lines = [
         ["false-alarm rate", short(x, 6)],
         ["hit rate", short(y, 6)],
@@ -173,7 +177,8 @@ function showNetBenefit() {
   const all = (p) => (p < 1 ? prior[1] - (prior[0] * p) / (1 - p) : -Infinity);
   const series = probable().map((model) => {
     const scores = posteriorsOf(model.table, prior);
-    return curve(model, far, (p) => netBenefit(model.table, scores, prior, p));
+    const made = curve(model, far, (p) => netBenefit(model.table, scores, prior, p));
+    return { ...made, points: made.points.filter(([p]) => p < 1) }; // at one it jumps
   });
   drawChart(place("net-benefit"), {
     title: "Net benefit over the threshold probability",
@@ -250,52 +255,95 @@ function reachOf(models, prior) {
 // Where each system wins, its decisions as they are now -------------------------------------------
 
 function showRegions() {
-  const { costs, prior } = result;
-  const rivals = result.systems.filter((one) => one.candidate);
+  const { costs, prior, rivals } = result;
   const lines = rivals.map((one, i) => priorLine(one.counts, costs, prior, LAST, i));
   const top = priorReach();
   saved.regions = [["axis", "low", "high", "cheapest"]];
-  const inset = [MARGIN.left, MARGIN.right];
-  const parts = band("prior-band", priorName(LAST), rivals, lines, {
+  const parts = band("prior-band", priorName(LAST), lowest(lines), {
     ends: [0, top],
     now: prior[LAST],
-    inset,
+    inset: [MARGIN.left, MARGIN.right],
   });
-  drawPriorLines(rivals, lines, new Set(parts.flatMap((part) => part.names)), top);
+  drawPriorLines(lines, new Set(parts.flatMap((part) => part.names)), top);
   if (!BINARY) return;
-  const over = rivals.map((one, i) => proportionLine(one.counts, prior, i));
-  band("ratio-band", "cost proportion", rivals, over, { ends: [0, 1], now: proportion() });
+  const over = lowest(rivals.map((one, i) => proportionLine(one.counts, prior, i)));
+  band("proportion-band", "cost proportion", over, { ends: [0, 1], now: proportion() });
+  const ratio = (c) => (c < 1 ? c / (1 - c) : Infinity);
+  const ratios = over.map((part) => ({ ...part, low: ratio(part.low), high: ratio(part.high) }));
+  const wide = reachOfRatios([...ratios.map((part) => part.high), ratio(proportion())]);
+  band("ratio-band", "false alarm : miss", ratios, {
+    ends: [-wide, wide],
+    now: proportion() >= 0 && proportion() <= 1 ? ratio(proportion()) : NaN,
+    place: (r) => Math.max(-wide, Math.min(wide, Math.log10(r))),
+    say: ratioText,
+  });
 }
 
-function band(id, axis, rivals, lines, spec) {
-  const defined = lines.some((line) => Number.isFinite(line.start + line.end));
-  const parts = defined ? lowestLines(lines) : [];
+const lowest = (lines) =>
+  lines.some((line) => Number.isFinite(line.start + line.end)) ? lowestLines(lines) : [];
+
+/** Powers of ten, of both signs, between which cost ratios are drawn. */
+const reachOfRatios = (ratios) =>
+  Math.min(6, Math.ceil(Math.max(2, ...ratios.map((r) => largest([Math.log10(r)]) + 0.3))));
+
+/** A cost ratio as people say it. */
+function ratioText(ratio) {
+  if (!(ratio > 0) || !Number.isFinite(ratio)) return short(ratio);
+  return ratio < 1 ? `1 : ${short(1 / ratio, 3)}` : `${short(ratio, 3)} : 1`;
+}
+
+/** Shades of one hue, for the systems of one model. */
+function shade(rival) {
+  const own = result.rivals.filter((one) => one.look === rival.look);
+  return `${rival.look} s${own.indexOf(rival) % SHADES}`;
+}
+
+/** A band and, below it, every part in words. */
+function band(id, axis, parts, { place: at = (x) => x, say = short, now, ...spec }) {
+  const { rivals } = result;
   const names = (part) => part.names.map((i) => rivals[i].name);
   saved.regions.push(...parts.map((part) => [axis, part.low, part.high, names(part).join("; ")]));
-  drawBand(place(id), {
-    ...spec,
-    title: `Cheapest system over the ${axis}`,
-    parts: parts.map((part) => ({
-      ...part,
-      label: names(part).join(", "),
-      look: part.names.length ? rivals[part.names[0]].look : "plain",
-      edge: short(part.high, 3),
-      lines: [
-        ["from", exact(part.low)],
-        ["to", exact(part.high)],
-      ],
-    })),
-  });
+  const shown = parts.map((part) => ({
+    low: at(part.low),
+    high: at(part.high),
+    label: names(part).join(", ") || "undefined",
+    look: part.names.length ? shade(rivals[part.names[0]]) : "plain",
+    edge: say(part.high),
+    span: `${say(part.low)} to ${say(part.high)}`,
+    lines: [
+      ["from", exact(part.low)],
+      ["to", exact(part.high)],
+    ],
+  }));
+  const title = `Cheapest over the ${axis}, with the decisions as they are made now`;
+  drawBand(place(id), { ...spec, now: at(now), title, parts: shown });
+  place(id).append(partsInWords(shown));
   return parts;
 }
 
-function drawPriorLines(rivals, lines, winners, top) {
-  const { costs, prior } = result;
+const partsInWords = (parts) =>
+  html(
+    "ol",
+    { class: "parts" },
+    parts.map(({ label, look, span }) =>
+      html(
+        "li",
+        {},
+        html("i", { class: `block ${look}` }),
+        html("b", {}, label),
+        html("span", {}, ` ${span}`),
+      ),
+    ),
+  );
+
+function drawPriorLines(lines, winners, top) {
+  const { costs, prior, rivals } = result;
   const rest = 1 - prior[LAST] || 1;
   const along = (x) => prior.map((share, k) => (k === LAST ? x : (share / rest) * (1 - x)));
   const naive = (x) => naiveDecision(costs, along(x)).cost;
   const at = (line) => (x) => (1 - x) * line.start + x * line.end;
   const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
+  const own = lines.filter((_, i) => "model" in rivals[i]);
   drawChart(place("prior-chart"), {
     title: `Cost per case over the ${priorName(LAST)}, decisions as they are`,
     ratio: 0.4,
@@ -304,11 +352,12 @@ function drawPriorLines(rivals, lines, winners, top) {
     series: [
       {
         name: "best without looking",
+        label: "not looking",
         look: "plain",
         at: naive,
         points: GRID.map((x) => [x * top, naive(x * top)]),
       },
-      ...lines.map((line, i) => ({
+      ...own.map((line, i) => ({
         name: winners.has(i) ? rivals[i].name : null,
         label: winners.has(i) ? rivals[i].name : null,
         look: `${rivals[i].look}${winners.has(i) ? "" : " faint"}`,

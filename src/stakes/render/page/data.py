@@ -9,6 +9,7 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.report import (
+    AS_DECIDED,
     BAYES,
     MOVED,
     RECALIBRATED,
@@ -40,6 +41,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "prior": made.prior,
         "holds_for": made.posterior_prior,
         "level": made.level,
+        "as_decided": AS_DECIDED,
         "told_apart": report.verdict.told_apart,
         "saving": _ends(report.verdict.saving_over_naive),
         "cheapest": [one.name for one in report.systems].index(report.verdict.cheapest),

@@ -5,12 +5,8 @@ const GRIDDED = classes.length * decisions.length > 12; // too many numbers for 
 
 /** A number field and a slider for one value, which `read` and `write` reach. */
 function control({ name, read, write, slider, field }) {
-  const line = html("input", {
-    type: "range",
-    class: "slide",
-    "aria-label": name,
-    ...slider.limits(read()),
-  });
+  const limits = slider.limits(read());
+  const line = html("input", { type: "range", class: "slide", "aria-label": name, ...limits });
   const box = html("input", {
     type: "number",
     class: "figure",
@@ -22,21 +18,32 @@ function control({ name, read, write, slider, field }) {
     if (Number.isFinite(box.valueAsNumber)) write(box.valueAsNumber);
   });
   const fillBox = () => {
-    box.value = Number(read().toPrecision(7)); // the state keeps all digits
+    const value = read();
+    box.value = document.activeElement === box ? value : Number(value.toPrecision(5));
+    box.title = exact(value); // the state keeps all digits
   };
   box.addEventListener("change", fillBox);
+  box.addEventListener("focus", () => {
+    fillBox();
+    box.select();
+  });
+  box.addEventListener("blur", () => requestAnimationFrame(fillBox));
   line.addEventListener("input", () => write(slider.from(line.valueAsNumber)));
   inputs.push(() => {
     const value = read();
     if (document.activeElement !== box || box.valueAsNumber !== value) fillBox();
     const at = slider.to(value);
-    line.min = Math.min(line.min, at);
-    line.max = Math.max(line.max, at);
+    const reach = result.changed ? line : limits; // stretched until the stakes are the report's
+    line.min = Math.min(reach.min, at);
+    line.max = Math.max(reach.max, at);
     line.value = at;
     line.setAttribute("aria-valuetext", slider.say(value));
   });
   return { name, box, line };
 }
+
+// Beyond a thousand times the largest cost of the report, and a billion, nothing is typed in earnest.
+const DEAREST = 1000 * Math.max(1e9, ...REPORTED.costs.flat().map(Math.abs));
 
 function costLimits(value) {
   const all = REPORTED.costs.flat();
@@ -53,7 +60,7 @@ function costControl(k, d, change) {
     read: () => state.costs[k][d],
     write: (value) => {
       const { costs } = copyOf(state);
-      costs[k][d] = value;
+      costs[k][d] = Math.max(-DEAREST, Math.min(DEAREST, value));
       change({ costs });
     },
     slider: { limits: costLimits, to: same, from: same, say: money },

@@ -2,6 +2,7 @@
 // Rows of counts and costs are classes, columns are decisions. The positive class is the second.
 
 const TIE = 1e-12; // relative to the largest cost: what rounding may do to equal costs
+const EDGE = 1e-12; // a prior that flips the verdict only where it reaches zero or one never does
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const range = (size) => Array.from({ length: size }, (_, index) => index);
 const dot = (first, second) => first.reduce((total, value, i) => total + value * second[i], 0);
@@ -48,9 +49,12 @@ const perfectCost = (costs, prior) =>
     costs.map((row) => Math.min(...row)),
   );
 
+/** Costs above the best decision of each class. */
+const regretOf = (costs) => costs.map((row) => row.map((cost) => cost - Math.min(...row)));
+
 /** 0 is perfect, 1 is not looking at the case. */
 function normalizedCost(counts, costs, prior) {
-  const regret = costs.map((row) => row.map((cost) => cost - Math.min(...row)));
+  const regret = regretOf(costs);
   return expectedCost(counts, regret, prior) / naiveDecision(regret, prior).cost;
 }
 
@@ -232,9 +236,14 @@ function lowestLines(lines) {
   });
   const points = inner.sort((a, b) => a - b).filter((x, i, all) => !i || x - all[i - 1] > TIE);
   points[points.length - 1] = 1;
+  const values = range(points.length - 1).map((i) => {
+    const x = (points[i] + points[i + 1]) / 2;
+    return lines.map((line) => (1 - x) * line.start + x * line.end);
+  });
+  const slack = TIE * largest(values.flat());
   const parts = [];
   for (const i of range(points.length - 1)) {
-    const names = lowestAt(lines, (points[i] + points[i + 1]) / 2);
+    const names = lowestOf(values[i], slack).map((place) => lines[place].name);
     const last = parts[parts.length - 1];
     if (last && String(last.names) === String(names)) last.high = points[i + 1];
     else parts.push({ low: points[i], high: points[i + 1], names });
@@ -242,11 +251,23 @@ function lowestLines(lines) {
   return parts;
 }
 
-function lowestAt(lines, x) {
-  const values = lines.map((line) => (1 - x) * line.start + x * line.end);
-  const defined = values.filter((value) => !Number.isNaN(value));
-  const limit = Math.min(...defined) + TIE * Math.max(...defined.map(Math.abs));
-  return lines.filter((_, i) => values[i] <= limit).map((line) => line.name);
+/** The largest finite size among numbers. */
+const largest = (values) =>
+  values.reduce((top, value) => (Number.isFinite(value) ? Math.max(top, Math.abs(value)) : top), 0);
+
+/** Places of the least of some numbers and of all that rounding keeps apart from it. */
+function lowestOf(values, slack = TIE * largest(values)) {
+  const least = values.reduce((low, value) => (value < low ? value : low), Infinity);
+  return range(values.length).filter((i) => values[i] <= least + slack && values[i] < Infinity);
+}
+
+/** The rules that take one decision about every case, as rivals of the systems. */
+function constantRules(counts, costs, prior, names) {
+  return names.map((decision, d) => {
+    const always = counts.map((row) => row.map((_, i) => (i === d ? sum(row) : 0)));
+    const cost = expectedCost(always, costs, prior);
+    return { name: `always ${decision}`, counts: always, cost, look: "plain" };
+  });
 }
 
 /** Cost at priors 0 and 1 of one class; the others keep their proportions to each other. */
@@ -266,14 +287,21 @@ function proportionLine(counts, prior, name) {
   return { start: part(1, 0), end: part(0, 1), name };
 }
 
-/** How far every cost and every prior may move before another system is the cheapest. */
-function margins(systems, best, costs, prior) {
+/** How far every cost and every prior may move before another rule is the cheapest. */
+function margins(systems, costs, prior) {
   const rates = systems.map((one) => decisionRates(one.counts));
   const each = systems.map((one) => classCosts(one.counts, costs));
-  const excess = systems.map((one) => one.cost - systems[best].cost);
+  const tied = lowestOf(systems.map((one) => one.cost));
+  const best = tied[0];
+  const excess = systems.map((one, i) => (tied.includes(i) ? 0 : one.cost - systems[best].cost));
+  const size = largest(costs.flat()) || 1;
   const found = [];
-  const add = (what, value, slopes, domain) =>
-    found.push({ ...what, value, ...marginOf(excess, slopes, best, value, domain) });
+  const add = (what, value, slopes, domain) => {
+    const made = marginOf(excess, slopes, best, value, domain);
+    const distance = Math.min(value - made.low, made.high - value);
+    const near = Number.isNaN(distance) ? Infinity : distance / (what.d === null ? 1 : size);
+    found.push({ ...what, value, ...made, near });
+  };
   costs.forEach((row, k) =>
     row.forEach((cost, d) => {
       const slopes = rates.map((own) =>
@@ -300,14 +328,14 @@ function marginOf(excess, slopes, best, value, domain) {
     return { low: NaN, high: NaN, lowRival: null, highRival: null };
   }
   const [low, high] = [-1, 1].map((sign) => {
-    let nearest = { move: Infinity, rival: null };
-    slopes.forEach((slope, rival) => {
-      const move = excess[rival] / Math.abs(slope);
-      if (rival !== best && sign * slope < 0 && move < nearest.move) nearest = { move, rival };
-    });
-    const point = value + sign * nearest.move;
-    const reached = nearest.rival !== null && point >= domain[0] && point <= domain[1];
-    return reached ? { point, rival: nearest.rival } : { point: sign * Infinity, rival: null };
+    const nearing = (rival) => rival !== best && sign * slopes[rival] < 0;
+    const moves = slopes.map((slope, i) => (nearing(i) ? excess[i] / Math.abs(slope) : Infinity));
+    // of several that arrive together, the steepest goes on to win
+    const steepness = (rival) => Math.abs(slopes[rival]);
+    const [rival = null] = lowestOf(moves).sort((a, b) => steepness(b) - steepness(a));
+    const point = rival === null ? sign * Infinity : value + sign * moves[rival];
+    const room = sign > 0 ? domain[1] - point : point - domain[0];
+    return room > EDGE ? { point, rival } : { point: sign * Infinity, rival: null };
   });
   return { low: low.point, high: high.point, lowRival: low.rival, highRival: high.rival };
 }

@@ -49,6 +49,7 @@ function unhide() {
     "cost-curve-binary": BINARY,
     "cost-curve-other": !BINARY,
     "ratio-figure": BINARY,
+    "proportion-figure": BINARY,
     "disagreement-section": DATA.disagreement,
     "slices-section": DATA.slices.length,
     "binned-note": MODELS.some((model) => model.binned),
@@ -75,6 +76,9 @@ function listen() {
     width = innerWidth;
   });
   addEventListener("beforeprint", redraw);
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") hideTip();
+  });
 }
 
 function start() {
@@ -95,6 +99,8 @@ function start() {
     result: () => result,
     tables: () => ({ ...saved }),
     read: readChart,
+    dots: (id) => drawn[id].dots.map((dot) => [dot.x, dot.y]),
+    write: { short, percent },
   });
 }
 

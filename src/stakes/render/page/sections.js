@@ -11,62 +11,99 @@ function ruleText(one) {
 }
 
 /** The verdict in sentences; at the stakes of the report those of the report stand instead. */
-function verdictSentences({ best, rival, naive }) {
+function verdictSentences({ best, rival, looking }) {
   if (Number.isNaN(best.cost)) {
     return ["No system can be recommended: the costs are undefined at these stakes."];
   }
-  const saving = naive.cost - best.cost;
-  const always = `always deciding ${decisions[naive.decision]}, which costs ${money(naive.cost)} per case`;
   return [
-    `Deploy ${MODELS[best.model].name} with ${ruleText(best)}: it costs ${money(best.cost)} per case.`,
-    saving > 0
-      ? `Against ${always}, it saves ${money(saving)} per case; its normalised cost is ${short(best.normalized)}.`
-      : `It is no better than ${always}: not looking at the case saves ${money(-saving)} per case.`,
+    ...(looking ? winnerSentences(result) : [notLookingSentence(result)]),
+    ...(best.way === "fixed" && isRemade(best)
+      ? ["Decisions made anew for your stakes may cost less: evaluate again with these costs."]
+      : []),
     ...(rival
-      ? [`The runner-up, ${rival.name}, costs ${money(rival.cost - best.cost)} more per case.`]
+      ? [
+          `The runner-up${looking ? "" : " among the models"}, ${rival.name}, costs ${money(rival.cost - best.cost)} more per case.`,
+        ]
       : []),
     "Intervals and probabilities hold for the stakes of the report only; reset to see them.",
   ];
 }
 
+/** Whether a system would decide otherwise under other stakes; some decide whatever these are. */
+const isRemade = (one) => one.rule !== DATA.as_decided;
+
+function winnerSentences({ best, naive }) {
+  const model = MODELS[best.model].name;
+  const always = `always deciding ${decisions[naive.decision]}, which costs ${money(naive.cost)} per case`;
+  const against = `Against ${always},`;
+  const saving = `${money(naive.cost - best.cost)} per case; normalised, that is a cost of ${short(best.normalized)}.`;
+  if (best.way !== "fixed") {
+    return [
+      `Deploy ${model} with ${ruleText(best)}: it costs ${money(best.cost)} per case.`,
+      `${against} it saves ${saving}`,
+    ];
+  }
+  const first = isRemade(best)
+    ? `The decisions that ${best.name} made for the stakes of the report would cost ${money(best.cost)} per case, the least of all.`
+    : `Deploy ${model} as it decides: its decisions, which do not follow your stakes, cost ${money(best.cost)} per case.`;
+  return [first, `${against} these decisions save ${saving}`];
+}
+
+function notLookingSentence({ best, naive }) {
+  const always = `always deciding ${decisions[naive.decision]} costs ${money(naive.cost)} per case`;
+  if (best.way !== "fixed") {
+    return `Deploy none of these models: ${always}; the best of them, ${best.name}, costs ${money(best.cost)}.`;
+  }
+  const made = isRemade(best) ? "made for the stakes of the report" : "as they were made";
+  return `Deploy none of these decisions: ${always}; the best of them, those of ${best.name}, ${made}, would cost ${money(best.cost)}.`;
+}
+
 function showVerdict() {
-  const { best, changed } = result;
+  const { best, naive, looking, changed } = result;
   const calls = { true: "as reported · a clear call", false: "as reported · a close call" };
+  const told = looking ? calls[DATA.told_apart] : "as reported · not looking is cheaper";
   document.body.classList.toggle("changed", changed);
   place("verdict-reported").hidden = changed;
   place("verdict-changed").hidden = !changed;
-  place("verdict-tag").textContent = changed
-    ? "for your stakes"
-    : calls[DATA.told_apart] || "as reported";
+  place("verdict-tag").textContent = changed ? "for your stakes" : told || "as reported";
   const sentences = changed ? verdictSentences(result) : [];
   place("verdict-changed").replaceChildren(...sentences.map((text) => html("p", {}, text)));
   place("facts").replaceChildren(...factsOf(result).map(factOf));
-  const cost = html("span", { class: "now-cost" }, money(best.cost));
-  place("now").replaceChildren(html("span", {}, "cheapest now"), html("b", {}, best.name), cost);
+  const [name, cost] = looking
+    ? [best.name, best.cost]
+    : [`always ${decisions[naive.decision]}`, naive.cost];
+  place("now").replaceChildren(
+    html("span", {}, "cheapest now"),
+    html("b", { title: name }, name),
+    html("span", { class: "now-cost" }, money(cost)),
+  );
 }
 
-function factsOf({ best, naive, changed }) {
+function factsOf({ best, naive, looking, changed }) {
   const rivals = SYSTEMS.filter((one) => one.candidate && !one.added).length;
   const note = (interval) => (changed ? unit || "" : `${percent(DATA.level)}: ${ends(interval)}`);
-  const saving = naive.cost - best.cost;
+  const always = `always ${decisions[naive.decision]}`;
+  const own = looking ? "cost per case" : "cost per case of the best model";
+  const chance = {
+    name: looking ? "chance of being cheapest" : "chance of being the cheapest model",
+    value: best.chance,
+    note: `of ${rivals} system${rivals === 1 ? "" : "s"}`,
+    say: percent,
+  };
   return [
-    { name: "cost per case", value: best.cost, note: note(best.reported) },
-    {
-      name: `saved against always ${decisions[naive.decision]}`,
-      value: saving,
-      note: note(numbers(DATA.saving)),
-    },
-    { name: "normalised cost", value: best.normalized, note: "1 is not looking, 0 is perfect" },
-    ...(changed
-      ? []
-      : [
+    ...(looking ? [] : [{ name: `cost of ${always}`, value: naive.cost, note: unit || "" }]),
+    { name: own, value: best.cost, note: note(best.reported) },
+    ...(looking
+      ? [
           {
-            name: "chance of being cheapest",
-            value: best.chance,
-            note: `of ${rivals} systems`,
-            say: percent,
+            name: `saved against ${always}`,
+            value: naive.cost - best.cost,
+            note: note(numbers(DATA.saving)),
           },
-        ]),
+        ]
+      : []),
+    { name: "normalised cost", value: best.normalized, note: "1 is not looking, 0 is perfect" },
+    ...(changed ? [] : [chance]),
   ];
 }
 
@@ -106,7 +143,7 @@ function showRule() {
 // Systems -----------------------------------------------------------------------------------------
 
 function showSystems() {
-  const { ranked, naive, perfect, changed } = result;
+  const { ranked, naive, perfect, looking, changed } = result;
   const reach = (one) => [one.cost, changed ? NaN : one.reported[2]];
   const top = Math.max(...[naive.cost, ...ranked.flatMap(reach)].filter(Number.isFinite), 1e-300);
   const head = [
@@ -123,7 +160,8 @@ function showSystems() {
   const blank = range(head.length - 5).map(() => "");
   const bar = drawBar({ value: naive.cost, reference: naive.cost, top, look: "plain" });
   const always = `always ${decisions[naive.decision]}`;
-  rows.push({ look: "reference-row", cells: [always, bar, figure(naive.cost), "", "1", ...blank] });
+  const first = looking ? "reference-row" : "reference-row best";
+  rows.push({ look: first, cells: [always, bar, figure(naive.cost), "", "1", ...blank] });
   rows.push({
     look: "reference-row",
     cells: ["perfect decisions", "", figure(perfect), "", "0", ...blank],
@@ -153,7 +191,7 @@ function showSystems() {
 }
 
 function systemRow(one, top) {
-  const { best, naive, changed } = result;
+  const { best, naive, looking, changed } = result;
   const [, low, high] = changed || one.added ? [NaN, NaN, NaN] : one.reported;
   const notes = [];
   if (changed && one.way === "fixed") notes.push(html("em", {}, "as tallied"));
@@ -168,7 +206,7 @@ function systemRow(one, top) {
     decisionMix(one),
   ];
   if (BINARY) cells.push(figure(one.threshold));
-  return { look: one === best ? "best" : one.candidate ? null : "barred", cells };
+  return { look: one === best && looking ? "best" : one.candidate ? null : "barred", cells };
 }
 
 /** Share of the cases that get each decision, once deployed, as a thin stacked bar. */
@@ -204,7 +242,7 @@ function decisionMix(one) {
 function buildKey() {
   if (decisions.length > TONES) return;
   const entries = decisions.map((name, d) =>
-    html("span", {}, html("i", { class: `block ${tone(d)}` }), name),
+    html("span", { title: name }, html("i", { class: `block ${tone(d)}` }), middle(name, 48)),
   );
   place("key").replaceChildren("Decisions, once deployed: ", ...entries);
 }
@@ -215,7 +253,7 @@ function buildPicker() {
   const own = SYSTEMS.filter((one) => !one.added);
   const options = own.map((one, i) => html("option", { value: i }, one.name));
   const picker = place("money-pick");
-  picker.append(html("option", { value: "" }, "the cheapest"), ...options);
+  picker.append(html("option", { value: "" }, "the cheapest system"), ...options);
   picker.addEventListener("change", () => {
     picked = picker.value === "" ? null : own[Number(picker.value)].name;
     showMoney();
@@ -224,18 +262,25 @@ function buildPicker() {
 
 function showMoney() {
   const one = result.systems.find((system) => system.name === picked) || result.best;
-  const parts = costParts(one.counts, result.costs, result.prior);
+  const below = result.costs.flat().some((cost) => cost < 0); // gains have no share of a cost
+  const what = below ? "regret" : "cost";
+  const basis = below ? regretOf(result.costs) : result.costs;
+  const parts = costParts(one.counts, basis, result.prior);
+  const total = sum(parts.flat());
   const cells = classes.flatMap((_, k) =>
-    decisions.map((__, d) => ({ k, d, part: parts[k][d], share: parts[k][d] / one.cost })),
+    decisions.map((__, d) => ({ k, d, part: parts[k][d], share: parts[k][d] / total })),
   );
+  place("money-hint").textContent = below
+    ? "Each cell’s share of the regret, its cost above the best decision of the class, once deployed; below it the cases that were counted."
+    : "Each cell’s share of the cost, once deployed; below it the cases that were counted.";
   const peak = Math.max(...cells.map(({ part }) => Math.abs(part) || 0)) || 1;
   const rates = decisionRates(one.counts);
   const linesOf = ({ k, d, part, share }) => [
     ["cases", exact(one.counts[k][d])],
     ["share of the class", exact(rates[k][d])],
     ["cost of each", money(result.costs[k][d])],
-    ["cost per case", exact(part)],
-    ["share of the cost", exact(share)],
+    [`${what} per case`, exact(part)],
+    [`share of the ${what}`, exact(share)],
   ];
   const cellOf = (cell) => {
     const { k, d, part, share } = cell;
@@ -245,24 +290,28 @@ function showMoney() {
       html("b", {}, part ? percent(share) : "–"),
       html("small", {}, short(one.counts[k][d])),
     );
-    made.style.setProperty("--heat", `${Math.round((60 * Math.abs(part || 0)) / peak)}%`);
+    made.style.setProperty("--heat", (Math.abs(part || 0) / peak).toFixed(3));
     return explain(made, `${decisions[d]} for ${classes[k]}`, linesOf(cell));
   };
   const body = classes.map((label, k) =>
     html(
       "tr",
       {},
-      html("th", { scope: "row" }, label),
+      html("th", { scope: "row", title: label }, middle(label, 26)),
       cells.filter((cell) => cell.k === k).map(cellOf),
     ),
   );
-  const head = ["", ...decisions].map((name) => html("th", { scope: "col" }, name));
+  const head = ["", ...decisions].map((name) =>
+    html("th", { scope: "col", title: name }, middle(name, 26)),
+  );
   place("money").replaceChildren(
-    html(
-      "table",
-      { class: "cells" },
-      html("thead", {}, html("tr", {}, head)),
-      html("tbody", {}, body),
+    readable(
+      html(
+        "table",
+        { class: "cells" },
+        html("thead", {}, html("tr", {}, head)),
+        html("tbody", {}, body),
+      ),
     ),
   );
   place("money-name").textContent = `${one.name}: ${money(one.cost)} per case`;

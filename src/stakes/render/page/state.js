@@ -13,6 +13,7 @@ const BINARY = TWO && decisions.length === 2;
 const REPORTED = { costs: DATA.problem.costs, prior: DATA.prior };
 const LOOKS = 7; // colours with dashes
 const TONES = 6; // colours of decisions
+const SHADES = 4; // of one colour, for the systems of one model
 
 const embedded = ({ scores, negatives, positives }, holdsFor) => ({
   ...scoreTable(numbers(scores), [negatives, positives]),
@@ -81,15 +82,19 @@ function evaluate(given) {
   });
   const last = (one) => Number(Number.isNaN(one.cost));
   const ranked = [...systems].sort((a, b) => last(a) - last(b) || a.cost - b.cost || 0);
-  const rivals = ranked.filter((one) => one.candidate);
+  const candidates = ranked.filter((one) => one.candidate);
+  const naive = naiveDecision(costs, prior);
+  const constant = constantRules(systems[0].counts, costs, prior, decisions);
   return {
     costs,
     prior,
     systems,
     ranked,
-    best: rivals[0],
-    rival: rivals.slice(1).find((one) => !Number.isNaN(one.cost)),
-    naive: naiveDecision(costs, prior),
+    rivals: [...systems.filter((one) => one.candidate), ...constant], // not looking is one too
+    best: candidates[0],
+    rival: candidates.slice(1).find((one) => !Number.isNaN(one.cost)),
+    naive,
+    looking: !(naive.cost <= candidates[0].cost), // whether any system is worth its look
     perfect: perfectCost(costs, prior),
     changed: String([costs, prior]) !== String([REPORTED.costs, REPORTED.prior]),
   };

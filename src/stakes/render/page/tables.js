@@ -68,19 +68,16 @@ function impliedCell(metric, model, table) {
 // What would flip the verdict ---------------------------------------------------------------------
 
 function showMargins() {
-  const rivals = result.systems.filter((one) => one.candidate);
-  const defined = rivals.length > 1 && rivals.every((one) => Number.isFinite(one.cost));
-  const best = rivals.indexOf(result.best);
-  const found = defined ? margins(rivals, best, result.costs, result.prior) : [];
-  const near = (one) =>
-    Math.min(one.value - one.low, one.high - one.value) / Math.max(Math.abs(one.value), TIE);
+  const { rivals } = result;
+  const defined = rivals.every((one) => Number.isFinite(one.cost));
+  const found = defined ? margins(rivals, result.costs, result.prior) : [];
   const name = ({ k, d }) => (d === null ? priorName(k) : costName(k, d));
   const rival = (i) => (i === null ? "" : rivals[i].name);
   const end = (point, i) =>
     i === null
       ? [{ text: "never", look: "fine" }, ""]
       : [figure(point), { text: swatched(rivals[i].name, rivals[i].look), look: "words" }];
-  found.sort((a, b) => near(a) - near(b) || 0);
+  found.sort((a, b) => a.near - b.near || 0);
   const rows = found.slice(0, 12).map((one) => ({
     cells: [
       name(one),

@@ -19,17 +19,21 @@ const svg = (tag, attributes, ...children) =>
 
 // Numbers -----------------------------------------------------------------------------------------
 
-const minus = (text) => text.replace(/^-/, "−").replace("e-", "e−");
+const minus = (text) => text.replaceAll("-", "−");
 
-/** Four significant digits, or as many as are asked for. */
+/** Four significant digits, or as many as are asked for; as `number` in Python writes them. */
 function short(value, digits = 4) {
   if (value === null || value === undefined) return "–";
   if (Number.isNaN(value)) return "undefined";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-  if (Math.abs(value) >= 1e4) {
+  const rounded = Number(value.toPrecision(digits));
+  const size = Math.abs(rounded);
+  if (size === 0) return "0";
+  if (size >= 1e4 && size < 1e15) {
     return minus(value.toLocaleString("en-US", { maximumFractionDigits: 0 }));
   }
-  return minus(String(Number(value.toPrecision(digits))));
+  if (size >= 1e-4 && size < 1e4) return minus(String(rounded));
+  return minus(rounded.toExponential().replace("+", ""));
 }
 
 /** All digits. */
@@ -40,7 +44,14 @@ function percent(share) {
   if (!Number.isFinite(share)) return short(share);
   if (share > 0 && share < 0.001) return "< 0.1 %";
   if (share > 0.999 && share < 1) return "> 99.9 %";
-  return `${minus(String(Number((100 * share).toPrecision(3))))} %`;
+  return `${short(100 * share, 3)} %`;
+}
+
+/** A long name cut in the middle: names of one family differ at their ends. */
+function middle(text, room) {
+  if (text.length <= room) return text;
+  const tail = Math.ceil((room - 1) / 2);
+  return `${text.slice(0, room - 1 - tail)}…${text.slice(text.length - tail)}`;
 }
 
 /** Value, low and high end as the two ends. */
@@ -72,9 +83,15 @@ function showTip(title, lines, x, y) {
 
 const hideTip = () => tip.classList.remove("on");
 
-/** Show lines while the pointer is over a node. */
+/** Show lines while the pointer is over a node, or the keyboard at it. */
 function explain(node, title, lines) {
   const show = (event) => showTip(title, lines, event.clientX, event.clientY);
+  node.addEventListener("focus", () => {
+    const box = node.getBoundingClientRect();
+    showTip(title, lines, box.left, box.bottom - 8);
+  });
+  node.addEventListener("blur", hideTip);
+  node.classList.add("told");
   node.addEventListener("pointermove", show);
   node.addEventListener("pointerdown", show);
   node.addEventListener("pointerleave", hideTip);
@@ -83,22 +100,53 @@ function explain(node, title, lines) {
 
 // Tables ------------------------------------------------------------------------------------------
 
+const LONGEST = 44; // characters of a cell; the rest is in its title
+const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+/** One stop of the tab key for a whole table; arrow keys go from number to number. */
+function readable(table) {
+  const rows = [...table.querySelectorAll("tr")]
+    .map((row) => [...row.querySelectorAll(".told")])
+    .filter((row) => row.length);
+  rows.flat().forEach((node, i) => node.setAttribute("tabindex", i ? -1 : 0));
+  table.addEventListener("keydown", (event) => {
+    const y = rows.findIndex((row) => row.includes(event.target));
+    const step = STEPS[event.key];
+    if (!step || y < 0) return;
+    event.preventDefault();
+    const within = (place, size) => Math.max(0, Math.min(size - 1, place));
+    const row = rows[within(y + step[0], rows.length)];
+    const next = row[within(rows[y].indexOf(event.target) + step[1], row.length)];
+    event.target.setAttribute("tabindex", -1);
+    next.setAttribute("tabindex", 0);
+    next.focus();
+  });
+  return table;
+}
+
 /** Rows are {look, cells}; a cell is text, a node, or {text, title, lines, look}. */
 function tableOf(head, rows) {
   const cell = (tag, scope) => (given) => {
     const bare = given === null || typeof given !== "object" || given instanceof Node;
     const { text, title = "", lines = null, look = null } = bare ? { text: given ?? "" } : given;
-    const made = html(tag, { class: look, scope }, text);
+    const long = typeof text === "string" && text.length > LONGEST;
+    const made = html(
+      tag,
+      { class: look, scope, title: long ? text : null },
+      long ? middle(text, LONGEST) : text,
+    );
     return lines ? explain(made, title, lines) : made;
   };
   const body = rows.map(({ look = null, cells }) =>
     html("tr", { class: look }, cell("th", "row")(cells[0]), cells.slice(1).map(cell("td", null))),
   );
-  return html(
-    "table",
-    {},
-    html("thead", {}, html("tr", {}, head.map(cell("th", "col")))),
-    html("tbody", {}, body),
+  return readable(
+    html(
+      "table",
+      {},
+      html("thead", {}, html("tr", {}, head.map(cell("th", "col")))),
+      html("tbody", {}, body),
+    ),
   );
 }
 
@@ -113,9 +161,9 @@ const words = (text) => ({ text, look: "words" });
 const swatched = (name, look, ...notes) =>
   html(
     "span",
-    { class: "name" },
+    { class: "name", title: name },
     html("i", { class: `swatch ${look}` }),
-    html("span", {}, name),
+    html("span", {}, middle(name, 34)),
     notes,
   );
 

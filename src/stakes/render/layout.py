@@ -1,0 +1,121 @@
+"""Sections and tables of text: labels on one line, names cut in the middle, wide tables folded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "WIDTH",
+    "Section",
+    "Table",
+    "cleaned",
+    "filled",
+    "folded",
+    "listed",
+    "middle",
+    "width_of",
+]
+
+WIDTH = 96  # columns of text
+_GAP = 2  # between two columns of a table
+_BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells as text; the first column names the row."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, sentences, and a table where there is one."""
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    table: Table | None = None
+
+
+def middle(text: str, room: int) -> str:
+    """A long name cut in the middle, since names of one family differ at their ends.
+
+    >>> middle("gradient boosted model, wide", 20)
+    'gradient … odel, wide'
+    >>> middle("forest", 20)
+    'forest'
+    """
+    if len(text) <= room:
+        return text
+    tail = room // 2
+    head = text[: room - 1 - tail].rstrip()
+    return f"{head} … {text[-tail:].lstrip()}" if " " in text else f"{head}…{text[-tail:]}"
+
+
+def listed(names: Iterable[object], room: int) -> str:
+    """Names side by side, the first of them only where they are many.
+
+    >>> listed(["a", "b"], 9), listed(["a", "b", "c", "d"], 9), listed([], 9)
+    ('a, b', 'a and 3 more', '–')
+    """
+    given = [middle(str(name), room) for name in names]
+    if len(given) > 2 or len(", ".join(given)) > 2 * room:
+        return f"{given[0]} and {len(given) - 1} more" if len(given) > 1 else given[0]
+    return ", ".join(given) or "–"
+
+
+def cleaned(part: Section) -> Section:
+    """The same without line breaks and control characters, which would tear a table."""
+    table = part.table
+    if table is not None:
+        rows = tuple(tuple(map(_clean, row)) for row in table.rows)
+        table = Table(tuple(map(_clean, table.header)), rows)
+    return Section(_clean(part.title), tuple(map(_clean, part.sentences)), table)
+
+
+def width_of(table: Table) -> int:
+    """Columns of text that a table takes."""
+    columns = zip(table.header, *table.rows, strict=True)
+    return sum(max(map(len, column)) + _GAP for column in columns) - _GAP
+
+
+def filled(table: Table) -> Table:
+    """The same without columns that hold nothing."""
+    columns = list(zip(table.header, *table.rows, strict=True))
+    kept = [columns[0], *(one for one in columns[1:] if set(one[1:]) - {"", "–"})]
+    header, *rows = zip(*kept, strict=True)
+    return Table(tuple(header), tuple(rows))
+
+
+def folded(part: Section) -> Iterator[Section]:
+    """Sections whose tables are as wide as the text at most, each with the first column again."""
+    if part.table is None or not part.table.rows:
+        yield part
+        return
+    columns = list(zip(part.table.header, *part.table.rows, strict=True))
+    title, sentences = part.title, part.sentences
+    for group in _groups(columns):
+        header, *rows = zip(columns[0], *group, strict=True)
+        yield Section(title, sentences, Table(tuple(header), tuple(rows)))
+        title, sentences = f"{part.title}, continued", ()
+
+
+def _clean(text: str) -> str:
+    return _BREAKS.sub(" ", text).strip()
+
+
+def _groups(columns: Sequence[tuple[str, ...]]) -> Iterator[list[tuple[str, ...]]]:
+    """Columns but the first, in groups that fit beside it; at least one in each."""
+    first, *others = [max(map(len, column)) for column in columns]
+    group: list[tuple[str, ...]] = []
+    used = first
+    for column, width in zip(columns[1:], others, strict=True):
+        if group and used + _GAP + width > WIDTH:
+            yield group
+            group, used = [], first
+        group.append(column)
+        used += _GAP + width
+    yield group

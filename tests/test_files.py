@@ -1,0 +1,47 @@
+"""Files appear whole or not at all, whoever writes them."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from stakes import InputError
+from stakes._files import whole_file, write_whole
+from stakes.adapters import files as adapter
+
+
+def test_text_is_written_with_the_permissions_of_a_new_file(tmp_path):
+    write_whole(tmp_path / "out.txt", "one\ntwo\n")
+    (tmp_path / "plain").write_text("")
+    assert (tmp_path / "out.txt").read_bytes() == b"one\ntwo\n"
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert len(modes) == 1
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    target = tmp_path / "out.txt"
+    write_whole(target, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_whole(target, "half \ud800")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+    assert target.read_text() == "old"
+
+
+def test_the_bytes_are_on_the_disk_before_the_name_is(tmp_path, monkeypatch):
+    done = []
+    flush, move = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda file: (done.append("flushed"), flush(file)))
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("named"), move(*names)))
+    write_whole(tmp_path / "out.txt", "all")
+    assert done == ["flushed", "named"]
+
+
+def test_there_is_one_way_to_write_whole_files():
+    assert adapter.whole_file is whole_file
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(InputError, match="there is no folder"):
+        write_whole(tmp_path / "none" / "out.txt", "")

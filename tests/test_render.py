@@ -1,0 +1,168 @@
+"""Reports as text and Markdown: readable whatever the labels, the costs and the sizes are."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from stakes import Decisions, Problem, Report, evaluate
+from stakes.render.layout import middle
+from stakes.render.tables import Section, sections
+from stakes.report import Interval
+
+FRAUD = Problem(
+    [[0, 3, 25], [180, 8, 0]],
+    classes=["legit", "fraud"],
+    decisions=["approve", "review", "block"],
+    prior=[0.98, 0.02],
+    unit="EUR",
+)
+
+
+def report_of(problem: Problem, n_cases: int = 300, **settings) -> Report:
+    rng = np.random.default_rng(4)
+    y = (rng.random(n_cases) < 0.3).astype(int)
+    log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), 2**0.5)
+    models = {"plain": 1 / (1 + np.exp(-log_odds)), "sharp": 1 / (1 + np.exp(-3 * log_odds))}
+    labels = np.array(problem.classes, dtype=object)[y]
+    return evaluate(labels, models, problem, **{"replicates": 20, **settings})
+
+
+def many(name: str) -> Report:
+    """Ten classes, eleven decisions, six models, twenty slices, all with long names."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 10, 1000)
+    models = {}
+    for j in range(6):
+        raw = rng.random((1000, 10)) ** 4 + (0.3 + 0.1 * j) * np.eye(10)[y]
+        models[f"gradient boosted model {name} {j}"] = raw / raw.sum(axis=1, keepdims=True)
+    problem = Problem(
+        rng.integers(1, 9, (10, 11)).astype(float),
+        classes=[f"class {name} {k}" for k in range(10)],
+        decisions=[f"decision {name} {d}" for d in range(11)],
+    )
+    groups = np.array([f"site {name} {i}" for i in range(20)])[rng.integers(0, 20, 1000)]
+    return evaluate(np.array(problem.classes)[y], models, problem, by=groups, replicates=10)
+
+
+def part(report: Report, title: str) -> Section:
+    return next(one for one in sections(report) if one.title.startswith(title))
+
+
+def cells(report: Report, title: str) -> list[tuple[str, ...]]:
+    table = part(report, title).table
+    assert table is not None
+    return list(table.rows)
+
+
+@pytest.mark.parametrize("name", ["of the third generation, number", "x" * 150])
+def test_large_reports_with_long_names_keep_to_a_hundred_columns(name):
+    report = many(name)
+    tables = [line for line in report.to_markdown().splitlines() if line.startswith("|")]
+    assert max(map(len, report.to_text().splitlines())) <= 100
+    assert max(map(len, tables)) <= 110
+
+
+def test_names_of_one_family_differ_where_they_are_cut():
+    assert middle("gradient boosted model, wide", 16) != middle("gradient boosted model, deep", 16)
+    assert middle("forest", 16) == "forest"
+
+
+def test_only_cells_with_cases_are_listed_where_there_are_many():
+    section = part(many("of the m"), "Where the money goes")
+    assert section.table is not None
+    assert section.table.header == ("class", "decision", "cases", "share")
+    assert "0" not in {row[2] for row in section.table.rows}
+
+
+def test_labels_with_line_breaks_do_not_tear_the_tables():
+    broken = Problem(
+        FRAUD.costs,
+        classes=["le\ngit", "fr\u2028aud"],
+        decisions=["app\r\nrove", "re\x85view", "b"],
+    )
+    report = report_of(broken)
+    whole = report_of(
+        Problem(FRAUD.costs, classes=["le git", "fr aud"], decisions=["app rove", "re view", "b"])
+    )
+    assert report.to_text() == whole.to_text()
+    assert report.to_markdown() == whole.to_markdown()
+    rows = [line for line in report.to_markdown().split("\n") if "|" in line]
+    assert all(line.startswith("|") and line.endswith("|") for line in rows)
+
+
+def test_every_column_has_a_header():
+    for section in sections(report_of(FRAUD, by=np.arange(300) % 3)):
+        assert section.table is None or all(section.table.header), section.title
+
+
+def test_an_interval_that_is_undefined_is_left_out():
+    report = report_of(FRAUD, weights=np.random.default_rng(1).uniform(0.5, 2, 300))
+    assert all(np.isnan(one.auc.low) for one in report.models if one.auc is not None)
+    assert "undefined to" not in report.to_text()
+    assert "undefined to" not in report.to_markdown()
+
+
+def test_without_any_cost_no_share_is_shown():
+    y = np.arange(40) % 2
+    report = evaluate(y, {"right": Decisions(y)}, Problem.binary(false_alarm=1, miss=2))
+    assert not re.search(r"nan|%\)", "".join(map("".join, cells(report, "Where the money"))))
+
+
+def test_shares_are_those_of_the_regret_where_a_cost_is_a_gain():
+    gains = Problem.from_utilities([[15, -35], [-335, 165]])
+    report = report_of(gains)
+    section = part(report, "Where the money goes")
+    assert "share of the regret" in section.sentences[0]
+    shares = [float(found) for found in re.findall(r"\(([−\d.]+) %\)", str(section.table))]
+    assert sum(shares) == pytest.approx(100, abs=0.2)
+    assert min(shares) > 0
+    assert "share of the cost" in part(report_of(FRAUD), "Where the money").sentences[0]
+
+
+def test_expected_losses_of_every_method_are_shown():
+    report = report_of(FRAUD)
+    rows = {row[0]: row[1:] for row in cells(report, "Loss of each way")}
+    for j, model in enumerate(report.models):
+        for method, loss in model.expected_losses:
+            assert float(rows[method][j]) == pytest.approx(loss, rel=1e-3)
+
+
+def test_regions_and_margins_say_that_the_decisions_stay():
+    report = report_of(Problem.binary(false_alarm=1, miss=9, classes=["well", "ill"]))
+    frozen = "with the decisions as they are made now"
+    titles = [one.title for one in sections(report)]
+    for title in titles:
+        if title.startswith(("Where each system wins", "What would flip")):
+            assert any(frozen in text for text in part(report, title).sentences), title
+    assert sum(title.startswith("Where each system wins") for title in titles) == 3
+
+
+def test_the_nearest_margins_come_first_and_zero_costs_count():
+    report = report_of(FRAUD)
+    largest = np.abs(FRAUD.costs).max()
+    places = {one.what: place for place, one in enumerate(report.margins)}
+    near = {
+        one.what: one.distance / (largest if places[one.what] < FRAUD.costs.size else 1)
+        for one in report.margins
+    }
+    shown = [row[0] for row in cells(report, "What would flip") if row[0]]
+    distances = [near[what] for what in shown]
+    assert distances == sorted(distances)
+    zero = [what for what in shown if "approve for legit" in what]
+    assert shown.index(zero[0]) < len(shown) - 1
+
+
+def test_counts_are_whole_and_money_is_never_in_powers_of_ten():
+    problem = Problem(1000 * FRAUD.costs, classes=FRAUD.classes, decisions=FRAUD.decisions)
+    text = report_of(problem, n_cases=12_345).to_text()
+    assert "12,345" in text
+    assert not re.search(r"\de[+−-]?0?[1-9]\b(?<!e−\d)", text)
+
+
+def test_an_interval_keeps_its_own_minus_sign():
+    from stakes.evaluation.words import span
+
+    assert span(Interval(0.0, -0.0125, 1.0), 0.95) == "95 % interval −0.0125 to 1"
