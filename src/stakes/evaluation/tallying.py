@@ -116,7 +116,8 @@ def _predicted(one: Predictions, cases: Cases) -> Counts | None:
     """Predicted classes: the most probable ones, or decisions that stand for classes."""
     size = cases.problem.n_classes
     if one.kind == POSTERIORS:
-        decided = np.asarray(one.posteriors).argmax(axis=1)
+        rows = np.asarray(one.posteriors)
+        decided = rows.argmax(axis=1) if size > 2 else (rows[:, 1] > rows[:, 0]).astype(np.intp)
     elif one.kind == SCORES or cases.problem.n_decisions != size:
         return None
     else:
