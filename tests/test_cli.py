@@ -254,7 +254,7 @@ BAD = {
         "models['p'] must hold probabilities in [0, 1]",
     ),
     "too little memory": (
-        ("evaluate", "rows.csv", "-p", "fraud.toml", "--memory-limit", "1k"),
+        ("audit", "rows.csv", "-p", "fraud.toml", "--memory-limit", "1k"),
         "120 rows need 2,400 bytes and the limit is 1,024",
     ),
     "an unknown option": (("evaluate", "rows.csv", "--none"), "--none"),
@@ -410,7 +410,9 @@ def test_the_cheapest_rule_of_the_report_costs_as_much_when_it_is_carried_out():
         rule = ("--model", "did", "--json", "-", *FAST)
         done = run("evaluate", f"{name}.parquet", "-p", "fraud.toml", *rule)
         carried_out = Report.from_json(done.stdout).system("did").cost.value
-        assert carried_out == pytest.approx(report().system(f"{name} (moved)").cost.value, rel=1e-12)
+        assert carried_out == pytest.approx(
+            report().system(f"{name} (moved)").cost.value, rel=1e-12
+        )
 
 
 def test_decisions_for_many_classes_as_json_lines():

@@ -177,6 +177,11 @@ def _checks(
             unit = {one: (nw.col(one) >= 0.0) & (nw.col(one) <= 1.0) for one in columns}
             yield name, _number_check(rows, unit, f"{name} {_PROBABLE[0]}", _PROBABLE[1])
         elif model.kind == SCORES:
+            if problem.n_classes != 2:
+                raise InputError(
+                    f"{name} must be posteriors or decisions: raw scores are for two classes, the "
+                    f"problem has {problem.n_classes}."
+                )
             ordered = {one: ~(nw.col(one).is_null() | nw.col(one).is_nan()) for one in columns}
             yield name, _number_check(rows, ordered, f"{name} {_ORDERED[0]}", _ORDERED[1])
 

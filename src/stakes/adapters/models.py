@@ -23,7 +23,7 @@ from stakes.adapters.groups import Arrays, arrays_of, grouped
 from stakes.adapters.lazy import TRUTH, WEIGHT, ModelColumns, column_of
 from stakes.decide import shift_prior
 from stakes.evaluation.evidence import ModelTallies
-from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES
+from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES, class_of_decisions
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.tally import Counts, ScoreTable
@@ -50,6 +50,7 @@ class LazyModel:
     problem: Problem
     moving: tuple[FloatArray, FloatArray] | None  # the priors from and to which posteriors move
     off_sum: tuple[int, float] | None
+    stuck: bool = False  # whether posteriors cannot be moved to the prior
 
     @property
     def posteriors(self) -> list[str]:
@@ -96,6 +97,14 @@ class LazyModel:
             one.alias(name) for one, name in zip(rows, self.posteriors, strict=True)
         )
 
+    def is_stuck(self, frame: Lazy) -> bool:
+        """Whether some posteriors are sure of a class that the prior to which they move rules out."""
+        assert self.moving is not None
+        _, new = self.moving
+        kept = [nw.col(one) for one, share in zip(self.posteriors, new, strict=True) if share > 0]
+        lost = self._with_posteriors(frame).filter(sum_of(kept) <= 0.0)
+        return len(lost.select(TRUTH).head(1).collect()) > 0
+
     # Tallies -------------------------------------------------------------------------------------
 
     def tallied(self, frame: Lazy, masses: FloatArray) -> Tallied:
@@ -114,12 +123,14 @@ class LazyModel:
         return self._of_posteriors(frame, masses)
 
     def _of_decisions(self, frame: Lazy) -> ModelTallies:
-        size, name = self.problem.n_classes, column_of(self.place)
-        if self.problem.n_decisions != size:
+        stands_for, name = class_of_decisions(self.problem), column_of(self.place)
+        if stands_for is None:
             return ModelTallies(self.given.name, DECISIONS)
+        size = self.problem.n_classes
         sizes = {TRUTH: size, name: size}
         found = arrays_of(grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT).sum()}), sizes)
-        return ModelTallies(self.given.name, DECISIONS, predicted=_counts(found, found[name], size))
+        predicted = _counts(found, stands_for[found[name]], size)
+        return ModelTallies(self.given.name, DECISIONS, predicted=predicted)
 
     def _of_posteriors(self, frame: Lazy, masses: FloatArray) -> Tallied:
         size = self.problem.n_classes

@@ -25,15 +25,15 @@ from stakes.adapters.models import LazyModel, Tallied
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation.evidence import Evidence, Sample
-from stakes.evaluation.rules import POSTERIORS, Rule, is_movable, named, rules_of
+from stakes.evaluation.rules import POSTERIORS, SCORES, Rule, is_movable, named, rules_of
 from stakes.evaluation.words import quantity
 from stakes.problem import Problem
-from stakes.report import TUNED, Caveat
+from stakes.report import LEFT_OUT, TUNED, Caveat
 from stakes.tally import JointCounts
 
 __all__ = ["tallied_evidence"]
 
-_FRACTIONAL = "fractional"
+_FRACTIONAL, _SQUARES = "fractional", "squares"
 
 
 def tallied_evidence(
@@ -58,7 +58,7 @@ def tallied_evidence(
     advance(facts.n_rows)
     shares = facts.masses / facts.masses.sum()
     held = shares if stated is None else stated
-    models = _models(layout, problem, facts, held)
+    models = _models(rows, layout, problem, facts, held)
     live = rows if layout.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
     found = []
     for model in models:
@@ -76,24 +76,23 @@ def tallied_evidence(
         slices=tuple(joint.slices()),
         posterior_prior=held,
         weighted=layout.weights is not None,
-        left_out=tuple(_left_out(found, calibrator)),
+        left_out=tuple(_left_out(models, found, calibrator)),
     )
 
 
-def _models(layout: Layout, problem: Problem, facts: Facts, held: FloatArray) -> list[LazyModel]:
+def _models(
+    rows: Lazy, layout: Layout, problem: Problem, facts: Facts, held: FloatArray
+) -> list[LazyModel]:
     shares = facts.masses / facts.masses.sum()
     prior = shares if problem.prior is None else problem.prior
     moving = (held, prior) if is_movable(held, prior) else None
-    return [
-        LazyModel(
-            place=place,
-            given=given,
-            problem=problem,
-            moving=moving if given.kind == POSTERIORS else None,
-            off_sum=facts.off_sums.get(place),
-        )
-        for place, given in enumerate(layout.models)
-    ]
+    models = []
+    for place, given in enumerate(layout.models):
+        moves = moving if given.kind == POSTERIORS else None
+        model = LazyModel(place, given, problem, moves, facts.off_sums.get(place))
+        stuck = moves is not None and not prior.all() and model.is_stuck(rows)
+        models.append(replace(model, moving=None, stuck=True) if stuck else model)
+    return models
 
 
 def _rules(
@@ -113,6 +112,7 @@ def _rules(
             table=one.tallies.table,
             movable=model.moving is not None,
             recalibrated=False,
+            tuned_apart=False,
         )
     ]
     if not rules and calibrator is not None:
@@ -147,25 +147,23 @@ class _Joint:
     def sample(self, own: BoolArray | slice = slice(None)) -> Sample:
         """The joint decisions of all rows, or of some of them."""
         cells, where = np.unique(self.cells[own], axis=0, return_inverse=True)
-        units = self._units(own)
-        shape = (len(cells),) if units is None else (int(units.max()) + 1, len(cells))
+        place, shape = where.reshape(-1), [len(cells)]
+        if CLUSTER in self.sums:
+            names, units = np.unique(self.sums[CLUSTER][own].astype(str), return_inverse=True)
+            place, shape = units.reshape(-1) * len(cells) + place, [len(names), *shape]
         _refuse_large(8 * prod(shape), self.limit)
-        place = where.reshape(-1) if units is None else units * len(cells) + where.reshape(-1)
-        weights = np.bincount(place, weights=self.sums[WEIGHT][own], minlength=prod(shape))
-        truth, rows = self.cells[own][:, 0], self.sums[ROWS][own]
-        sizes = np.bincount(truth, weights=rows, minlength=self.problem.n_classes)
-        return Sample(
-            joint=self._counts(cells, weights.astype(np.float64).reshape(shape)),
-            sizes=sizes.astype(np.intp),
-            whole=not self.sums[_FRACTIONAL][own].any(),
-        )
 
-    def _units(self, own: BoolArray | slice) -> IntArray | None:
-        """The place of the unit of each cell, if there are several: one cannot be redrawn."""
-        if CLUSTER not in self.sums:
-            return None
-        _, units = np.unique(self.sums[CLUSTER][own].astype(str), return_inverse=True)
-        return np.asarray(units) if units.any() else None
+        def total(name: str) -> FloatArray:
+            sums = np.bincount(place, weights=self.sums[name][own], minlength=prod(shape))
+            return sums.astype(np.float64).reshape(shape)
+
+        whole = not self.sums[_FRACTIONAL][own].any()
+        size = self.sums[WEIGHT if whole else ROWS][own]
+        return Sample(
+            joint=self._counts(cells, total(WEIGHT)),
+            sizes=np.bincount(self.cells[own][:, 0], size, self.problem.n_classes),
+            squares=None if whole else total(_SQUARES),
+        )
 
     def _counts(self, cells: IntArray, weights: FloatArray) -> JointCounts:
         return JointCounts._trusted(
@@ -208,7 +206,11 @@ def _joint(
         rows = rows.with_columns(decided.alias(name))
         sizes[name] = problem.n_decisions
     weight = nw.col(WEIGHT)
-    sums = {WEIGHT: weight.sum(), _FRACTIONAL: whether(weight != weight.floor()).sum()}
+    sums = {
+        WEIGHT: weight.sum(),
+        _SQUARES: (weight * weight).sum(),
+        _FRACTIONAL: whether(weight != weight.floor()).sum(),
+    }
     more = [one for one, given in ((BY, layout.by), (CLUSTER, layout.cluster)) if given]
     made = grouped(rows, sizes, sums, more)
     if more:
@@ -231,18 +233,39 @@ def _refuse_large(needed: int, limit: int) -> None:
 # What was left out -------------------------------------------------------------------------------
 
 
-def _left_out(found: Sequence[Tallied], calibrator: Calibrator | None) -> Iterator[Caveat]:
+def _left_out(
+    models: Sequence[LazyModel], found: Sequence[Tallied], calibrator: Calibrator | None
+) -> Iterator[Caveat]:
     if calibrator is not None:
         yield Caveat(
-            "left out",
+            LEFT_OUT,
             f"Recalibration by {calibrator!r} was left out: it needs the rows in memory, and they "
             f"are beyond its limit.",
         )
-    for one in found:
-        if one.bins is not None and not one.bins.exact:
-            yield Caveat(
-                "left out",
-                f"Single scores of {one.tallies.model} were left out: its AUC, H and expected "
-                f"losses come from {one.bins.mean.size:,} bins, and the AUC is off by at most "
-                f"{quantity(one.bins.auc_error)}. Costs and proper scores are exact.",
-            )
+    for model, one in zip(models, found, strict=True):
+        yield from (Caveat(LEFT_OUT, f"{model.given.name}: {text}") for text in _lost(model, one))
+
+
+def _lost(model: LazyModel, one: Tallied) -> Iterator[str]:
+    """What a report of rows would say of this model beyond this one."""
+    if model.stuck:
+        yield (
+            "posteriors are sure of a class that the prior rules out, so that they cannot be moved "
+            "to the prior; they are shown as they come."
+        )
+    if model.given.kind == SCORES and model.problem.costs.shape == (2, 2):
+        yield (
+            "thresholds tuned on other folds need the rows in memory, which are beyond its limit; "
+            "there is only the one that was tuned on all rows."
+        )
+    elif model.given.kind == SCORES:
+        yield (
+            f"raw scores alone allow no decision among {model.problem.n_decisions}, so it has no "
+            f"cost here. Calibrate them first."
+        )
+    if one.bins is not None and not one.bins.exact:
+        yield (
+            f"single scores stay in the engine. The AUC, H and expected losses come from "
+            f"{one.bins.mean.size:,} bins of them, and the AUC is off by at most "
+            f"{quantity(one.bins.auc_error)}; costs, log loss and Brier score are exact."
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stakes.report import Interval
 
-__all__ = ["money", "percent", "quantity", "span"]
+__all__ = ["chance", "money", "percent", "quantity", "span"]
 
 
 def quantity(value: float) -> str:
@@ -28,14 +28,19 @@ def money(value: float, unit: str | None) -> str:
 def percent(share: float) -> str:
     """A share in percent, never 0 % or 100 % unless it is.
 
-    >>> percent(0.9996), percent(1.0), percent(0.25)
-    ('> 99.9 %', '100 %', '25 %')
+    >>> percent(0.9996), percent(1.0), percent(0.25), chance(1.0)
+    ('> 99.9 %', '100 %', '25 %', '> 99.9 %')
     """
     if 0 < share < 0.001:
         return "< 0.1 %"
     if 0.999 < share < 1:
         return "> 99.9 %"
     return f"{100 * share:.3g} %"
+
+
+def chance(share: float) -> str:
+    """A probability that redraws estimate; none of them shows that it is 0 or 1."""
+    return percent(min(max(share, 1e-9), 1 - 1e-9))
 
 
 def span(interval: Interval, level: float) -> str:
