@@ -21,9 +21,9 @@ __all__ = ["N_BINS", "Bins", "Grid", "ScoreGrid", "UnitGrid"]
 
 _STEPS = (16, 8, 4, 2, 1)  # octaves that are halved away at a time, 31 in all
 _RUN = 1 << 10
-_SIDE = 33 * _RUN + 1  # the last bin holds all that lies beyond
+_SIDE = 33 * _RUN + 2  # the last bins hold what lies beyond, and what is infinite
 _FAR = 2.0**32  # where the last octave ends
-_LARGE = 2.0**1000  # infinities are no place to zoom in on
+_MOST = float(np.finfo(np.float64).max)
 _BELOW, _AT = "_below", "_at"  # columns that are made on the way
 
 N_BINS = 2 * _SIDE
@@ -73,20 +73,20 @@ Grid = UnitGrid | ScoreGrid
 
 def _runs(frame: Lazy, name: str) -> Lazy:
     """The bin of distances of at least nought, in units of the first run."""
-    far = nw.col(_AT) >= _FAR
+    at = nw.col(_AT)
+    beyond = nw.when(at > _MOST).then(nw.lit(_SIDE - 1)).otherwise(nw.lit(_SIDE - 2))
     made = frame.with_columns(
-        nw.when(far).then(nw.lit(_SIDE - 1)).otherwise(nw.lit(0)).alias(name),
-        nw.when(far).then(nw.lit(0.0)).otherwise(nw.col(_AT)).alias(_AT),
+        nw.when(at >= _FAR).then(beyond).otherwise(nw.lit(0)).alias(name),
+        nw.when(at >= _FAR).then(nw.lit(0.0)).otherwise(at).alias(_AT),
     )
     for step in _STEPS:
-        above, at = nw.col(_AT) >= 2.0**step, nw.col(_AT)
+        above = at >= 2.0**step
+        runs = nw.when(above).then(nw.lit(step * _RUN)).otherwise(nw.lit(0))
         made = made.with_columns(
             nw.when(above).then(at * 2.0**-step).otherwise(at).alias(_AT),
-            (nw.col(name) + nw.when(above).then(nw.lit(step * _RUN)).otherwise(nw.lit(0))).alias(
-                name
-            ),
+            (nw.col(name) + runs).alias(name),
         )
-    within = (nw.col(_AT) * float(_RUN)).floor().cast(nw.Int64)
+    within = (at * float(_RUN)).floor().cast(nw.Int64)
     return made.with_columns((nw.col(name) + within).alias(name))
 
 
@@ -140,9 +140,12 @@ class Bins:
         return float(self.high[places[0]]) if places.size else mean
 
     def finer(self) -> ScoreGrid:
-        """A grid that zooms in on the middle half of these scores."""
-        reached = np.cumsum(self.weights.sum(axis=1))
+        """A grid that zooms in on the middle half of these scores, infinite ones aside."""
+        finite = np.isfinite(self.low) & np.isfinite(self.high)
+        if not finite.any():
+            return ScoreGrid()
+        low, high = self.low[finite], self.high[finite]
+        reached = np.cumsum(self.weights[finite].sum(axis=1))
         first, middle, last = np.searchsorted(reached, reached[-1] * np.array([0.25, 0.5, 0.75]))
-        low, high = (np.clip(ends, -_LARGE, _LARGE) for ends in (self.low, self.high))
         centre = low[middle] / 2 + high[middle] / 2
         return ScoreGrid.around(float(low[first]), float(centre), float(high[last]))

@@ -98,7 +98,7 @@ class LazyModel:
         )
 
     def is_stuck(self, frame: Lazy) -> bool:
-        """Whether some posteriors are sure of a class that the prior to which they move rules out."""
+        """Whether some posteriors are sure of a class that the new prior rules out."""
         assert self.moving is not None
         _, new = self.moving
         kept = [nw.col(one) for one, share in zip(self.posteriors, new, strict=True) if share > 0]
