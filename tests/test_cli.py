@@ -224,16 +224,22 @@ def test_a_condition_that_cannot_be_read_is_bad_input_before_any_work():
     ("condition", "message"),
     [
         ('cost["none"] > 1', "no model or system has that name. The systems are good"),
-        ("calibration_cost > 0", "needs calibration_cost, which is undefined"),
+        ('auc["did"] > 0', "which is undefined in this report"),
     ],
 )
 def test_a_condition_that_cannot_be_decided_is_bad_input_after_the_files_are_written(
     condition, message
 ):
-    done = on_rows("--fail-if", condition, "--json", "out.json")
+    lines = Path("rows.csv").read_text().splitlines()
+    Path("did.csv").write_text(
+        "\n".join(f"{line},review" for line in lines).replace("review", "did", 1)
+    )
+    models = ("--model", "good", "--model", "did")
+    judged = ("--fail-if", condition, "--json", "out.json")
+    done = run("evaluate", "did.csv", "-p", "fraud.toml", *FAST, *models, *judged)
     assert done.exit_code == 2
     assert message in done.stderr.splitlines()[-1]
-    assert Report.from_json(Path("out.json")) == report()
+    assert Report.from_json(Path("out.json")).models[1].kind == "decisions"
 
 
 def test_every_name_of_a_condition_has_a_value_and_stands_in_the_help():
@@ -316,7 +322,7 @@ BAD = {
         "--by",
     ),
     "too little memory": (
-        ("evaluate", "rows.csv", "-p", "fraud.toml", *BOTH, "--memory-limit", "1k"),
+        ("audit", "rows.csv", "-p", "fraud.toml", *BOTH, "--memory-limit", "1k"),
         "120 rows need 2,400 bytes and the limit is 1,024",
     ),
     "an unknown option": (("evaluate", "rows.csv", "--none"), "--none"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -31,11 +33,19 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
 
 def test_the_bytes_are_on_the_disk_before_the_name_is(tmp_path, monkeypatch):
     done = []
-    flush, move = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda file: (done.append("flushed"), flush(file)))
-    monkeypatch.setattr(os, "replace", lambda *names: (done.append("named"), move(*names)))
+    steps: dict[str, Callable[..., None]] = {"fsync": os.fsync, "replace": os.replace}
+
+    def noted(name: str) -> Callable[..., None]:
+        def step(*arguments: Any) -> None:
+            done.append(name)
+            steps[name](*arguments)
+
+        return step
+
+    for name in steps:
+        monkeypatch.setattr(os, name, noted(name))
     write_whole(tmp_path / "out.txt", "all")
-    assert done == ["flushed", "named"]
+    assert done == ["fsync", "replace"]
 
 
 def test_there_is_one_way_to_write_whole_files():

@@ -264,7 +264,10 @@ def posteriors(name: str, values: object, size: int) -> FloatArray:
         )
     array = probabilities(name, values)
     if array.ndim == 1 and size == 2:
-        return cast(FloatArray, frozen(np.stack([1 - array, array], axis=1)))
+        rows = np.empty((2, array.size)).T  # each class in one piece: columns are read one by one
+        np.subtract(1, array, out=rows[:, 0])
+        rows[:, 1] = array
+        return cast(FloatArray, frozen(rows))
     if array.ndim != 2 or array.shape[1] != size:
         raise InputError(
             f"{name} must have shape (n, {size}), one column for each class"

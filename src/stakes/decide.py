@@ -80,7 +80,7 @@ def bayes_decision_indices(
 
 def cheapest_decisions(rows: FloatArray, costs: FloatArray) -> IntArray:
     """Position of the cheapest decision for posteriors (n, K) that were checked before."""
-    tie = _TIE * costs.shape[-2] * np.abs(costs).max(axis=(-2, -1), initial=0.0)
+    tie = tie_slack(costs)
     chosen = np.empty(len(rows), dtype=np.intp)
     for block, expected in _expected_blocks(rows, costs):
         slack = tie if costs.ndim == 2 else tie[block]
@@ -90,6 +90,11 @@ def cheapest_decisions(rows: FloatArray, costs: FloatArray) -> IntArray:
         for place in range(costs.shape[-1] - 1, -1, -1):
             part[columns[place] <= cheapest] = place
     return chosen
+
+
+def tie_slack(costs: FloatArray) -> FloatArray:
+    """What rounding may do to expected costs of costs (…, K, M): closer ones are tied, (…)."""
+    return np.asarray(_TIE * costs.shape[-2] * np.abs(costs).max(axis=(-2, -1), initial=0.0))
 
 
 def bayes_decisions(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,14 +24,26 @@ import pyarrow as pa
 
 from stakes._check import FloatArray, Label
 from stakes.adapters.files import Files, Format
+from stakes.adapters.labels import Wanted, refused, spellings
 from stakes.errors import InputError
 
-__all__ = ["Coded", "Columns", "Source", "Wanted", "opened", "spellings", "write_rows"]
+__all__ = [
+    "Coded",
+    "Columns",
+    "Source",
+    "Wanted",
+    "engine_errors",
+    "opened",
+    "spellings",
+    "text_name",
+    "write_rows",
+]
 
 K = TypeVar("K", bound=Hashable)
 
 _OFFLINE: dict[str, Any] = {"autoinstall_known_extensions": "false"}
 _BLOCK = 1 << 16  # rows at a time: small enough for the cache
+_LEAST_MEMORY = 256 << 20  # with less the engine does not get off the ground
 _FRACTIONS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL")
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _WHOLE = {name for one in _INTEGERS for name in (one, f"U{one}")}
@@ -50,47 +63,12 @@ class Coded:
         return len(self.codes)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """A column of labels: all of them must be among `labels`, unless these are None."""
-
-    column: str
-    role: str  # what the labels are, in words
-    labels: tuple[Label, ...] | None = None
-    may_be_missing: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Columns(Generic[K]):
     """What was read, under the keys of the caller: numbers (n,) or (n, K), and labels."""
 
     numbers: dict[K, FloatArray]
     labels: dict[K, Coded]
-
-
-def spellings(labels: Sequence[Label]) -> dict[str, int]:
-    """The texts that stand for each label, and its position.
-
-    Each label stands for itself; whole numbers are also written with a point and a nought, and
-    booleans in the ways of other languages, unless that is another label.
-
-    >>> spellings([0, 1])
-    {'0': 0, '1': 1, '0.0': 0, 'false': 0, 'False': 0, '1.0': 1, 'true': 1, 'True': 1}
-    """
-    known = {_text(label): place for place, label in enumerate(labels)}
-    for place, label in enumerate(labels):
-        if isinstance(label, str):
-            continue
-        others = [f"{int(label)}", f"{int(label)}.0"]
-        if label in (0, 1):
-            others += [str(bool(label)).lower(), str(bool(label))]
-        for other in others:
-            known.setdefault(other, place)
-    return known
-
-
-def _text(label: Label) -> str:
-    return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +78,7 @@ class Source:
     files: Files
     connection: Any
     types: dict[str, str]
+    folder: Path  # for what the engine has to put aside
 
     @property
     def name(self) -> str:
@@ -207,6 +186,27 @@ class Source:
             kept = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.types))
             yield kept, np.column_stack([_floats(column) for column in batch.columns[width:]])
 
+    def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Any:
+        """A relation of some columns, numbers and texts, for the engine to work on by itself.
+
+        It keeps to the memory, in bytes, and to files in the folder of the source beyond it. Text
+        is parsed once, whatever is asked of the relation. The text of a column that is also wanted
+        as numbers is named after `text_name`.
+        """
+        names = {one: text_name(one) if one in numbers else one for one in labels}
+        parts = [f"{_name(one)}::DOUBLE AS {_name(one)}" for one in numbers]
+        parts += [f"{self._as_text(one)} AS {_name(name)}" for one, name in names.items()]
+        query = f"SELECT {', '.join(parts)} FROM {self._rows(labels, numbers)}"
+        with engine_errors(self.name):
+            self.connection.execute(f"SET memory_limit = '{max(memory, _LEAST_MEMORY)}B'")
+            self.connection.execute(f"SET temp_directory = {_literal(str(self.folder))}")
+            self.connection.execute("SET preserve_insertion_order = false")
+            if self.files.format in (Format.CSV, Format.JSON):
+                kept = _literal(str(self.folder / "columns.parquet"))
+                self.connection.execute(f"COPY ({query}) TO {kept} (FORMAT parquet)")
+                query = f"SELECT * FROM read_parquet({kept})"
+            return self.connection.sql(query)
+
     # SQL -----------------------------------------------------------------------------------------
 
     def _rows(self, as_text: Sequence[str] = (), as_number: Sequence[str] = ()) -> str:
@@ -230,13 +230,13 @@ class Source:
         select = ", ".join(
             part if part == "*" else f"{part} AS _{k}" for k, part in enumerate(parts)
         )
-        with _engine_errors(self.name):
+        with engine_errors(self.name):
             relation = self.connection.sql(f"SELECT {select} FROM {rows}")
             reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
             yield from reader(_BLOCK)
 
     def _fetch(self, query: str) -> list[tuple[Any, ...]]:
-        with _engine_errors(self.name):
+        with engine_errors(self.name):
             return list(self.connection.execute(query).fetchall())
 
 
@@ -270,29 +270,31 @@ class _Coder:
         """All rows as codes; every label must be wanted, and there must be one."""
         wanted = self._wanted
         if self._others and not wanted.may_be_missing:
-            [(first, _)] = self._others.most_common(1)
-            shown = "nothing" if first is None else repr(first)
-            among = "" if wanted.labels is None else f" {', '.join(map(_text, wanted.labels))}"
-            raise InputError(
-                f"column {wanted.column!r} of {source} must hold the {wanted.role}{among} in "
-                f"every row; {self._others.total()} of {len(self.codes)} rows hold something "
-                f"else, most often {shown}. Remove or rename these, or add them to the problem."
-            )
+            [(often, _)] = self._others.most_common(1)
+            raise refused(wanted, source, self._others.total(), len(self.codes), often)
         return Coded(self.codes, tuple(self._places) if wanted.labels is None else wanted.labels)
 
 
 @contextmanager
 def opened(files: Files) -> Iterator[Source]:
     """The files as a source of columns."""
-    with duckdb.connect(config=_OFFLINE) as connection:
-        with _engine_errors(files.name):
+    with (
+        tempfile.TemporaryDirectory(prefix="stakes-") as folder,
+        duckdb.connect(config=_OFFLINE) as connection,
+    ):
+        with engine_errors(files.name):
             if files.format is Format.ARROW:
                 connection.register("arrow_rows", _arrow(files.paths))
                 rows = "arrow_rows"
             else:
                 rows = _reader(files, {})
             described = connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
-        yield Source(files, connection, {row[0]: row[1] for row in described})
+        yield Source(files, connection, {row[0]: row[1] for row in described}, Path(folder))
+
+
+def text_name(column: str) -> str:
+    """What the text of a column is called beside its numbers."""
+    return f"{column} (as text)"
 
 
 def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None:
@@ -370,7 +372,7 @@ def _floats(column: Any) -> FloatArray:
 
 
 @contextmanager
-def _engine_errors(name: str) -> Iterator[None]:
+def engine_errors(name: str) -> Iterator[None]:
     """What the engine complains about, in one sentence that names the file."""
     try:
         yield

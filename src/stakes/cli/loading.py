@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import click
+import narwhals.stable.v2 as nw
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from stakes.adapters.duck import Coded, Columns, Source, opened
+from stakes.adapters.duck import Coded, Columns, Source, engine_errors, opened, text_name
 from stakes.adapters.files import located
+from stakes.adapters.labels import group_labels
+from stakes.adapters.lazy import Layout
+from stakes.adapters.lazy import ModelColumns as LazyColumns
+from stakes.adapters.tallies import tallied_evidence
 from stakes.cli.columns import Key, Kind, Plan
 from stakes.cli.entries import refuse_unusable
 from stakes.errors import InputError
+from stakes.evaluation.evidence import Evidence
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores
 
-__all__ = ["Loaded", "input_source", "load", "memory_size", "said", "working"]
+__all__ = [
+    "Loaded",
+    "input_source",
+    "load",
+    "load_or_tally",
+    "memory_size",
+    "said",
+    "working",
+]
 
 _LONG = 1_000_000  # rows from which the work takes long enough for a progress bar
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -53,14 +67,30 @@ def input_source(given: Sequence[str]) -> Iterator[Source]:
 
 def load(source: Source, problem: Problem, plan: Plan, *, limit: int) -> Loaded:
     """Read the columns that are needed, and no others, if they fit into memory."""
-    if plan.guesses:
-        said(f"guessed from {source.name}: {'; '.join(plan.guesses)}.")
-    n_rows = source.count()
-    _refuse_too_much(source, plan, problem, n_rows, limit)
-    with working(f"reading {source.name}", n_rows) as advance:
-        columns = source.read(plan.numbers(), plan.labels(problem), n_rows=n_rows, advance=advance)
-    refuse_unusable(source.name, plan, columns.numbers)
-    return _arrays(plan, columns)
+    n_rows = _counted(source, plan)
+    needed = needed_bytes(plan, problem, n_rows)
+    if needed > limit:
+        raise InputError(
+            f"{source.name} must fit into memory: the columns of its {n_rows:,} rows need "
+            f"{needed:,} bytes and the limit is {limit:,}. Raise it with --memory-limit, or "
+            f"take a sample of the rows."
+        )
+    return _read(source, problem, plan, n_rows)
+
+
+def load_or_tally(
+    source: Source, problem: Problem, plan: Plan, *, limit: int, **asked: Any
+) -> Loaded | Evidence:
+    """The columns that are needed, or beyond the limit their tallies; `asked` says of what."""
+    n_rows = _counted(source, plan)
+    needed = needed_bytes(plan, problem, n_rows)
+    if needed <= limit:
+        return _read(source, problem, plan, n_rows)
+    said(
+        f"the columns of the {n_rows:,} rows of {source.name} need {needed:,} bytes, which is "
+        f"beyond the limit of {limit:,}; they are tallied inside the engine."
+    )
+    return _tally(source, problem, plan, n_rows, limit=limit, **asked)
 
 
 def needed_bytes(plan: Plan, problem: Problem, n_rows: int) -> int:
@@ -69,16 +99,59 @@ def needed_bytes(plan: Plan, problem: Problem, n_rows: int) -> int:
     return n_rows * (8 * numbers + 4 * len(plan.labels(problem)))
 
 
-def _refuse_too_much(source: Source, plan: Plan, problem: Problem, n_rows: int, limit: int) -> None:
+def _counted(source: Source, plan: Plan) -> int:
+    """The number of rows, of which there must be one; what was guessed is said first."""
+    if plan.guesses:
+        said(f"guessed from {source.name}: {'; '.join(plan.guesses)}.")
+    n_rows = source.count()
     if n_rows == 0:
         raise InputError(f"{source.name} must hold at least one row; there are none.")
-    needed = needed_bytes(plan, problem, n_rows)
-    if needed > limit:
-        raise InputError(
-            f"{source.name} must fit into memory: the columns of its {n_rows:,} rows need "
-            f"{needed:,} bytes and the limit is {limit:,}. Raise it with --memory-limit, or "
-            f"evaluate a sample of the rows."
+    return n_rows
+
+
+def _read(source: Source, problem: Problem, plan: Plan, n_rows: int) -> Loaded:
+    with working(f"reading {source.name}", n_rows) as advance:
+        columns = source.read(plan.numbers(), plan.labels(problem), n_rows=n_rows, advance=advance)
+    refuse_unusable(source.name, plan, columns.numbers)
+    return _arrays(plan, columns)
+
+
+def _tally(
+    source: Source, problem: Problem, plan: Plan, n_rows: int, *, limit: int, **asked: Any
+) -> Evidence:
+    """The evidence of all rows, which stay inside the engine."""
+    numbers = [one for group in plan.numbers().values() for one in group]
+    labels = [wanted.column for wanted in plan.labels(problem).values()]
+    passes = n_rows * (2 + len(plan.models))
+    with working(f"tallying {source.name}", passes) as advance, engine_errors(source.name):
+        rows = source.lazy(numbers, labels, memory=limit)
+        return tallied_evidence(
+            nw.from_native(rows),
+            _layout(source.name, plan, numbers),
+            problem,
+            limit=limit,
+            advance=advance,
+            **asked,
         )
+
+
+def _layout(source: str, plan: Plan, numbers: Collection[str]) -> Layout:
+    """The plan in terms of the relation that the source makes."""
+
+    def text(column: str | None) -> Any:
+        return text_name(column) if column is not None and column in numbers else column
+
+    models = (
+        LazyColumns(
+            model.name,
+            model.kind.value,
+            tuple(map(text, model.columns)) if model.kind is Kind.DECISIONS else model.columns,
+        )
+        for model in plan.models
+    )
+    return Layout(
+        source, text(plan.truth), tuple(models), plan.weights, text(plan.by), text(plan.cluster)
+    )
 
 
 def _arrays(plan: Plan, columns: Columns[Key]) -> Loaded:
@@ -104,12 +177,8 @@ def _predictions(
 
 
 def _groups(by: Coded) -> Any:
-    """Labels of the groups; whole numbers stay numbers, so that 9 comes before 10."""
-    names = by.categories
-    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", str(name)) for name in names):
-        names = tuple(map(int, names))
-    if (by.codes < 0).any():
-        names = (*map(str, names), "(missing)")
+    """The label of the group of every row."""
+    names = group_labels(tuple(map(str, by.categories)), gaps=bool((by.codes < 0).any()))
     return np.array(names)[by.codes]
 
 

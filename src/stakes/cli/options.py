@@ -84,8 +84,9 @@ def prediction_options(command: F) -> F:
                 default="2GiB",
                 show_default=True,
                 metavar="SIZE",
-                help="The most that the needed columns may take as arrays; to evaluate them takes "
-                "ten to fifteen times as much.",
+                help="The most that the needed columns may take as arrays. To work on them takes "
+                "up to ten times as much; beyond the limit, evaluate lets the engine tally the "
+                "rows and says what it had to leave out, and other commands refuse.",
             ),
         )
     ):

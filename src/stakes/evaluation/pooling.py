@@ -16,6 +16,7 @@ from stakes.tally import ScoreTable
 
 __all__ = ["held_recalibrated", "held_table"]
 
+_BLOCK = 1 << 16  # scores at a time, so that memory stays flat
 _RECALIBRATED_BINS = 256  # nothing is drawn of them; they only decide again when costs are moved
 
 
@@ -33,7 +34,7 @@ def held_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable |
     table = tallied.recalibrated
     if table is None or table.scores.size <= _RECALIBRATED_BINS:
         return table
-    cuts = _changes(table.scores, table.scores, evidence.problem)
+    cuts = np.concatenate(list(_changes(table.scores, evidence.problem)))
     return _pooled(table, cuts, _RECALIBRATED_BINS)
 
 
@@ -45,15 +46,19 @@ def _own_cuts(
     yield np.array([rule.threshold for rule in own if rule.name == TUNED], dtype=np.float64)
     if tallied.kind == POSTERIORS:
         yield np.array([0.5])
-        yield _changes(scores, scores, evidence.problem)
+        yield from _changes(scores, evidence.problem)
         if tallied.moving is not None:
-            yield _changes(scores, shift_prior(scores, *tallied.moving), evidence.problem)
+            yield from _changes(scores, evidence.problem, tallied.moving)
 
 
-def _changes(scores: FloatArray, posteriors: FloatArray, problem: Problem) -> FloatArray:
-    """The last score before each change of the Bayes decision."""
-    decided = bayes_decision_indices(posteriors, problem)
-    return np.asarray(scores[:-1][np.diff(decided) != 0])
+def _changes(
+    scores: FloatArray, problem: Problem, moving: tuple[FloatArray, FloatArray] | None = None
+) -> Iterator[FloatArray]:
+    """The last score before each change of the Bayes decision, by posteriors that may be moved."""
+    for start in range(0, len(scores), _BLOCK):
+        part = scores[start : start + _BLOCK + 1]
+        posteriors = part if moving is None else shift_prior(part, *moving)
+        yield part[:-1][np.diff(bayes_decision_indices(posteriors, problem)) != 0]
 
 
 def _pooled(table: ScoreTable, kept: FloatArray, most: int) -> ScoreTable:

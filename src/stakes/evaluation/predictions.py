@@ -25,9 +25,10 @@ from stakes.report import (
 )
 from stakes.rows import Decisions, Posteriors, Scores
 
-__all__ = ["Predictions", "read_predictions"]
+__all__ = ["ROUNDED", "UNNORMALISED", "Predictions", "read_predictions"]
 
-_UNNORMALISED = 0.02  # rows of posteriors may miss one by this much; they are divided by their sum
+ROUNDED = 1e-6  # sums of posteriors that miss one by no more are one
+UNNORMALISED = 0.02  # those that miss it by no more than this are divided by their sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +147,8 @@ def _posterior_rows(
         return given.read(name, cases.problem.classes), None
     totals: FloatArray = np.nansum(array, axis=1, dtype=np.float64)
     off = np.abs(totals - 1)
-    if off.max(initial=0.0) <= 1e-6 or off.max() > _UNNORMALISED:
+    if off.max(initial=0.0) <= ROUNDED or off.max() > UNNORMALISED:
         return given.read(name, cases.problem.classes), None
     worst = float(totals[np.argmax(off)])
     scaled = Posteriors(array / totals[:, None], given.classes)
-    return scaled.read(name, cases.problem.classes), (int(np.sum(off > 1e-6)), worst)
+    return scaled.read(name, cases.problem.classes), (int(np.sum(off > ROUNDED)), worst)

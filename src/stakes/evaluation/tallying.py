@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.calibration import Calibrator
@@ -122,12 +123,17 @@ def _deployed(table: ScoreTable, moved: FloatArray | None, cases: Cases) -> Scor
 
 def _predicted(one: Predictions, cases: Cases) -> Counts | None:
     """Predicted classes: the most probable ones, or decisions that stand for classes."""
-    place = class_of_decisions(cases.problem)
+    place, size = class_of_decisions(cases.problem), cases.problem.n_classes
     if one.posteriors is not None:
-        decided: Any = one.posteriors.argmax(axis=1)
+        decided: Any = _most_probable(one.posteriors)
     elif one.decided is None or place is None:
         return None
     else:
         decided = place[one.decided]
-    labels = range(cases.problem.n_classes)
-    return Counts.from_labels(cases.truth, decided, labels=labels, weights=cases.weights)
+    cells = np.bincount(cases.truth * size + decided, cases.weights, size * size)
+    return Counts(cells.reshape(size, size), classes=range(size), decisions=range(size))
+
+
+def _most_probable(rows: FloatArray) -> npt.NDArray[Any]:
+    """The first of the most probable classes; for two of them a comparison is faster."""
+    return rows.argmax(axis=1) if rows.shape[1] > 2 else rows[:, 1] > rows[:, 0]

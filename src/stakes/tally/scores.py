@@ -169,17 +169,19 @@ class ScoreTable(Grouped):
         _refuse_leading_axes(self, "binned")
         if not self.weights.any():
             raise InputError("table must hold cases to be binned; all its weights are zero.")
-        return self._pooled(np.searchsorted(bounds, self.scores, side="left"))
+        kept = self.weights.any(axis=-1)
+        scores, weights = self.scores, self.weights
+        if not kept.all():
+            scores, weights = scores[kept], weights[kept]
+        return self._pooled(scores, weights, np.searchsorted(scores, bounds, side="right"))
 
-    def _pooled(self, bins: IntArray) -> Self:
-        """Pool runs of scores; `bins` does not decrease along the scores."""
-        kept = self.weights.sum(axis=-1) > 0
-        scores, weights, bins = self.scores[kept], self.weights[kept], bins[kept]
-        starts = _run_starts(bins)
-        pooled = np.add.reduceat(weights, starts, axis=0)
-        mass = weights.sum(axis=1)
+    def _pooled(self, scores: FloatArray, weights: FloatArray, cuts: IntArray) -> Self:
+        """Pool the runs of scores, all of which have cases, that begin at the cuts."""
+        starts = np.unique(np.concatenate([[0], cuts[cuts < scores.size]]))
+        pooled = np.stack([np.add.reduceat(column, starts) for column in weights.T], axis=1)
         with np.errstate(invalid="ignore"):  # −inf + inf, in a bin that holds both
-            means = np.add.reduceat(scores * mass, starts) / np.add.reduceat(mass, starts)
+            sums = np.add.reduceat(scores * weights.sum(axis=1), starts)
+            means = sums / pooled.sum(axis=1)
         means = np.where(np.isnan(means), 0.0, means)
         ends = np.concatenate([starts[1:], [scores.size]]) - 1
         means = np.clip(means, scores[starts], scores[ends])  # rounding must not leave the bin

@@ -1,0 +1,110 @@
+"""What is made of the columns of one row, as expressions that any engine evaluates.
+
+They give what `stakes.decide` and `stakes.scoring` give for arrays. Longer ones are made step by
+step, as columns of the frame: an engine would otherwise see the same part again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add, mul
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
+from stakes._check import FloatArray
+from stakes.decide import tie_slack
+
+__all__ = [
+    "Lazy",
+    "cheapest",
+    "code_of",
+    "first_of",
+    "log_losses",
+    "most_probable",
+    "moved",
+    "picked",
+    "squared_errors",
+    "sum_of",
+    "whether",
+]
+
+Lazy = nw.LazyFrame[Any]
+
+_LEAST = "_least"
+
+
+def sum_of(parts: Sequence[nw.Expr]) -> nw.Expr:
+    """The sum of several columns, from the left to the right."""
+    return reduce(add, parts)
+
+
+def whether(condition: nw.Expr) -> nw.Expr:
+    """1.0 where a condition holds, 0.0 where it does not or cannot be told."""
+    return nw.when(condition).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+
+
+def first_of(conditions: Sequence[nw.Expr], values: Sequence[Any], otherwise: Any) -> nw.Expr:
+    """The value that belongs to the first condition that holds."""
+    made = otherwise if isinstance(otherwise, nw.Expr) else nw.lit(otherwise)
+    for condition, value in zip(reversed(conditions), reversed(values), strict=True):
+        made = nw.when(condition).then(value).otherwise(made)
+    return made
+
+
+def code_of(text: nw.Expr, places: Mapping[str, int]) -> nw.Expr:
+    """The position of a label, by its text; -1 for others, and where there is none."""
+    return first_of([text == one for one in places], [nw.lit(k) for k in places.values()], -1)
+
+
+def picked(code: nw.Expr, values: Sequence[nw.Expr]) -> nw.Expr:
+    """The one of several columns that a code names."""
+    places = range(len(values) - 1)
+    return first_of([code == k for k in places], values[:-1], values[-1])
+
+
+def cheapest(frame: Lazy, posteriors: Sequence[str], costs: FloatArray, name: str) -> Lazy:
+    """Add the position of the cheapest decision; the first one of several that are tied."""
+    rows = [nw.col(one) for one in posteriors]
+    expected = [
+        sum_of(list(map(mul, rows, column))).alias(f"{name}_{place}")
+        for place, column in enumerate(costs.T.tolist())
+    ]
+    made = [nw.col(f"{name}_{place}") for place in range(len(expected))]
+    least = nw.min_horizontal(*made) + float(tie_slack(costs))
+    places = [nw.lit(place) for place in range(len(made) - 1)]
+    tied = [one <= nw.col(_LEAST) for one in made[:-1]]
+    return (
+        frame.with_columns(*expected)
+        .with_columns(least.alias(_LEAST))
+        .with_columns(first_of(tied, places, len(places)).alias(name))
+    )
+
+
+def most_probable(posteriors: Sequence[nw.Expr]) -> nw.Expr:
+    """The position of the largest of several columns; the first one of several that are."""
+    largest = nw.max_horizontal(*posteriors)
+    places = [nw.lit(place) for place in range(len(posteriors) - 1)]
+    return first_of([one >= largest for one in posteriors[:-1]], places, len(places))
+
+
+def moved(frame: Lazy, posteriors: Sequence[str], ratio: FloatArray, names: Sequence[str]) -> Lazy:
+    """Add the posteriors for another prior; `ratio` is that prior over the one they hold for."""
+    scaled = [nw.col(one) * by for one, by in zip(posteriors, ratio.tolist(), strict=True)]
+    made = frame.with_columns(one.alias(name) for one, name in zip(scaled, names, strict=True))
+    total = sum_of([nw.col(name) for name in names])
+    return made.with_columns((nw.col(name) / total).alias(name) for name in names)
+
+
+def log_losses(truth: nw.Expr, posteriors: Sequence[nw.Expr]) -> tuple[nw.Expr, nw.Expr]:
+    """Surprise at the true class, nought where that was ruled out, and whether it was."""
+    own = picked(truth, posteriors)
+    possible = own > 0.0  # engines disagree on the logarithm of nought
+    return -nw.when(possible).then(own).otherwise(nw.lit(1.0)).log(), whether(~possible)
+
+
+def squared_errors(truth: nw.Expr, posteriors: Sequence[nw.Expr]) -> nw.Expr:
+    """Brier's score: squared errors summed over the classes."""
+    errors = [one - whether(truth == k) for k, one in enumerate(posteriors)]
+    return sum_of([error * error for error in errors])

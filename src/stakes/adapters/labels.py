@@ -1,0 +1,75 @@
+"""Labels of files: they match by text, and every row must have one that is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stakes._check import Label, Labels
+from stakes.errors import InputError
+
+__all__ = ["MISSING", "Wanted", "group_labels", "refused", "spellings"]
+
+MISSING = "(missing)"  # the group of rows that are in none
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A column of labels: all of them must be among `labels`, unless these are None."""
+
+    column: str
+    role: str  # what the labels are, in words
+    labels: Labels | None = None
+    may_be_missing: bool = False
+
+
+def spellings(labels: Sequence[Label]) -> dict[str, int]:
+    """The texts that stand for each label, and its position.
+
+    Each label stands for itself; whole numbers are also written with a point and a nought, and
+    booleans in the ways of other languages, unless that is another label.
+
+    >>> spellings([0, 1])
+    {'0': 0, '1': 1, '0.0': 0, 'false': 0, 'False': 0, '1.0': 1, 'true': 1, 'True': 1}
+    """
+    known = {_text(label): place for place, label in enumerate(labels)}
+    for place, label in enumerate(labels):
+        if isinstance(label, str):
+            continue
+        others = [f"{int(label)}", f"{int(label)}.0"]
+        if label in (0, 1):
+            others += [str(bool(label)).lower(), str(bool(label))]
+        for other in others:
+            known.setdefault(other, place)
+    return known
+
+
+def group_labels(texts: Sequence[str], *, gaps: bool) -> Labels:
+    """Labels of groups; whole numbers stay numbers, so that 9 comes before 10.
+
+    With `gaps`, one more stands for rows that are in no group, and all of them are text.
+
+    >>> group_labels(["10", "9"], gaps=False), group_labels(["10", "9"], gaps=True)
+    ((10, 9), ('10', '9', '(missing)'))
+    """
+    if gaps:
+        return (*texts, MISSING)
+    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in texts):
+        return tuple(map(int, texts))
+    return tuple(texts)
+
+
+def refused(wanted: Wanted, source: str, others: int, n_rows: int, often: str | None) -> InputError:
+    """The complaint about rows that hold other labels, or none, and the one met most often."""
+    shown = "nothing" if often is None else repr(often)
+    among = "" if wanted.labels is None else f" {', '.join(map(_text, wanted.labels))}"
+    return InputError(
+        f"column {wanted.column!r} of {source} must hold the {wanted.role}{among} in "
+        f"every row; {others} of {n_rows} rows hold something "
+        f"else, most often {shown}. Remove or rename these, or add them to the problem."
+    )
+
+
+def _text(label: Label) -> str:
+    return str(label).lower() if isinstance(label, bool) else str(label)

@@ -1,0 +1,250 @@
+"""Predictions in a lazy frame: which column is what, and whether all of them can be used.
+
+The frame belongs to any engine that narwhals speaks to. Nothing but sums leaves it, and one bad
+entry when there is one to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.adapters.expressions import Lazy, code_of, sum_of, whether
+from stakes.adapters.labels import Wanted, refused, spellings
+from stakes.errors import InputError
+from stakes.evaluation.predictions import ROUNDED, UNNORMALISED
+from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES
+from stakes.problem import Problem
+
+__all__ = [
+    "BY",
+    "CLUSTER",
+    "TRUTH",
+    "WEIGHT",
+    "Facts",
+    "Layout",
+    "ModelColumns",
+    "column_of",
+    "facts_of",
+    "prepared",
+]
+
+TRUTH, WEIGHT, BY, CLUSTER = "truth", "weight", "by", "cluster"  # columns of a prepared frame
+
+
+@dataclass(frozen=True)
+class ModelColumns:
+    """The columns of a model; `kind` is one of those of `stakes.evaluation.rules`."""
+
+    name: str
+    kind: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which column of a frame is what; `source` is what messages call the frame."""
+
+    source: str
+    truth: str
+    models: tuple[ModelColumns, ...]
+    weights: str | None = None
+    by: str | None = None
+    cluster: str | None = None
+
+    def labels(self, problem: Problem) -> dict[str, Wanted]:
+        """Labels that every row must have, by the column of the prepared frame."""
+        found = {TRUTH: Wanted(self.truth, "classes", problem.classes)}
+        for place, model in enumerate(self.models):
+            if model.kind == DECISIONS:
+                wanted = Wanted(model.columns[0], "decisions", problem.decisions)
+                found[column_of(place)] = wanted
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What a first pass tells: rows, weight of each class, and posteriors that miss a sum of one.
+
+    `off_sums` maps the place of a model to the rows that do and to the worst sum.
+    """
+
+    n_rows: int
+    masses: FloatArray
+    off_sums: dict[int, tuple[int, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Check:
+    """Rows that cannot be used, and the complaint about so many of them."""
+
+    bad: nw.Expr
+    complaint: Callable[[int, int], InputError]  # bad entries, rows
+
+
+def column_of(model: int, k: int = 0) -> str:
+    """The name that a column of a model has in a prepared frame."""
+    return f"model_{model}_{k}"
+
+
+def prepared(frame: Lazy, layout: Layout, problem: Problem) -> Lazy:
+    """The columns that are needed, under names of ours: labels as codes, numbers as float64."""
+    columns = {
+        name: code_of(_text(wanted.column), spellings(wanted.labels or ()))
+        for name, wanted in layout.labels(problem).items()
+    }
+    columns[WEIGHT] = nw.lit(1.0) if layout.weights is None else _number(layout.weights)
+    for name, group in ((BY, layout.by), (CLUSTER, layout.cluster)):
+        if group is not None:
+            columns[name] = _text(group)
+    for place, model in enumerate(layout.models):
+        if model.kind != DECISIONS:
+            columns |= {column_of(place, k): _number(one) for k, one in enumerate(model.columns)}
+    return frame.select(made.alias(name) for name, made in columns.items())
+
+
+def _text(column: str) -> nw.Expr:
+    return nw.col(column).cast(nw.String)
+
+
+def _number(column: str) -> nw.Expr:
+    return nw.col(column).cast(nw.Float64)
+
+
+def facts_of(frame: Lazy, rows: Lazy, layout: Layout, problem: Problem) -> Facts:
+    """Refuse what cannot be used, in one pass over the rows that were prepared from the frame."""
+    checks = dict(_checks(frame, rows, layout, problem))
+    asked = {"rows": nw.len()}
+    asked |= {name: check.bad.sum() for name, check in checks.items()}
+    asked |= {f"mass {k}": _mass(k) for k in range(problem.n_classes)}
+    sums = {
+        place: _total(place, model) for place, model in enumerate(layout.models) if _sums(model)
+    }
+    for place, total in sums.items():
+        asked[f"off {place}"] = whether((total - 1.0).abs() > ROUNDED).sum()
+        asked |= {f"least {place}": total.min(), f"most {place}": total.max()}
+    told = _one_row(rows.select(made.alias(name) for name, made in asked.items()))
+    n_rows = int(told["rows"])
+    for name, check in checks.items():
+        if bad := round(told[name]):
+            raise check.complaint(bad, n_rows)
+    masses = np.array([told[f"mass {k}"] for k in range(problem.n_classes)])
+    _check_total(masses, n_rows)
+    found = {place: _off_sum(layout.models[place], told, place) for place in sums}
+    return Facts(n_rows, masses, {place: one for place, one in found.items() if one is not None})
+
+
+def _mass(k: int) -> nw.Expr:
+    return (nw.col(WEIGHT) * whether(nw.col(TRUTH) == k)).sum()
+
+
+def _sums(model: ModelColumns) -> bool:
+    return model.kind == POSTERIORS and len(model.columns) > 1
+
+
+def _total(place: int, model: ModelColumns) -> nw.Expr:
+    return sum_of([nw.col(column_of(place, k)) for k in range(len(model.columns))])
+
+
+def _one_row(frame: Lazy) -> dict[str, Any]:
+    return {name: values[0] for name, values in frame.collect().to_dict(as_series=False).items()}
+
+
+# What cannot be used -----------------------------------------------------------------------------
+
+
+def _checks(
+    frame: Lazy, rows: Lazy, layout: Layout, problem: Problem
+) -> Iterator[tuple[str, _Check]]:
+    """Everything that may be wrong with single entries, by a name of its own."""
+    for name, wanted in layout.labels(problem).items():
+        yield name, _label_check(frame, layout.source, wanted, nw.col(name) < 0)
+    if layout.cluster is not None:
+        wanted = Wanted(layout.cluster, "clusters")
+        yield CLUSTER, _label_check(frame, layout.source, wanted, nw.col(CLUSTER).is_null())
+    if layout.weights is not None:
+        fine = (nw.col(WEIGHT) >= 0.0) & (nw.col(WEIGHT) <= _MOST)
+        yield WEIGHT, _number_check(rows, {WEIGHT: fine}, *_WEIGHTS)
+    for place, model in enumerate(layout.models):
+        name = f"models[{model.name!r}]"
+        columns = [column_of(place, k) for k in range(len(model.columns))]
+        if model.kind == POSTERIORS:
+            unit = {one: (nw.col(one) >= 0.0) & (nw.col(one) <= 1.0) for one in columns}
+            yield name, _number_check(rows, unit, f"{name} {_PROBABLE[0]}", _PROBABLE[1])
+        elif model.kind == SCORES:
+            if problem.n_classes != 2:
+                raise InputError(
+                    f"{name} must be posteriors or decisions: raw scores are for two classes, the "
+                    f"problem has {problem.n_classes}."
+                )
+            ordered = {one: ~(nw.col(one).is_null() | nw.col(one).is_nan()) for one in columns}
+            yield name, _number_check(rows, ordered, f"{name} {_ORDERED[0]}", _ORDERED[1])
+
+
+_MOST = float(np.finfo(np.float64).max)
+_WEIGHTS = (
+    "weights must hold finite numbers that are zero or more",
+    "Remove or repair these entries first.",
+)
+_PROBABLE = (
+    "must hold probabilities in [0, 1]",
+    "Raw scores are no probabilities: say that they are scores, or calibrate them.",
+)
+_ORDERED = ("must hold numbers that can be ordered", "Remove the cases without a score first.")
+
+
+def _label_check(frame: Lazy, source: str, wanted: Wanted, bad: nw.Expr) -> _Check:
+    text = nw.col("text")
+    lost = code_of(text, spellings(wanted.labels)) < 0 if wanted.labels else text.is_null()
+
+    def complaint(others: int, n_rows: int) -> InputError:
+        found = frame.select(_text(wanted.column).alias("text")).filter(lost)
+        sizes = found.group_by("text").agg(nw.len().alias("size"))
+        often = _one_row(sizes.sort("size", descending=True).head(1))["text"]
+        return refused(wanted, source, others, n_rows, often)
+
+    return _Check(whether(bad), complaint)
+
+
+def _number_check(rows: Lazy, fine: Mapping[str, nw.Expr], rule: str, remedy: str) -> _Check:
+    bad = {one: 1.0 - whether(holds) for one, holds in fine.items()}
+
+    def complaint(others: int, n_rows: int) -> InputError:
+        found = (rows.filter(one > 0.0).select(name).head(1) for name, one in bad.items())
+        value = next(row[0] for few in found for row in few.collect().rows())
+        shown = "nothing" if value is None else f"{value:g}"
+        total = n_rows * len(fine)
+        return InputError(f"{rule}; {others} of {total} do not, one being {shown}. {remedy}")
+
+    return _Check(sum_of(list(bad.values())), complaint)
+
+
+def _check_total(masses: FloatArray, n_rows: int) -> None:
+    if not n_rows:
+        raise InputError("the data must hold at least one case; there are none. Pass some rows.")
+    if np.isinf(masses.sum()):
+        raise InputError(
+            "weights must have a total that is a number; the sum is too large. Scale them down."
+        )
+    if not masses.any():
+        raise InputError(
+            f"weights must have a positive total; all {n_rows} are zero. "
+            f"Leave weights out to count every case once."
+        )
+
+
+def _off_sum(model: ModelColumns, told: Mapping[str, Any], place: int) -> tuple[int, float] | None:
+    """Rows whose posteriors miss a sum of one, and the worst sum; too far off is refused."""
+    worst = max(told[f"least {place}"], told[f"most {place}"], key=lambda total: abs(total - 1))
+    rows = round(told[f"off {place}"])
+    if abs(worst - 1) > UNNORMALISED:
+        raise InputError(
+            f"models[{model.name!r}] must sum to one in every row; {rows} of {told['rows']} do "
+            f"not, one being {worst:g}. Divide each row by its sum if these are unnormalised."
+        )
+    return (rows, worst) if rows else None

@@ -1,0 +1,225 @@
+"""What one model says of the rows of a lazy frame, tallied by the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.adapters.bins import N_BINS, Bins, Grid, ScoreGrid, UnitGrid
+from stakes.adapters.expressions import (
+    Lazy,
+    cheapest,
+    log_losses,
+    most_probable,
+    moved,
+    squared_errors,
+    sum_of,
+)
+from stakes.adapters.groups import Arrays, arrays_of, grouped
+from stakes.adapters.lazy import TRUTH, WEIGHT, ModelColumns, column_of
+from stakes.decide import shift_prior
+from stakes.evaluation.evidence import ModelTallies
+from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES, class_of_decisions
+from stakes.problem import Problem
+from stakes.report import AS_DECIDED, BAYES, MOVED
+from stakes.tally import Counts, ScoreTable
+
+__all__ = ["LazyModel", "Tallied"]
+
+_PREDICTED, _BIN = "predicted", "bin"
+
+
+@dataclass(frozen=True, eq=False)
+class Tallied:
+    """The tallies of a model, and the bins from which its tables were made."""
+
+    tallies: ModelTallies
+    bins: Bins | None
+
+
+@dataclass(frozen=True, eq=False)
+class LazyModel:
+    """A model whose predictions are columns of a prepared frame."""
+
+    place: int
+    given: ModelColumns
+    problem: Problem
+    moving: tuple[FloatArray, FloatArray] | None  # the priors from and to which posteriors move
+    off_sum: tuple[int, float] | None
+    stuck: bool = False  # whether posteriors cannot be moved to the prior
+
+    @property
+    def posteriors(self) -> list[str]:
+        """Names of the columns that `with_decisions` adds: posteriors as they came."""
+        return [f"posterior_{self.place}_{k}" for k in range(self.problem.n_classes)]
+
+    @property
+    def moved(self) -> list[str]:
+        """The same for the prior of the report."""
+        return [f"moved_{self.place}_{k}" for k in range(self.problem.n_classes)]
+
+    @property
+    def score(self) -> str:
+        """The column of P(second class), or of raw scores."""
+        return self.posteriors[1] if self.given.kind == POSTERIORS else column_of(self.place)
+
+    def decided(self, rule: str) -> str:
+        """The column of the decisions by a rule."""
+        tags = {AS_DECIDED: column_of(self.place), BAYES: "bayes", MOVED: "shifted"}
+        return tags[rule] if rule == AS_DECIDED else f"{tags[rule]}_{self.place}"
+
+    def with_decisions(self, frame: Lazy) -> Lazy:
+        """Add posteriors, as they came and moved, and the Bayes decisions of both."""
+        if self.given.kind != POSTERIORS:
+            return frame
+        costs = self.problem.costs
+        made = self._with_posteriors(frame)
+        made = cheapest(made, self.posteriors, costs, self.decided(BAYES))
+        if self.moving is None:
+            return made
+        old, new = self.moving
+        ratio = np.divide(new, old, out=np.zeros(old.size), where=old > 0)
+        made = moved(made, self.posteriors, ratio, self.moved)
+        return cheapest(made, self.moved, costs, self.decided(MOVED))
+
+    def _with_posteriors(self, frame: Lazy) -> Lazy:
+        """Posteriors of all classes; rows that do not sum to one are divided by their sum."""
+        rows = [nw.col(column_of(self.place, k)) for k in range(len(self.given.columns))]
+        if len(rows) == 1:
+            rows = [1.0 - rows[0], rows[0]]
+        elif self.off_sum is not None:
+            rows = [one / sum_of(rows) for one in rows]
+        return frame.with_columns(
+            one.alias(name) for one, name in zip(rows, self.posteriors, strict=True)
+        )
+
+    def is_stuck(self, frame: Lazy) -> bool:
+        """Whether some posteriors are sure of a class that the new prior rules out."""
+        assert self.moving is not None
+        _, new = self.moving
+        kept = [nw.col(one) for one, share in zip(self.posteriors, new, strict=True) if share > 0]
+        lost = self._with_posteriors(frame).filter(sum_of(kept) <= 0.0)
+        return len(lost.select(TRUTH).head(1).collect()) > 0
+
+    # Tallies -------------------------------------------------------------------------------------
+
+    def tallied(self, frame: Lazy, masses: FloatArray) -> Tallied:
+        """All that is known about the model; `masses` are the weights of the classes."""
+        if self.given.kind == DECISIONS:
+            return Tallied(self._of_decisions(frame), None)
+        if self.given.kind == SCORES:
+            bins = _bins(self._binned(frame, ScoreGrid()))
+            if not bins.exact:
+                bins = _bins(self._binned(frame, bins.finer()))
+            table = bins.table(self.problem.classes)
+            deployed = self._deployed(table)
+            return Tallied(
+                ModelTallies(self.given.name, SCORES, table=table, deployed=deployed), bins
+            )
+        return self._of_posteriors(frame, masses)
+
+    def _of_decisions(self, frame: Lazy) -> ModelTallies:
+        stands_for, name = class_of_decisions(self.problem), column_of(self.place)
+        if stands_for is None:
+            return ModelTallies(self.given.name, DECISIONS)
+        size = self.problem.n_classes
+        sizes = {TRUTH: size, name: size}
+        found = arrays_of(grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT).sum()}), sizes)
+        predicted = _counts(found, stands_for[found[name]], size)
+        return ModelTallies(self.given.name, DECISIONS, predicted=predicted)
+
+    def _of_posteriors(self, frame: Lazy, masses: FloatArray) -> Tallied:
+        size = self.problem.n_classes
+        found = self._binned(self.with_decisions(frame), UnitGrid())
+        bins = _bins(found) if size == 2 else None
+        table = None if bins is None else bins.table(self.problem.classes)
+        losses = _losses(found, masses, "own")
+        made = ModelTallies(
+            model=self.given.name,
+            kind=POSTERIORS,
+            table=table,
+            deployed=None if table is None else self._deployed(table),
+            losses=losses,
+            deployed_losses=losses if self.moving is None else _losses(found, masses, "moved"),
+            moving=self.moving,
+            predicted=_counts(found, found[_PREDICTED], size),
+            off_sum=self.off_sum,
+        )
+        return Tallied(made, bins)
+
+    def _binned(self, frame: Lazy, grid: Grid) -> Arrays:
+        """Weights, and losses of posteriors, by class, decisions and, of two classes, bin."""
+        size, sizes, sums = self.problem.n_classes, {}, {WEIGHT: nw.col(WEIGHT).sum()}
+        sizes[TRUTH] = size
+        if self.given.kind == POSTERIORS:
+            rows = [nw.col(one) for one in self.posteriors]
+            frame = frame.with_columns(most_probable(rows).alias(_PREDICTED))
+            sizes[_PREDICTED] = size
+            sums |= _loss_sums(self.posteriors, "own")
+            if self.moving is not None:
+                sums |= _loss_sums(self.moved, "moved")
+        if size == 2:
+            frame = grid.binned(frame, self.score, _BIN)
+            sizes |= self._cuts() | {_BIN: N_BINS}
+            sums |= _score_sums(nw.col(self.score))
+        return arrays_of(grouped(frame, sizes, sums), sizes)
+
+    def _cuts(self) -> dict[str, int]:
+        """Decisions that part the bins, so that tables keep them exactly."""
+        if self.given.kind != POSTERIORS:
+            return {}
+        rules = (BAYES,) if self.moving is None else (BAYES, MOVED)
+        return {self.decided(rule): self.problem.n_decisions for rule in rules}
+
+    def _deployed(self, table: ScoreTable) -> ScoreTable:
+        """The table once deployed: scores and class shares for the prior of the report."""
+        if self.moving is not None:
+            scores, where = np.unique(shift_prior(table.scores, *self.moving), return_inverse=True)
+            weights = np.zeros((scores.size, 2))
+            np.add.at(weights, where.reshape(-1), table.weights)
+            table = ScoreTable(scores, weights, classes=self.problem.classes)
+        prior = self.problem.prior
+        return table if prior is None else table.with_prior(prior)
+
+
+def _loss_sums(posteriors: list[str], tag: str) -> dict[str, nw.Expr]:
+    truth, weight = nw.col(TRUTH), nw.col(WEIGHT)
+    rows = [nw.col(one) for one in posteriors]
+    surprise, ruled_out = log_losses(truth, rows)
+    return {
+        f"{tag} log": (weight * surprise).sum(),
+        f"{tag} ruled out": (weight * ruled_out).sum(),
+        f"{tag} Brier": (weight * squared_errors(truth, rows)).sum(),
+    }
+
+
+def _score_sums(score: nw.Expr) -> dict[str, nw.Expr]:
+    total = (nw.col(WEIGHT) * score).sum()
+    return {"total": total, "low": score.min(), "high": score.max()}
+
+
+def _losses(found: Arrays, masses: FloatArray, tag: str) -> FloatArray:
+    """Mean losses of each class, (2, K): log loss and Brier score."""
+
+    def per_class(name: str) -> FloatArray:
+        sums = np.bincount(found[TRUTH], weights=found[f"{tag} {name}"], minlength=masses.size)
+        return np.asarray(sums, dtype=np.float64)
+
+    surprise = np.where(per_class("ruled out") > 0, np.inf, per_class("log"))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.stack([surprise, per_class("Brier")]) / masses)
+
+
+def _bins(found: Arrays) -> Bins:
+    weights = np.where(found[TRUTH][:, None] == np.arange(2), found[WEIGHT][:, None], 0.0)
+    return Bins.pooled(found["low"], found["high"], found["total"], weights)
+
+
+def _counts(found: Arrays, decided: Any, size: int) -> Counts:
+    cell = found[TRUTH] * size + decided
+    values = np.bincount(cell, weights=found[WEIGHT], minlength=size * size)
+    return Counts(values.reshape(size, size), classes=range(size), decisions=range(size))

@@ -1,0 +1,271 @@
+"""Evidence out of a lazy frame: the engine tallies, and only tallies and bins leave it.
+
+The same numbers as `stakes.evaluation.tallying` makes of arrays. Score tables of two classes come
+in bins, so that what is read from them is close, with a bound, and exact where every bin holds one
+score; counts, costs and proper scores are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from stakes import _check
+from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes.adapters.bins import Bins
+from stakes.adapters.expressions import Lazy, whether
+from stakes.adapters.groups import ROWS, Arrays, arrays_of, grouped
+from stakes.adapters.labels import group_labels
+from stakes.adapters.lazy import BY, CLUSTER, TRUTH, WEIGHT, Facts, Layout, facts_of, prepared
+from stakes.adapters.models import LazyModel, Tallied
+from stakes.calibration import Calibrator
+from stakes.errors import InputError
+from stakes.evaluation.evidence import Evidence, Sample
+from stakes.evaluation.rules import POSTERIORS, SCORES, Rule, is_movable, named, rules_of
+from stakes.evaluation.words import quantity
+from stakes.problem import Problem
+from stakes.report import LEFT_OUT, TUNED, Caveat
+from stakes.tally import JointCounts
+
+__all__ = ["tallied_evidence"]
+
+_FRACTIONAL, _SQUARES = "fractional", "squares"
+
+
+def tallied_evidence(
+    frame: Lazy,
+    layout: Layout,
+    problem: Problem,
+    *,
+    posterior_prior: object,
+    calibrator: Calibrator | None,
+    limit: int,
+    advance: Callable[[int], None],
+) -> Evidence:
+    """Tally the rows of a frame inside its engine.
+
+    The calibrator that was asked for needs rows, and is left out. `limit` is the most that the
+    joint tally may take, in bytes; `advance` hears of the rows of every pass.
+    """
+    classes, given = problem.classes, posterior_prior
+    stated = None if given is None else _check.prior("posterior_prior", given, classes)
+    rows = prepared(frame, layout, problem)
+    facts = facts_of(frame, rows, layout, problem)
+    advance(facts.n_rows)
+    shares = facts.masses / facts.masses.sum()
+    held = shares if stated is None else stated
+    models = _models(rows, layout, problem, facts, held)
+    live = rows if layout.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
+    found = []
+    for model in models:
+        found.append(model.tallied(live, facts.masses))
+        advance(facts.n_rows)
+    rules = _rules(models, found, problem, calibrator)
+    joint = _joint(live, layout, models, rules, limit)
+    advance(facts.n_rows)
+    return Evidence(
+        problem=problem,
+        n_rows=facts.n_rows,
+        sample=joint.sample(),
+        rules=rules,
+        models=tuple(one.tallies for one in found),
+        slices=tuple(joint.slices()),
+        posterior_prior=held,
+        weighted=layout.weights is not None,
+        left_out=tuple(_left_out(models, found, calibrator)),
+    )
+
+
+def _models(
+    rows: Lazy, layout: Layout, problem: Problem, facts: Facts, held: FloatArray
+) -> list[LazyModel]:
+    shares = facts.masses / facts.masses.sum()
+    prior = shares if problem.prior is None else problem.prior
+    moving = (held, prior) if is_movable(held, prior) else None
+    models = []
+    for place, given in enumerate(layout.models):
+        moves = moving if given.kind == POSTERIORS else None
+        model = LazyModel(place, given, problem, moves, facts.off_sums.get(place))
+        stuck = moves is not None and not prior.all() and model.is_stuck(rows)
+        models.append(replace(model, moving=None, stuck=True) if stuck else model)
+    return models
+
+
+def _rules(
+    models: Sequence[LazyModel],
+    found: Sequence[Tallied],
+    problem: Problem,
+    calibrator: Calibrator | None,
+) -> dict[str, Rule]:
+    """The rules of every model by the name of their system."""
+    rules = [
+        _at_edge(rule, one.bins)
+        for model, one in zip(models, found, strict=True)
+        for rule in rules_of(
+            model.given.name,
+            model.given.kind,
+            problem,
+            table=one.tallies.table,
+            movable=model.moving is not None,
+            recalibrated=False,
+            tuned_apart=False,
+        )
+    ]
+    if not rules and calibrator is not None:
+        raise InputError(
+            f"models must allow at least one decision rule: raw scores allow none for "
+            f"{problem.n_decisions} decisions unless they are recalibrated, and recalibration "
+            f"needs the rows in memory. Raise the limit of memory, or calibrate the scores first."
+        )
+    return named(rules, problem)
+
+
+def _at_edge(rule: Rule, bins: Bins | None) -> Rule:
+    """A tuned threshold at the end of its bin, so that it parts no bin."""
+    if bins is None or rule.name != TUNED or rule.threshold is None:
+        return rule
+    return replace(rule, threshold=bins.threshold(rule.threshold))
+
+
+# Joint decisions ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Joint:
+    """Cells (R, 1 + J) of class and decisions with what was summed over each, by group and unit."""
+
+    problem: Problem
+    systems: tuple[str, ...]
+    cells: IntArray
+    sums: Arrays
+    limit: int
+
+    def sample(self, own: BoolArray | slice = slice(None)) -> Sample:
+        """The joint decisions of all rows, or of some of them."""
+        cells, where = np.unique(self.cells[own], axis=0, return_inverse=True)
+        place, shape = where.reshape(-1), [len(cells)]
+        if CLUSTER in self.sums:
+            names, units = np.unique(self.sums[CLUSTER][own].astype(str), return_inverse=True)
+            place, shape = units.reshape(-1) * len(cells) + place, [len(names), *shape]
+        _refuse_large(8 * prod(shape), self.limit)
+
+        def total(name: str) -> FloatArray:
+            sums = np.bincount(place, weights=self.sums[name][own], minlength=prod(shape))
+            return sums.astype(np.float64).reshape(shape)
+
+        whole = not self.sums[_FRACTIONAL][own].any()
+        size = self.sums[WEIGHT if whole else ROWS][own]
+        return Sample(
+            joint=self._counts(cells, total(WEIGHT)),
+            sizes=np.bincount(self.cells[own][:, 0], size, self.problem.n_classes),
+            squares=None if whole else total(_SQUARES),
+        )
+
+    def _counts(self, cells: IntArray, weights: FloatArray) -> JointCounts:
+        return JointCounts._trusted(
+            cells=cells,
+            weights=weights,
+            models=self.systems,
+            classes=self.problem.classes,
+            decisions=self.problem.decisions,
+            groups=None,
+        )
+
+    def slices(self) -> Iterator[tuple[Label, Sample]]:
+        """The joint decisions of every group, in the order of their labels."""
+        if BY not in self.sums:
+            return
+        texts = self.sums[BY]
+        known = sorted({text for text in texts if text is not None})
+        labels = group_labels(known, gaps=len(known) < len(set(texts)))
+        for label, text in sorted(zip(labels, [*known, None], strict=False)):
+            yield label, self.sample(np.array([one == text for one in texts]))
+
+
+def _joint(
+    rows: Lazy,
+    layout: Layout,
+    models: Sequence[LazyModel],
+    rules: dict[str, Rule],
+    limit: int,
+) -> _Joint:
+    """One group-by over classes, decisions of all systems, groups and units."""
+    problem = models[0].problem
+    by_name = {model.given.name: model for model in models}
+    for model in models:
+        rows = model.with_decisions(rows)
+    sizes = {TRUTH: problem.n_classes}
+    for place, rule in enumerate(rules.values()):
+        model, name = by_name[rule.model], f"system_{place}"
+        above = whether(nw.col(model.score) > rule.threshold) if rule.name == TUNED else None
+        decided = nw.col(model.decided(rule.name)) if above is None else above
+        rows = rows.with_columns(decided.alias(name))
+        sizes[name] = problem.n_decisions
+    weight = nw.col(WEIGHT)
+    sums = {
+        WEIGHT: weight.sum(),
+        _SQUARES: (weight * weight).sum(),
+        _FRACTIONAL: whether(weight != weight.floor()).sum(),
+    }
+    more = [one for one, given in ((BY, layout.by), (CLUSTER, layout.cluster)) if given]
+    made = grouped(rows, sizes, sums, more)
+    if more:
+        n_cells = int(made.select(nw.len().alias(ROWS)).collect()[ROWS][0])
+        _refuse_large(8 * n_cells * (len(sizes) + 8 * len(more)), limit)
+    found = arrays_of(made, sizes)
+    cells = np.stack([found[name] for name in sizes], axis=1)
+    return _Joint(problem, tuple(rules), cells, found, limit)
+
+
+def _refuse_large(needed: int, limit: int) -> None:
+    if needed > limit:
+        raise InputError(
+            f"the decisions of all groups and clusters must fit into memory: their tally needs "
+            f"{needed:,} bytes and the limit is {limit:,}. Raise the limit, or name coarser groups "
+            f"and clusters."
+        )
+
+
+# What was left out -------------------------------------------------------------------------------
+
+
+def _left_out(
+    models: Sequence[LazyModel], found: Sequence[Tallied], calibrator: Calibrator | None
+) -> Iterator[Caveat]:
+    if calibrator is not None:
+        yield Caveat(
+            LEFT_OUT,
+            f"Recalibration by {calibrator!r} was left out: it needs the rows in memory, and they "
+            f"are beyond its limit.",
+        )
+    for model, one in zip(models, found, strict=True):
+        yield from (Caveat(LEFT_OUT, f"{model.given.name}: {text}") for text in _lost(model, one))
+
+
+def _lost(model: LazyModel, one: Tallied) -> Iterator[str]:
+    """What a report of rows would say of this model beyond this one."""
+    if model.stuck:
+        yield (
+            "posteriors are sure of a class that the prior rules out, so that they cannot be moved "
+            "to the prior; they are shown as they come."
+        )
+    if model.given.kind == SCORES and model.problem.costs.shape == (2, 2):
+        yield (
+            "thresholds tuned on other folds need the rows in memory, which are beyond its limit; "
+            "there is only the one that was tuned on all rows."
+        )
+    elif model.given.kind == SCORES:
+        yield (
+            f"raw scores alone allow no decision among {model.problem.n_decisions}, so it has no "
+            f"cost here. Calibrate them first."
+        )
+    if one.bins is not None and not one.bins.exact:
+        yield (
+            f"single scores stay in the engine. The AUC, H and expected losses come from "
+            f"{one.bins.mean.size:,} bins of them, and the AUC is off by at most "
+            f"{quantity(one.bins.auc_error)}; costs, log loss and Brier score are exact."
+        )

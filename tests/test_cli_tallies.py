@@ -1,0 +1,166 @@
+"""Files beyond the limit of memory: the same report, whatever the format, in little memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("duckdb")
+pytest.importorskip("jinja2")
+pytest.importorskip("narwhals")
+pytest.importorskip("pyarrow")
+
+import duckdb
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+from click.testing import CliRunner, Result
+
+from stakes import Problem
+from stakes.cli.front import stakes as command
+
+N = 6000
+RNG = np.random.default_rng(12)
+Y = RNG.random(N) < 0.4
+TABLE = pa.table(
+    {
+        "truth": np.where(Y, "fraud", "legit").tolist(),
+        "good": np.clip(0.25 + 0.3 * Y + RNG.normal(0, 0.2, N), 0, 1).round(2),
+        "poor": np.clip(0.4 + RNG.normal(0, 0.2, N), 0, 1).round(2),
+        "did": np.where(RNG.random(N) < 0.3 + 0.2 * Y, "review", "approve").tolist(),
+        "site": RNG.integers(8, 11, N),
+        "round": RNG.integers(0, 12, N),
+    }
+)
+PROBLEM = Problem(
+    [[0, 3, 25], [180, 8, 0]],
+    classes=["legit", "fraud"],
+    decisions=["approve", "review", "block"],
+    prior=[0.9, 0.1],
+)
+MODELS = ("--model", "good", "--model", "poor", "--model", "rule=did", "--by", "site")
+FAST = ("--replicates", "20", "--json", "-")
+SMALL = ("--memory-limit", "160k")
+SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> Path:
+    """The same rows in every format, in the current folder, and an empty one for what is spilt."""
+    spilt = tmp_path / "spilt"
+    spilt.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(spilt))
+    monkeypatch.chdir(tmp_path)
+    PROBLEM.to_toml("fraud.toml")
+    with duckdb.connect() as connection:
+        connection.register("given", TABLE)
+        connection.execute("COPY (FROM given) TO 'rows.csv' (HEADER)")
+        connection.execute("COPY (FROM given) TO 'rows.jsonl' (FORMAT json)")
+    pyarrow.parquet.write_table(TABLE.slice(0, 2500), "part-1.parquet")
+    pyarrow.parquet.write_table(TABLE.slice(2500), "part-2.parquet")
+    pyarrow.parquet.write_table(TABLE, "rows.parquet")
+    pyarrow.feather.write_feather(TABLE, "rows.arrow", compression="uncompressed")
+    return tmp_path
+
+
+def run(name: str, *arguments: str, given: bytes | None = None) -> Result:
+    told = ["evaluate", name, "-p", "fraud.toml", *arguments]
+    return CliRunner(**SEPARATE).invoke(command, told, input=given)
+
+
+def assert_close(one: Any, other: Any) -> None:
+    if isinstance(one, dict):
+        assert set(one) == set(other)
+        for name in one:
+            assert_close(one[name], other[name])
+    elif isinstance(one, list):
+        assert len(one) == len(other)
+        for mine, yours in zip(one, other, strict=True):
+            assert_close(mine, yours)
+    else:
+        assert one == (
+            pytest.approx(other, rel=1e-9, abs=1e-9) if isinstance(other, float) else other
+        )
+
+
+@pytest.mark.parametrize(
+    "name", ["rows.csv", "rows.jsonl", "rows.parquet", "rows.arrow", "part-*.parquet", "-"]
+)
+def test_every_format_beyond_the_limit_gives_the_report_of_the_arrays(folder, name):
+    given = Path("rows.csv").read_bytes() if name == "-" else None
+    done = run(name, *MODELS, "--cluster", "round", *FAST, *SMALL, given=given)
+    assert done.exit_code == 0, done.stderr
+    plain = run("rows.parquet", *MODELS, "--cluster", "round", *FAST)
+    assert_close(json.loads(done.stdout), json.loads(plain.stdout))
+    called = "standard input" if name == "-" else name
+    assert done.stderr.startswith(
+        f"stakes: guessed from {called}: truth in column truth.\n"
+        f"stakes: the columns of the 6,000 rows of {called} need 192,000 bytes, which is beyond the "
+        f"limit of 163,840; they are tallied inside the engine.\n"
+    )
+    assert list((folder / "spilt").iterdir()) == []
+
+
+def test_a_column_may_be_both_numbers_and_labels():
+    asked = ("--truth", "truth", "--model", "good", "--weights", "site", "--by", "site")
+    for name in ("rows.csv", "rows.parquet"):
+        done, plain = run(name, *asked, *FAST, *SMALL), run(name, *asked, *FAST)
+        assert done.exit_code == 0, done.stderr
+        assert_close(json.loads(done.stdout), json.loads(plain.stdout))
+
+
+def test_what_was_left_out_is_in_the_report():
+    done = run("rows.csv", *MODELS, "--calibrate", "isotonic", "--replicates", "20", *SMALL)
+    assert done.exit_code == 0, done.stderr
+    assert "Recalibration by Isotonic() was left out" in " ".join(done.stdout.split())
+
+
+def test_bad_rows_and_too_many_clusters_are_one_sentence_and_exit_code_two():
+    done = run("rows.csv", "--truth", "did", *MODELS, *SMALL)
+    assert done.exit_code == 2
+    assert "must hold the classes legit, fraud in every row; 6000 of 6000 rows" in done.stderr
+    done = run("rows.csv", *MODELS, "--cluster", "round", "--memory-limit", "1k")
+    assert done.exit_code == 2
+    assert "Raise the limit, or name coarser groups and clusters." in done.stderr
+
+
+def test_a_file_that_breaks_off_is_one_sentence(folder):
+    lines = Path("rows.csv").read_text().splitlines()
+    many = [*lines, *lines[1:] * 6, "fraud,not a number,0.5,review,9,1"]
+    Path("torn.csv").write_text("\n".join(many))
+    done = run("torn.csv", "--model", "good", *SMALL)
+    assert done.exit_code == 2
+    assert "torn.csv" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list((folder / "spilt").iterdir()) == []
+
+
+ROWS = """
+COPY (SELECT CASE WHEN y THEN 'fraud' ELSE 'legit' END AS truth,
+    1 / (1 + exp(4.0 - CASE WHEN y THEN 5.5 ELSE 0 END - 3 * a)) AS forest, b AS logistic
+FROM (SELECT random() < 0.03 AS y, random() AS a, random() AS b FROM range(5_000_000)))
+TO 'many.parquet' (FORMAT parquet)
+"""
+
+
+@pytest.mark.slow
+def test_five_million_rows_take_less_memory_than_their_columns_as_arrays_would():
+    duckdb.execute(ROWS)
+    told = ["evaluate", "many.parquet", "-p", "fraud.toml", "--memory-limit", "50MiB"]
+    with Path("said.txt").open("w") as out:
+        process = subprocess.Popen([sys.executable, "-m", "stakes", *told], stdout=out)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert "off by at most" in " ".join(Path("said.txt").read_text().split())
+    assert usage.ru_maxrss < 400 * 1024  # kilobytes; arrays would take 1 GiB to evaluate

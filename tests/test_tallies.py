@@ -1,0 +1,422 @@
+"""Evidence that an engine tallied: the same report as from arrays, and bins with their bound."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("duckdb")
+pytest.importorskip("narwhals")
+pytest.importorskip("polars")
+pytest.importorskip("pyarrow")
+
+import duckdb
+import narwhals.stable.v2 as nw
+import polars as pl
+import pyarrow as pa
+
+from stakes import Decisions, Posteriors, Problem, Report, Scores, ScoreTable, auc, evaluate
+from stakes.adapters.bins import N_BINS, Bins, ScoreGrid, UnitGrid
+from stakes.adapters.lazy import Layout, ModelColumns
+from stakes.adapters.tallies import tallied_evidence
+from stakes.calibration import Isotonic
+from stakes.errors import InputError
+from stakes.evaluation.conclusions import report_of
+
+N = 1500
+RNG = np.random.default_rng(8)
+TWO = RNG.random(N) < 0.3
+SQUARE = Problem.binary(false_alarm=1, miss=9, unit="EUR")
+RECTANGLE = Problem(
+    [[0, 3, 25], [180, 8, 0]],
+    classes=["legit", "fraud"],
+    decisions=["approve", "review", "block"],
+    prior=[0.9, 0.1],
+)
+FOUR = Problem(
+    RNG.integers(0, 30, (4, 5)),
+    classes=["ash", "elm", "oak", "yew"],
+    decisions=["a", "b", "c", "d", "e"],
+    prior=[0.1, 0.2, 0.3, 0.4],
+)
+
+
+def coarse(shift: float) -> Any:
+    return np.clip(0.3 + shift * (TWO - 0.3) + RNG.normal(0, 0.2, N), 0, 1).round(2)
+
+
+GOOD, POOR = coarse(0.4), coarse(0.1)
+SOFT = RNG.dirichlet(np.ones(4), N)
+LABELS = {
+    2: np.where(TWO, 1, 0),
+    3: np.where(TWO, "fraud", "legit"),
+    4: np.array(FOUR.classes)[np.array([RNG.choice(4, p=row) for row in SOFT])],
+}
+TREES: dict[str, Any] = {f"t_{k}": SOFT[:, k] for k in range(4)}
+BOLD: dict[str, Any] = {
+    f"b_{k}": (SOFT**2 / (SOFT**2).sum(axis=1)[:, None])[:, k] for k in range(4)
+}
+WEIGHTS = {"fractional": RNG.gamma(2, 1, N) * (RNG.random(N) < 0.9), "whole": RNG.integers(0, 4, N)}
+SITE = np.array([9, 10, 7])[RNG.integers(0, 3, N)]
+WARD = np.array(["x", "y", None], dtype=object)[RNG.integers(0, 3, N)]
+UNIT = np.array([f"u{k}" for k in range(40)])[RNG.integers(0, 40, N)]
+
+Columns = dict[str, Any]
+
+
+def in_duckdb(columns: Columns) -> Any:
+    table = pa.table({name: pa.array(list(values)) for name, values in columns.items()})
+    connection = duckdb.connect()
+    connection.register("given", table)
+    return nw.from_native(connection.sql("SELECT * FROM given"))
+
+
+def in_polars(columns: Columns) -> Any:
+    made = {name: np.asarray(values).tolist() for name, values in columns.items()}
+    return nw.from_native(pl.LazyFrame(made, strict=False))
+
+
+ENGINES = {"DuckDB": in_duckdb, "Polars": in_polars}
+
+
+def tallied(
+    engine: str, columns: Columns, models: tuple[ModelColumns, ...], problem: Problem, **extra: Any
+) -> Report:
+    """The report of an engine."""
+    named = {"weights", "by", "cluster"} & set(columns)
+    layout = Layout("rows", "y", models, **{name: name for name in named})
+    asked = {"posterior_prior": None, "calibrator": None, "limit": 1 << 20, **extra}
+    frame = ENGINES[engine](columns)
+    evidence = tallied_evidence(frame, layout, problem, advance=lambda rows: None, **asked)
+    return report_of(evidence, replicates=30, seed=0, rng=np.random.default_rng(0))
+
+
+def assert_same(one: Any, other: Any, where: str = "") -> None:
+    """Values of JSON that agree to 1e-9; what was left out is not compared."""
+    if isinstance(one, dict):
+        assert set(one) == set(other), where
+        for name in one:
+            assert_same(one[name], other[name], f"{where}/{name}")
+    elif isinstance(one, list):
+        assert len(one) == len(other), where
+        for place, (mine, yours) in enumerate(zip(one, other, strict=True)):
+            assert_same(mine, yours, f"{where}[{place}]")
+    elif isinstance(one, float) and isinstance(other, float):
+        assert one == pytest.approx(other, rel=1e-9, abs=1e-9, nan_ok=True), where
+    else:
+        assert one == other, where
+
+
+def read(report: Report) -> Any:
+    values = json.loads(report.to_json())
+    values["caveats"] = [one for one in values["caveats"] if one["kind"] != "left out"]
+    return values
+
+
+CASES: dict[str, tuple[int, Problem, Columns]] = {
+    "two decisions": (2, SQUARE, {}),
+    "three decisions and a prior": (3, RECTANGLE, {}),
+    "fractional weights": (3, RECTANGLE, {"weights": WEIGHTS["fractional"]}),
+    "whole weights": (2, SQUARE, {"weights": WEIGHTS["whole"]}),
+    "groups": (2, SQUARE, {"by": SITE}),
+    "groups with gaps": (3, RECTANGLE, {"by": WARD, "weights": WEIGHTS["fractional"]}),
+    "clusters": (3, RECTANGLE, {"cluster": UNIT}),
+    "groups and clusters": (2, SQUARE, {"by": SITE, "cluster": UNIT, "weights": POOR}),
+}
+
+
+def given_by(values: Columns) -> Columns:
+    by = values.get("by")
+    shown = None if by is None else np.array(["(missing)" if v is None else v for v in by])
+    return values if by is None else {**values, "by": shown}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("case", CASES)
+def test_an_engine_gives_the_report_of_the_arrays(engine, case):
+    size, problem, extra = CASES[case]
+    columns = {"y": LABELS[size], "good": GOOD, "poor": POOR, **extra}
+    models = tuple(ModelColumns(name, "posteriors", (name,)) for name in ("good", "poor"))
+    expected = evaluate(
+        LABELS[size],
+        {"good": GOOD, "poor": POOR},
+        problem,
+        replicates=30,
+        **given_by(extra),
+    )
+    assert_same(read(tallied(engine, columns, models, problem)), read(expected))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("off", [1.0, 1.01])
+def test_four_classes_and_five_decisions_and_rows_that_do_not_sum_to_one(engine, off):
+    scale = np.where(RNG.random(N) < 0.1, off, 1.0)
+    trees = {name: values * scale for name, values in TREES.items()}
+    did = np.array(FOUR.decisions)[RNG.integers(0, 5, N)]
+    columns = {"y": LABELS[4], **trees, **BOLD, "did": did, "by": SITE}
+    models = (
+        ModelColumns("trees", "posteriors", tuple(TREES)),
+        ModelColumns("bold", "posteriors", tuple(BOLD)),
+        ModelColumns("rule", "decisions", ("did",)),
+    )
+    given = {
+        "trees": Posteriors(np.column_stack(list(trees.values()))),
+        "bold": Posteriors(np.column_stack(list(BOLD.values()))),
+        "rule": Decisions(did),
+    }
+    held = [0.25] * 4
+    expected = evaluate(LABELS[4], given, FOUR, by=SITE, posterior_prior=held, replicates=30)
+    assert ("posteriors do not sum to one" in {c.kind for c in expected.caveats}) is (off > 1)
+    found = tallied(engine, columns, models, FOUR, posterior_prior=held)
+    assert_same(read(found), read(expected))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_decisions_that_stand_for_classes_are_predicted_classes(engine):
+    did = np.where(GOOD > 0.4, 1, 0)
+    columns = {"y": LABELS[2], "did": did, "poor": POOR}
+    models = (
+        ModelColumns("rule", "decisions", ("did",)),
+        ModelColumns("p", "posteriors", ("poor",)),
+    )
+    expected = evaluate(LABELS[2], {"rule": did, "p": POOR}, SQUARE, replicates=30)
+    assert_same(read(tallied(engine, columns, models, SQUARE)), read(expected))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_raw_scores_keep_their_tuned_threshold_and_their_ranks(engine):
+    scores = np.where(GOOD == 1, np.inf, np.where(GOOD == 0, -np.inf, 20 * GOOD - 1e6))
+    columns = {"y": LABELS[2], "s": scores, "p": POOR}
+    models = (ModelColumns("raw", "scores", ("s",)), ModelColumns("p", "posteriors", ("p",)))
+    found = tallied(engine, columns, models, SQUARE)
+    expected = evaluate(LABELS[2], {"raw": Scores(scores), "p": POOR}, SQUARE, replicates=30)
+    mine, yours = found.system("raw"), expected.system("raw (tuned)")
+    assert (mine.counts, mine.threshold) == (yours.counts, yours.threshold)
+    assert found.models[0].auc == expected.models[0].auc
+    assert found.models[0].table == expected.models[0].table
+    assert ["other folds" in one.text for one in found.caveats if one.kind == "left out"] == [True]
+
+
+# Fine scores come in bins ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["posteriors", "scores"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
+    rng = np.random.default_rng(4)
+    n = 60_000
+    y = rng.random(n) < 0.05
+    odds = rng.normal(3.0 * y - 5, 1.5)
+    values = odds if kind == "scores" else 1 / (1 + np.exp(-odds))
+    given = Scores(values) if kind == "scores" else values
+    models = (ModelColumns("m", kind, ("v",)),)
+    found = tallied(engine, {"y": y.astype(int), "v": values}, models, SQUARE)
+    expected = evaluate(y.astype(int), {"m": given}, SQUARE, replicates=30)
+    mine, yours = found.models[0], expected.models[0]
+    (told,) = [one.text for one in found.caveats if "bins" in one.text]
+    bound = float(told.split("off by at most ")[1].split(";")[0])
+    assert 0 < bound < 1e-4
+    assert mine.auc is not None
+    assert yours.auc is not None
+    assert abs(mine.auc.value - yours.auc.value) <= bound
+    assert mine.h == pytest.approx(yours.h, abs=1e-3)
+    losses, others = dict(mine.expected_losses), dict(yours.expected_losses)
+    assert losses == pytest.approx(others, abs=1e-3)
+    if kind == "posteriors":
+        assert mine.normalized_log_loss == pytest.approx(yours.normalized_log_loss, rel=1e-9)
+        assert mine.normalized_brier == pytest.approx(yours.normalized_brier, rel=1e-9)
+        assert found.system("m (as is)") == expected.system("m (as is)")
+        assert mine.table is not None  # the page decides from it as the report does
+        above = mine.table.weights[mine.table.scores > SQUARE.threshold].sum(axis=0)
+        assert above.tolist() == found.system("m (as is)").counts.values[:, 1].tolist()
+
+
+def test_the_bound_of_the_auc_holds_and_can_be_met():
+    scores = np.array([0.1, 0.2, 0.3, 0.4])
+    best = ScoreTable(scores, [[1, 0], [0, 1], [1, 0], [0, 1]])
+    bins = Bins.pooled(scores[::2], scores[1::2], np.array([0.3, 0.7]), np.ones((2, 2)))
+    binned = bins.table((0, 1))
+    assert not bins.exact
+    assert bins.auc_error == pytest.approx(0.25)
+    assert float(auc(best) - auc(binned)) == pytest.approx(bins.auc_error)
+
+
+def test_parts_of_one_class_that_lie_apart_keep_their_order():
+    bins = Bins.pooled(
+        np.array([0.3, 0.1]), np.array([0.4, 0.2]), np.array([0.7, 0.3]), np.array([[2, 0], [0, 2]])
+    )
+    assert bins.mean.tolist() == pytest.approx([0.15, 0.35])
+    assert (bins.exact, bins.auc_error) == (False, 0.0)
+    assert bins.threshold(float(bins.mean[0])) == 0.2
+
+
+# The grid ----------------------------------------------------------------------------------------
+
+
+def run_of(distance: float) -> int:
+    """The bin of a distance in units of the first run, by the definition."""
+    if distance >= 2.0**32:
+        return 33 * 1024 + math.isinf(distance)
+    octave = 0
+    while distance >= 2:
+        distance, octave = distance / 2, octave + 1
+    return octave * 1024 + math.floor(distance * 1024)
+
+
+def unit_bin(score: float) -> int:
+    below = score < 0.5
+    place = run_of((score if below else 1 - score) * 2.0**32)
+    return place if below else N_BINS - 1 - place
+
+
+def score_bin(score: float, grid: ScoreGrid) -> int:
+    side = N_BINS // 2
+    place = run_of(abs(score - grid.centre) / grid.unit)
+    return side - 1 - place if score < grid.centre else side + place
+
+
+def bins_of(engine: str, grid: UnitGrid | ScoreGrid, scores: list[float]) -> list[int]:
+    columns = {"place": np.arange(len(scores)), "s": np.array(scores)}
+    made = grid.binned(ENGINES[engine](columns), "s", "bin").sort("place")
+    return [int(one) for one in made.collect()["bin"].to_list()]
+
+
+edges = st.integers(0, 60).flatmap(
+    lambda k: st.sampled_from([2.0**-k, 1 - 2.0**-k, math.nextafter(2.0**-k, 0)])
+)
+
+
+@given(st.lists(st.floats(0, 1) | edges, min_size=1, max_size=40))
+def test_probabilities_have_the_same_bins_in_every_engine_and_in_order(scores):
+    expected = [unit_bin(score) for score in sorted(scores)]
+    assert expected == sorted(expected)
+    assert 0 <= expected[0] <= expected[-1] < N_BINS
+    for engine in ENGINES:
+        assert bins_of(engine, UnitGrid(), sorted(scores)) == expected
+
+
+@given(
+    st.lists(st.floats(allow_nan=False), min_size=1, max_size=40),
+    st.floats(-1e6, 1e6),
+    st.integers(-30, 30),
+)
+def test_scores_have_the_same_bins_in_every_engine_and_in_order(scores, centre, power):
+    grid = ScoreGrid(centre, 2.0**power)
+    expected = [score_bin(score, grid) for score in sorted(scores)]
+    assert expected == sorted(expected)
+    assert 0 <= expected[0] <= expected[-1] < N_BINS
+    for engine in ENGINES:
+        assert bins_of(engine, grid, sorted(scores)) == expected
+
+
+# What cannot be used -----------------------------------------------------------------------------
+
+
+def changed(values: Any, **at: Any) -> list[Any]:
+    made = list(np.asarray(values).tolist())
+    for place, value in at.items():
+        made[int(place[1:])] = value
+    return made
+
+
+BAD: dict[str, tuple[Columns, str]] = {
+    "an unknown class": (
+        {"y": changed(LABELS[3], _3="frog", _4="frog", _5=None)},
+        "column 'y' of rows must hold the classes legit, fraud in every row; 3 of 1500 rows hold "
+        "something else, most often 'frog'",
+    ),
+    "no class": ({"y": changed(LABELS[3], _3=None)}, "1 of 1500 rows .* most often nothing"),
+    "a probability beyond one": (
+        {"p": changed(GOOD, _7=1.5)},
+        r"models\['m'\] must hold probabilities in \[0, 1\]; 1 of 1500 do not, one being 1.5",
+    ),
+    "a missing probability": ({"p": changed(GOOD, _7=None)}, "1 of 1500 do not, one being nothing"),
+    "no number": ({"p": changed(GOOD, _7=math.nan, _8=-1.0)}, "2 of 1500 do not"),
+    "a negative weight": (
+        {"weights": changed(POOR, _0=-2.0)},
+        "weights must hold finite numbers that are zero or more; 1 of 1500 do not, one being -2",
+    ),
+    "an infinite weight": ({"weights": changed(POOR, _0=math.inf)}, "one being inf"),
+    "weights beyond measure": ({"weights": [1e308] * N}, "a total that is a number"),
+    "no weight": ({"weights": [0.0] * N}, "must have a positive total; all 1500 are zero"),
+    "no cluster": (
+        {"cluster": changed(UNIT, _2=None)},
+        "must hold the clusters in every row; 1 of 1500 rows .* most often nothing",
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("what", BAD)
+def test_rows_that_cannot_be_used_are_counted_and_refused(engine, what):
+    bad, message = BAD[what]
+    columns = {"y": LABELS[3], "p": GOOD, **bad}
+    with pytest.raises(InputError, match=message):
+        tallied(engine, columns, (ModelColumns("m", "posteriors", ("p",)),), RECTANGLE)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_scores_must_be_numbers_for_two_classes_and_allow_a_decision(engine):
+    raw = (ModelColumns("m", "scores", ("s",)),)
+    with pytest.raises(InputError, match="can be ordered; 1 of 1500 do not, one being nan"):
+        tallied(engine, {"y": LABELS[2], "s": changed(GOOD, _1=math.nan)}, raw, SQUARE)
+    with pytest.raises(InputError, match="raw scores are for two classes, the problem has 4"):
+        tallied(engine, {"y": LABELS[4], "s": GOOD}, raw, FOUR)
+    with pytest.raises(InputError, match="recalibration needs the rows in memory"):
+        tallied(engine, {"y": LABELS[3], "s": GOOD}, raw, RECTANGLE, calibrator=Isotonic())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_posteriors_far_from_a_sum_of_one_are_refused(engine):
+    columns = {"y": LABELS[4], **TREES, "t_0": SOFT[:, 0] * np.where(np.arange(N) < 2, 0.5, 1)}
+    models = (ModelColumns("m", "posteriors", tuple(TREES)),)
+    with pytest.raises(InputError, match=r"must sum to one in every row; 2 of 1500 do not"):
+        tallied(engine, columns, models, FOUR)
+
+
+def test_a_tally_of_too_many_units_is_refused_with_a_remedy():
+    columns = {"y": LABELS[3], "p": GOOD, "cluster": np.arange(N)}
+    models = (ModelColumns("m", "posteriors", ("p",)),)
+    with pytest.raises(InputError, match="name coarser groups and clusters"):
+        tallied("DuckDB", columns, models, RECTANGLE, limit=10_000)
+
+
+# What is left out --------------------------------------------------------------------------------
+
+
+def left_out(report: Report) -> list[str]:
+    return [one.text for one in report.caveats if one.kind == "left out"]
+
+
+def test_recalibration_is_left_out_and_nothing_else_where_every_bin_holds_one_score():
+    columns = {"y": LABELS[3], "p": GOOD}
+    models = (ModelColumns("m", "posteriors", ("p",)),)
+    assert left_out(tallied("DuckDB", columns, models, RECTANGLE)) == []
+    (told,) = left_out(tallied("DuckDB", columns, models, RECTANGLE, calibrator=Isotonic()))
+    assert told.startswith("Recalibration by Isotonic() was left out")
+
+
+def test_raw_scores_that_allow_no_decision_are_said():
+    columns = {"y": LABELS[3], "p": GOOD, "s": POOR}
+    models = (ModelColumns("m", "posteriors", ("p",)), ModelColumns("raw", "scores", ("s",)))
+    (told,) = left_out(tallied("DuckDB", columns, models, RECTANGLE))
+    assert told.startswith("raw: raw scores alone allow no decision among 3")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_posteriors_that_cannot_be_moved_are_said(engine):
+    sure = np.where(np.arange(N) == 0, 1.0, GOOD * 0.9)
+    problem = SQUARE.with_prior([1, 0])
+    columns = {"y": LABELS[2], "p": sure}
+    models = (ModelColumns("m", "posteriors", ("p",)),)
+    (told,) = left_out(tallied(engine, columns, models, problem))
+    assert "cannot be moved to the prior" in told
+    expected = evaluate(LABELS[2], {"m": sure}, problem, replicates=30)
+    assert left_out(expected) == [told]
+    assert_same(read(tallied(engine, columns, models, problem)), read(expected))
