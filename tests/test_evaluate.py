@@ -232,7 +232,7 @@ def test_reports_are_written_whole_or_not_at_all(tmp_path):
     report.to_markdown(tmp_path / "r.md")
     assert Report.from_json(tmp_path / "r.json") == report
     assert sorted(p.name for p in tmp_path.iterdir()) == ["r.json", "r.md"]
-    with pytest.raises(InputError, match="there is no folder .*missing"):
+    with pytest.raises(InputError, match=r"there is no folder .*missing"):
         report.to_json(tmp_path / "missing" / "r.json")
 
 
