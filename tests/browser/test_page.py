@@ -357,6 +357,17 @@ def test_a_tooltip_shows_all_digits(demo, opened):
     assert shown == pytest.approx(cost, rel=1e-14)
 
 
+def test_shares_are_those_of_the_regret_where_a_cost_is_a_gain(demo, opened):
+    page = opened(demo)
+    assert "share of the cost" in page.page.inner_text("#money-hint")
+    page.run("() => stakesPage.set({costs: [[-2, 0.3, 1], [5, 0.3, -1]]})")
+    assert "share of the regret" in page.page.inner_text("#money-hint")
+    shares = page.page.locator("#money .cell b").all_inner_texts()
+    parts = [float(text.split()[0]) for text in shares if text != "–"]
+    assert all(part > 0 for part in parts)
+    assert sum(parts) == pytest.approx(100, abs=0.2)
+
+
 def test_models_can_be_left_out_of_the_charts(demo, opened):
     page = opened(demo)
     names = "() => stakesPage.read('roc', 0.5).map(line => line[0])"

@@ -19,7 +19,7 @@ from stakes._files import write_whole
 from stakes.errors import MissingExtraError
 from stakes.render.json import plain
 from stakes.render.page.data import page_data
-from stakes.render.tables import number, sections
+from stakes.render.tables import number, sections, stakes_sections
 from stakes.report import MOST_BINS, Report
 
 __all__ = ["to_html"]
@@ -40,7 +40,7 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
     style, script = _part("page.css"), _wrapped("\n".join(_part(f"{name}.js") for name in _SCRIPTS))
     page = _template().render(
         report=report,
-        sections=list(sections(report)),
+        sections=[*stakes_sections(report.problem), *sections(report)],
         number=number,
         data=_as_json(page_data(report)),
         style=style,
