@@ -105,8 +105,8 @@ def test_every_format_beyond_the_limit_gives_the_report_of_the_arrays(folder, na
     called = "standard input" if name == "-" else name
     assert done.stderr.startswith(
         f"stakes: guessed from {called}: truth in column truth.\n"
-        f"stakes: the columns of the 6,000 rows of {called} need 192,000 bytes, which is beyond the "
-        f"limit of 163,840; they are tallied inside the engine.\n"
+        f"stakes: the columns of the 6,000 rows of {called} need 192,000 bytes, which is beyond "
+        f"the limit of 163,840; they are tallied inside the engine.\n"
     )
     assert list((folder / "spilt").iterdir()) == []
 

@@ -325,17 +325,19 @@ def labels(name: str, values: object) -> Labels:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise InputError(f"{name} must be a sequence of labels; got {_describe(values)}.")
     found = tuple(_plain(value) for value in values)
+    seen: set[Any] = set()
     for position, label in enumerate(found):
         if not isinstance(label, str | int | bool):
             raise InputError(
                 f"{name} must be labels of type str, int or bool; "
                 f"number {position} is {_describe(label)}. Convert labels of other types to text."
             )
-        if label in found[:position]:
+        if label in seen:
             raise InputError(
                 f"{name} must be distinct; {label!r} stands twice "
                 f"(1, 1.0 and True are one label). Rename one of them."
             )
+        seen.add(label)
     return cast(Labels, found)
 
 
@@ -403,8 +405,7 @@ def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:
             return np.fromiter(found, dtype=np.intp, count=array.size)
         except TypeError:  # something that cannot be a label
             return result
-    text = array.dtype.kind == "U"
-    mine = [k for k, label in enumerate(names) if isinstance(label, str) == text]
+    mine = [k for k, one in enumerate(names) if isinstance(one, str) == (array.dtype.kind == "U")]
     if not mine:
         return result
     order = np.array(sorted(mine, key=lambda k: names[k]), dtype=np.intp)

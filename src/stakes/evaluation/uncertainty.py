@@ -42,19 +42,16 @@ class Costs:
 
     def cost(self, name: str) -> Interval:
         """Cost per case of one system."""
-        return self._interval(0, self.names.index(name))
+        return self._along({(0, self.names.index(name)): 1.0})
 
     def normalized(self, name: str) -> Interval:
         """Normalised cost of one system."""
-        return self._interval(1, self.names.index(name))
+        return self._along({(1, self.names.index(name)): 1.0})
 
     def saving(self, dearer: str | None, cheaper: str) -> Interval:
         """What the cheaper system saves against another, or against not looking (None)."""
-        first = -1 if dearer is None else self.names.index(dearer)
-        second = self.names.index(cheaper)
-        costs, drawn = self.estimate.value[0], self.estimate.replicates[:, 0]
-        saved = drawn[:, first] - drawn[:, second]
-        return self._read(costs[first] - costs[second], saved)
+        first = len(self.names) if dearer is None else self.names.index(dearer)
+        return self._along({(0, first): 1.0, (0, self.names.index(cheaper)): -1.0})
 
     def probability_cheapest(self, among: list[str]) -> dict[str, float]:
         """Share of the replicates in which each of these is cheaper than the others and naive.
@@ -95,15 +92,18 @@ class Costs:
         known = ~np.isnan(self.estimate.value[0])
         return int(np.isnan(self.estimate.replicates[:, 0][:, known]).any(axis=1).sum())
 
-    def _interval(self, row: int, column: int) -> Interval:
-        drawn = self.estimate.replicates[:, row, column]
-        return self._read(self.estimate.value[row, column], drawn)
-
-    def _read(self, value: FloatArray, replicates: FloatArray) -> Interval:
-        """A value with the interval of its replicates, as the scheme reads it."""
-        made = estimate_of(np.asarray(value), replicates, self.estimate.intervals)
+    def _along(self, parts: dict[tuple[int, int], float]) -> Interval:
+        """A sum of some of the numbers, with its interval as the scheme reads it."""
+        value, drawn = self.estimate.value, self.estimate.replicates
+        contrast = np.zeros(value.shape)
+        for place, factor in parts.items():
+            contrast[place] = factor
+        used = contrast != 0
+        total = np.asarray(value[used] @ contrast[used])
+        intervals = self.estimate.intervals.along(contrast)
+        made = estimate_of(total, drawn[:, used] @ contrast[used], intervals)
         ends = made.interval(self.level)
-        return Interval(float(value), float(ends.low), float(ends.high))
+        return Interval(float(total), float(ends.low), float(ends.high))
 
 
 def scheme_for(sample: Sample, problem: Problem) -> Scheme:

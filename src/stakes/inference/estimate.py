@@ -60,7 +60,7 @@ class IntervalType(Value, ABC):
         return np.isnan(estimate.replicates)
 
     def along(self, contrast: FloatArray) -> IntervalType:
-        """The type for a weighted sum of J values, given the weights (J,)."""
+        """The type for a weighted sum of values, given the weights, of their shape."""
         return self
 
 
