@@ -113,6 +113,16 @@ def test_two_decisions_have_thresholds_and_a_tuned_one_that_cannot_win():
     assert "yes above 0.1667" in report.verdict.sentences[0]
 
 
+def test_more_than_two_decisions_have_several_cuts():
+    y, models = two_models()
+    report = few(y, models, FRAUD)
+    low, high = 3 / 175, 22 / 30  # 3(1 − p) + 8p = 180p; 3(1 − p) + 8p = 25(1 − p)
+    assert report.system("good").cuts == pytest.approx((low, high))
+    words = "(approve up to 0.01714, review up to 0.7333, block above)"
+    assert words in report.verdict.sentences[0]
+    assert few(y, models, BINARY).system("good (as is)").cuts == ()
+
+
 def test_raw_scores_allow_ranks_a_tuned_threshold_or_a_calibrator():
     y, models = two_models()
     scores = Scores(np.log(models["good"] / (1 - models["good"])) * 7 + 3)

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stakes import Counts, InputError, JointCounts, Problem, ScoreTable, expected_cost
+from stakes import (
+    Counts,
+    InputError,
+    JointCounts,
+    Problem,
+    ScoreTable,
+    bayes_decisions,
+    expected_cost,
+)
 from stakes.conditions import CostProportions, Skews
 from stakes.curve import Curve
 from stakes.inference import AllCases, ExpandedPercentile, JointScores, Units, bootstrap
@@ -26,6 +34,7 @@ from stakes.regions import (
     cost_proportion_curves,
     cost_proportion_regions,
     cost_ratio_crossing,
+    decision_regions,
     dominance,
     lowest,
     prior_crossing,
@@ -659,3 +668,13 @@ def test_a_verdict_that_flips_only_where_a_prior_reaches_one_never_flips():
     for margin in found.priors:
         assert margin.low_rival is None
         assert margin.high_rival is None
+
+
+def test_bayes_decisions_change_where_the_decision_regions_do():
+    problem = Problem([[0, 3, 25], [180, 8, 0]], decisions=["approve", "review", "block"])
+    regions = decision_regions(problem)
+    for p in np.random.default_rng(0).random(200):
+        (part,) = (one for one in regions.parts if one.low < p < one.high)
+        assert bayes_decisions([p], problem)[0] == part.cheapest[0]
+    with pytest.raises(InputError, match="two classes"):
+        decision_regions(Problem.zero_one(3))

@@ -113,14 +113,16 @@ class System(Value):
     """A model with a decision rule.
 
     `threshold` is the probability or score above which the positive decision is taken, where there
-    is one. A system that is not a `candidate` is shown but cannot win: its threshold was tuned on
-    these very cases.
+    is one; `cuts` are the probabilities of the second class at which Bayes decisions among more
+    than two change. A system that is not a `candidate` is shown but cannot win: its threshold was
+    tuned on these very cases.
     """
 
     name: str
     model: str
     rule: str
     threshold: float | None
+    cuts: tuple[float, ...]
     candidate: bool
     counts: Counts
     cost: Interval

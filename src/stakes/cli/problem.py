@@ -9,14 +9,12 @@ import click
 import numpy as np
 
 from stakes import _check
-from stakes._check import Label
 from stakes.adapters.files import check_target, whole_file
 from stakes.cli.loading import said
 from stakes.cli.options import read_problem
-from stakes.curve import Curve
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.regions import Regions, lowest
+from stakes.regions import decision_regions
 
 __all__ = ["problem"]
 
@@ -80,7 +78,7 @@ def new(out: str, force: bool) -> None:
 
 def _consequences(stakes: Problem) -> Iterator[str]:
     if stakes.n_classes == 2:
-        yield str(_decision_regions(stakes))
+        yield str(decision_regions(stakes))
     if stakes.prior is not None:
         naive = stakes.naive
         unit = f" {stakes.unit}" if stakes.unit else ""
@@ -88,16 +86,6 @@ def _consequences(stakes: Problem) -> Iterator[str]:
             f"Without looking at the case, {naive.decision} is best and costs {naive.cost:.4g}"
             f"{unit} per case; perfect decisions would cost {stakes.perfect_cost:.4g}{unit}."
         )
-
-
-def _decision_regions(stakes: Problem) -> Regions:
-    """The cheapest decision at each probability of the second class."""
-    costs = dict(zip(stakes.decisions, stakes.costs.T.tolist(), strict=True))
-    lines: dict[Label, Curve] = {
-        decision: Curve([0.0, 1.0], [[first, second - first]])
-        for decision, (first, second) in costs.items()
-    }
-    return lowest(lines, axis=f"P({stakes.classes[1]})")
 
 
 def _oddities(stakes: Problem) -> Iterator[str]:

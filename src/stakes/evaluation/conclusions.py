@@ -23,10 +23,11 @@ from stakes.regions import (
     as_cost_ratios,
     constant_rules,
     cost_proportion_regions,
+    decision_regions,
     prior_regions,
     sensitivity,
 )
-from stakes.report import Assumptions, NaiveDecision, Report, System
+from stakes.report import BAYES, MOVED, RECALIBRATED, Assumptions, NaiveDecision, Report, System
 from stakes.tally import Counts, ScoreTable
 
 __all__ = ["report_of"]
@@ -82,7 +83,9 @@ def report_of(
 
 
 def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
-    rules, joint = evidence.rules, evidence.sample.pooled
+    rules, joint, problem = evidence.rules, evidence.sample.pooled, evidence.problem
+    many = problem.n_classes == 2 and problem.n_decisions > 2
+    cuts = tuple(decision_regions(problem).crossings.tolist()) if many else ()
     chances = costs.probability_cheapest([name for name, one in rules.items() if one.eligible])
     return tuple(
         System(
@@ -90,6 +93,7 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
             model=one.model,
             rule=one.name,
             threshold=one.threshold,
+            cuts=cuts if one.name in (BAYES, MOVED, RECALIBRATED) else (),
             candidate=one.eligible,
             counts=joint.model(name),
             cost=costs.cost(name),

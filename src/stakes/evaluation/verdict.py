@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, isnan, nan
+from math import isfinite, isnan
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from stakes.evaluation.uncertainty import Costs
 from stakes.evaluation.unseen import unseen_against
 from stakes.evaluation.words import chance, money, quantity, span
 from stakes.measures.table import least
+from stakes.problem import Problem
+from stakes.regions import decision_regions
 from stakes.report import AS_DECIDED, Interval, NaiveDecision, System, Verdict
 
 __all__ = ["verdict_of"]
@@ -34,8 +36,7 @@ def verdict_of(
         unseen = unseen_against(best.name, rival.name, evidence)
         apart = over_rival.low > (0.0 if unseen is None else unseen.cost)
     own = sum(one.probability_cheapest for one in rivals if one.model == best.model)
-    decision = evidence.problem.decisions[-1]
-    sentences = [*words.deploy(best, over_naive, naive, decision)]
+    sentences = [*words.deploy(best, over_naive, naive, evidence.problem)]
     if rival is not None and over_rival is not None:
         alone = rival.model == best.model
         sentences.append(words.against_rival(best, rival, over_rival, bool(apart)))
@@ -75,12 +76,12 @@ class _Words:
         return f"({span(interval, self.level)})"
 
     def deploy(
-        self, best: System, saving: Interval, naive: NaiveDecision, positive: object
+        self, best: System, saving: Interval, naive: NaiveDecision, problem: Problem
     ) -> tuple[str, ...]:
         """What to deploy, at which cost, and what that saves against not looking."""
         cost = f"{self._money(best.cost.value)} per case {self._span(best.cost)}"
         always = f"always deciding {naive.decision}, which costs {self._money(naive.cost)}"
-        how = f"{best.model} {_how(best, positive)}"
+        how = f"{best.model} {_how(best, problem)}"
         if isnan(best.cost.value):
             return (
                 "No model can be recommended: a class that the prior expects has no cases here, so "
@@ -120,9 +121,15 @@ class _Words:
         return f"The probability that {name} is the cheapest of all is {chance(own)}."
 
 
-def _how(system: System, positive: object) -> str:
+def _how(system: System, problem: Problem) -> str:
+    """The rule of a system, with its threshold or its thresholds."""
     if system.rule == AS_DECIDED:
         return "with its own decisions"
-    threshold = nan if system.threshold is None else system.threshold
-    cut = f" ({positive} above {quantity(threshold)})" if isfinite(threshold) else ""
+    cut = ""
+    if system.threshold is not None and isfinite(system.threshold):
+        cut = f" ({problem.decisions[-1]} above {quantity(system.threshold)})"
+    elif system.cuts:
+        parts = [(part.cheapest[0], part.high) for part in decision_regions(problem).parts]
+        low = (f"{decision} up to {quantity(high)}" for decision, high in parts[:-1])
+        cut = f" ({', '.join([*low, f'{parts[-1][0]} above'])})"
     return f"with {system.rule}{cut}"

@@ -16,6 +16,7 @@ from stakes.regions.decisions import (
     constant_rules,
     cost_proportion_curves,
     cost_proportion_regions,
+    decision_regions,
     prior_curves,
     prior_regions,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "cost_proportion_curves",
     "cost_proportion_regions",
     "cost_ratio_crossing",
+    "decision_regions",
     "dominance",
     "lowest",
     "prior_crossing",

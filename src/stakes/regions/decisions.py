@@ -27,6 +27,7 @@ __all__ = [
     "cost_proportion_curves",
     "cost_proportion_regions",
     "counts_of",
+    "decision_regions",
     "line_ends",
     "prior_curves",
     "prior_line_ends",
@@ -172,6 +173,32 @@ def prior_regions(models: Models, problem: Problem, label: Label) -> Regions:
     0.2 to 1       careful
     """
     return lowest(prior_curves(models, problem, label), axis=f"prior of {label}")
+
+
+def decision_regions(problem: Problem) -> Regions:
+    """Intervals of the probability of the second class in which each decision is the cheapest.
+
+    For two classes and any number of decisions: where the Bayes decision changes.
+
+    Examples
+    --------
+    >>> print(decision_regions(Problem({"good": {"grant": 0, "review": 0.3, "decline": 1},
+    ...                                 "bad": {"grant": 5, "review": 0.3, "decline": 0}})))
+    P(bad)       cheapest
+    0 to 0.06       grant
+    0.06 to 0.7    review
+    0.7 to 1      decline
+    """
+    if problem.n_classes != 2:
+        raise InputError(
+            f"problem must have two classes, so that one probability decides; it has "
+            f"{problem.n_classes}. bayes_decisions takes any number of them."
+        )
+    lines = {
+        decision: _line(*costs)
+        for decision, costs in zip(problem.decisions, problem.costs.T.tolist(), strict=True)
+    }
+    return lowest(lines, axis=f"P({problem.classes[1]})")
 
 
 def constant_rules(counts: Counts, problem: Problem) -> dict[Label, Counts]:

@@ -113,7 +113,7 @@ def _system(one: System) -> tuple[str, ...]:
         _ends(one.cost),
         number(one.normalized.value),
         number(one.probability_cheapest) if one.candidate else "cannot win *",
-        number(one.threshold),
+        ", ".join(map(number, one.cuts)) if one.cuts else number(one.threshold),
     )
 
 
