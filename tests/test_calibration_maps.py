@@ -30,6 +30,7 @@ from stakes.calibration import (
     Temperature,
     VectorScaling,
     cross_calibrate,
+    fitting,
     from_json,
     multiclass,
 )
@@ -330,6 +331,36 @@ def test_sorting_in_two_stages_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
 # Fits by likelihood ------------------------------------------------------------------------------
 
 
+def logistic_objective(x: FloatArray, y: IntArray, weights: FloatArray) -> fitting.Objective:
+    return fitting._logistic(x.T, weights * (y != 1), weights * (y == 1))
+
+
+@pytest.mark.parametrize(
+    ("make", "size"),
+    [
+        (logistic_objective, 4),
+        (multiclass._vector_objective, 5),
+        (multiclass._full_objective, 6),
+    ],
+)
+@pytest.mark.parametrize("scale", [0.0, 1.0, 20.0])
+def test_derivatives_are_the_limits_of_differences(
+    make: Callable[..., fitting.Objective], size: int, scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(4)
+    objective = make(rng.normal(size=(40, 3)), rng.integers(0, 3, 40), rng.dirichlet(np.ones(40)))
+    point = scale * rng.normal(size=size)
+    here = objective(point)
+    ends = [(objective(point + step), objective(point - step)) for step in 1e-6 * np.eye(size)]
+    assert_allclose(here.gradient, [(b.loss - a.loss) / 2e-6 for b, a in ends], atol=1e-7)
+    assert_allclose(here.hessian, [(b.gradient - a.gradient) / 2e-6 for b, a in ends], atol=1e-7)
+    for module in (fitting, multiclass):
+        monkeypatch.setattr(module, "_BLOCK", 7)
+    in_blocks = objective(point)
+    for part in ("loss", "gradient", "hessian"):
+        assert_allclose(getattr(in_blocks, part), getattr(here, part), rtol=1e-12, atol=1e-15)
+
+
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_affine_fits_meet_the_equations_of_maximum_likelihood(seed: int, weighted: bool) -> None:
     q, y = two_classes(80, seed)
@@ -423,11 +454,11 @@ def test_many_classes_are_fitted_by_first_derivatives_to_the_same_optimum(
     q, y = three_classes(500, 8)
     apart = np.full((500, 3), 0.1)
     apart[np.arange(500), y] = 0.8
-    newton = FullAffine().fit(q, y)
+    curved = FullAffine().fit(q, y)
     monkeypatch.setattr(multiclass, "_MANY", 0)
     fitted = FullAffine().fit(q, y)
     assert fitted.converged
-    assert_allclose(fitted(q), newton(q), atol=1e-6)
+    assert_allclose(fitted(q), curved(q), atol=1e-6)
     bounded = FullAffine().fit(apart, y)
     assert not bounded.converged
     assert np.isfinite(bounded.matrix).all()
@@ -470,10 +501,39 @@ def test_separable_data_get_a_bounded_fit_that_says_so(calibrator: Calibrator) -
         assert not isinstance(part, float | np.ndarray) or np.isfinite(part).all()
 
 
-def test_separable_data_whose_edge_is_tied_are_separable_still() -> None:
-    fitted = Logistic().fit([0.0, 1.0, 1.0, 2.0], [0, 0, 1, 1])
+@pytest.mark.parametrize(
+    "calibrator",
+    [Isotonic(), Platt(), Histogram(scoring.EqualMass(5)), OneVsRestIsotonic()],
+    ids=lambda calibrator: type(calibrator).__name__,
+)
+def test_separable_data_have_a_best_fit_that_is_not_of_likelihood(calibrator: Calibrator) -> None:
+    q, y = np.array([0.1, 0.2, 0.3, 0.7, 0.8]), np.array([0, 0, 0, 1, 1])
+    fitted = calibrator.fit(q, y)
+    assert fitted.converged
+    assert_allclose(fitted(q), y, atol=0.35 if isinstance(calibrator, Platt) else 0)
+
+
+@pytest.mark.parametrize("weight", [1, 1e-4, 1e-8])
+def test_separable_data_whose_edge_is_tied_are_separable_still(weight: float) -> None:
+    weights = [weight, 1, 1, weight]
+    fitted = Logistic().fit([0.0, 1.0, 1.0, 2.0], [0, 0, 1, 1], weights=weights)
     assert not fitted.converged
     assert fitted([1.0])[0] == pytest.approx(0.5, abs=1e-4)
+
+
+@pytest.mark.parametrize("slope", [10, 100, 1000])
+def test_an_optimum_that_is_far_away_is_found(slope: float) -> None:
+    """A few cases overlap, and the forecasts of all others are next to certain."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(scale=2, size=3000)
+    y = rng.random(3000) < 1 / (1 + np.exp(-np.clip(slope * x - 2, -500, 500)))
+    for calibrator in (Logistic(), Affine(), VectorScaling(), FullAffine()):
+        scores = x if isinstance(calibrator, Logistic) else 1 / (1 + np.exp(-x))
+        fitted = calibrator.fit(scores, y)
+        assert fitted.converged
+        surplus = fitted(scores) - y
+        assert abs(surplus.sum()) < 1e-8
+        assert abs(surplus @ x) < 1e-8
 
 
 def test_a_class_that_is_apart_makes_the_fit_of_many_classes_run_away() -> None:
@@ -525,10 +585,7 @@ def test_constant_posteriors_of_many_classes_give_the_shares(calibrator: Calibra
         assert fitted.converged
 
 
-@pytest.mark.parametrize(
-    "calibrator",
-    [Affine(), BetaMap(), Temperature(), VectorScaling(), FullAffine(), OneVsRestIsotonic()],
-)
+@every_calibrator
 def test_posteriors_of_exactly_zero_and_one_are_taken(calibrator: Calibrator) -> None:
     q, y = two_classes(400, 5)
     q[:20], q[20:40] = 0.0, 1.0  # some of them wrong
@@ -536,10 +593,10 @@ def test_posteriors_of_exactly_zero_and_one_are_taken(calibrator: Calibrator) ->
     posteriors = fitted(q)
     assert np.isfinite(posteriors).all()
     assert fitted.converged
-    if not isinstance(calibrator, OneVsRestIsotonic):
+    assert np.isfinite(log_loss(y, posteriors))
+    assert fitted([0.0])[0] <= fitted([1e-200])[0] <= fitted([0.5])[0] <= fitted([1.0])[0]
+    if not isinstance(calibrator, Isotonic | OneVsRestIsotonic):
         assert ((posteriors > 0) & (posteriors < 1)).all()
-        assert np.isfinite(log_loss(y, posteriors))
-        assert fitted([0.0])[0] <= fitted([1e-200])[0] <= fitted([0.5])[0] <= fitted([1.0])[0]
     assert log_loss(y, q) == inf
 
 

@@ -410,7 +410,9 @@ def test_the_cheapest_rule_of_the_report_costs_as_much_when_it_is_carried_out():
         rule = ("--model", "did", "--json", "-", *FAST)
         done = run("evaluate", f"{name}.parquet", "-p", "fraud.toml", *rule)
         carried_out = Report.from_json(done.stdout).system("did").cost.value
-        assert carried_out == pytest.approx(report().system(f"{name} (moved)").cost.value, rel=1e-12)
+        assert carried_out == pytest.approx(
+            report().system(f"{name} (moved)").cost.value, rel=1e-12
+        )
 
 
 def test_decisions_for_many_classes_as_json_lines():

@@ -21,7 +21,7 @@ from stakes import (
     shift_prior,
 )
 from stakes.calibration import Affine, Isotonic, VectorScaling
-from stakes.report import Interval
+from stakes.report import TUNED, TUNED_APART, Interval
 
 FRAUD = Problem(
     [[0, 3, 25], [180, 8, 0]],
@@ -46,6 +46,10 @@ def few(y, models, problem, **settings) -> Report:
     return evaluate(labels, models, problem, **{"replicates": 50, **settings})
 
 
+def width(interval: Interval) -> float:
+    return interval.high - interval.low
+
+
 def kinds(report: Report) -> set[str]:
     return {caveat.kind for caveat in report.caveats}
 
@@ -66,7 +70,7 @@ def test_costs_are_those_of_the_bayes_decisions():
     saved = report.system("sharp").cost.value - report.system("good").cost.value
     assert report.verdict.saving_over_runner_up is not None
     assert report.verdict.saving_over_runner_up.value == pytest.approx(saved)
-    assert sum(s.probability_cheapest for s in report.systems) == pytest.approx(1)
+    assert report.verdict.probability_cheapest == report.system("good").probability_cheapest
 
 
 def test_a_stated_prior_shows_posteriors_as_they_come_and_moved():
@@ -110,8 +114,11 @@ def test_raw_scores_allow_ranks_a_tuned_threshold_or_a_calibrator():
     y, models = two_models()
     scores = Scores(np.log(models["good"] / (1 - models["good"])) * 7 + 3)
     report = few(y, {"raw": scores}, BINARY)
-    assert report.systems[0].rule == "threshold tuned on these cases"
-    assert report.verdict.cheapest == "raw"
+    assert [one.rule for one in report.systems] == [TUNED_APART, TUNED]
+    assert report.verdict.cheapest == "raw (tuned out of fold)"
+    assert not report.system("raw (tuned)").candidate
+    assert report.systems[0].cost.value >= report.systems[1].cost.value
+    assert report.systems[0].threshold == report.systems[1].threshold
     assert report.models[0].normalized_brier is None
     auc = report.models[0].auc
     assert auc is not None
@@ -177,9 +184,6 @@ def test_clusters_widen_the_intervals():
     unit = np.tile(np.arange(200), 10)
     alone = few(*clones, FRAUD, replicates=300)
     clustered = few(*clones, FRAUD, replicates=300, cluster=unit)
-
-    def width(interval: Interval) -> float:
-        return interval.high - interval.low
 
     ratio = width(clustered.system("good").cost) / width(alone.system("good").cost)
     assert 2.2 < ratio < 4.2  # the square root of ten, give or take
@@ -290,15 +294,16 @@ def test_absent_and_tiny_classes_are_said():
     assert "tiny class" in kinds(few(y[rare], {k: p[rare] for k, p in models.items()}, FRAUD))
 
 
-def test_thresholds_tuned_on_the_same_cases_are_said():
-    y, models = two_models()
-    shown = few(y, models, BINARY)
-    text = next(c.text for c in shown.caveats if c.kind == "tuned threshold")
-    assert "cannot win" in text
-    winner = few(y, {"raw": Scores(models["good"])}, BINARY)
+def test_a_winner_whose_threshold_was_tuned_on_the_same_cases_is_said():
+    """For want of other folds: there is one positive case only."""
+    rng = np.random.default_rng(2)
+    y = (np.arange(100) == 99).astype(int)
+    winner = few(y, {"raw": Scores(rng.normal(3 * y))}, BINARY)
     text = next(c.text for c in winner.caveats if c.kind == "tuned threshold")
     assert "will cost more" in text
-    assert "tuned threshold" not in kinds(few(y, models, FRAUD))
+    y, models = two_models()
+    assert "tuned threshold" not in kinds(few(y, models, BINARY))
+    assert "tuned threshold" not in kinds(few(y, {"raw": Scores(models["good"])}, BINARY))
 
 
 def test_posteriors_that_nearly_sum_to_one_are_mended_and_said():
@@ -333,6 +338,250 @@ def test_redraws_that_lose_a_class_and_odd_weights_and_few_clusters_are_said():
     stated = FRAUD.with_prior([0.9, 0.1])
     units = np.where(np.arange(600) < 3, 0, np.arange(600))
     assert "undefined replicates" in kinds(few(lonely, models, stated, cluster=units))
+
+
+def test_a_prior_that_is_many_times_rarer_is_said_however_small_both_are():
+    rng = np.random.default_rng(4)
+    y = (rng.random(4000) < 0.02).astype(int)
+    p = np.clip(rng.random(4000), 0.01, 0.99)
+    report = few(y, {"m": p}, FRAUD.with_prior([0.995, 0.005]))
+    text = next(c.text for c in report.caveats if c.kind == "prior mismatch")
+    assert "moved to the prior" in text
+    decided = few(y, {"m": Decisions(bayes_decisions(p, FRAUD))}, FRAUD.with_prior([0.995, 0.005]))
+    text = next(c.text for c in decided.caveats if c.kind == "prior mismatch")
+    assert "moved" not in text
+
+
+def test_mistakes_that_no_case_shows_are_said_where_they_could_matter():
+    """The rule of three: of 40 cases without a miss, up to 3 in 40 may be misses."""
+    problem = Problem.binary(false_alarm=1, miss=200, prior=[0.98, 0.02])
+    y = np.repeat([0, 1], [1960, 40])
+    decided = y.copy()
+    decided[:200] = 1
+    report = few(y, {"m": Decisions(decided)}, problem)
+    text = next(c.text for c in report.caveats if c.kind == "unseen mistakes")
+    assert "None of the 40 cases of 1" in text
+    assert "0.3 per case" in text  # 0.02 · 3/40 · 200
+    decided[-10:] = 0
+    assert "unseen mistakes" not in kinds(few(y, {"m": Decisions(decided)}, problem))
+
+
+def test_two_systems_are_not_told_apart_by_cases_that_were_never_seen():
+    """No positive lies between two thresholds, so that no redraw ever holds one."""
+    problem = Problem.binary(false_alarm=1, miss=50, prior=[0.98, 0.02])
+    y = np.repeat([0, 1], [980, 20])
+    low, high = np.ones(1000, int), np.ones(1000, int)
+    low[:500], high[:600] = 0, 0
+    report = few(y, {"low": Decisions(low), "high": Decisions(high)}, problem)
+    saving = report.verdict.saving_over_runner_up
+    assert saving is not None
+    assert saving.low > 0
+    assert report.verdict.told_apart is False
+    text = next(c.text for c in report.caveats if c.kind == "unseen differences")
+    assert "0.15 per case" in text  # 0.02 · 3/20 · 50
+    high[-2:] = 0  # misses that the other does not make: now redraws know of them
+    seen = few(y, {"low": Decisions(low), "high": Decisions(high)}, problem)
+    assert "unseen differences" not in kinds(seen)
+
+
+def test_the_winner_of_many_equal_models_is_said_to_be_flattered():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    models = {f"m{j}": Decisions(np.where(rng.random(200) < 0.2, 1 - y, y)) for j in range(20)}
+    problem = Problem.zero_one(2)
+    report = few(y, models, problem, replicates=400)
+    text = next(c.text for c in report.caveats if c.kind == "selection")
+    assert "cheapest of 20" in text
+    one = few(y, {"m0": models["m0"]}, problem)
+    assert "selection" not in kinds(one)
+
+
+def test_miscalibration_is_said_with_a_calibrator_and_without():
+    y, models = two_models(3000)
+    for calibrator in (None, Affine()):
+        assert "miscalibration" in kinds(few(y, models, BINARY, calibrator=calibrator))
+        alone = few(y, {"good": models["good"]}, BINARY, calibrator=calibrator)
+        assert "miscalibration" not in kinds(alone)
+
+
+def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_said():
+    y, models = two_models()
+    plain = few(y, models, FRAUD)
+    heavy = few(y, models, FRAUD, weights=np.full(600, 100))
+    assert "whole weights" in kinds(heavy)
+    assert "600 rows count as 60,000 cases" in next(c.text for c in heavy.caveats)
+    assert width(heavy.system("good").cost) < 0.2 * width(plain.system("good").cost)
+    assert "whole weights" not in kinds(few(y, models, FRAUD, weights=np.ones(600)))
+    rows = few(y, models, FRAUD, weights=np.full(600, 100), cluster=np.arange(600))
+    assert 0.7 < width(rows.system("good").cost) / width(plain.system("good").cost) < 1.4
+
+
+def test_intervals_under_fractional_weights_are_those_of_redrawn_rows():
+    """Of equal weights the scale plays no part; of unequal ones rows are redrawn with theirs."""
+    y, models = two_models(800)
+    plain = width(few(y, models, FRAUD, replicates=2000).system("good").cost)
+    for scale in (0.1, 1.5, 17.5):
+        same = few(y, models, FRAUD, weights=np.full(800, scale), replicates=2000)
+        assert width(same.system("good").cost) == pytest.approx(plain, rel=0.12)
+    rng = np.random.default_rng(1)
+    weights = rng.lognormal(0, 1, 800)
+    decided = bayes_decisions(models["good"], FRAUD)
+    labels = np.array(FRAUD.classes)[y]
+    costs = FRAUD.costs[y, [FRAUD.decisions.index(d) for d in decided]]
+    drawn = rng.integers(0, 800, (4000, 800))
+    means = (weights * costs)[drawn].sum(axis=1) / weights[drawn].sum(axis=1)
+    spread = np.diff(np.quantile(means, [0.025, 0.975]))[0]
+    report = evaluate(labels, {"good": models["good"]}, FRAUD, weights=weights)
+    assert width(report.systems[0].cost) == pytest.approx(spread, rel=0.12)
+
+
+def test_what_was_left_out_is_said():
+    y, models = two_models()
+    rare = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1]]
+    report = few(
+        y[rare], {k: p[rare] for k, p in models.items()}, FRAUD, calibrator=Affine(), cluster=None
+    )
+    assert [s.name for s in report.systems] == ["good", "sharp"]
+    assert "was not recalibrated" in next(c.text for c in report.caveats if c.kind == "left out")
+    assert "left out" not in kinds(few(y, models, FRAUD, calibrator=Affine()))
+    beside = few(y, {**models, "raw": Scores(models["good"])}, FRAUD)
+    text = next(c.text for c in beside.caveats if c.kind == "left out")
+    assert text.startswith("raw: raw scores alone allow no decision among 3")
+    certain = np.where(np.arange(600) == 3, 1.0, models["good"])
+    ruled_out = few(y, {"m": certain}, FRAUD.with_prior([1, 0]))
+    assert "cannot be moved" in next(c.text for c in ruled_out.caveats if c.kind == "left out")
+
+
+# Odd cases ---------------------------------------------------------------------------------------
+
+
+def test_not_looking_wins_where_it_is_cheaper():
+    y, models = two_models()
+    report = few(y, {"bad": 1 - models["good"]}, Problem.zero_one(["no", "yes"]))
+    assert report.verdict.sentences[0].startswith("Deploy none of these models: always deciding no")
+    assert report.verdict.saving_over_naive.value < 0
+    assert report.verdict.probability_cheapest < 0.01
+    names = {part.cheapest for region in report.regions for part in region.parts}
+    assert ("always no",) in names
+    assert {m.high_rival for m in report.margins} | {m.low_rival for m in report.margins} > {None}
+
+
+def test_rules_of_one_model_are_not_its_rivals():
+    y, models = two_models()
+    worse = np.clip(1 - models["good"], 0.01, 0.99)
+    report = few(y, {"a": models["good"], "b": worse}, BINARY.with_prior([0.69, 0.31]))
+    assert report.verdict.cheapest.startswith("a ")
+    assert report.verdict.runner_up is not None
+    assert report.verdict.runner_up.startswith("b ")
+    assert report.verdict.probability_cheapest == pytest.approx(1)
+    assert report.verdict.told_apart
+
+
+def test_equally_cheap_systems_tie():
+    problem = Problem([[0, 0.1], [0.3, 0]])
+    y = np.repeat([0, 1], [50, 50])
+    first, second = y.copy(), y.copy()
+    first[:3], second[-1] = 1, 0
+    report = few(y, {"A": Decisions(first), "B": Decisions(second)}, problem)
+    assert report.verdict.cheapest == "A"
+    assert "costs the same" in report.verdict.sentences[2]
+    assert report.verdict.saving_over_runner_up is not None
+    assert report.verdict.saving_over_runner_up.value == 0
+
+
+def test_where_no_decision_matters_nothing_is_saved_and_nothing_is_normalised():
+    y, models = two_models()
+    report = few(y, models, Problem([[0.1, 0.1], [0.3, 0.3]]))
+    assert np.isnan(report.systems[0].normalized.value)
+    assert report.verdict.saving_over_naive.value == 0
+    assert "saves nothing" in report.verdict.sentences[1]
+    assert "nan" not in " ".join(report.verdict.sentences)
+
+
+def test_one_cluster_has_costs_and_no_intervals():
+    y, models = two_models()
+    report = few(y, models, FRAUD, cluster=["s"] * 600)
+    assert report.system("good").cost.value > 0
+    assert np.isnan(report.system("good").cost.low)
+    assert "only one cluster" in next(c.text for c in report.caveats if c.kind == "few clusters")
+    assert "How sure that is cannot be said." in report.verdict.sentences
+    site = np.arange(600) % 2
+    slices = few(y, models, FRAUD, cluster=site, by=site).slices
+    assert all(np.isnan(part.costs[0].cost.low) for part in slices)
+    assert all("one cluster" in (part.note or "") for part in slices)
+
+
+def test_slices_keep_their_own_classes_under_a_stated_prior():
+    """Each case stands for prior over share of its class; the groups average to the whole."""
+    y, models = two_models(1000)
+    rng = np.random.default_rng(8)
+    group = np.where(rng.random(1000) < np.where(y == 1, 0.9, 0.3), "high", "low")
+    prior = np.array([0.9, 0.1])
+    report = few(y, models, FRAUD.with_prior(prior), by=group)
+    stands = (prior / np.array([1 - y.mean(), y.mean()]))[y]
+    moved = shift_prior(models["good"], report.assumptions.posterior_prior, prior)
+    decided = [FRAUD.decisions.index(d) for d in bayes_decisions(moved, FRAUD)]
+    costs = FRAUD.costs[y, decided]
+    place = [s.name for s in report.systems].index("good (moved)")
+    for part in report.slices:
+        own = group == part.group
+        expected = np.sum((stands * costs)[own]) / stands[own].sum()
+        assert part.costs[place].cost.value == pytest.approx(expected)
+
+
+def test_metrics_of_decisions_go_by_their_labels():
+    costs = {"a": {"c": 5, "a": 0, "b": 1}, "b": {"c": 1, "a": 4, "b": 0}}
+    problem = Problem({**costs, "c": {"c": 0, "a": 2, "b": 1}})
+    rng = np.random.default_rng(3)
+    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 300)]
+    wrong = np.array(["a", "b", "c"])[rng.integers(0, 3, 300)]
+    models = {"right": Decisions(y), "wrong": Decisions(wrong)}
+    found = evaluate(y, models, problem, replicates=20).disagreement
+    assert found is not None
+    accuracy = found.values[found.metrics.index("accuracy")]
+    np.testing.assert_allclose(accuracy, [1.0, (y == wrong).mean()])
+
+
+def test_names_that_collide_are_refused():
+    y, models = two_models()
+    p = models["good"]
+    with pytest.raises(InputError, match="the names of the models"):
+        few(y, {1: p, "1": p}, FRAUD)
+    with pytest.raises(InputError, match="models with their rules"):
+        few(y, {"a": p, "a (tuned)": Decisions(np.array(["no", "yes"])[y])}, BINARY)
+
+
+def test_ranks_of_raw_scores_do_not_depend_on_the_calibrator():
+    y, models = two_models()
+    raw = {"raw": Scores(np.log(models["good"]))}
+    plain = few(y, raw, BINARY.with_prior([0.9, 0.1])).models[0]
+    repaired = few(y, raw, BINARY.with_prior([0.9, 0.1]), calibrator=Isotonic()).models[0]
+    assert (plain.auc, plain.h, plain.expected_losses) == (
+        repaired.auc,
+        repaired.h,
+        repaired.expected_losses,
+    )
+
+
+def test_probabilities_that_lose_against_not_looking_are_not_advised():
+    rng = np.random.default_rng(6)
+    y = (rng.random(3000) < 0.02).astype(int)
+    p = np.clip(0.3 * rng.random(3000) + 0.3 + 0.2 * y, 0, 1)
+    advice = few(y, {"m": p}, BINARY).models[0].advice
+    assert advice is not None
+    assert "not looking" in advice
+
+
+def test_the_share_of_calibration_is_of_the_cost_above_perfect():
+    y, models = two_models(2000)
+    report = few(y, models, BINARY, calibrator=Affine())
+    utilities = Problem(
+        BINARY.costs - 10, classes=BINARY.classes, decisions=BINARY.decisions, unit="EUR"
+    )
+    moved = few(y, models, utilities, calibrator=Affine())
+    for one, other in zip(report.models, moved.models, strict=True):
+        assert one.calibration_share == pytest.approx(other.calibration_share)
+        assert one.calibration_cost == pytest.approx(other.calibration_cost)
 
 
 # What is refused ---------------------------------------------------------------------------------

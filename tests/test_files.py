@@ -32,8 +32,17 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_the_bytes_are_on_the_disk_before_the_name_is(tmp_path, monkeypatch):
     done = []
     flush, move = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda file: (done.append("flushed"), flush(file)))
-    monkeypatch.setattr(os, "replace", lambda *names: (done.append("named"), move(*names)))
+
+    def flushed(file):
+        done.append("flushed")
+        flush(file)
+
+    def named(*names):
+        done.append("named")
+        move(*names)
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(os, "replace", named)
     write_whole(tmp_path / "out.txt", "all")
     assert done == ["flushed", "named"]
 

@@ -126,9 +126,7 @@ def posteriors_from_log_odds(log_odds: object) -> FloatArray:
     >>> posteriors_from_log_odds([0.0, float("inf")])
     array([0.5, 1. ])
     """
-    values = _check.real_scores("log_odds", log_odds)
-    damped = np.exp(-np.abs(values))
-    return np.where(values >= 0, 1.0, damped) / (1.0 + damped)
+    return sigmoid(_check.real_scores("log_odds", log_odds))
 
 
 def posteriors_from_log_likelihoods(log_likelihoods: object, prior: object) -> FloatArray:
@@ -147,7 +145,7 @@ def posteriors_from_log_likelihoods(log_likelihoods: object, prior: object) -> F
         )
     shares = _check.prior("prior", prior, tuple(range(values.shape[1])))
     with np.errstate(divide="ignore"):
-        return _softmax(values + np.log(shares))
+        return softmax(values + np.log(shares))
 
 
 def log_likelihood_ratios(posteriors: object, prior: object) -> FloatArray:
@@ -287,6 +285,13 @@ def _moved(rows: FloatArray, ratio: FloatArray) -> FloatArray:
         return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
 
 
-def _softmax(logits: FloatArray) -> FloatArray:
+def sigmoid(log_odds: FloatArray) -> FloatArray:
+    """Probabilities of log-odds that were checked before, of any shape, without overflow."""
+    small = np.exp(-np.abs(log_odds))
+    return np.asarray(np.where(log_odds >= 0, 1.0, small) / (1.0 + small))
+
+
+def softmax(logits: FloatArray) -> FloatArray:
+    """Posteriors (n, K) that are proportional to the exponentials of the logits."""
     raised = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))

@@ -20,10 +20,12 @@ from stakes.tally import Counts, ScoreTable
 __all__ = [
     "AS_DECIDED",
     "BAYES",
+    "LEFT_OUT",
     "MOST_BINS",
     "MOVED",
     "RECALIBRATED",
     "TUNED",
+    "TUNED_APART",
     "Assumptions",
     "Caveat",
     "Interval",
@@ -41,8 +43,10 @@ AS_DECIDED = "as decided"
 BAYES = "Bayes decisions"
 MOVED = "Bayes decisions, posteriors moved to the prior"
 RECALIBRATED = "Bayes decisions, recalibrated"
+TUNED_APART = "threshold tuned out of fold"
 TUNED = "threshold tuned on these cases"
 
+LEFT_OUT = "left out"  # the kind of caveat that says what a report does not show
 MOST_BINS = 1024  # scores of one model that a report holds; more are pooled
 
 
@@ -68,8 +72,11 @@ class NaiveDecision(Value):
 class Verdict(Value):
     """What to deploy, and how sure one can be.
 
-    `cheapest` and `runner_up` are names of systems; `told_apart` says whether the interval of
-    their difference leaves zero out. `sentences` say it all in plain words.
+    `cheapest` and `runner_up` are names of systems, of different models where there are several;
+    `told_apart` says whether the interval of their difference leaves zero out, whatever decisions
+    that were never seen might add. `probability_cheapest` is that of the model: the share of the
+    redraws in which one of its rules is cheaper than all others and than not looking.
+    `sentences` say it all in plain words.
     """
 
     cheapest: str

@@ -13,40 +13,20 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator, Cases
+from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
 from stakes.calibration.fitting import fit_logistic
+from stakes.calibration.logarithms import largest_finite, log_odds
 from stakes.calibration.parts import require_labels, require_positive
 from stakes.calibration.reading import (
     is_one_column,
-    read_posterior_cases,
+    read_pair_cases,
     read_score_cases,
     real_scores,
 )
+from stakes.decide import sigmoid
 from stakes.rows import read_posteriors
 
-__all__ = [
-    "Affine",
-    "FittedAffine",
-    "FittedLogistic",
-    "Logistic",
-    "Platt",
-    "log_odds",
-    "sigmoid",
-]
-
-_CERTAIN = 53 * float(np.log(2))  # log-odds next to a posterior of one, as float64 resolves it
-
-
-def sigmoid(odds: FloatArray) -> FloatArray:
-    """Probabilities of log-odds, without overflow."""
-    small = np.exp(-np.abs(odds))
-    return np.asarray(np.where(odds >= 0, 1.0, small) / (1.0 + small))
-
-
-def log_odds(pairs: FloatArray) -> FloatArray:
-    """Log-odds (n,) of posteriors (n, 2), infinite for certainty."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(pairs[:, 1]) - np.log(pairs[:, 0]))
+__all__ = ["Affine", "FittedAffine", "FittedLogistic", "Logistic", "Platt", "posteriors_of"]
 
 
 def posteriors_of(odds: FloatArray, scores: object) -> FloatArray:
@@ -54,12 +34,6 @@ def posteriors_of(odds: FloatArray, scores: object) -> FloatArray:
     if is_one_column(scores):
         return sigmoid(odds)
     return np.stack([sigmoid(-odds), sigmoid(odds)], axis=1)
-
-
-def largest_finite(values: FloatArray) -> float:
-    """What certainty is read as: the largest finite size, at least the resolution of float64."""
-    sizes = np.abs(values)
-    return float(np.max(sizes, where=np.isfinite(sizes), initial=_CERTAIN))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +86,7 @@ class FittedLogistic(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False)
-class Affine(Calibrator):
+class Affine(CheckedCalibrator[FittedAffine]):
     r"""Log-odds of posteriors, stretched and shifted so that the log loss is least.
 
     Logistic regression, without penalty, of the class on the log-odds of the score. With a prior
@@ -129,17 +103,10 @@ class Affine(Calibrator):
     array([0.667, 0.5  ])
     """
 
-    def fit(  # noqa: D102
-        self,
-        scores: object,
-        y: object,
-        *,
-        classes: object = None,
-        weights: object = None,
-        prior: object = None,
-    ) -> FittedAffine:
-        pairs, cases = read_posterior_cases(scores, y, 2, classes, weights, prior)
-        odds = log_odds(pairs)[cases.kept]
+    _read = staticmethod(read_pair_cases)
+
+    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedAffine:
+        odds = log_odds(scores)
         limit = largest_finite(odds)
         found = fit_logistic(np.clip(odds, -limit, limit)[None], *cases.by_class)
         return FittedAffine._trusted(
@@ -151,8 +118,27 @@ class Affine(Calibrator):
         )
 
 
+def _read_finite(
+    scores: object, y: object, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    values, cases = read_score_cases(scores, y, classes, weights, prior)
+    return _check.floats("scores", values), cases
+
+
+def _fitted_logistic(
+    scores: FloatArray, cases: Cases, negative: FloatArray, positive: FloatArray
+) -> FittedLogistic:
+    found = fit_logistic(scores[None], negative, positive)
+    return FittedLogistic._trusted(
+        slope=float(found.slopes[0]),
+        intercept=found.intercept,
+        classes=cases.classes,
+        converged=found.converged,
+    )
+
+
 @dataclass(frozen=True, eq=False)
-class Logistic(Calibrator):
+class Logistic(CheckedCalibrator[FittedLogistic]):
     """Logistic regression, without penalty, of the class on a real score as it is.
 
     For scores that are no probabilities: log-likelihood ratios, margins, logits. Prior and
@@ -165,21 +151,14 @@ class Logistic(Calibrator):
     array([0.5  , 0.812])
     """
 
-    def fit(  # noqa: D102
-        self,
-        scores: object,
-        y: object,
-        *,
-        classes: object = None,
-        weights: object = None,
-        prior: object = None,
-    ) -> FittedLogistic:
-        values, cases = _read_finite(scores, y, classes, weights, prior)
-        return _fitted_logistic(values, cases, *cases.by_class)
+    _read = staticmethod(_read_finite)
+
+    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedLogistic:
+        return _fitted_logistic(scores, cases, *cases.by_class)
 
 
 @dataclass(frozen=True, eq=False)
-class Platt(Calibrator):
+class Platt(CheckedCalibrator[FittedLogistic]):
     r"""Platt's scaling of 1999: `Logistic` with targets that are drawn in a little.
 
     A positive case counts as positive with weight :math:`(N_1+1)/(N_1+2)` and as negative with the
@@ -193,41 +172,15 @@ class Platt(Calibrator):
     (True, array([0.794]))
     """
 
-    def fit(  # noqa: D102
-        self,
-        scores: object,
-        y: object,
-        *,
-        classes: object = None,
-        weights: object = None,
-        prior: object = None,
-    ) -> FittedLogistic:
-        values, cases = _read_finite(scores, y, classes, weights, prior)
+    _read = staticmethod(_read_finite)
+
+    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedLogistic:
         negative, positive = cases.by_class
         sizes = np.array([negative.sum(), positive.sum()])
         own = (sizes + 1) / (sizes + 2)
         return _fitted_logistic(
-            values,
+            scores,
             cases,
             negative * own[0] + positive * (1 - own[1]),
             positive * own[1] + negative * (1 - own[0]),
         )
-
-
-def _read_finite(
-    scores: object, y: object, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
-    values, cases = read_score_cases(scores, y, classes, weights, prior)
-    return _check.floats("scores", values), cases
-
-
-def _fitted_logistic(
-    values: FloatArray, cases: Cases, negative: FloatArray, positive: FloatArray
-) -> FittedLogistic:
-    found = fit_logistic(values[cases.kept][None], negative, positive)
-    return FittedLogistic._trusted(
-        slope=float(found.slopes[0]),
-        intercept=found.intercept,
-        classes=cases.classes,
-        converged=found.converged,
-    )

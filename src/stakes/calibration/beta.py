@@ -9,11 +9,12 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes.calibration.affine import largest_finite, posteriors_of
-from stakes.calibration.contract import CalibrationMap, Calibrator, Cases
+from stakes.calibration.affine import posteriors_of
+from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
 from stakes.calibration.fitting import LogisticFit, fit_logistic
+from stakes.calibration.logarithms import bounded_logs, log_limit
 from stakes.calibration.parts import require_labels, require_positive
-from stakes.calibration.reading import read_posterior_cases
+from stakes.calibration.reading import read_pair_cases
 from stakes.rows import read_posteriors
 
 __all__ = ["BetaMap", "FittedBeta"]
@@ -45,13 +46,13 @@ class FittedBeta(CalibrationMap):
 
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, 2), of posteriors of the same shape."""
-        rest, own = _logs(read_posteriors("scores", scores, self.classes), self.limit)
+        rest, own = bounded_logs(read_posteriors("scores", scores, self.classes), self.limit).T
         odds = self.a * own - self.b * rest + self.intercept
         return posteriors_of(odds, scores)
 
 
 @dataclass(frozen=True, eq=False)
-class BetaMap(Calibrator):
+class BetaMap(CheckedCalibrator[FittedBeta]):
     """The beta calibration of Kull, Silva Filho and Flach (2017), fitted without penalty.
 
     a = b = 1 and no intercept is the identity, so that calibrated posteriors stay as they are.
@@ -65,20 +66,13 @@ class BetaMap(Calibrator):
     array([0.333, 0.5  , 0.667])
     """
 
-    def fit(  # noqa: D102
-        self,
-        scores: object,
-        y: object,
-        *,
-        classes: object = None,
-        weights: object = None,
-        prior: object = None,
-    ) -> FittedBeta:
-        pairs, cases = read_posterior_cases(scores, y, 2, classes, weights, prior)
-        with np.errstate(divide="ignore"):
-            limit = largest_finite(np.log(pairs[cases.kept]))
-        rest, own = _logs(pairs[cases.kept], limit)
-        a, b, found = _rising_fit(own, -rest, cases)
+    _read = staticmethod(read_pair_cases)
+
+    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedBeta:
+        limit = log_limit(scores)
+        rest, own = bounded_logs(scores, limit).T
+        found = _rising_fit(own, -rest, cases)
+        a, b = found.slopes.tolist()
         return FittedBeta._trusted(
             a=a,
             b=b,
@@ -89,28 +83,15 @@ class BetaMap(Calibrator):
         )
 
 
-def _logs(pairs: FloatArray, limit: float) -> tuple[FloatArray, FloatArray]:
-    """log(1 − q) and log q, bounded below."""
-    with np.errstate(divide="ignore"):
-        logs = np.maximum(np.log(pairs), -limit)
-    return logs[:, 0], logs[:, 1]
-
-
-def _rising_fit(
-    first: FloatArray, second: FloatArray, cases: Cases
-) -> tuple[float, float, LogisticFit]:
-    """Best slopes that are not negative: the optimum of a convex problem is on one of its faces."""
-    faces = ((first, second), (first,), (second,), ())
-    candidates = []
-    for number, features in enumerate(faces):
-        design = np.array(features).reshape(len(features), first.size)
-        found = fit_logistic(design, *cases.by_class)
-        if (found.slopes < 0).any():
-            continue
-        a = float(found.slopes[0]) if number < 2 else 0.0
-        b = float(found.slopes[-1]) if number in (0, 2) else 0.0
-        if number == 0 and found.converged:
-            return a, b, found
-        candidates.append((found.loss, number, a, b, found))
-    _, _, a, b, found = min(candidates, key=lambda candidate: candidate[:2])
-    return a, b, found
+def _rising_fit(first: FloatArray, second: FloatArray, cases: Cases) -> LogisticFit:
+    """Best slopes that are not negative: the best of all if they are so, else those on an edge."""
+    both = fit_logistic(np.stack([first, second]), *cases.by_class)
+    if (both.slopes >= 0).all():
+        return both
+    edges = [fit_logistic(feature[None], *cases.by_class) for feature in (first, second)]
+    corner = fit_logistic(np.empty((0, first.size)), *cases.by_class)
+    candidates = [corner._replace(slopes=np.zeros(2))]
+    for edge, axis in zip(edges, np.eye(2), strict=True):
+        if edge.slopes[0] >= 0:
+            candidates.append(edge._replace(slopes=edge.slopes * axis))
+    return min(candidates, key=lambda candidate: candidate.loss)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,14 @@ from stakes.calibration.parts import read_part
 from stakes.errors import InputError
 from stakes.scoring.rows import class_labels
 
-__all__ = ["CalibrationMap", "Calibrator", "Cases", "from_json", "read_cases"]
+__all__ = [
+    "CalibrationMap",
+    "Calibrator",
+    "Cases",
+    "CheckedCalibrator",
+    "from_json",
+    "read_cases",
+]
 
 _FORMAT = "stakes.calibration"
 _VERSION = 1
@@ -111,6 +118,36 @@ class Cases(NamedTuple):
         return self.weights - positive, positive
 
 
+Fitted = TypeVar("Fitted", bound=CalibrationMap)
+
+
+class CheckedCalibrator(Calibrator, Generic[Fitted]):
+    """A calibrator that says how it reads scores, and what it makes of cases that were checked."""
+
+    def fit(  # noqa: D102
+        self,
+        scores: object,
+        y: object,
+        *,
+        classes: object = None,
+        weights: object = None,
+        prior: object = None,
+    ) -> Fitted:
+        values, cases = self._read(scores, y, classes, weights, prior)
+        return self._fitted(values[cases.kept], cases)
+
+    @staticmethod
+    @abstractmethod
+    def _read(
+        scores: object, y: object, classes: object, weights: object, prior: object
+    ) -> tuple[FloatArray, Cases]:
+        """Scores of all cases, and those cases that have weight."""
+
+    @abstractmethod
+    def _fitted(self, scores: FloatArray, cases: Cases) -> Fitted:
+        """Learn the map from cases that have weight."""
+
+
 def read_cases(
     y: object, size: int, n_rows: int, classes: object, weights: object, prior: object
 ) -> Cases:
@@ -133,16 +170,20 @@ def read_cases(
     mass = np.bincount(codes, weights=None if weights is None else weight, minlength=size)
     _refuse_absent(names, mass)
     shares = mass / mass.sum()
-    target = None
-    if prior is not None:
-        target = _check.prior("prior", prior, names)
-        if not (target > 0).all():
-            raise InputError(
-                "prior must be positive for every class; one share is zero. "
-                "Leave the cases and the label of that class out instead."
-            )
+    target = None if prior is None else _positive_prior(prior, names)
+    if target is not None:
         weight = weight * (target / shares)[codes]
     return Cases(names, codes, weight, kept, shares, target)
+
+
+def _positive_prior(prior: object, names: Labels) -> FloatArray:
+    target = _check.prior("prior", prior, names)
+    if not (target > 0).all():
+        raise InputError(
+            "prior must be positive for every class; one share is zero. "
+            "Leave the cases and the label of that class out instead."
+        )
+    return target
 
 
 def _refuse_absent(names: Labels, mass: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator
+from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
 from stakes.calibration.parts import require_increasing, require_labels, require_shape
 from stakes.calibration.reading import read_score_cases, real_scores
 from stakes.errors import InputError
@@ -50,7 +50,7 @@ class FittedHistogram(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram(Calibrator):
+class Histogram(CheckedCalibrator[FittedHistogram]):
     """Share of positives bin by bin (Zadrozny and Elkan, 2001).
 
     A bin without cases takes the value between its neighbours'. The map need not rise.
@@ -75,17 +75,10 @@ class Histogram(Calibrator):
                 f"got {self.bins!r}. The blocks of the ROC hull are what Isotonic() fits."
             )
 
-    def fit(  # noqa: D102
-        self,
-        scores: object,
-        y: object,
-        *,
-        classes: object = None,
-        weights: object = None,
-        prior: object = None,
-    ) -> FittedHistogram:
-        values, cases = read_score_cases(scores, y, classes, weights, prior)
-        table = ScoreTable.from_scores(cases.codes, values[cases.kept], weights=cases.weights)
+    _read = staticmethod(read_score_cases)
+
+    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedHistogram:
+        table = ScoreTable.from_scores(cases.codes, scores, weights=cases.weights)
         cuts = self.bins.cuts(table)
         place = np.searchsorted(cuts, table.scores, side="left")
         negative, positive = (

@@ -10,7 +10,7 @@ from scipy.optimize import isotonic_regression
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator
+from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
 from stakes.calibration.parts import (
     require_increasing,
     require_labels,
@@ -74,7 +74,7 @@ class FittedIsotonic(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False)
-class Isotonic(Calibrator):
+class Isotonic(CheckedCalibrator[FittedIsotonic]):
     """Isotonic regression (PAV) on any real scores, infinities included.
 
     Of all rising maps the fitted one has the least value of every proper score on the data of the
@@ -88,28 +88,19 @@ class Isotonic(Calibrator):
     array([0.  , 0.5 , 0.5 , 0.5 , 0.75, 1.  ])
     """
 
-    def fit(  # noqa: D102
-        self,
-        scores: object,
-        y: object,
-        *,
-        classes: object = None,
-        weights: object = None,
-        prior: object = None,
-    ) -> FittedIsotonic:
-        values, cases = read_score_cases(scores, y, classes, weights, prior)
-        plain = weights is None and prior is None
-        weight = None if plain else cases.weights
-        return fit_blocks(values[cases.kept], weight, cases.codes == 1, cases.classes)
+    _read = staticmethod(read_score_cases)
+
+    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedIsotonic:
+        return fit_blocks(scores, cases.weights, cases.codes == 1, cases.classes)
 
 
 def fit_blocks(
-    scores: FloatArray, weights: FloatArray | None, positive: BoolArray, classes: Labels
+    scores: FloatArray, weights: FloatArray, positive: BoolArray, classes: Labels
 ) -> FittedIsotonic:
-    """Pool equal scores, then adjacent violators; weights None counts every case once."""
+    """Pool equal scores, then adjacent violators."""
     order = _order(scores)
     ordered = scores[order]
-    mass = np.ones(scores.size) if weights is None else weights[order]
+    mass = weights if (weights == 1).all() else weights[order]
     hits = mass * positive[order]
     new = ordered[1:] != ordered[:-1]
     if not new.all():

@@ -6,30 +6,31 @@ regression, without penalty, of the class on the logarithms of the posteriors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator, Cases
+from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
 from stakes.calibration.fitting import (
     Evaluation,
-    Fit,
     Objective,
     broad_axes,
+    centred,
     fit_convex,
-    fit_first_order,
+    over_blocks,
+    with_ridge,
 )
+from stakes.calibration.logarithms import bounded_logs, log_limit
 from stakes.calibration.parts import require_positive, require_shape
-from stakes.calibration.reading import in_shape_of, n_classes_of, read_posterior_cases
-from stakes.calibration.softmax import bounded_logs, log_limit, softmax
+from stakes.calibration.reading import in_shape_of, read_posterior_cases
+from stakes.decide import softmax
 from stakes.rows import read_posteriors
 
 __all__ = ["FittedFullAffine", "FittedVector", "FullAffine", "VectorScaling"]
 
-_BLOCK = 1 << 13
+_BLOCK = 1 << 13  # cases at a time
 _MANY = 700  # parameters from which second derivatives cost more than they bring
 
 
@@ -92,7 +93,7 @@ class FittedFullAffine(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False)
-class VectorScaling(Calibrator):
+class VectorScaling(CheckedCalibrator[FittedVector]):
     """A slope and an intercept for every class, on log-posteriors; 2K − 1 free numbers.
 
     Prior and separable data as for `Affine`.
@@ -104,23 +105,20 @@ class VectorScaling(Calibrator):
     True
     """
 
-    def fit(  # noqa: D102
-        self,
-        scores: object,
-        y: object,
-        *,
-        classes: object = None,
-        weights: object = None,
-        prior: object = None,
-    ) -> FittedVector:
-        logs, limit, cases = _read(scores, y, classes, weights, prior)
-        features, centre, spread = _standardised(logs, cases.weights)
-        size = logs.shape[1]
-        objective = _vector_objective(features, cases)
+    _read = staticmethod(read_posterior_cases)
+
+    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedVector:
+        share, limit = cases.weights / cases.weights.sum(), log_limit(scores)
+        rows, centre = centred(bounded_logs(scores, limit).T, share)
+        objective = _vector_objective(rows.T, cases.codes, share)
+        size = len(rows)
         axes = broad_axes(objective(np.zeros(2 * size - 1)).hessian)
-        found = fit_convex(objective, np.arange(2 * size - 1) < size, axes)
-        slopes = found.parameters[:size] / spread
-        intercepts = np.append(0.0, found.parameters[size:]) - slopes * centre
+        bounded = with_ridge(objective, np.append(rows**2 @ share, np.zeros(size - 1)))
+        start = np.zeros(axes.shape[1])
+        found = fit_convex(_along(axes, objective), _along(axes, bounded), start)
+        parameters = axes @ found.parameters
+        slopes = parameters[:size]
+        intercepts = np.append(0.0, parameters[size:]) - slopes * centre
         return FittedVector._trusted(
             slopes=slopes,
             intercepts=intercepts - intercepts.mean(),
@@ -131,11 +129,11 @@ class VectorScaling(Calibrator):
 
 
 @dataclass(frozen=True, eq=False)
-class FullAffine(Calibrator):
+class FullAffine(CheckedCalibrator[FittedFullAffine]):
     """Any affine map of log-posteriors: K² − 1 free numbers, for K classes with many cases each.
 
-    For K = 2 it is `BetaMap` that may also fall. Up to 26 classes the fit is by Newton's method,
-    beyond that by a quasi-Newton method. Prior and separable data as for `Affine`.
+    For K = 2 it is `BetaMap` that may also fall. The fit is by second derivatives up to 26 classes,
+    by first ones beyond. Prior and separable data as for `Affine`.
 
     Examples
     --------
@@ -145,23 +143,20 @@ class FullAffine(Calibrator):
     (True, array([0.5 , 0.25, 0.25]))
     """
 
-    def fit(  # noqa: D102
-        self,
-        scores: object,
-        y: object,
-        *,
-        classes: object = None,
-        weights: object = None,
-        prior: object = None,
-    ) -> FittedFullAffine:
-        logs, limit, cases = _read(scores, y, classes, weights, prior)
-        scaled, centre, spread = _standardised(logs, cases.weights)
-        axes = broad_axes((scaled * cases.weights[:, None]).T @ scaled)
-        features = np.column_stack([np.ones(len(scaled)), scaled @ axes])
-        found = _fit_full(features, cases)
-        free = np.pad(found.parameters.reshape(-1, features.shape[1]), ((1, 0), (0, 0)))
+    _read = staticmethod(read_posterior_cases)
+
+    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedFullAffine:
+        share, limit = cases.weights / cases.weights.sum(), log_limit(scores)
+        rows, centre = centred(bounded_logs(scores, limit).T, share)
+        axes = broad_axes((rows * share) @ rows.T)
+        features = np.column_stack([np.ones(share.size), rows.T @ axes])
+        width = features.shape[1]
+        objective = _full_objective(features, cases.codes, share)
+        penalised = np.tile(np.arange(width) > 0, len(rows) - 1).astype(np.float64)
+        found = fit_convex(objective, with_ridge(objective, penalised), np.zeros(penalised.size))
+        free = np.pad(found.parameters.reshape(-1, width), ((1, 0), (0, 0)))
         free = free - free.mean(axis=0)
-        matrix = free[:, 1:] @ axes.T / spread
+        matrix = free[:, 1:] @ axes.T
         return FittedFullAffine._trusted(
             matrix=matrix,
             intercepts=free[:, 0] - matrix @ centre,
@@ -171,118 +166,81 @@ class FullAffine(Calibrator):
         )
 
 
-def _read(
-    scores: object, y: object, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, float, Cases]:
-    """Log-posteriors (n, K) of the cases, their limit, and the cases, whose weights sum to one."""
-    size = n_classes_of(scores)
-    rows, cases = read_posterior_cases(scores, y, size, classes, weights, prior)
-    rows = rows[cases.kept]
-    limit = log_limit(rows)
-    shares = cases.weights / cases.weights.sum()
-    return bounded_logs(rows, limit), limit, cases._replace(weights=shares)
-
-
-def _standardised(
-    logs: FloatArray, weights: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Columns with mean zero and variance one, their means and spreads; constant ones stay zero."""
-    centre = weights @ logs
-    features = logs - centre
-    spread = np.sqrt(weights @ features**2)
-    spread = np.where(spread > 1e-12 * np.abs(centre), spread, np.inf)
-    return features / spread, centre, spread
-
-
-def _blocks(n_rows: int) -> Iterator[slice]:
-    for first in range(0, n_rows, _BLOCK):
-        yield slice(first, first + _BLOCK)
-
-
-def _chances(logits: FloatArray, codes: IntArray, weights: FloatArray) -> tuple[FloatArray, float]:
-    """Posteriors of logits, and the weighted log loss of the true classes."""
+def _chances(logits: FloatArray, codes: IntArray, share: FloatArray) -> tuple[FloatArray, float]:
+    """Posteriors of logits, and the log loss of the true classes, weighted by the cases' shares."""
     shifted = logits - logits.max(axis=1, keepdims=True)
     raised = np.exp(shifted)
     totals = raised.sum(axis=1)
     true = np.take_along_axis(shifted, codes[:, None], axis=1)[:, 0]
-    return raised / totals[:, None], float(weights @ (np.log(totals) - true))
+    return raised / totals[:, None], float(share @ (np.log(totals) - true))
 
 
-def _vector_objective(features: FloatArray, cases: Cases) -> Objective:
+def _vector_objective(features: FloatArray, codes: IntArray, shares: FloatArray) -> Objective:
     """Mean log loss of logits a_k x_k + b_k with b_0 = 0, as a function of a and the other b."""
     size = features.shape[1]
     free = np.delete(np.arange(2 * size), size)
 
     def objective(parameters: FloatArray) -> Evaluation:
         slopes, intercepts = parameters[:size], np.append(0.0, parameters[size:])
-        loss, gradient, hessian = 0.0, np.zeros(2 * size), np.zeros((2 * size, 2 * size))
-        for block in _blocks(len(features)):
-            x, codes, weights = features[block], cases.codes[block], cases.weights[block]
-            chances, lost = _chances(x * slopes + intercepts, codes, weights)
-            surplus = chances.copy()
-            surplus[np.arange(len(codes)), codes] -= 1.0
+
+        def of(some: slice) -> Evaluation:
+            x, true, share = features[some], codes[some], shares[some]
+            chances, loss = _chances(x * slopes + intercepts, true, share)
             terms = np.hstack([chances * x, chances])
-            loss += lost
-            gradient += weights @ np.hstack([surplus * x, surplus])
-            heavy = terms * weights[:, None]
-            hessian -= heavy.T @ terms
-            own = np.arange(size)
-            hessian[own, own] += np.sum(heavy[:, :size] * x, axis=0)
-            hessian[own, size + own] += heavy[:, :size].sum(axis=0)
-            hessian[size + own, own] += heavy[:, :size].sum(axis=0)
-            hessian[size + own, size + own] += heavy[:, size:].sum(axis=0)
+            heavy = terms * share[:, None]
+            own = np.stack([heavy[:, :size] * x, heavy[:, :size], heavy[:, size:]]).sum(axis=1)
+            square, middle, plain = (np.diag(one) for one in own)
+            hessian = np.block([[square, middle], [middle, plain]]) - heavy.T @ terms
+            chances[np.arange(len(true)), true] -= 1.0
+            return Evaluation(loss, share @ np.hstack([chances * x, chances]), hessian)
+
+        loss, gradient, hessian = over_blocks(of, len(features), _BLOCK)
         return Evaluation(loss, gradient[free], hessian[np.ix_(free, free)])
 
     return objective
 
 
-def _fit_full(features: FloatArray, cases: Cases) -> Fit:
-    """Coefficients of all classes but the first, whose logit is zero, (K − 1) · F of them."""
-    size, width = len(cases.classes), features.shape[1]
-    start = np.zeros((size - 1) * width)
-    penalised = np.tile(np.arange(width) > 0, size - 1)
-    if start.size <= _MANY:
-        return fit_convex(_full_objective(features, cases), penalised, np.eye(start.size))
+def _full_objective(features: FloatArray, codes: IntArray, shares: FloatArray) -> Objective:
+    """Mean log loss as a function of the coefficients of all classes but the first, (K − 1) · F.
 
-    def slope(parameters: FloatArray, ridge: float) -> tuple[float, FloatArray]:
-        loss, gradient = _full_gradient(features, cases, parameters)
-        pull = ridge * penalised * parameters
-        return loss + float(pull @ parameters) / 2, gradient + pull
-
-    return fit_first_order(slope, start)
-
-
-def _full_gradient(
-    features: FloatArray, cases: Cases, parameters: FloatArray
-) -> tuple[float, FloatArray]:
-    coefficients = parameters.reshape(-1, features.shape[1])
-    loss, gradient = 0.0, np.zeros_like(coefficients)
-    for block in _blocks(len(features)):
-        x, codes, weights = features[block], cases.codes[block], cases.weights[block]
-        logits = np.pad(x @ coefficients.T, ((0, 0), (1, 0)))
-        surplus, lost = _chances(logits, codes, weights)
-        surplus[np.arange(len(codes)), codes] -= 1.0
-        loss += lost
-        gradient += (surplus[:, 1:] * weights[:, None]).T @ x
-    return loss, gradient.ravel()
-
-
-def _full_objective(features: FloatArray, cases: Cases) -> Objective:
+    The logit of the first class is zero. Of very many parameters there are no second derivatives.
+    """
     width = features.shape[1]
 
     def objective(parameters: FloatArray) -> Evaluation:
-        loss, gradient = _full_gradient(features, cases, parameters)
         coefficients = parameters.reshape(-1, width)
-        hessian = np.zeros((parameters.size, parameters.size))
-        for block in _blocks(len(features)):
-            x, weights = features[block], cases.weights[block]
+
+        def of(some: slice) -> Evaluation:
+            x, true, share = features[some], codes[some], shares[some]
             logits = np.pad(x @ coefficients.T, ((0, 0), (1, 0)))
-            chances = softmax(logits)[:, 1:]
-            terms = (chances[:, :, None] * x[:, None, :]).reshape(len(x), -1)
-            hessian -= (terms * weights[:, None]).T @ terms
-            for k in range(len(coefficients)):
-                own = slice(k * width, (k + 1) * width)
-                hessian[own, own] += (x * (weights * chances[:, k])[:, None]).T @ x
-        return Evaluation(loss, gradient, hessian)
+            chances, loss = _chances(logits, true, share)
+            hessian = np.empty((0, 0))
+            if parameters.size <= _MANY:
+                hessian = _curvature(x, chances[:, 1:], share)
+            chances[np.arange(len(true)), true] -= 1.0
+            return Evaluation(loss, ((chances[:, 1:] * share[:, None]).T @ x).ravel(), hessian)
+
+        return over_blocks(of, len(features), _BLOCK)
 
     return objective
+
+
+def _curvature(x: FloatArray, chances: FloatArray, share: FloatArray) -> FloatArray:
+    """Second derivatives of the weighted log losses, a square of side (K − 1) · F."""
+    width = x.shape[1]
+    terms = (chances[:, :, None] * x[:, None, :]).reshape(len(x), -1)
+    hessian = -(terms * share[:, None]).T @ terms
+    for k, chance in enumerate(chances.T):
+        own = slice(k * width, (k + 1) * width)
+        hessian[own, own] += (x * (share * chance)[:, None]).T @ x
+    return np.asarray(hessian)
+
+
+def _along(axes: FloatArray, objective: Objective) -> Objective:
+    """The same function of coordinates on these axes."""
+
+    def on_axes(point: FloatArray) -> Evaluation:
+        loss, gradient, hessian = objective(axes @ point)
+        return Evaluation(loss, axes.T @ gradient, axes.T @ hessian @ axes)
+
+    return on_axes

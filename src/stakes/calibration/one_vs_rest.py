@@ -8,9 +8,9 @@ from typing import ClassVar, Self
 import numpy as np
 
 from stakes._check import FloatArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator
+from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
 from stakes.calibration.isotonic import FittedIsotonic, fit_blocks
-from stakes.calibration.reading import in_shape_of, n_classes_of, read_posterior_cases
+from stakes.calibration.reading import in_shape_of, read_posterior_cases
 from stakes.errors import InputError
 from stakes.rows import read_posteriors
 
@@ -49,7 +49,7 @@ class FittedOneVsRest(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False)
-class OneVsRestIsotonic(Calibrator):
+class OneVsRestIsotonic(CheckedCalibrator[FittedOneVsRest]):
     """`Isotonic` on every column of posteriors, its class against all others, then normalised.
 
     It follows any shape, class by class, but normalising may undo part of the calibration.
@@ -61,20 +61,11 @@ class OneVsRestIsotonic(Calibrator):
     array([0., 1., 0.])
     """
 
-    def fit(  # noqa: D102
-        self,
-        scores: object,
-        y: object,
-        *,
-        classes: object = None,
-        weights: object = None,
-        prior: object = None,
-    ) -> FittedOneVsRest:
-        size = n_classes_of(scores)
-        rows, cases = read_posterior_cases(scores, y, size, classes, weights, prior)
-        rows = rows[cases.kept]
+    _read = staticmethod(read_posterior_cases)
+
+    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedOneVsRest:
         maps = tuple(
-            fit_blocks(np.ascontiguousarray(rows[:, k]), cases.weights, cases.codes == k, (0, 1))
-            for k in range(rows.shape[1])
+            fit_blocks(np.ascontiguousarray(column), cases.weights, cases.codes == k, (0, 1))
+            for k, column in enumerate(scores.T)
         )
         return FittedOneVsRest._trusted(maps=maps, classes=cases.classes, converged=True)

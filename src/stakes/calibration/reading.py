@@ -22,6 +22,7 @@ __all__ = [
     "is_one_column",
     "is_posteriors",
     "n_classes_of",
+    "read_pair_cases",
     "read_posterior_cases",
     "read_score_cases",
     "real_scores",
@@ -52,9 +53,22 @@ def n_classes_of(scores: object) -> int:
 
 
 def read_posterior_cases(
+    scores: object, y: object, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    """Posteriors (n, K) of all cases of any number of classes, and those cases that have weight."""
+    return _read_posteriors(scores, y, n_classes_of(scores), classes, weights, prior)
+
+
+def read_pair_cases(
+    scores: object, y: object, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    """Posteriors (n, 2) of all cases of two classes, and those cases that have weight."""
+    return _read_posteriors(scores, y, 2, classes, weights, prior)
+
+
+def _read_posteriors(
     scores: object, y: object, size: int, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, Cases]:
-    """Posteriors (n, K) of all cases, and those cases that have weight."""
     stated = column_classes("scores", scores) if classes is None else classes
     names: Labels = tuple(range(size))
     if stated is not None:

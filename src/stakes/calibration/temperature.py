@@ -10,11 +10,12 @@ import numpy as np
 from scipy.optimize import brentq
 
 from stakes._check import FloatArray, IntArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator
+from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
 from stakes.calibration.fitting import RIDGE
+from stakes.calibration.logarithms import bounded_logs, log_limit
 from stakes.calibration.parts import require_positive, require_shape
-from stakes.calibration.reading import in_shape_of, n_classes_of, read_posterior_cases
-from stakes.calibration.softmax import bounded_logs, log_limit, softmax
+from stakes.calibration.reading import in_shape_of, read_posterior_cases
+from stakes.decide import softmax
 from stakes.rows import read_posteriors
 
 __all__ = ["FittedTemperature", "Temperature"]
@@ -52,7 +53,7 @@ class FittedTemperature(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False)
-class Temperature(Calibrator):
+class Temperature(CheckedCalibrator[FittedTemperature]):
     """The temperature at which the log loss is least, for any number of classes.
 
     Above 1 it makes posteriors less sure, below 1 surer; order and most probable class stay. With a
@@ -68,23 +69,14 @@ class Temperature(Calibrator):
     (1.161, array([0.75 , 0.125, 0.125]))
     """
 
-    def fit(  # noqa: D102
-        self,
-        scores: object,
-        y: object,
-        *,
-        classes: object = None,
-        weights: object = None,
-        prior: object = None,
-    ) -> FittedTemperature:
-        size = n_classes_of(scores)
-        rows, cases = read_posterior_cases(scores, y, size, classes, weights, prior)
-        rows = rows[cases.kept]
-        limit = log_limit(rows)
-        offsets = np.zeros(rows.shape[1])
+    _read = staticmethod(read_posterior_cases)
+
+    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedTemperature:
+        limit = log_limit(scores)
+        offsets = np.zeros(scores.shape[1])
         if cases.prior is not None:
             offsets = np.log(cases.prior / cases.shares)
-        logs = bounded_logs(rows, limit) + offsets
+        logs = bounded_logs(scores, limit) + offsets
         coldness, converged = _best_coldness(logs, cases.codes, cases.weights)
         return FittedTemperature._trusted(
             temperature=1 / coldness,

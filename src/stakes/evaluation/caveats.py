@@ -6,49 +6,69 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
+from stakes.evaluation.evidence import Evidence, ModelTallies
+from stakes.evaluation.slices import SMALLEST
 from stakes.evaluation.uncertainty import Costs
+from stakes.evaluation.unseen import unseen_against, unseen_mistake
 from stakes.evaluation.words import money, percent, quantity
 from stakes.problem import Problem
-from stakes.report import TUNED, Caveat, ModelQuality, System
+from stakes.report import (
+    BAYES,
+    MOVED,
+    RECALIBRATED,
+    TUNED,
+    Caveat,
+    ModelQuality,
+    System,
+    Verdict,
+)
 
 __all__ = ["caveats_of"]
 
-_TINY_CLASS = 10  # cases below which the rates of a class say little
-_FEW_CLUSTERS = 50
-_PRIOR_GAP = 0.02  # total variation between the stated prior and the shares of the data
+_MANY_CLUSTERS = 50
+_SHIFT = 1.25  # factor on the odds of a class between the data and the prior that is worth a word
 _COSTLY = 0.05  # share of the cost that bad calibration takes before it is worth a word
+_UNSEEN = 0.1  # the same for mistakes that no case shows
+_CURSE = 0.25  # of the half-width of the interval: how much the choice may flatter the winner
 
 
 def caveats_of(
     evidence: Evidence,
     systems: tuple[System, ...],
     models: tuple[ModelQuality, ...],
+    verdict: Verdict,
     costs: Costs,
 ) -> tuple[Caveat, ...]:
     """All caveats that apply."""
     return (
-        *_prior_mismatch(evidence),
+        *_prior_mismatch(evidence, systems),
         *_small_classes(evidence),
-        *_tuned_thresholds(systems),
+        *_unseen(evidence, systems, verdict),
+        *_selection(systems, verdict, costs, evidence.problem),
+        *_tuned_threshold(systems, verdict),
         *_sums(evidence.models),
-        *_miscalibration(models, evidence.problem),
-        *_sampling(evidence.sample, costs),
+        *_miscalibration(models, systems, costs, evidence.problem),
+        *_sampling(evidence, costs),
         *evidence.left_out,
     )
 
 
-def _prior_mismatch(evidence: Evidence) -> Iterator[Caveat]:
+def _prior_mismatch(evidence: Evidence, systems: tuple[System, ...]) -> Iterator[Caveat]:
     prior, shares = evidence.prior, evidence.shares
-    gap = float(np.abs(prior - shares).sum() / 2)
-    if gap > _PRIOR_GAP:
-        k = int(np.argmax(np.abs(prior - shares)))
-        yield Caveat(
-            "prior mismatch",
-            f"The costs hold for a prior that differs from the data: {evidence.problem.classes[k]} "
-            f"is {percent(prior[k])} there and {percent(shares[k])} of these cases. "
-            f"Posteriors that hold for the shares of the data are shown as they come and moved.",
-        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = np.abs(np.log(prior / (1 - prior)) - np.log(shares / (1 - shares)))
+        error = np.sqrt(prior * (1 - prior) / evidence.sample.sizes.sum())
+    differs = (np.abs(prior - shares) > 3 * error) & (shift > np.log(_SHIFT)) & (shares > 0)
+    if not differs.any():
+        return
+    k = int(np.argmax(np.where(differs, shift, -1.0)))
+    moved = any(system.rule == MOVED for system in systems)
+    yield Caveat(
+        "prior mismatch",
+        f"The costs hold for a prior that differs from the data: {evidence.problem.classes[k]} is "
+        f"{percent(prior[k])} there and {percent(shares[k])} of these cases."
+        + (" Posteriors are shown as they come and moved to the prior." if moved else ""),
+    )
 
 
 def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
@@ -65,34 +85,65 @@ def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
                 "absent class",
                 f"There is no case of {label}: its costs play no part in this report.",
             )
-        elif size < _TINY_CLASS:
+        elif size < SMALLEST:
             yield Caveat(
                 "tiny class",
-                f"There are only {size} cases of {label}: its rates, and the costs that hang on "
-                f"them, are hardly known, and intervals are too short.",
+                f"Cases of {label}: {size:.4g}. Its rates, and the costs that hang on them, are "
+                f"hardly known, and intervals are too short.",
             )
 
 
-def _tuned_thresholds(systems: tuple[System, ...]) -> Iterator[Caveat]:
-    winners = [system.name for system in systems if system.candidate and _tuned(system)]
-    shown = [system.name for system in systems if _tuned(system)]
-    if winners:
+def _unseen(evidence: Evidence, systems: tuple[System, ...], verdict: Verdict) -> Iterator[Caveat]:
+    """Mistakes that no case shows, where they could matter: no redraw can draw them."""
+    best = next(system for system in systems if system.name == verdict.cheapest)
+    unit = evidence.problem.unit
+    mistake = unseen_mistake(best.name, evidence)
+    perfect = float(evidence.prior @ evidence.problem.costs.min(axis=1))
+    if mistake is not None and mistake.cost > _UNSEEN * (best.cost.value - perfect):
         yield Caveat(
-            "tuned threshold",
-            f"The threshold of {_listed(winners)} was chosen on the same cases that measure its "
-            f"cost: once deployed it will cost more. Choose it on other cases, or pass a "
-            f"calibrator.",
+            "unseen mistakes",
+            f"None of the {mistake.cases:.4g} cases of {mistake.label} was met with "
+            f"{mistake.decision} by {best.name}, so redraws take it for impossible. Up to three in "
+            f"{mistake.cases:.4g} are compatible with that; they would add up to "
+            f"{money(mistake.cost, unit)} per case to its cost.",
         )
-    elif shown:
+    saving = verdict.saving_over_runner_up
+    if verdict.runner_up is None or saving is None or not saving.low > 0:
+        return
+    against = unseen_against(best.name, verdict.runner_up, evidence)
+    if against is not None and saving.low <= against.cost:
         yield Caveat(
-            "tuned threshold",
-            f"{_listed(shown)}: the threshold was chosen on the same cases, so this is a bound on "
-            f"what a better threshold could bring, not a system to deploy; it cannot win.",
+            "unseen differences",
+            f"In no case of {against.label} ({against.cases:.4g} of them) is {best.name} dearer "
+            f"than {verdict.runner_up}, so redraws take that for impossible. Cases that were not "
+            f"seen could cost it up to {money(against.cost, unit)} per case, which is more than "
+            f"its lead: the data do not tell the two apart.",
         )
 
 
-def _tuned(system: System) -> bool:
-    return system.rule == TUNED
+def _selection(
+    systems: tuple[System, ...], verdict: Verdict, costs: Costs, problem: Problem
+) -> Iterator[Caveat]:
+    rivals = [system for system in systems if system.candidate]
+    best = next(system for system in rivals if system.name == verdict.cheapest)
+    flattery = costs.optimism([system.name for system in rivals])
+    if flattery > _CURSE * (best.cost.high - best.cost.low) / 2 and flattery > 0:
+        yield Caveat(
+            "selection",
+            f"{best.name} was chosen as the cheapest of {len(rivals)} on the cases that measure "
+            f"its cost, which flatters it: by the redraws, expect about "
+            f"{money(flattery, problem.unit)} more per case once deployed.",
+        )
+
+
+def _tuned_threshold(systems: tuple[System, ...], verdict: Verdict) -> Iterator[Caveat]:
+    best = next(system for system in systems if system.name == verdict.cheapest)
+    if best.rule == TUNED:
+        yield Caveat(
+            "tuned threshold",
+            f"The threshold of {best.name} was chosen on the same cases that measure its cost: "
+            f"once deployed it will cost more. Choose it on other cases, or pass a calibrator.",
+        )
 
 
 def _sums(models: tuple[ModelTallies, ...]) -> Iterator[Caveat]:
@@ -106,18 +157,39 @@ def _sums(models: tuple[ModelTallies, ...]) -> Iterator[Caveat]:
             )
 
 
-def _miscalibration(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[Caveat]:
+def _miscalibration(
+    models: tuple[ModelQuality, ...], systems: tuple[System, ...], costs: Costs, problem: Problem
+) -> Iterator[Caveat]:
+    """Where redraws leave no doubt that calibration costs something, and it is much."""
     for model in models:
-        wasted, share = model.calibration_cost, model.calibration_share
-        if wasted is not None and share is not None and share > _COSTLY:
+        own = {system.rule: system.name for system in systems if system.model == model.model}
+        as_is = own.get(MOVED, own.get(BAYES))
+        better = own.get(RECALIBRATED, own.get(TUNED))
+        if as_is is None or better is None:
+            continue
+        wasted = costs.saving(as_is, better)
+        share = costs.share_of_regret(wasted.value, as_is)
+        if wasted.low > 0 and share > _COSTLY:
+            cost = (
+                f"{money(wasted.value, problem.unit)} per case, {percent(share)} of what it costs"
+            )
             yield Caveat(
                 "miscalibration",
-                f"Bad calibration of {model.model} costs {money(wasted, problem.unit)} per "
-                f"case, {percent(share)} of what it costs: recalibrate it before use.",
+                f"Bad calibration of {model.model} costs {cost}: recalibrate it before use."
+                if RECALIBRATED in own
+                else f"{model.model} looks miscalibrated for these costs: another threshold would "
+                f"save up to {cost}. Pass a calibrator to see what recalibration brings.",
             )
 
 
-def _sampling(sample: Sample, costs: Costs) -> Iterator[Caveat]:
+def _sampling(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:
+    sample = evidence.sample
+    if sample.clusters == 1:
+        yield Caveat(
+            "few clusters",
+            "There is only one cluster: nothing is known about others, and there are no intervals.",
+        )
+        return
     if costs.undefined:
         drawn = len(costs.estimate.replicates)
         yield Caveat(
@@ -125,19 +197,28 @@ def _sampling(sample: Sample, costs: Costs) -> Iterator[Caveat]:
             f"{costs.undefined} of {drawn} redraws lost a class and were left out: intervals are "
             f"too short. State a prior, or gather cases of the rare class.",
         )
-    if not sample.whole and sample.clusters is None:
-        yield Caveat(
-            "fractional weights",
-            "Weights are fractional and do not say how many cases there were: intervals read a "
-            "weight w as w cases. Pass cluster= to redraw the units that were sampled.",
-        )
-    clusters = sample.clusters
-    if clusters is not None and clusters < _FEW_CLUSTERS:
+    if sample.clusters is not None and sample.clusters < _MANY_CLUSTERS:
         yield Caveat(
             "few clusters",
-            f"There are only {clusters} clusters: intervals from redrawing them are too short.",
+            f"There are only {sample.clusters} clusters: how they differ is hardly known, and "
+            f"intervals may be too short.",
         )
+    elif sample.clusters is None and evidence.weighted:
+        yield from _weights(evidence)
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names)
+def _weights(evidence: Evidence) -> Iterator[Caveat]:
+    remedy = "If they are not, pass cluster= with a number for every row."
+    total = float(evidence.sample.pooled.n_cases)
+    if evidence.sample.whole and total > evidence.n_rows:
+        yield Caveat(
+            "whole weights",
+            f"Weights are whole numbers and were read as numbers of cases: {evidence.n_rows:,} "
+            f"rows count as {total:,.0f} cases. {remedy}",
+        )
+    elif not evidence.sample.whole:
+        yield Caveat(
+            "fractional weights",
+            "Weights are fractional: intervals redraw rows and let each keep its weight. Pass "
+            "cluster= where rows were not drawn one by one.",
+        )

@@ -14,10 +14,12 @@ from stakes.evaluation.quality import quality_of
 from stakes.evaluation.slices import slices_of
 from stakes.evaluation.uncertainty import Costs, costs_of
 from stakes.evaluation.verdict import verdict_of
+from stakes.problem import Problem
 from stakes.regions import (
     Margin,
     Regions,
     as_cost_ratios,
+    constant_rules,
     cost_proportion_regions,
     prior_regions,
     sensitivity,
@@ -38,14 +40,14 @@ def report_of(
     drawing: dict[str, Any] = {"replicates": replicates, "rng": rng, "level": _LEVEL}
     costs = costs_of(evidence.sample, problem, **drawing)
     systems = _systems(evidence, costs)
-    spent = _spent(systems)
     models = tuple(
-        quality_of(one, evidence, spent.get(one.model, {}), _LEVEL) for one in evidence.models
+        quality_of(one, evidence, _own(systems, one.model), costs) for one in evidence.models
     )
     naive = _naive(evidence)
+    verdict = verdict_of(systems, costs, naive, evidence)
     return Report(
         problem=problem,
-        verdict=verdict_of(systems, costs, naive, problem),
+        verdict=verdict,
         assumptions=_assumptions(evidence, replicates, seed),
         naive=naive,
         perfect_cost=float(prior @ problem.costs.min(axis=1)),
@@ -54,7 +56,7 @@ def report_of(
         regions=_regions(systems, evidence),
         margins=_margins(systems, evidence),
         disagreement=disagreement_of(evidence, systems, models),
-        caveats=caveats_of(evidence, systems, models, costs),
+        caveats=caveats_of(evidence, systems, models, verdict, costs),
         slices=slices_of(evidence, **drawing),
     )
 
@@ -78,12 +80,9 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
     )
 
 
-def _spent(systems: tuple[System, ...]) -> dict[str, dict[str, float]]:
-    """Cost of every rule of every model."""
-    spent: dict[str, dict[str, float]] = {}
-    for system in systems:
-        spent.setdefault(system.model, {})[system.rule] = system.cost.value
-    return spent
+def _own(systems: tuple[System, ...], model: str) -> dict[str, str]:
+    """The systems of one model, by their rules."""
+    return {system.rule: system.name for system in systems if system.model == model}
 
 
 def _naive(evidence: Evidence) -> NaiveDecision:
@@ -91,15 +90,19 @@ def _naive(evidence: Evidence) -> NaiveDecision:
     return NaiveDecision(found.decision, found.cost, found.tied)
 
 
-def _counts(systems: tuple[System, ...]) -> dict[Any, Counts]:
-    return {system.name: system.counts for system in systems if system.candidate}
+def _rivals(systems: tuple[System, ...], problem: Problem) -> dict[Any, Counts]:
+    """All that could be deployed: the systems that may win, and every decision made blindly."""
+    own: dict[Any, Counts] = {one.name: one.counts for one in systems if one.candidate}
+    blind = constant_rules(systems[0].counts, problem)
+    return own | {name: counts for name, counts in blind.items() if name not in own}
 
 
 def _regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regions, ...]:
     """Where each system wins, its decisions as they are: over costs and over the last prior."""
-    problem, counts = evidence.problem, _counts(systems)
+    problem = evidence.problem
     if not (evidence.shares > 0).all():
         return ()
+    counts = _rivals(systems, problem)
     over_prior = prior_regions(counts, problem, problem.classes[-1])
     if problem.costs.shape != (2, 2):
         return (over_prior,)
@@ -108,10 +111,9 @@ def _regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regions, 
 
 
 def _margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margin, ...]:
-    counts = _counts(systems)
-    if len(counts) < 2 or not (evidence.shares > 0).all():
+    if not (evidence.shares > 0).all():
         return ()
-    found = sensitivity(counts, evidence.problem)
+    found = sensitivity(_rivals(systems, evidence.problem), evidence.problem)
     return (*found.costs, *found.priors)
 
 

@@ -23,8 +23,15 @@ class Sample:
     """The joint decisions of all systems on some cases; units are the leading axis if clustered."""
 
     joint: JointCounts
-    sizes: IntArray  # rows of each class, (K,)
-    whole: bool  # whether all weights are numbers of cases
+    sizes: (
+        FloatArray | IntArray
+    )  # cases of each class, (K,): rows, unless weights are whole numbers
+    squares: FloatArray | None  # sums of squared weights, like joint.weights; None: all are whole
+
+    @property
+    def whole(self) -> bool:
+        """Whether all weights are numbers of cases."""
+        return self.squares is None
 
     @property
     def clusters(self) -> int | None:

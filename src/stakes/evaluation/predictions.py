@@ -6,19 +6,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stakes import _check
 from stakes._check import FloatArray, IntArray
-from stakes.calibration import Calibrator, cross_calibrate
+from stakes.calibration import Calibrator
 from stakes.decide import cheapest_decisions, shift_prior
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
+from stakes.evaluation.folds import recalibrated, tuned_apart
 from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES, Rule, is_movable
-from stakes.report import AS_DECIDED, BAYES, MOVED, RECALIBRATED, TUNED
+from stakes.report import (
+    AS_DECIDED,
+    BAYES,
+    LEFT_OUT,
+    MOVED,
+    RECALIBRATED,
+    TUNED,
+    TUNED_APART,
+    Caveat,
+)
 from stakes.rows import Decisions, Posteriors, Scores
 
 __all__ = ["Predictions", "read_predictions"]
 
-_FOLDS = 5
 _UNNORMALISED = 0.02  # rows of posteriors may miss one by this much; they are divided by their sum
 
 
@@ -33,7 +41,9 @@ class Predictions:
     recalibrated: FloatArray | None = None  # (n, K), out of fold, for the prior of the report
     decided: IntArray | None = None
     scores: FloatArray | None = None  # (n,), raw or P(second class), for two classes
+    tuned_apart: IntArray | None = None  # decisions by thresholds tuned on the other folds
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
+    left_out: tuple[Caveat, ...] = ()
 
     @property
     def moved(self) -> FloatArray | None:
@@ -44,8 +54,8 @@ class Predictions:
         """What the model decides by a rule of its own."""
         if rule.name == TUNED:
             return np.asarray(np.asarray(self.scores) > rule.threshold, dtype=np.intp)
-        if rule.name == AS_DECIDED:
-            return np.asarray(self.decided)
+        if rule.name in (AS_DECIDED, TUNED_APART):
+            return np.asarray(self.decided if rule.name == AS_DECIDED else self.tuned_apart)
         held = {BAYES: "posteriors", MOVED: "moved", RECALIBRATED: "recalibrated"}[rule.name]
         rows: FloatArray = getattr(self, held)
         return cheapest_decisions(rows, costs)
@@ -70,21 +80,60 @@ def read_predictions(
                 f"{name} must be posteriors or decisions: raw scores are for two classes, the "
                 f"problem has {problem.n_classes}. Wrap them in Posteriors or Decisions."
             )
-        scores = given.read(name)
-        repaired = _recalibrated(scores, cases, calibrator, rng)
-        return Predictions(model, SCORES, scores=scores, recalibrated=repaired)
+        return _of_scores(model, given.read(name), cases, calibrator, rng)
     rows, off_sum = _posterior_rows(name, given, cases)
-    held = cases.shares if posterior_prior is None else posterior_prior
-    two = problem.n_classes == 2
+    moving, unmoved = _moving(model, rows, posterior_prior, cases)
+    scores = rows[:, 1] if problem.n_classes == 2 else None
+    repaired, unrepaired = recalibrated(
+        model, rows if scores is None else scores, cases, calibrator, rng
+    )
     return Predictions(
         model,
         POSTERIORS,
         posteriors=rows,
-        moving=(held, cases.prior) if is_movable(held, cases.prior) else None,
-        recalibrated=_recalibrated(rows[:, 1] if two else rows, cases, calibrator, rng),
-        scores=rows[:, 1] if two else None,
+        moving=moving,
+        recalibrated=repaired,
+        scores=scores,
         off_sum=off_sum,
+        left_out=(*unmoved, *unrepaired),
     )
+
+
+def _of_scores(
+    model: str,
+    scores: FloatArray,
+    cases: Cases,
+    calibrator: Calibrator | None,
+    rng: np.random.Generator,
+) -> Predictions:
+    """Raw scores: recalibrated where that is asked for, else by thresholds of the other folds."""
+    repaired, left_out = recalibrated(model, scores, cases, calibrator, rng)
+    apart = tuned_apart(scores, cases, rng) if repaired is None else None
+    if cases.problem.costs.shape != (2, 2) and repaired is None:
+        text = (
+            f"{model}: raw scores alone allow no decision among {cases.problem.n_decisions}, so it "
+            f"has no cost here. Pass a calibrator, such as Isotonic()."
+        )
+        left_out = (*left_out, Caveat(LEFT_OUT, text))
+    return Predictions(
+        model, SCORES, scores=scores, recalibrated=repaired, tuned_apart=apart, left_out=left_out
+    )
+
+
+def _moving(
+    model: str, rows: FloatArray, held: FloatArray | None, cases: Cases
+) -> tuple[tuple[FloatArray, FloatArray] | None, tuple[Caveat, ...]]:
+    """The priors from and to which the posteriors move; None where they need not, or cannot."""
+    start, end = cases.shares if held is None else held, cases.prior
+    if not is_movable(start, end):
+        return None, ()
+    if (end == 0).any() and np.isnan(shift_prior(rows, start, end)).any():
+        text = (
+            f"{model}: posteriors are sure of a class that the prior rules out, so that they "
+            f"cannot be moved to the prior; they are shown as they come."
+        )
+        return None, (Caveat(LEFT_OUT, text),)
+    return (start, end), ()
 
 
 def _posterior_rows(
@@ -102,22 +151,3 @@ def _posterior_rows(
     worst = float(totals[np.argmax(off)])
     scaled = Posteriors(array / totals[:, None], given.classes)
     return scaled.read(name, cases.problem.classes), (int(np.sum(off > 1e-6)), worst)
-
-
-def _recalibrated(
-    scores: FloatArray, cases: Cases, calibrator: Calibrator | None, rng: np.random.Generator
-) -> FloatArray | None:
-    """Posteriors (n, K) out of fold, for the prior of the report."""
-    if calibrator is None:
-        return None
-    made = cross_calibrate(
-        scores,
-        cases.truth,
-        calibrator,
-        _FOLDS,
-        weights=cases.weights,
-        prior=cases.problem.prior,
-        groups=None if cases.cluster is None else cases.cluster.codes,
-        rng=rng,
-    )
-    return _check.posteriors("recalibrated posteriors", made, cases.problem.n_classes)

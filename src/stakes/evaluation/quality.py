@@ -9,7 +9,9 @@ from stakes.conditions import Beta, CostProportions
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.evaluation.pooling import held_recalibrated, held_table
 from stakes.evaluation.proper import RULES, expected_score
-from stakes.inference import Estimate, Normal, auc_error
+from stakes.evaluation.rules import POSTERIORS
+from stakes.evaluation.uncertainty import Costs
+from stakes.inference import Estimate, Logit, auc_error
 from stakes.ranking import auc
 from stakes.report import BAYES, MOVED, RECALIBRATED, Interval, ModelQuality
 from stakes.tally import ScoreTable
@@ -24,34 +26,53 @@ from stakes.thresholds import (
 
 __all__ = ["quality_of"]
 
-_SLACK = 1.05  # a method within 5 % of the least loss is as good
+_SLACK = 1.05  # a method within 5 % of another is as good
+_NEAR = 1.25  # and within 25 % of the best in hindsight it is good
+_OPTIMAL, _DRIVEN, _RATE = (
+    "optimal threshold",
+    "threshold driven by the costs",
+    "rate driven by the costs",
+)
 
 
 def quality_of(
-    tallied: ModelTallies, evidence: Evidence, spent: dict[str, float], level: float
+    tallied: ModelTallies, evidence: Evidence, own: dict[str, str], costs: Costs
 ) -> ModelQuality:
-    """Ranks, proper scores and calibration of one model; `spent` maps its rules to their costs."""
-    table, deployed = tallied.table, tallied.deployed
+    """Ranks, proper scores and calibration of one model; `own` maps its rules to its systems."""
+    table = tallied.table
+    ranks = None if table is None else _for_prior(table, evidence)
     log_loss, brier = _proper(tallied.deployed_losses, evidence.prior)
-    losses = _expected_losses(tallied.kind, deployed)
-    as_is = spent.get(MOVED, spent.get(BAYES))
-    repaired = spent.get(RECALIBRATED)
-    wasted = None if as_is is None or repaired is None else as_is - repaired
+    losses = _expected_losses(tallied, ranks)
+    wasted, share = _wasted(own, costs)
     return ModelQuality(
         model=tallied.model,
         kind=tallied.kind,
-        auc=None if table is None else _auc(table, evidence.sample, level),
-        h=None if deployed is None else _h(deployed),
+        auc=None if table is None else _auc(table, evidence.sample, costs.level),
+        h=None if ranks is None else _h(ranks),
         normalized_log_loss=log_loss,
         normalized_brier=brier,
         calibration_cost=wasted,
-        calibration_share=None if wasted is None or not as_is else wasted / as_is,
+        calibration_share=share,
         expected_losses=losses,
-        advice=_advice(dict(losses)),
+        advice=None if ranks is None else _advice(dict(losses), ranks),
         table=held_table(tallied, evidence),
         recalibrated=held_recalibrated(tallied, evidence),
         n_scores=None if table is None else table.scores.size,
     )
+
+
+def _for_prior(table: ScoreTable, evidence: Evidence) -> ScoreTable:
+    """The same scores under the class shares of the report, for all that only ranks decide."""
+    return table if evidence.problem.prior is None else table.with_prior(evidence.prior)
+
+
+def _wasted(own: dict[str, str], costs: Costs) -> tuple[float | None, float | None]:
+    """What bad calibration costs per case, and which share that is of the cost above perfect."""
+    as_is, repaired = own.get(MOVED, own.get(BAYES)), own.get(RECALIBRATED)
+    if as_is is None or repaired is None:
+        return None, None
+    wasted = costs.saving(as_is, repaired).value
+    return wasted, costs.share_of_regret(wasted, as_is)
 
 
 def _proper(losses: FloatArray | None, prior: FloatArray) -> list[float] | tuple[None, None]:
@@ -69,7 +90,7 @@ def _auc(table: ScoreTable, sample: Sample, level: float) -> Interval:
     """Area under the ROC curve; DeLong's interval where every case was drawn by itself."""
     if sample.clusters is not None or not sample.whole:
         return Interval(float(auc(table)), float("nan"), float("nan"))
-    made = Estimate(auc(table), auc_error(table), np.empty((0,)), Normal(), "DeLong")
+    made = Estimate(auc(table), auc_error(table), np.empty((0,)), Logit(), "DeLong")
     ends = made.interval(level)
     return Interval(float(made.value), float(ends.low), float(ends.high))
 
@@ -81,38 +102,46 @@ def _h(table: ScoreTable) -> float | None:
     return float(h_measure(table, Beta.severity(table.shares)))
 
 
-def _expected_losses(kind: str, table: ScoreTable | None) -> tuple[tuple[str, float], ...]:
+def _expected_losses(
+    tallied: ModelTallies, ranks: ScoreTable | None
+) -> tuple[tuple[str, float], ...]:
     """Expected loss over uniform cost proportions, method by method (hernandez-orallo, table 6)."""
-    if table is None:
+    if ranks is None:
         return ()
-    methods = {"optimal threshold": Optimal(), "rate driven by the costs": RateDriven()}
-    if kind == "posteriors":
-        methods = {
-            "threshold 0.5": ScoreFixed(0.5),
-            "threshold driven by the costs": ScoreDriven(),
-            **methods,
-        }
-    condition = CostProportions()
-    return tuple(
-        (name, float(expected_loss(table, method, condition))) for name, method in methods.items()
-    )
+    condition, deployed = CostProportions(), tallied.deployed
+    losses = {_OPTIMAL: expected_loss(ranks, Optimal(), condition)}
+    if tallied.kind == POSTERIORS and deployed is not None:
+        losses[_DRIVEN] = expected_loss(deployed, ScoreDriven(), condition)
+        losses["threshold 0.5"] = expected_loss(deployed, ScoreFixed(0.5), condition)
+    losses[_RATE] = expected_loss(ranks, RateDriven(), condition)
+    return tuple((name, float(loss)) for name, loss in losses.items())
 
 
-def _advice(losses: dict[str, float]) -> str | None:
-    """Which way to set thresholds, by the losses that each way has."""
-    driven, rate = (
-        losses.get("threshold driven by the costs"),
-        losses["rate driven by the costs"] if losses else None,
-    )
-    if driven is None or rate is None or np.isnan(driven):
+def _advice(losses: dict[str, float], table: ScoreTable) -> str | None:
+    """Which way to set thresholds, by the losses that each way has.
+
+    Not looking loses π₀π₁ over uniform cost proportions.
+    """
+    driven, rate, optimal = losses.get(_DRIVEN), losses[_RATE], losses[_OPTIMAL]
+    blind = float(np.prod(table.shares))
+    if driven is None or np.isnan(driven):
         return None
-    if driven <= rate * _SLACK:
+    if driven >= blind:
         return (
-            "set the threshold at the cost proportion: over all costs this loses "
-            f"{driven:.4g}, against {rate:.4g} for rates and "
-            f"{losses['optimal threshold']:.4g} for the best thresholds in hindsight"
+            f"do not use these probabilities as they are: over all costs, thresholds at the cost "
+            f"proportion lose {driven:.4g}, and not looking only {blind:.4g}; calibrate them first"
+        )
+    if driven > _SLACK * rate:
+        return (
+            "do not use these probabilities as thresholds: choosing rates by the costs loses "
+            f"{rate:.4g} where thresholds lose {driven:.4g}; calibrate them first"
+        )
+    if driven > _NEAR * optimal:
+        return (
+            f"set the threshold at the cost proportion, but calibrate first: over all costs this "
+            f"loses {driven:.4g}, against {optimal:.4g} for the best thresholds in hindsight"
         )
     return (
-        "do not use these probabilities as thresholds: choosing rates by the costs loses "
-        f"{rate:.4g} where thresholds lose {driven:.4g}; calibrate them first"
+        f"set the threshold at the cost proportion: over all costs this loses {driven:.4g}, "
+        f"against {rate:.4g} for rates and {optimal:.4g} for the best thresholds in hindsight"
     )

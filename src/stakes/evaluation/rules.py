@@ -8,14 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray
+from stakes._check import FloatArray, IntArray
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.report import AS_DECIDED, BAYES, MOVED, RECALIBRATED, TUNED
+from stakes.report import AS_DECIDED, BAYES, MOVED, RECALIBRATED, TUNED, TUNED_APART
 from stakes.tally import ScoreTable
 from stakes.thresholds import best_threshold
 
-__all__ = ["DECISIONS", "POSTERIORS", "SCORES", "Rule", "is_movable", "named", "rules_of"]
+__all__ = [
+    "DECISIONS",
+    "POSTERIORS",
+    "SCORES",
+    "Rule",
+    "class_of_decisions",
+    "is_movable",
+    "named",
+    "rules_of",
+]
 
 POSTERIORS, SCORES, DECISIONS = "posteriors", "scores", "decisions"  # what a model brings
 
@@ -25,6 +34,7 @@ _TAGS = {
     MOVED: "moved",
     RECALIBRATED: "recalibrated",
     TUNED: "tuned",
+    TUNED_APART: "tuned out of fold",
 }
 
 
@@ -46,8 +56,13 @@ def rules_of(
     table: ScoreTable | None,
     movable: bool,
     recalibrated: bool,
+    tuned_apart: bool,
 ) -> Iterator[Rule]:
-    """Every rule that a model allows, the plainest first."""
+    """Every rule that a model allows, the plainest first.
+
+    A threshold that was tuned on the very cases that measure it is shown, but can win only for
+    want of any other rule.
+    """
     if kind == DECISIONS:
         yield Rule(model, AS_DECIDED)
         return
@@ -62,13 +77,26 @@ def rules_of(
     if binary and table is not None:
         best = best_threshold(table, problem).threshold
         if not np.isnan(best):
-            yield Rule(model, TUNED, float(best), kind == SCORES and not recalibrated)
+            honest = kind == POSTERIORS or recalibrated or tuned_apart
+            if tuned_apart:
+                yield Rule(model, TUNED_APART, float(best))
+            yield Rule(model, TUNED, float(best), eligible=not honest)
 
 
 def is_movable(held: FloatArray, prior: FloatArray) -> bool:
     """Whether posteriors that hold for one prior can and must be moved to another."""
     lost = (held == 0) & (prior > 0)
     return bool(np.abs(held - prior).max() > 1e-9 and not lost.any())
+
+
+def class_of_decisions(problem: Problem) -> IntArray | None:
+    """The class for which each decision stands, (M,): by its label, else by place if both are two.
+
+    None where decisions do not stand for classes.
+    """
+    if set(problem.decisions) == set(problem.classes):
+        return np.array([problem.classes.index(decision) for decision in problem.decisions])
+    return np.arange(2) if problem.costs.shape == (2, 2) else None
 
 
 def named(rules: Iterable[Rule], problem: Problem) -> dict[str, Rule]:

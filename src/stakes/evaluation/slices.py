@@ -2,51 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import isnan
+from typing import Any
 
 import numpy as np
 
 from stakes._check import Label
 from stakes.evaluation.evidence import Evidence, Sample
 from stakes.evaluation.uncertainty import costs_of
+from stakes.measures.table import least
+from stakes.problem import Problem
 from stakes.report import Slice, SliceCost
 
-__all__ = ["slices_of"]
+__all__ = ["FEW_CLUSTERS", "SMALLEST", "slices_of"]
 
-_SMALLEST = 10  # cases of a class below which a group cannot say anything about it
+SMALLEST = 10  # cases of a class below which they say little about it
+FEW_CLUSTERS = 10
 
 
 def slices_of(
     evidence: Evidence, *, replicates: int, rng: np.random.Generator, level: float
 ) -> tuple[Slice, ...]:
     """Costs of every system in every group, by redraws of that group alone."""
-    return tuple(
-        _slice(evidence, label, sample, replicates, rng, level) for label, sample in evidence.slices
-    )
+    drawing: dict[str, Any] = {"replicates": replicates, "rng": rng, "level": level}
+    return tuple(_slice(evidence, label, sample, drawing) for label, sample in evidence.slices)
 
 
-def _slice(
-    evidence: Evidence,
-    label: Label,
-    sample: Sample,
-    replicates: int,
-    rng: np.random.Generator,
-    level: float,
-) -> Slice:
-    problem, rules = evidence.problem, evidence.rules
-    costs = costs_of(sample, problem, replicates=replicates, rng=rng, level=level)
+def _slice(evidence: Evidence, label: Label, sample: Sample, drawing: dict[str, Any]) -> Slice:
+    rules = evidence.rules
+    costs = costs_of(sample, _problem_of(sample, evidence), **drawing)
     spent = tuple(SliceCost(name, costs.cost(name)) for name in rules)
     eligible = [one for one in spent if rules[one.system].eligible and not isnan(one.cost.value)]
-    cheapest = min(eligible, key=lambda one: one.cost.value).system if eligible else None
-    short = [
-        f"{size} of {name}"
-        for name, size, share in zip(problem.classes, sample.sizes, evidence.prior, strict=True)
-        if size < _SMALLEST and share > 0
-    ]
+    found = least(np.array([one.cost.value for one in eligible]))
     return Slice(
         group=label,
         n_cases=float(sample.joint.n_cases.sum()),
-        cheapest=cheapest,
+        cheapest=eligible[int(np.argmax(found))].system if eligible else None,
         costs=spent,
-        note=f"too few cases to say ({', '.join(short)})" if short else None,
+        note="; ".join(_notes(sample, evidence)) or None,
     )
+
+
+def _problem_of(sample: Sample, evidence: Evidence) -> Problem:
+    """The problem with the prior of a group: its own mix of classes, shifted as the whole is.
+
+    Each case of class k stands for prior over share of its class, in every group alike, so that the
+    costs of all groups, weighed with what they stand for, average to the cost of the whole.
+    """
+    if evidence.problem.prior is None:
+        return evidence.problem
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stands_for = np.where(evidence.shares > 0, evidence.prior / evidence.shares, 0.0)
+    mass = sample.pooled.shares * stands_for
+    return evidence.problem.with_prior(mass / mass.sum()) if mass.sum() > 0 else evidence.problem
+
+
+def _notes(sample: Sample, evidence: Evidence) -> Iterator[str]:
+    classes = zip(evidence.problem.classes, sample.sizes, evidence.prior, strict=True)
+    short = [f"{size:.4g} of {k}" for k, size, share in classes if size < SMALLEST and share > 0]
+    if short:
+        yield f"too few cases to say ({', '.join(short)})"
+    if sample.clusters == 1:
+        yield "one cluster only: nothing is known about others"
+    elif sample.clusters is not None and sample.clusters < FEW_CLUSTERS:
+        yield f"only {sample.clusters} clusters"

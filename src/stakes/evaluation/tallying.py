@@ -11,9 +11,10 @@ from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.calibration import Calibrator
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
+from stakes.evaluation.folds import FOLDS, partitions
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.proper import class_losses
-from stakes.evaluation.rules import POSTERIORS, SCORES, named, rules_of
+from stakes.evaluation.rules import POSTERIORS, class_of_decisions, named, rules_of
 from stakes.tally import Counts, JointCounts, ScoreTable
 
 __all__ = ["evidence_of"]
@@ -39,6 +40,7 @@ def evidence_of(
             table=tallied.table,
             movable=one.moving is not None,
             recalibrated=one.recalibrated is not None,
+            tuned_apart=one.tuned_apart is not None,
         )
     ]
     rules = named((rule for rule, _ in found), problem)
@@ -52,8 +54,15 @@ def evidence_of(
         slices=tuple(_slices(cases, decided)),
         posterior_prior=cases.shares if posterior_prior is None else posterior_prior,
         weighted=cases.weights is not None,
-        calibrator=None if calibrator is None else repr(calibrator),
+        calibrator=None if calibrator is None else _described(calibrator, len(cases.truth)),
+        left_out=tuple(caveat for one in predictions for caveat in one.left_out),
     )
+
+
+def _described(calibrator: Calibrator, n_cases: int) -> str:
+    times = partitions(n_cases)
+    mean = "" if times == 1 else f", mean of {times} partitions"
+    return f"{calibrator!r}, out of fold ({FOLDS} folds{mean})"
 
 
 def _sample(cases: Cases, decided: dict[str, IntArray], own: BoolArray | None = None) -> Sample:
@@ -64,15 +73,14 @@ def _sample(cases: Cases, decided: dict[str, IntArray], own: BoolArray | None = 
 
     truth, weights = part(cases.truth), part(cases.weights)
     units = None if cases.cluster is None else part(cases.cluster.codes)
-    if units is not None and units.min() == units.max():
-        units = None  # a single unit cannot be redrawn
     columns = {"y_true": truth, **{name: part(codes) for name, codes in decided.items()}}
-    kept = truth if weights is None else truth[weights > 0]
-    return Sample(
-        joint=JointCounts._of_codes(columns, tuple(decided), cases.problem, weights, units),
-        sizes=np.bincount(kept, minlength=cases.problem.n_classes),
-        whole=weights is None or bool((weights == np.floor(weights)).all()),
-    )
+    names, problem = tuple(decided), cases.problem
+    joint = JointCounts._of_codes(columns, names, problem, weights, units)
+    whole = weights is None or bool((weights == np.floor(weights)).all())
+    if whole:
+        return Sample(joint, np.bincount(truth, weights, problem.n_classes), None)
+    squares = JointCounts._of_codes(columns, names, problem, weights**2, units).weights
+    return Sample(joint, np.bincount(truth[weights > 0], None, problem.n_classes), squares)
 
 
 def _slices(cases: Cases, decided: dict[str, IntArray]) -> Iterator[tuple[Label, Sample]]:
@@ -114,11 +122,12 @@ def _deployed(table: ScoreTable, moved: FloatArray | None, cases: Cases) -> Scor
 
 def _predicted(one: Predictions, cases: Cases) -> Counts | None:
     """Predicted classes: the most probable ones, or decisions that stand for classes."""
-    size = cases.problem.n_classes
-    if one.kind == POSTERIORS:
-        decided = np.asarray(one.posteriors).argmax(axis=1)
-    elif one.kind == SCORES or cases.problem.n_decisions != size:
+    place = class_of_decisions(cases.problem)
+    if one.posteriors is not None:
+        decided: Any = one.posteriors.argmax(axis=1)
+    elif one.decided is None or place is None:
         return None
     else:
-        decided = np.asarray(one.decided)
-    return Counts.from_labels(cases.truth, decided, labels=range(size), weights=cases.weights)
+        decided = place[one.decided]
+    labels = range(cases.problem.n_classes)
+    return Counts.from_labels(cases.truth, decided, labels=labels, weights=cases.weights)

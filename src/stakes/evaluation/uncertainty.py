@@ -12,6 +12,7 @@ from stakes.inference import (
     AllCases,
     BayesianBootstrap,
     Estimate,
+    Percentile,
     Scheme,
     Units,
     WithinClasses,
@@ -36,6 +37,7 @@ class Costs:
 
     names: Labels
     estimate: Estimate
+    perfect: float  # cost of the best decision of each class
     level: float
 
     def cost(self, name: str) -> Interval:
@@ -55,20 +57,43 @@ class Costs:
         return self._read(costs[first] - costs[second], saved)
 
     def probability_cheapest(self, among: list[str]) -> dict[str, float]:
-        """Share of the replicates in which each of these is the cheapest; ties are split."""
+        """Share of the replicates in which each of these is cheaper than the others and naive.
+
+        Ties are split.
+        """
         places = [self.names.index(name) for name in among]
-        drawn = self.estimate.replicates[:, 0][:, places]
+        drawn = self.estimate.replicates[:, 0][:, [*places, -1]]
         drawn = drawn[~np.isnan(drawn).any(axis=1)]
         if not len(drawn):
             return dict.fromkeys(among, float("nan"))
         chosen = least(drawn)
         shares = (chosen / chosen.sum(axis=1, keepdims=True)).mean(axis=0)
-        return dict(zip(among, shares.tolist(), strict=True))
+        return dict(zip(among, shares[:-1].tolist(), strict=True))
+
+    def optimism(self, among: list[str]) -> float:
+        """How much cheaper the cheapest of these looks because it was chosen on the same cases.
+
+        The bootstrap's answer: how much cheaper the cheapest of a redraw looks there than it is.
+        """
+        places = [self.names.index(name) for name in among]
+        drawn = self.estimate.replicates[:, 0][:, places]
+        drawn = drawn[~np.isnan(drawn).any(axis=1)]
+        if not len(drawn):
+            return float("nan")
+        costs = self.estimate.value[0][places]
+        chosen = np.argmin(drawn, axis=1)
+        return float(np.mean(costs[chosen] - drawn[np.arange(len(drawn)), chosen]))
+
+    def share_of_regret(self, amount: float, name: str) -> float:
+        """An amount as a share of what a system costs above perfect decisions; 0 if that is 0."""
+        above = float(self.estimate.value[0][self.names.index(name)]) - self.perfect
+        return amount / above if above > 0 else 0.0
 
     @property
     def undefined(self) -> int:
-        """Replicates in which some cost is undefined."""
-        return int(np.isnan(self.estimate.replicates[:, 0]).any(axis=1).sum())
+        """Replicates in which a cost is undefined that is defined for all cases."""
+        known = ~np.isnan(self.estimate.value[0])
+        return int(np.isnan(self.estimate.replicates[:, 0][:, known]).any(axis=1).sum())
 
     def _interval(self, row: int, column: int) -> Interval:
         drawn = self.estimate.replicates[:, row, column]
@@ -83,7 +108,7 @@ class Costs:
 
 def scheme_for(sample: Sample, problem: Problem) -> Scheme:
     """What was drawn at random: clusters, cases of each class, or cases."""
-    if (sample.clusters or 0) > 1:
+    if sample.clusters is not None:
         return Units()
     if not sample.whole:
         return BayesianBootstrap()
@@ -93,27 +118,50 @@ def scheme_for(sample: Sample, problem: Problem) -> Scheme:
 def costs_of(
     sample: Sample, problem: Problem, *, replicates: int, rng: np.random.Generator, level: float
 ) -> Costs:
-    """Costs of all systems and of not looking, by joint redraws."""
-    joint, scheme = sample.joint, scheme_for(sample, problem)
+    """Costs of all systems and of not looking, by joint redraws.
+
+    Cases of fractional weight are redrawn as the Bayesian bootstrap does, each cell as so many
+    cases of equal weight as have the same sum of weights and the same sum of their squares.
+    """
+    joint = sample.joint
     names = tuple(str(name) for name in joint.models)
+    shares = sample.pooled.shares if problem.prior is None else problem.prior
+    perfect = float(shares @ problem.costs.min(axis=1))
+    if sample.clusters == 1:  # nothing is known about other units
+        value = _costs(sample.pooled, problem)
+        unknown = np.full((replicates, *value.shape), np.nan)
+        return Costs(names, estimate_of(value, unknown, Percentile()), perfect, level)
+    size: FloatArray | float = 1.0  # weight of one case in each cell
+    if sample.squares is not None and sample.clusters is None:
+        size = sample.squares / joint.weights
 
     def measure(tally: JointCounts) -> FloatArray:
-        shares = tally.shares if problem.prior is None else problem.prior
-        weights = tally if problem.prior is None else tally.with_prior(problem.prior)
-        spent = np.stack([_cost(weights, place, problem) for place in range(len(names))], axis=-1)
-        naive = (shares @ problem.costs).min(axis=-1) + 0 * spent[..., 0]
-        perfect = shares @ problem.costs.min(axis=-1)
-        costs = np.concatenate([spent, naive[..., None]], axis=-1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            normal = (costs - perfect[..., None]) / (naive - perfect)[..., None]
-        return np.stack([costs, normal], axis=-2)
+        return _costs(tally.with_weights(tally.weights * size), problem)
 
-    made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=scheme)
-    return Costs(names, made, level)
+    cases = joint.with_weights(joint.weights / size)
+    scheme = scheme_for(sample, problem)
+    made = bootstrap(measure, cases, replicates=replicates, rng=rng, scheme=scheme)
+    return Costs(names, made, perfect, level)
 
 
-def _cost(joint: JointCounts, place: int, problem: Problem) -> FloatArray:
+def _costs(joint: JointCounts, problem: Problem) -> FloatArray:
+    """Costs and normalised costs (…, 2, J + 1) of all systems and of not looking.
+
+    Costs are taken above the perfect one, so that what makes no difference is exactly zero.
+    """
+    regret = problem.costs - problem.costs.min(axis=1, keepdims=True)
+    shares = joint.shares if problem.prior is None else problem.prior
+    tally = joint if problem.prior is None else joint.with_prior(problem.prior)
+    spent = np.stack([_cost(tally, place, regret) for place in range(len(joint.models))], axis=-1)
+    naive = np.asarray(shares @ regret).min(axis=-1)[..., None] + 0 * spent[..., :1]
+    above = np.concatenate([spent, naive], axis=-1)
+    perfect = np.asarray(shares @ problem.costs.min(axis=1))[..., None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.stack([perfect + above, above / naive], axis=-2)
+
+
+def _cost(joint: JointCounts, place: int, costs: FloatArray) -> FloatArray:
     """Mean cost of one system over the cases of a joint tally, (…)."""
-    per_cell = problem.costs[joint.cells[:, 0], joint.cells[:, 1 + place]]
+    per_cell = costs[joint.cells[:, 0], joint.cells[:, 1 + place]]
     with np.errstate(invalid="ignore"):
         return np.asarray(joint.weights @ per_cell / joint.weights.sum(axis=-1))

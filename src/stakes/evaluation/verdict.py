@@ -2,85 +2,127 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import isfinite, isnan, nan
+
+import numpy as np
+
+from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.uncertainty import Costs
-from stakes.evaluation.words import money, percent, quantity, span
-from stakes.problem import Problem
-from stakes.report import Interval, NaiveDecision, System, Verdict
+from stakes.evaluation.unseen import unseen_against
+from stakes.evaluation.words import chance, money, quantity, span
+from stakes.measures.table import least
+from stakes.report import AS_DECIDED, Interval, NaiveDecision, System, Verdict
 
 __all__ = ["verdict_of"]
 
 
 def verdict_of(
-    systems: tuple[System, ...], costs: Costs, naive: NaiveDecision, problem: Problem
+    systems: tuple[System, ...], costs: Costs, naive: NaiveDecision, evidence: Evidence
 ) -> Verdict:
     """The cheapest system that may win, against not looking and against the runner-up."""
-    ranked = sorted(
-        (system for system in systems if system.candidate),
-        key=lambda system: (system.cost.value != system.cost.value, system.cost.value),
-    )
-    best = ranked[0]
-    rivals = [system for system in ranked[1:] if system.cost.value == system.cost.value]
-    runner_up = rivals[0] if rivals else None
-    over_naive = costs.saving(None, best.name)
-    over_rival = None if runner_up is None else costs.saving(runner_up.name, best.name)
-    apart = None if over_rival is None else over_rival.low > 0
-    sentences = [
-        _deploy(best, problem, costs.level),
-        _against_naive(best, over_naive, naive, problem, costs.level),
-    ]
-    if runner_up is not None and over_rival is not None:
-        sentences.append(_against_rival(best, runner_up, over_rival, bool(apart), problem, costs))
+    rivals = [system for system in systems if system.candidate]
+    best = _cheapest(rivals)
+    others = [one for one in rivals if one.model != best.model] or rivals
+    others = [one for one in others if one is not best and not isnan(one.cost.value)]
+    rival = _cheapest(others) if others else None
+    words = _Words(evidence.problem.unit, costs.level)
+    over_naive = _untied(costs.saving(None, best.name), naive.cost)
+    over_rival, apart = None, None
+    if rival is not None:
+        over_rival = _untied(costs.saving(rival.name, best.name), best.cost.value)
+        unseen = unseen_against(best.name, rival.name, evidence)
+        apart = over_rival.low > (0.0 if unseen is None else unseen.cost)
+    own = sum(one.probability_cheapest for one in rivals if one.model == best.model)
+    decision = evidence.problem.decisions[-1]
+    sentences = [*words.deploy(best, over_naive, naive, decision)]
+    if rival is not None and over_rival is not None:
+        alone = rival.model == best.model
+        sentences.append(words.against_rival(best, rival, over_rival, bool(apart)))
+        sentences.append(words.probability(best.name if alone else best.model, own))
     return Verdict(
         cheapest=best.name,
-        runner_up=None if runner_up is None else runner_up.name,
+        runner_up=None if rival is None else rival.name,
         saving_over_naive=over_naive,
         saving_over_runner_up=over_rival,
-        probability_cheapest=best.probability_cheapest,
+        probability_cheapest=own,
         told_apart=apart,
         sentences=tuple(sentences),
     )
 
 
-def _deploy(best: System, problem: Problem, level: float) -> str:
-    if best.cost.value != best.cost.value:
-        return (
-            "No model can be recommended: a class that the prior expects has no cases here, so "
-            "every cost is undefined."
+def _cheapest(systems: list[System]) -> System:
+    """The first of those that are equally cheap."""
+    return systems[int(np.argmax(least(np.array([one.cost.value for one in systems]))))]
+
+
+def _untied(saving: Interval, scale: float) -> Interval:
+    """A saving that is rounding alone is none."""
+    if abs(saving.value) > 1e-12 * abs(scale) or isnan(saving.value):
+        return saving
+    return Interval(0.0, saving.low, saving.high)
+
+
+@dataclass(frozen=True)
+class _Words:
+    unit: str | None
+    level: float
+
+    def _money(self, value: float) -> str:
+        return money(value, self.unit)
+
+    def _span(self, interval: Interval) -> str:
+        return f"({span(interval, self.level)})"
+
+    def deploy(
+        self, best: System, saving: Interval, naive: NaiveDecision, positive: object
+    ) -> tuple[str, ...]:
+        """What to deploy, at which cost, and what that saves against not looking."""
+        cost = f"{self._money(best.cost.value)} per case {self._span(best.cost)}"
+        always = f"always deciding {naive.decision}, which costs {self._money(naive.cost)}"
+        how = f"{best.model} {_how(best, positive)}"
+        if isnan(best.cost.value):
+            return (
+                "No model can be recommended: a class that the prior expects has no cases here, so "
+                "every cost is undefined.",
+                f"The best decision without looking at the case is {always} per case.",
+            )
+        if saving.value < 0:
+            return (
+                f"Deploy none of these models: {always} per case, is cheaper.",
+                f"The best of them, {how}, costs {cost}, {self._money(-saving.value)} more "
+                f"{self._span(Interval(-saving.value, -saving.high, -saving.low))}.",
+            )
+        first = f"Deploy {how}: it costs {cost}."
+        if saving.value == 0:
+            return first, f"It saves nothing against {always} per case."
+        sure = "" if saving.low > 0 else ", but the data cannot rule out that it saves nothing"
+        return first, (
+            f"Against {always} per case, it saves {self._money(saving.value)} per case "
+            f"{self._span(saving)}{sure}; its normalised cost is "
+            f"{quantity(best.normalized.value)}."
         )
-    rule = best.rule
-    if best.threshold is not None:
-        decision = problem.decisions[-1]
-        rule += f" ({decision} above {quantity(best.threshold)})"
-    return (
-        f"Deploy {best.model} with {rule}: it costs {money(best.cost.value, problem.unit)} per "
-        f"case ({span(best.cost, level)})."
-    )
 
-
-def _against_naive(
-    best: System, saving: Interval, naive: NaiveDecision, problem: Problem, level: float
-) -> str:
-    always = f"always deciding {naive.decision}, which costs {money(naive.cost, problem.unit)}"
-    if saving.value != saving.value:
-        return f"The best decision without looking at the case is {always} per case."
-    if saving.value <= 0:
+    def against_rival(self, best: System, rival: System, saving: Interval, apart: bool) -> str:
+        """Whether the data tell the first two apart."""
+        told = "the data tell the two apart" if apart else "the data cannot tell the two apart"
+        if saving.value == 0:
+            return f"The runner-up, {rival.name}, costs the same: {told}."
         return (
-            f"It is no better than {always} per case: not looking at the case saves "
-            f"{money(-saving.value, problem.unit)} per case."
+            f"The runner-up, {rival.name}, costs {self._money(saving.value)} more per case "
+            f"{self._span(saving)}: {told}."
         )
-    sure = "" if saving.low > 0 else ", but the data cannot rule out that it saves nothing"
-    return (
-        f"Against {always} per case, it saves {money(saving.value, problem.unit)} per case "
-        f"({span(saving, level)}){sure}; its normalised cost is {quantity(best.normalized.value)}."
-    )
+
+    def probability(self, name: str, own: float) -> str:
+        """How often redraws of the cases agree."""
+        if isnan(own):
+            return "How sure that is cannot be said."
+        return f"The probability that {name} is the cheapest of all is {chance(own)}."
 
 
-def _against_rival(
-    best: System, rival: System, saving: Interval, apart: bool, problem: Problem, costs: Costs
-) -> str:
-    told = "the data tell the two apart" if apart else "the data cannot tell the two apart"
-    return (
-        f"The runner-up, {rival.name}, costs {money(saving.value, problem.unit)} more per case "
-        f"({span(saving, costs.level)}): {told}. The probability that {best.name} is the cheapest "
-        f"of all is {percent(best.probability_cheapest)}."
-    )
+def _how(system: System, positive: object) -> str:
+    if system.rule == AS_DECIDED:
+        return "with its own decisions"
+    threshold = nan if system.threshold is None else system.threshold
+    cut = f" ({positive} above {quantity(threshold)})" if isfinite(threshold) else ""
+    return f"with {system.rule}{cut}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stakes._text import number, percent
+from stakes._text import chance, number, percent
 from stakes.report import Interval
 
-__all__ = ["money", "percent", "quantity", "span"]
+__all__ = ["chance", "money", "percent", "quantity", "span"]
 
 
 def quantity(value: float) -> str:

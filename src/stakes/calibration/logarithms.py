@@ -1,0 +1,36 @@
+"""Logarithms of posteriors, bounded where certainty would make them infinite."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes._check import FloatArray
+
+__all__ = ["bounded_logs", "largest_finite", "log_limit", "log_odds"]
+
+_CERTAIN = 53 * float(np.log(2))  # log-odds next to a posterior of one, as float64 resolves it
+
+
+def largest_finite(values: FloatArray) -> float:
+    """What certainty is read as: the largest finite size, at least the resolution of float64."""
+    sizes = np.abs(values)
+    return float(np.max(sizes, where=np.isfinite(sizes), initial=_CERTAIN))
+
+
+def log_odds(pairs: FloatArray) -> FloatArray:
+    """Log-odds (n,) of posteriors (n, 2), infinite for certainty."""
+    with np.errstate(divide="ignore"):
+        rest, own = np.log(pairs).T  # at once, because columns are slower one by one
+    return np.asarray(own - rest)
+
+
+def log_limit(rows: FloatArray) -> float:
+    """How far down logarithms of these posteriors reach; those of zero are read as that."""
+    with np.errstate(divide="ignore"):
+        return largest_finite(np.log(rows))
+
+
+def bounded_logs(rows: FloatArray, limit: float) -> FloatArray:
+    """Logarithms of posteriors, at least −limit."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(rows), -limit)
