@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from html import escape
 from math import isinf, isnan
 
-__all__ = ["html_table", "number", "percent", "text_table"]
+__all__ = ["chance", "html_table", "number", "percent", "text_table"]
 
 _MINUS = str.maketrans("-", "−")
 _GROUPED, _POWERS = Decimal(10_000), Decimal(10**15)
@@ -53,6 +53,15 @@ def percent(share: float) -> str:
     if 0.999 < share < 1:
         return "> 99.9 %"
     return number(share) if isnan(share) or isinf(share) else f"{number(100 * share, 3)} %"
+
+
+def chance(share: float) -> str:
+    """A probability that redraws estimate; none of them shows that it is 0 or 1.
+
+    >>> chance(1.0), chance(0.0), chance(0.25)
+    ('> 99.9 %', '< 0.1 %', '25 %')
+    """
+    return percent(min(max(share, 1e-9), 1 - 1e-9))
 
 
 def text_table(header: Sequence[object], rows: Sequence[Sequence[object]]) -> str:

@@ -90,16 +90,32 @@ def test_the_verdict_is_that_of_the_report_until_something_moves(demo, opened):
     assert page.run("() => stakesPage.state()") == page.run("() => stakesPage.reported()")
 
 
-def test_where_not_looking_is_cheaper_no_model_is_deployed(demo, opened):
+def test_where_not_looking_is_cheaper_no_model_is_deployed(opened):
+    """Scores that know nothing and are sure of it."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(300) < 0.3).astype(int)
+    models = {"coin": rng.random(300), "dice": rng.random(300)}
+    problem = Problem.binary(false_alarm=1, miss=2, decisions=["pass", "stop"])
+    report = evaluate(y, models, problem, replicates=10)
+    page = opened(report)
+    assert report.verdict.saving_over_naive.value < 0
+    assert "always pass" in page.page.title()
+    assert "not looking is cheaper" in page.page.inner_text("#verdict-tag")
+    page.run("() => stakesPage.set({costs: [[0, 1], [1.9, 0]]})")
+    text = page.page.inner_text("#verdict-changed")
+    naive = page.run("() => stakesPage.result().naive.cost")
+    assert text.startswith("Deploy none of these models: always deciding pass, which costs")
+    assert number(naive) in text
+    assert "always pass" in page.page.inner_text("#now")
+    assert "always pass" in page.page.inner_text("#systems tr.best")
+    assert "the best model" in page.page.inner_text("#facts")
+
+
+def test_where_not_looking_costs_the_same_nothing_is_said_to_be_saved(demo, opened):
     page = opened(demo)
     page.run("() => stakesPage.set({costs: [[0, 9, 9], [0.001, 9, 9]]})")
     text = page.page.inner_text("#verdict-changed")
-    naive = page.run("() => stakesPage.result().naive.cost")
-    assert text.startswith("Deploy none of these models: always deciding grant costs")
-    assert number(naive) in text
-    assert "always grant" in page.page.inner_text("#now")
-    assert "always grant" in page.page.inner_text("#systems tr.best")
-    assert "the best model" in page.page.inner_text("#facts")
+    assert "saves nothing against always deciding grant" in text
 
 
 def test_decisions_that_cannot_be_made_anew_are_not_called_bayes_decisions(digits, opened):
@@ -114,7 +130,7 @@ def test_decisions_that_cannot_be_made_anew_are_not_called_bayes_decisions(digit
     assert "Bayes decisions" not in text
     page.run("costs => stakesPage.set({costs})", (costs * [[1] * 10 + [0]]).tolist())
     text = page.page.inner_text("#verdict-changed")
-    assert "always deciding ask a person costs 0 ct" in text
+    assert "always deciding ask a person, which costs 0 ct per case, is cheaper" in text
     assert "made for the stakes of the report, would cost" in text
     assert "no better" not in text
 
@@ -124,7 +140,7 @@ def test_a_model_that_decides_by_itself_is_deployed_as_it_decides(opened):
     problem = Problem.binary(false_alarm=1, miss=4)
     page = opened(evaluate(y, {"clerk": Decisions(y)}, problem, replicates=10))
     page.run("() => stakesPage.set({costs: [[0, 2], [9, 0.5]]})")
-    assert "Deploy clerk as it decides" in page.page.inner_text("#verdict-changed")
+    assert "Deploy clerk with its own decisions" in page.page.inner_text("#verdict-changed")
 
 
 # Hostile labels ----------------------------------------------------------------------------------

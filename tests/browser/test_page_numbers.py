@@ -167,6 +167,22 @@ def test_regions_and_margins_are_those_of_python(name, seed, opened, request):
         assert_margins(made["tables"]["margins"], sensitivity(counts, problem))
 
 
+@pytest.mark.parametrize("name", ["demo", "clinic", "digits"])
+def test_regions_and_margins_begin_as_those_of_the_report(name, opened, request):
+    report = request.getfixturevalue(name)
+    (made,) = opened(report).run(READ, [{}])
+    for regions in report.regions:
+        assert_regions(made["tables"]["regions"], regions.axis, regions)
+    rows = {row[0]: row[2:] for row in made["tables"]["margins"][1:]}
+    assert set(rows) == {margin.what for margin in report.margins}
+    for margin in report.margins:
+        low, low_rival, high, high_rival = rows[margin.what]
+        np.testing.assert_allclose([low, high], [margin.low, margin.high], rtol=1e-7, atol=1e-9)
+        assert (low_rival, high_rival) == (margin.low_rival or "", margin.high_rival or "")
+    winners = [row[3] for row in made["tables"]["regions"][1:]]
+    assert any(winner.startswith("always ") for winner in winners)
+
+
 def assert_regions(rows, axis, regions):
     """The same intervals, but for slivers that rounding alone makes."""
     own = [row[1:] for row in rows if row[0] == axis and row[2] - row[1] > 1e-9]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stakes._text import number, percent
+from stakes._text import chance, number, percent
 from stakes.report import Interval
 
 __all__ = ["chance", "money", "percent", "quantity", "span"]
@@ -24,15 +24,6 @@ def money(value: float, unit: str | None) -> str:
     '3.25 EUR'
     """
     return f"{quantity(value)} {unit}" if unit else quantity(value)
-
-
-def chance(share: float) -> str:
-    """A probability that redraws estimate; none of them shows that it is 0 or 1.
-
-    >>> chance(1.0), chance(0.25)
-    ('> 99.9 %', '25 %')
-    """
-    return percent(min(max(share, 1e-9), 1 - 1e-9))
 
 
 def span(interval: Interval, level: float) -> str:

@@ -112,7 +112,7 @@ def _system(one: System) -> tuple[str, ...]:
         number(one.cost.value),
         _ends(one.cost),
         number(one.normalized.value),
-        number(one.probability_cheapest) if one.candidate else "cannot win *",
+        _text.chance(one.probability_cheapest) if one.candidate else "cannot win *",
         ", ".join(map(number, one.cuts)) if one.cuts else number(one.threshold),
     )
 

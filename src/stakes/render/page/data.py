@@ -43,6 +43,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "level": made.level,
         "as_decided": AS_DECIDED,
         "told_apart": report.verdict.told_apart,
+        "chance": report.verdict.probability_cheapest,
         "saving": _ends(report.verdict.saving_over_naive),
         "cheapest": [one.name for one in report.systems].index(report.verdict.cheapest),
         "systems": [_system(report, one, added=added) for one, added in _systems(report)],

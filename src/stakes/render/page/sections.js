@@ -6,6 +6,7 @@ let picked = null; // the system whose cells are shown; null: the cheapest
 // Verdict -----------------------------------------------------------------------------------------
 
 function ruleText(one) {
+  if (one.rule === DATA.as_decided) return "its own decisions";
   const has = BINARY && one.threshold !== null && Number.isFinite(one.threshold);
   return has ? `${one.rule} (${decisions[1]} above ${short(one.threshold)})` : one.rule;
 }
@@ -16,7 +17,7 @@ function verdictSentences({ best, rival, looking }) {
     return ["No system can be recommended: the costs are undefined at these stakes."];
   }
   return [
-    ...(looking ? winnerSentences(result) : [notLookingSentence(result)]),
+    ...(looking ? winnerSentences(result) : notLookingSentences(result)),
     ...(best.way === "fixed" && isRemade(best)
       ? ["Decisions made anew for your stakes may cost less: evaluate again with these costs."]
       : []),
@@ -35,27 +36,32 @@ const isRemade = (one) => one.rule !== DATA.as_decided;
 function winnerSentences({ best, naive }) {
   const model = MODELS[best.model].name;
   const always = `always deciding ${decisions[naive.decision]}, which costs ${money(naive.cost)} per case`;
-  const against = `Against ${always},`;
-  const saving = `${money(naive.cost - best.cost)} per case; normalised, that is a cost of ${short(best.normalized)}.`;
-  if (best.way !== "fixed") {
-    return [
-      `Deploy ${model} with ${ruleText(best)}: it costs ${money(best.cost)} per case.`,
-      `${against} it saves ${saving}`,
-    ];
-  }
-  const first = isRemade(best)
-    ? `The decisions that ${best.name} made for the stakes of the report would cost ${money(best.cost)} per case, the least of all.`
-    : `Deploy ${model} as it decides: its decisions, which do not follow your stakes, cost ${money(best.cost)} per case.`;
-  return [first, `${against} these decisions save ${saving}`];
+  const cost = `${money(best.cost)} per case`;
+  const stays = best.way === "fixed" && isRemade(best);
+  const saving = naive.cost - best.cost;
+  const it = stays ? "these decisions save" : "it saves";
+  const normal = `its normalised cost is ${short(best.normalized)}`;
+  return [
+    stays
+      ? `The decisions that ${best.name} made for the stakes of the report would cost ${cost}, the least of all.`
+      : `Deploy ${model} with ${ruleText(best)}: it costs ${cost}.`,
+    saving > TIE * Math.abs(naive.cost)
+      ? `Against ${always}, ${it} ${money(saving)} per case; ${stays ? normal.replace("its", "their") : normal}.`
+      : `That saves nothing against ${always}.`,
+  ];
 }
 
-function notLookingSentence({ best, naive }) {
-  const always = `always deciding ${decisions[naive.decision]} costs ${money(naive.cost)} per case`;
-  if (best.way !== "fixed") {
-    return `Deploy none of these models: ${always}; the best of them, ${best.name}, costs ${money(best.cost)}.`;
+function notLookingSentences({ best, naive }) {
+  const always = `always deciding ${decisions[naive.decision]}, which costs ${money(naive.cost)} per case, is cheaper`;
+  const cost = `${money(best.cost)} per case, ${money(best.cost - naive.cost)} more`;
+  if (best.way === "fixed" && isRemade(best)) {
+    return [
+      `Deploy none of these decisions: ${always}.`,
+      `The best of them, which ${best.name} made for the stakes of the report, would cost ${cost}.`,
+    ];
   }
-  const made = isRemade(best) ? "made for the stakes of the report" : "as they were made";
-  return `Deploy none of these decisions: ${always}; the best of them, those of ${best.name}, ${made}, would cost ${money(best.cost)}.`;
+  const how = `${MODELS[best.model].name} with ${ruleText(best)}`;
+  return [`Deploy none of these models: ${always}.`, `The best of them, ${how}, costs ${cost}.`];
 }
 
 function showVerdict() {
@@ -86,9 +92,9 @@ function factsOf({ best, naive, looking, changed }) {
   const own = looking ? "cost per case" : "cost per case of the best model";
   const chance = {
     name: looking ? "chance of being cheapest" : "chance of being the cheapest model",
-    value: best.chance,
-    note: `of ${rivals} system${rivals === 1 ? "" : "s"}`,
-    say: percent,
+    value: number(DATA.chance),
+    note: `${MODELS[best.model].name}, of ${rivals} system${rivals === 1 ? "" : "s"}`,
+    say: chanceText,
   };
   return [
     ...(looking ? [] : [{ name: `cost of ${always}`, value: naive.cost, note: unit || "" }]),
@@ -202,7 +208,7 @@ function systemRow(one, top) {
     figure(one.cost, "strong"),
     ends([one.cost, low, high]),
     figure(one.normalized),
-    changed || !one.candidate ? "–" : percent(one.chance),
+    changed || !one.candidate ? "–" : chanceText(one.chance),
     decisionMix(one),
   ];
   if (BINARY) cells.push(figure(one.threshold));

@@ -84,17 +84,23 @@ function evaluate(given) {
   const ranked = [...systems].sort((a, b) => last(a) - last(b) || a.cost - b.cost || 0);
   const candidates = ranked.filter((one) => one.candidate);
   const naive = naiveDecision(costs, prior);
-  const constant = constantRules(systems[0].counts, costs, prior, decisions);
+  const blind = constantRules(systems[0].counts, costs, prior, decisions);
+  const [best, ...others] = candidates;
+  const foreign = others.filter((one) => one.model !== best.model);
+  const slack = TIE * Math.abs(naive.cost);
   return {
     costs,
     prior,
     systems,
     ranked,
-    rivals: [...systems.filter((one) => one.candidate), ...constant], // not looking is one too
-    best: candidates[0],
-    rival: candidates.slice(1).find((one) => !Number.isNaN(one.cost)),
+    rivals: [
+      ...systems.filter((one) => one.candidate),
+      ...blind.filter((rule) => !candidates.some((one) => one.name === rule.name)),
+    ], // all that could be deployed
+    best,
+    rival: (foreign.length ? foreign : others).find((one) => !Number.isNaN(one.cost)),
     naive,
-    looking: !(naive.cost <= candidates[0].cost), // whether any system is worth its look
+    looking: !(best.cost > naive.cost + slack), // whether not looking is no cheaper
     perfect: perfectCost(costs, prior),
     changed: String([costs, prior]) !== String([REPORTED.costs, REPORTED.prior]),
   };

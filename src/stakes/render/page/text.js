@@ -47,6 +47,9 @@ function percent(share) {
   return `${short(100 * share, 3)} %`;
 }
 
+/** A probability that redraws estimate; none of them shows that it is 0 or 1. */
+const chanceText = (share) => percent(Math.min(Math.max(share, 1e-9), 1 - 1e-9));
+
 /** A long name cut in the middle: names of one family differ at their ends. */
 function middle(text, room) {
   if (text.length <= room) return text;
