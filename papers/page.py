@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,38 @@ from matplotlib.figure import Figure
 SIGMAS = 4  # how many standard errors a simulated value may be away
 ROUNDING = 1e-11  # what differs from machine to machine
 FEW = 5  # so many values are shown one by one
+EXACT, MOST_DIGITS = 10, 4  # decimals that a fraction has, and that are shown of it
+RARE = 0.01  # a draw farther out than this is no draw
+
+
+class Printed(float):
+    """A number with the digits that the paper shows."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Printed:
+        """Read the number and keep its text."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+    def __getnewargs__(self) -> tuple[str]:  # type: ignore[override]
+        """Copies keep the text too."""
+        return (self.text,)
+
+    def __str__(self) -> str:
+        """The digits of the print."""
+        return self.text
+
+
+class Kind(Enum):
+    """What stands beside what; only the first three are counted as agreeing or not."""
+
+    PRINTED = "printed"  # a printed value and one that was computed here
+    STATED = "stated"  # the paper's words or formula, and what happens here
+    OWN = "own checks"  # no paper prints it
+    PRINT = "print against print"  # two printed values; nothing was computed beside arithmetic
+    CHOICE = "by choice"  # the data were chosen so that it comes out like this
 
 
 @dataclass(frozen=True)
@@ -22,6 +56,7 @@ class Comparison:
     """One printed value, or a table of them, beside what comes out here."""
 
     what: str
+    kind: Kind
     printed: str
     here: str
     agrees: bool
@@ -37,7 +72,7 @@ class Comparison:
     def verdict(self) -> str:
         """One word for the table, and the reason where there is one."""
         words = {
-            (True, True): "yes",
+            (True, True): "by choice" if self.kind is Kind.CHOICE else "yes",
             (False, False): "no",
             (False, True): "**NO, but it must**",
             (True, False): "**yes, but it was thought to be a misprint**",
@@ -88,35 +123,61 @@ class Page:
     def compare(
         self,
         what: str,
-        printed: npt.ArrayLike,
+        printed: object,
         here: npt.ArrayLike,
         *,
-        decimals: int,
+        decimals: int | None = None,
         standard_error: npt.ArrayLike = 0.0,
         misprint: str = "",
         why: str = "",
+        kind: Kind = Kind.PRINTED,
     ) -> None:
         """Compare printed values with values of the same shape that were computed here.
 
         They agree when the print is within half a unit of its last digit, and within four standard
-        errors where one of both was simulated. A reason for a misprint says that they must differ.
+        errors where one of both was simulated; `decimals` says which digit is the last where the
+        print does not. A fraction such as "1/12" must be met exactly. A reason for a misprint says
+        that they must differ.
         """
-        print_, value, error = map(np.asarray, (printed, here, standard_error))
+        value, error = np.asarray(here, dtype=float), np.asarray(standard_error)
+        print_ = np.reshape([number(one) for one in flat(printed)], value.shape)
+        digits = [decimals_of(one) if decimals is None else decimals for one in flat(printed)]
+        unit = np.reshape(10.0 ** -np.array(digits), value.shape)
         distance = np.abs(print_ - value)
-        close = distance <= 0.5 * 10.0**-decimals + SIGMAS * error + 1e-9
+        close = distance <= 0.5 * unit + SIGMAS * error + 1e-9
         shown = f"{close.size} values", f"{close.sum()} agree, {near(float(distance.max()))}"
         if close.size <= FEW:
             spread = f" ± {float(error.max()):.2g}" if error.any() else ""
-            shown = listed(print_, decimals), listed(value, decimals + 2) + spread
-        self._add(what, *shown, bool(close.all()), misprint, why)
+            texts = [show(*each) for each in zip(flat(printed), digits, strict=True)]
+            there = listed(value, min(max(digits), MOST_DIGITS) + 2) + spread
+            if all(isinstance(one, Printed) for one in flat(here)):
+                there = ", ".join(map(str, flat(here)))
+            shown = ", ".join(texts), there
+        self._add(what, kind, *shown, bool(close.all()), misprint, why)
+
+    def drawn(self, what: str, printed: float, draws: npt.ArrayLike, *, misprint: str = "") -> None:
+        """Compare a printed value that was drawn at random with other draws of the same kind.
+
+        It agrees unless fewer than one draw in a hundred is as far from their median.
+        """
+        values = np.asarray(draws)
+        same = np.mean(np.abs(values - printed) <= 0.5 * 10.0 ** -decimals_of(printed))
+        away = np.abs(values - np.median(values))
+        as_far = np.mean(away >= np.abs(printed - np.median(values)) - 1e-9)
+        words = f"{same:.1%} of {values.size:,} draws; as far out: {as_far:.1%}"
+        self._add(what, Kind.PRINTED, str(printed), words, bool(as_far >= RARE), misprint, "")
 
     def claim(self, what: str, here: str, holds: object, *, misprint: str = "") -> None:
         """Compare a statement in the paper's words with what happens here."""
-        self._add(what, "stated", here, bool(holds), misprint, "")
+        self._add(what, Kind.STATED, "stated", here, bool(holds), misprint, "")
+
+    def chosen(self, what: str, printed: str, here: str, holds: object) -> None:
+        """State an order that data were chosen to show, so that it is no evidence."""
+        self._add(what, Kind.CHOICE, printed, here, bool(holds), "", "")
 
     def check(self, what: str, here: str, holds: object) -> None:
         """State something that must hold here and that no paper prints."""
-        self._add(what, "–", here, bool(holds), "", "")
+        self._add(what, Kind.OWN, "–", here, bool(holds), "", "")
 
     def equal(self, what: str, left: npt.ArrayLike, right: npt.ArrayLike) -> None:
         """Claim that two things, both computed here, are the same, because the paper says so."""
@@ -129,9 +190,9 @@ class Page:
         self.check(what, near(gap), gap < ROUNDING)
 
     def _add(
-        self, what: str, printed: str, here: str, agrees: bool, misprint: str, why: str
+        self, what: str, kind: Kind, printed: str, here: str, agrees: bool, misprint: str, why: str
     ) -> None:
-        made = Comparison(what, printed, here, agrees, not misprint, misprint or why)
+        made = Comparison(what, kind, printed, here, agrees, not misprint, misprint or why)
         self.comparisons.append(made)
 
     @property
@@ -141,13 +202,43 @@ class Page:
 
     def text(self) -> str:
         """The page in Markdown."""
-        ledger = {
-            "compared": [one.what for one in self.comparisons],
-            "paper": [one.printed for one in self.comparisons],
-            "here": [one.here for one in self.comparisons],
-            "agrees": [one.verdict for one in self.comparisons],
-        }
-        return "\n\n".join([*self.parts, *([markdown_table(ledger)] if self.comparisons else [])])
+        prints = [one for one in self.comparisons if one.kind is Kind.PRINT]
+        others = [one for one in self.comparisons if one.kind is not Kind.PRINT]
+        titles = ("compared", "paper", "here", "agrees"), (Kind.PRINT.value, "one", "other", "fit")
+        ledgers = zip(titles, (others, prints), strict=True)
+        return "\n\n".join([*self.parts, *(ledger(*each) for each in ledgers if each[1])])
+
+
+def ledger(titles: Sequence[str], comparisons: Sequence[Comparison]) -> str:
+    """A table of comparisons."""
+    rows = [(one.what, one.printed, one.here, one.verdict) for one in comparisons]
+    return markdown_table(dict(zip(titles, zip(*rows, strict=True), strict=True)))
+
+
+def flat(values: object) -> list[Any]:
+    """Printed values in a row, with their digits."""
+    if isinstance(values, np.ndarray):
+        return list(values.ravel())
+    if isinstance(values, list | tuple):
+        return [one for value in values for one in flat(value)]
+    return [values]
+
+
+def number(printed: Any) -> float:
+    """The number of a print; fractions are printed as such."""
+    return float(Fraction(printed)) if isinstance(printed, str) else float(printed)
+
+
+def decimals_of(printed: Any) -> int:
+    """How many decimals a print has; a fraction has all."""
+    if isinstance(printed, str):
+        return EXACT
+    return len(str(printed).partition(".")[2])
+
+
+def show(printed: Any, decimals: int) -> str:
+    """A printed number with its digits."""
+    return str(printed) if isinstance(printed, str | Printed | int) else f"{printed:.{decimals}f}"
 
 
 def largest_gap(left: npt.ArrayLike, right: npt.ArrayLike) -> float:
@@ -180,6 +271,8 @@ def markdown_table(columns: Mapping[str, Iterable[object]], decimals: int | None
 def cell(value: object, decimals: int | None) -> str:
     """One entry of a table; truth is said in words, and what is undefined is a dash."""
     plain = value.item() if isinstance(value, np.ndarray | np.generic) else value
+    if isinstance(plain, Printed):
+        return plain.text
     if isinstance(plain, bool):
         return "yes" if plain else "no"
     if isinstance(plain, float):

@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from page import Page, markdown_table  # noqa: E402
+from page import Kind, Page, Printed, markdown_table  # noqa: E402
 
 PAPERS = {
     "ferrer-ec": ("figure-1", "figure-2", "table-1", "identities", "bound"),
@@ -32,7 +32,8 @@ PAPERS = {
         *("cost-space", "h-measure", "convergence"),
     ),
 }
-PRINTED = tomllib.loads((HERE / "printed.toml").read_text(encoding="utf-8"))
+TEXT = (HERE / "printed.toml").read_text(encoding="utf-8")
+PRINTED = tomllib.loads(TEXT, parse_float=Printed)
 
 
 def build(paper: str, item: str, *, fast: bool, pictures: Path) -> Page:
@@ -92,11 +93,14 @@ def overview(pages: dict[tuple[str, str], Page]) -> str:
     rows = []
     for (paper, item), page in pages.items():
         place, _, shows = title(paper, item).partition(". ")
-        agree = sum(one.agrees for one in page.comparisons)
-        differ = len(page.comparisons) - agree
+        agree = [
+            sum(one.agrees for one in page.comparisons if one.kind is kind) or "–"
+            for kind in (Kind.PRINTED, Kind.STATED, Kind.OWN)
+        ]
+        differ = sum(not one.agrees for one in page.comparisons) or "–"
         link = f"[{place}](#{anchor(heading(paper, item))})"
-        rows.append((paper, link, shows, agree, f"{differ}, with the reason" if differ else "–"))
-    titles = "paper", "item", "shows", "agree", "differ"
+        rows.append((paper, link, shows, *agree, differ))
+    titles = "paper", "item", "shows", "printed", "stated", "own checks", "differ, with the reason"
     return markdown_table(dict(zip(titles, zip(*rows, strict=True), strict=True)))
 
 

@@ -53,6 +53,7 @@ def test_what_must_agree_with_the_print_agrees(paper, item, tmp_path):
         ("dyrland", "table-1", ("stories", 0, "yields"), [3.5, 3.5]),
         ("dyrland", "compliance", ("yes",), ["accuracy", "recall", "specificity", "F1"]),
         ("hernandez-orallo", "table-2", ("losses", "rate-driven"), [0.189, 0.248]),
+        ("hernandez-orallo", "table-6", ("methods", "fixed"), ["score-fixed"]),
         ("hernandez-orallo", "figure-4", ("boxes", 0, "losses", "rate-driven"), 0.084),
     ],
 )
@@ -175,13 +176,46 @@ def test_numbers_that_differ_or_are_undefined_are_not_equal(tmp_path):
 def test_printed_values_agree_to_half_a_unit_and_four_standard_errors(tmp_path):
     made = page.Page(printed={}, paper={}, fast=True, pictures=tmp_path)
     for here, error in ((0.645, 0.0), (0.646, 0.0), (0.685, 0.01), (0.686, 0.01)):
-        made.compare("x", 0.64, here, decimals=2, standard_error=error)
+        made.compare("x", page.Printed("0.64"), here, standard_error=error)
     assert [one.good for one in made.comparisons] == [True, False, True, False]
     made.compare("few", [1, 2], [1.004, 2.02], decimals=2, standard_error=[0.0, 0.01])
-    assert made.comparisons[-1].printed == "1.00, 2.00"
+    assert made.comparisons[-1].printed == "1, 2"
     assert made.comparisons[-1].here == "1.0040, 2.0200 ± 0.01"
-    made.compare("many", np.arange(6), np.arange(6) + 0.2, decimals=0)
+    made.compare("many", np.arange(6), np.arange(6) + 0.2)
     assert made.comparisons[-1].here == "6 agree, to 0.2"
+
+
+def test_prints_keep_their_digits_and_fractions_are_met_exactly(tmp_path):
+    made = page.Page(printed={}, paper={}, fast=True, pictures=tmp_path)
+    kept = copy.deepcopy([page.Printed("-0.60"), "1/12"])
+    assert kept[0] == -0.6
+    made.compare("digits", kept, [-0.604, 1 / 12])
+    assert made.comparisons[-1].good
+    assert made.comparisons[-1].printed == "-0.60, 1/12"
+    made.compare("off", kept, [-0.606, 1 / 12])
+    made.compare("off", kept, [-0.604, 0.08333])
+    assert not any(one.good for one in made.comparisons[1:])
+    assert page.cell(kept[0], 4) == "-0.60"
+
+
+def test_a_drawn_print_agrees_unless_it_is_rarely_as_far_out(tmp_path):
+    made = page.Page(printed={}, paper={}, fast=True, pictures=tmp_path)
+    draws = np.repeat([0.4, 0.5, 0.6, 0.7], [20, 960, 20, 1])
+    for printed in ("0.5", "0.6", "0.7"):
+        made.drawn("x", page.Printed(printed), draws)
+    assert [one.good for one in made.comparisons] == [True, True, False]
+    assert made.comparisons[1].here == "2.0% of 1,001 draws; as far out: 4.1%"
+
+
+def test_choices_and_prints_against_prints_are_told_apart_from_agreement(tmp_path):
+    made = page.Page(printed={}, paper={}, fast=True, pictures=tmp_path)
+    made.chosen("order", "+0.1", "+0.2", True)
+    made.compare("twice", page.Printed("0.1"), 0.1, kind=page.Kind.PRINT)
+    made.claim("words", "so", True)
+    assert [one.verdict for one in made.comparisons] == ["by choice", "yes", "yes"]
+    assert made.text().count("print against print") == 1
+    counted = run.overview({("itai-katz", "clinic"): made}).splitlines()[-1]
+    assert [cell.strip() for cell in counted.split("|")[4:8]] == ["–", "1", "–", "–"]
 
 
 def test_tables_say_truth_in_words_and_undefined_as_a_dash():

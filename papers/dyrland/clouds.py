@@ -46,7 +46,27 @@ def _draw(points):
             chain = some.reversed_chain(metric)
             if chain.size > 1:
                 picked = chain[[0, chain.size // 2, -1]] if chain.size > 2 else chain
-                axis.plot(some.yields[picked], values[picked], "^:", color=style.RED, ms=5, lw=0.9)
+                _draw_reversed(axis, some.yields, values, picked)
             axis.set(ylabel=metric, xlabel="utility yield" if row == len(METRICS) - 1 else "")
         axes[0, column].set_title(f"Utilities {words}")
     return figure
+
+
+def _draw_reversed(axis, yields, values, picked):
+    """Red triangles, and a closer look at them where they would lie on each other."""
+    x, y = yields[picked], values[picked]
+    look = {"color": style.RED, "lw": 0.9}
+    if np.ptp(y) > 0.1 * np.ptp(values):
+        axis.plot(x, y, "^:", ms=5, **look)
+        return
+    axis.plot(x, y, "^", ms=2.5, **look)
+    room = 0.35 * np.array([np.ptp(x), np.ptp(y)])
+    near = axis.inset_axes((0.6, 0.1, 0.38, 0.42))
+    near.scatter(yields, values, s=4, color=style.BLUE, alpha=0.6, lw=0, rasterized=True)
+    near.plot(x, y, "^:", ms=5, **look)
+    near.set(
+        xlim=(x.min() - room[0], x.max() + room[0]), ylim=(y.min() - room[1], y.max() + room[1])
+    )
+    near.tick_params(labelsize=6)
+    near.locator_params(nbins=3)
+    axis.indicate_inset_zoom(near, edgecolor=style.GREY)

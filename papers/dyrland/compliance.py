@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from dyrland.hexagon import as_text
-from page import Page
+from dyrland.turned import turned
+from page import Page, listed
 
+from stakes import Counts
 from stakes.audit import FAMILIAR, compliance
 
 
@@ -25,6 +27,19 @@ def build(page: Page) -> None:
         must = name in page.printed["yes"]
         words = {True: "complies", False: "does not comply"}
         page.claim(f"{name} {words[must]}", words[complies], complies == must)
+    tables = [np.array(page.paper["table-1"][name]) for name in "AB"]
+    known = [float(FAMILIAR["MCC"](Counts(turned(table)))) for table in tables]
+    printed, right = ([mcc_by_formula(table, term) for table in tables] for term in (0, 1))
+    what, wrong = f"the formula of MCC gives {listed(known, 3)} for A, B", page.printed["misprint"]
+    page.claim(what, listed(printed, 3), np.allclose(printed, known), misprint=wrong)
+    page.check_equal("it does so with − f₀f₁ in the numerator", right, known)
+
+
+def mcc_by_formula(c: np.ndarray, term: int) -> float:
+    """The formula of section 3.3, with or without the term that it lacks."""
+    f, x = c.sum(axis=0), c[0, 0] - c[1, 1]
+    above = f[1] * c[0, 0] + f[0] * c[1, 1] - term * f.prod()
+    return float(above / np.sqrt(f.prod() * (f[1] + x) * (f[0] - x)))
 
 
 def _describe(result) -> str:

@@ -1,6 +1,7 @@
 """Figure 2. Metrics against the utility yield, balanced classes.
 
-Red triangles: tables that the metric puts in exactly the reverse order of their yield.
+Red triangles: tables that the metric puts in exactly the reverse order of their yield; where they
+are close to each other, the small panel shows them from near.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import style
 from dyrland.hexagon import as_text, outline
-from page import Page
+from page import Page, number
 
 from stakes import Problem
 from stakes.audit import NormalUtilities, UniformUtilities, utility_coordinates
@@ -14,10 +14,8 @@ from stakes.audit import NormalUtilities, UniformUtilities, utility_coordinates
 def build(page: Page) -> None:
     """Draws of both distributions, and the expected utilities: the matrix to use."""
     rng, n = np.random.default_rng(8), 4000
-    beliefs = {
-        "Uniform": UniformUtilities(),
-        f"Normal, sd {page.printed['sd']:.2f}": NormalUtilities(page.printed["sd"]),
-    }
+    sd = page.printed["sd"]
+    beliefs = {"Uniform": UniformUtilities(), f"Normal, sd {sd}": NormalUtilities(number(sd))}
     drawn = {name: utility_coordinates(belief(rng, n)) for name, belief in beliefs.items()}
     page.table(
         {

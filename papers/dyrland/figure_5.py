@@ -5,25 +5,31 @@ from __future__ import annotations
 import numpy as np
 import style
 from dyrland.hexagon import as_text, outline
-from page import Page
+from dyrland.pairs import CONVENTION, nominal
+from page import Page, listed
 
-from stakes.audit import AssessmentError, is_admissible, utility_coordinates
+from stakes.audit import (
+    AssessmentError,
+    UniformUtilities,
+    is_admissible,
+    utility_coordinates,
+)
 
 
 def build(page: Page) -> None:
     """Assessed utilities about two true matrices, with two sizes of error."""
     rng, n = np.random.default_rng(9), 400
-    centres = [np.transpose(centre) for centre in page.printed["centres"]]
+    both = page.printed["centre"], page.printed["inferred"]["centre"]
+    centres = [np.transpose(centre) for centre in both]
+    errors = {sd: AssessmentError(nominal(sd, UniformUtilities())) for sd in page.printed["sds"]}
     drawn = [
-        {
-            sd: utility_coordinates(AssessmentError(sd)(rng, np.repeat(true[None], n, axis=0)))
-            for sd in page.printed["sds"]
-        }
+        {sd: utility_coordinates(error(rng, np.stack(n * [true]))) for sd, error in errors.items()}
         for true in np.asarray(centres, dtype=float)
     ]
     page.say(
-        """The caption prints the same matrix twice; the second one here is the identity.
-        Assessed utilities are rescaled to run from 0 to 1 before they are drawn."""
+        f"""The caption prints the same matrix twice; the second one here is the identity.
+        {CONVENTION} Here they are {listed([e.sd for e in errors.values()], 3)} before. Assessed
+        utilities are rescaled to run from 0 to 1 before they are drawn."""
     )
     inside = all(is_admissible(*p.T).all() for some in drawn for p in some.values())
     page.claim("assessed utilities stay admissible", "all do", inside)

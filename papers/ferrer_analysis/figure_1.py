@@ -20,20 +20,24 @@ def build(page: Page) -> None:
         name, p2 = f"{sizes[0]} / {sizes[1]}", sizes[1] / sum(sizes)
         k12, k21 = np.meshgrid(*(np.linspace(0, size, steps + 1) for size in sizes))
         value = clouds[name] = metrics(tables(sizes, k12.ravel(), k21.ravel()), 1.5)
-        good, detected = value["EC_1"] < 1, value["R_*2"]
-        straight.append([np.corrcoef(value[x][good], value[y][good])[0, 1] for x, y in PAIRS])
+        detected = value["R_*2"]
         some = (detected > 0) & (detected < 1)
+        for words, which in (("all", some), ("better than naive, EC_1 < 1", value["EC_1"] < 1)):
+            known = [which & np.isfinite(value[x] + value[y]) for x, y in PAIRS]
+            each = zip(PAIRS, known, strict=True)
+            linear = [np.corrcoef(value[x][k], value[y][k])[0, 1] for (x, y), k in each]
+            straight.append((name, words, *linear))
         factor = np.sqrt(p2 * (1 - p2) / (detected * (1 - detected))[some])
         thirty = factor * (1 - value["EC_nb"][some])
         page.equal(f"{name}: MCC by equation 30", value["MCC"][some], thirty)
-    page.say("Correlations over the systems that beat the naive one (EC_1 < 1):")
-    rows = [(name, *row) for name, row in zip(clouds, straight, strict=True)]
-    page.rows(("classes", *(f"{x} and {y}" for x, y in PAIRS)), rows, decimals=3)
-    mcc = [row[0] for row in straight]
+    page.say("Correlations over systems whose metrics are defined:")
+    titles = "classes", "systems", *(f"{x} and {y}" for x, y in PAIRS)
+    page.rows(titles, straight, decimals=3)
+    mcc = [row[2] for row in straight if row[1] == "all"]
     words = "MCC follows EC_nb best where the classes are balanced"
     page.claim(words, listed(mcc, 3), abs(mcc[0]) > abs(mcc[1]))
-    for name, _, dear, plain in rows:
-        words = f"{name}: F1 follows EC_1.5 better than EC_1"
+    for name, which, _, dear, plain in straight:
+        words = f"{name}, {which}: F1 follows EC_1.5 better than EC_1"
         page.claim(words, listed([dear, plain], 3), abs(dear) > abs(plain))
     page.picture(_draw(clouds), "ferrer-analysis-figure-1", "Six panels: " + __doc__)
 

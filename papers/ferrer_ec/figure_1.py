@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import style
 from ferrer_ec.worlds import best_log_odds, drawn_log_odds
-from page import Page
+from page import Kind, Page
 
 from stakes import Problem, normalized_cost
 from stakes.audit import FAMILIAR
@@ -23,22 +23,31 @@ def build(page: Page) -> None:
     world = GaussianWorld([0, 1], variance=print_["variance"], prior=print_["prior"])
     problems = {c: Problem.binary(false_alarm=1, miss=c) for c in print_["miss_costs"]}
     best = {name: best_log_odds(world, FAMILIAR[name]) for name in ("F1", "MCC")}
-    rng, cases, draws = np.random.default_rng(1), 100_000, 10 if page.fast else 60
+    rng, cases, draws = np.random.default_rng(1), print_["cases"], 5000
     drawn = drawn_log_odds(world, FAMILIAR["F1"], cases=cases, draws=draws, rng=rng)
-    page.say(
-        f"""Curves of the population. Samples of {cases:,} cases, as in the paper, scatter about
-        it: in {draws} of them the best threshold of F1 ran from {drawn.min():.2f} to
-        {drawn.max():.2f} (first draw {drawn[0]:.2f}). The printed one is one such draw."""
-    )
     stated = {f"NEC, miss cost {c}": problem.log_odds_threshold for c, problem in problems.items()}
     rows = [(name, t, np.exp(-t)) for name, t in (best | stated).items()]
+    page.say("The curves are those of the population, and so are the best thresholds:")
     page.rows(("metric", "best log-odds threshold", "implied cost of a miss"), rows, decimals=4)
-    why, f1, sd = "a draw, on a grid of 0.1", best["F1"], drawn.std(ddof=1)
-    for what, paper, here, spread in (
-        ("best threshold for F1", print_["f1_threshold"], f1, sd),
-        ("miss cost that F1 implies", print_["f1_cost"], np.exp(-f1), sd * np.exp(-f1)),
-    ):
-        page.compare(what, paper, here, decimals=1, standard_error=spread, why=why)
+    page.say(
+        f"""Samples of {cases:,} cases scatter about them. The printed {print_["f1_threshold"]}, and
+        the printed costs, which are e to 0.6 and to 0, point to a grid of 0.1. On it, the best
+        threshold of F1 was this often, in % of {draws:,} samples:"""
+    )
+    where, often = np.unique(drawn, return_counts=True)
+    page.rows([f"{t:.1f}" for t in where], [100 * often / draws], decimals=1)
+    page.drawn("best threshold for F1, on a grid of 0.1", print_["f1_threshold"], drawn)
+    words, cost = "the miss cost that F1 implies is e to the printed threshold", print_["f1_cost"]
+    page.compare(words, cost, np.exp(-print_["f1_threshold"]), kind=Kind.PRINT)
+    narrow = GaussianWorld([0, 1], variance=print_["variance"] ** 2, prior=print_["prior"])
+    other = drawn_log_odds(narrow, FAMILIAR["F1"], cases=cases, draws=draws, rng=rng)
+    words = f"the same threshold if {print_['variance']} were the standard deviation"
+    page.drawn(words, print_["f1_threshold"], other, misprint=print_["misprint"])
+    far = best_log_odds(narrow, FAMILIAR["F1"])
+    page.say(
+        f"""Were {print_["variance"]} the standard deviation, F1 would be best at {far:.3f} in the
+        population and imply a miss cost of {np.exp(-far):.2f}."""
+    )
     page.picture(_draw(world, problems, best), "ferrer-ec-figure-1", "Four panels: " + __doc__)
 
 
@@ -56,16 +65,17 @@ def _draw(world, problems, best):
         scores.fill_between(GRID, density, alpha=0.35, linewidth=0)
         scores.plot(GRID, density, label=name)
     scores.set(title="Scores", xlabel="log-odds", ylabel="prior × density", ylim=0)
+    colours = dict(zip(nec, (style.BLUE, style.ORANGE, style.GREEN), strict=True))
     for axis, name, c in ((f1, "F1", 1), (mcc, "MCC", 4)):
         value = 1 - FAMILIAR[name](counts)
         axis.plot(GRID, value, color=style.RED, label=f"1 − {name}")
-        axis.plot(GRID, nec[c], color=style.BLUE, label=f"NEC$_{{{c}}}$")
+        axis.plot(GRID, nec[c], color=colours[c], label=f"NEC$_{{{c}}}$")
         axis.plot(GRID, detected, color=style.GREY, lw=1.2, ls=":", label="$R_{*2}$")
-        _draw_marks(axis, best[name], value, nec[c])
+        _draw_marks(axis, best[name], value, nec[c], colours[c])
         axis.set(title=f"{name} against NEC$_{{{c}}}$", ylim=(0, 1.35))
-    for (c, value), colour in zip(nec.items(), style.COLOURS, strict=False):
-        costs.plot(GRID, value, color=colour, label=f"NEC$_{{{c}}}$")
-        costs.axvline(problems[c].log_odds_threshold, color=colour, lw=0.9, ls="--")
+    for c, value in nec.items():
+        costs.plot(GRID, value, color=colours[c], label=f"NEC$_{{{c}}}$")
+        costs.axvline(problems[c].log_odds_threshold, color=colours[c], lw=0.9, ls="--")
     costs.set(title="Bayes thresholds, dashed", ylim=(0, 1.35))
     for axis in axes[0, 1:]:
         axis.set(xlabel="log-odds threshold", xlim=(-6, 6))
@@ -74,7 +84,7 @@ def _draw(world, problems, best):
     return figure
 
 
-def _draw_marks(axis, threshold, value, nec):
+def _draw_marks(axis, threshold, value, nec, colour):
     """The metric's best threshold, and the other one where NEC is the same."""
     here = np.interp(threshold, GRID, nec)
     crossing = GRID[:-1][np.diff(np.sign(nec - here)) != 0]
@@ -83,4 +93,4 @@ def _draw_marks(axis, threshold, value, nec):
     for x in (threshold, twin):
         axis.axvline(x, color=style.INK, lw=0.8, ls="--")
         axis.plot([x], [np.interp(x, GRID, value)], "o", color=style.RED, ms=4)
-        axis.plot([x], [here], "o", color=style.BLUE, ms=4)
+        axis.plot([x], [here], "o", color=colour, ms=4)

@@ -1,59 +1,85 @@
 """Section 3 and appendix C. Four metrics as functions of an expected cost.
 
-Random tables of two classes; what is left after the cost is the share of positive decisions.
+Above, the metric against the cost; colour is the share of positive decisions, which is what is left
+after the cost. Below, both sides of the identity against each other, for all parameters.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import style
+from ferrer_ec.sides import balanced, by_beta, by_threshold
 from page import Page
 
-from stakes import Problem, expected_cost, normalized_cost
-from stakes.audit import FAMILIAR, PositiveClass
-from stakes.measures import decision_rates, f_beta, likelihood_ratio_positive, net_benefit
-from stakes.simulate import random_confusion, rising_rates, uniform_shares
+from stakes import Counts
+from stakes.measures import best_naive_f_beta, f_beta
+from stakes.simulate import random_confusion, uniform_shares
 
-BETA, P = 2.0, 0.2
+BETAS, THRESHOLDS = (0.5, 1, 2), (0.05, 0.2, 0.5, 0.8)
 
 
 def build(page: Page) -> None:
     """Both sides of every identity on random tables."""
     rng, n = np.random.default_rng(4), 1000
-    drawn = random_confusion(n, 1, share=uniform_shares, correct_rates=rising_rates, rng=rng)
+    drawn = random_confusion(n, 1, share=uniform_shares, correct_rates=uniform_shares, rng=rng)
     counts = drawn[:, 0]
-    p1, p2 = counts.shares.T
-    detected, false_alarm = counts.values[..., 1].sum(axis=-1), decision_rates(counts)[:, 0, 1]
-    by_beta = Problem.binary(false_alarm=1, miss=BETA**2)
-    ec, nec = expected_cost(counts, by_beta), normalized_cost(counts, by_beta)
-    nec_b = normalized_cost(counts.with_prior([0.5, 0.5]), Problem.zero_one(2))
-    nec_p = normalized_cost(counts, Problem.from_threshold(P))
-    f, below = f_beta(counts, BETA)[:, 1], BETA**2 * p2 + detected
-    mcc, spread = FAMILIAR["MCC"](counts), np.sqrt(p1 * p2 / (detected * (1 - detected)))
-    benefit, odds = net_benefit(counts, P), P / (1 - P)
-    ratio = PositiveClass(likelihood_ratio_positive)(counts)
-    sides = {  # the metric, its other side, the cost in it, and the name of that cost
-        "1 − F2, eq 12": (1 - f, ec / below, ec, "EC$_4$"),
-        "1 − F2 by NEC, eq 12": (1 - f, np.minimum(BETA**2 * p2, p1) * nec / below, nec, "NEC$_4$"),
-        "MCC, eq 14": (mcc, spread * (1 - nec_b), nec_b, "NEC$_b$"),
-        "Net benefit, eq 27": (benefit, p2 - np.minimum(p2, odds * p1) * nec_p, nec_p, "NEC$_p$"),
-        "LR+, eq 29": (ratio, (1 - nec_b) / false_alarm + 1, nec_b, "NEC$_b$"),
+    f = {f"β = {beta:g}": by_beta(counts, beta) for beta in BETAS}
+    mcc, ratio = balanced(counts)
+    sides = {
+        "1 − F, eq 12": {name: both[0] for name, both in f.items()},
+        "1 − F by NEC, eq 12": {name: both[1] for name, both in f.items()},
+        "MCC, eq 14": {"": mcc},
+        "Net benefit, eq 27": {f"p = {p}": by_threshold(counts, p) for p in THRESHOLDS},
+        "LR+, eq 29": {"": ratio},
     }
-    for name, (left, right, *_) in sides.items():
-        page.equal(f"{name}, {n} tables", left / right, 1)
-    page.picture(_draw(sides, detected), "ferrer-ec-identities", "Five panels: " + __doc__)
+    low, high = mcc.metric.min(), mcc.metric.max()
+    page.say(
+        f"Class shares and rates are uniform on [0, 1]; MCC runs from {low:.2f} to {high:.2f}."
+    )
+    for name, some in sides.items():
+        for which, one in some.items():
+            size = np.maximum(np.abs(one.metric), 1)  # LR+ has no upper bound
+            words = ", ".join(filter(None, (name, which, f"{n} tables")))
+            page.equal(words, one.metric / size, one.other / size)
+    p2 = counts.shares[:, 1]
+    always = Counts(np.stack([0 * counts.shares, counts.shares], axis=-1))
+    for beta in BETAS:
+        naive, formula = f_beta(always, beta)[:, 1], (1 + beta**2) * p2 / (beta**2 * p2 + 1)
+        words = f"best naive F, β = {beta:g} (section 3.1), is to decide for H2 always"
+        page.equal(words, [best_naive_f_beta(counts, beta)[:, 1], naive], [formula, formula])
+    page.picture(_draw(sides, counts), "ferrer-ec-identities", "Ten panels: " + __doc__)
 
 
-def _draw(sides, detected):
-    figure, axes = style.panels(2, 3, width=9.5, height=5.6)
-    for axis, (name, (metric, _, cost, label)) in zip(axes.flat, sides.items(), strict=False):
-        cloud = axis.scatter(cost, metric, c=detected, s=5, cmap=style.MAP, vmin=0, vmax=1, lw=0)
+def _draw(sides, counts):
+    figure, axes = style.panels(2, 5, width=13, height=5.4)
+    costs = "EC, β = 2", "NEC, β = 2", "NEC$_b$", "NEC, p = 0.2", "NEC$_b$"
+    shown = -1, -1, 0, 1, 0
+    detected = counts.values[..., 1].sum(axis=-1)
+    for (cloud_axis, axis), (name, some), label, k in zip(
+        axes.T, sides.items(), costs, shown, strict=True
+    ):
+        one = list(some.values())[k]
+        cloud = cloud_axis.scatter(
+            one.cost, one.metric, c=detected, s=5, cmap=style.MAP, vmin=0, vmax=1, lw=0
+        )
         cloud.set_rasterized(True)
-        axis.set(title=name, xlabel=label)
-        if label in ("NEC$_4$", "NEC$_p$"):
-            axis.set_xlim(0, 3)
-    axes[1, 1].set_yscale("log")
-    axes[1, 2].axis("off")
-    bar = figure.colorbar(cloud, ax=axes[1, 2], location="left", shrink=0.9, aspect=12)
-    bar.set_label("$R_{*2}$, share of positive decisions")
+        cloud_axis.set(title=name, xlabel=label + (", log axis" if "=" in label else ""))
+        if "=" in label:
+            cloud_axis.set_xscale("log")
+        for start, (which, both) in enumerate(some.items()):  # few of each, so that all are seen
+            few = slice(start, None, 40 if len(some) > 1 else 1)
+            look = {"s": 13 if len(some) > 1 else 6, "color": style.COLOURS[start], "lw": 0}
+            dots = axis.scatter(both.other[few], both.metric[few], label=which, **look)
+            dots.set_rasterized(True)
+        if "LR+" in name:
+            cloud_axis.set(yscale="log", ylabel="log axis")
+            axis.set(xscale="log", yscale="log", ylabel="log axes")
+        ends = np.array(axis.get_xlim())
+        axis.plot(ends, ends, color=style.GREY, lw=0.8, zorder=0)
+        axis.set(xlabel="its other side")
+        if len(some) > 1:
+            axis.legend(loc="upper left", handletextpad=0.1, borderaxespad=0.1)
+    axes[0, 0].set_ylabel("metric")
+    axes[1, 0].set_ylabel("metric")
+    figure.colorbar(cloud, ax=axes[0], label="$R_{*2}$", aspect=14, pad=0.01)
     return figure

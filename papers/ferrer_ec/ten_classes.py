@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from stakes import Counts, Problem, bayes_decisions
-from stakes.measures import abstention_rate
 from stakes.simulate import GaussianWorld, SimulatedCases
 
 CLASSES = tuple(f"H{k}" for k in range(1, 11))
@@ -50,14 +49,3 @@ def population(ten: GaussianWorld, problem: Problem, cases: int) -> Counts:
     argmax[:, : len(CLASSES)] = ten.bayes_counts(PLAIN).values
     shares = np.array([naive, argmax, ten.bayes_counts(problem).values])
     return Counts(cases * shares, classes=CLASSES, decisions=problem.decisions)
-
-
-def abstained(counts: Counts, problem: Problem) -> np.ndarray:
-    """Percentage of the cases about which the systems abstain."""
-    return 100 * abstention_rate(counts, decision=problem.decisions[-1])
-
-
-def abstained_error(counts: Counts, problem: Problem) -> np.ndarray:
-    """Its standard error."""
-    percent = abstained(counts, problem)
-    return np.sqrt(percent * (100 - percent) / counts.n_cases)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from stakes import ScoreTable
-from stakes.audit import LogOdds, Metric, implied_costs
+from stakes import Counts
+from stakes.audit import Metric
 from stakes.simulate import GaussianWorld
+
+GRID = np.round(np.arange(-3, 3.05, 0.1), 1)
 
 
 def best_log_odds(world: GaussianWorld, metric: Metric) -> float:
@@ -24,10 +26,14 @@ def best_log_odds(world: GaussianWorld, metric: Metric) -> float:
 def drawn_log_odds(
     world: GaussianWorld, metric: Metric, *, cases: int, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """The same in samples of the population, one after the other."""
-    best = np.empty(draws)
-    for draw in range(draws):
-        sample = world.sample(cases, rng=rng)
-        table = ScoreTable.from_scores(sample.y_true, world.log_odds(sample.features))
-        best[draw] = implied_costs(table, metric, scale=LogOdds()).optima[0].threshold
-    return best
+    """The same in samples of the population, with a grid of thresholds, as the paper seems to do.
+
+    Given the population, the numbers of cases between thresholds are multinomial in each class.
+    """
+    above = world.threshold_counts(np.r_[-np.inf, GRID, np.inf]).values[..., 1]
+    between = np.maximum(-np.diff(above, axis=0), 0) / world.prior
+    each = np.rint(cases * world.prior).astype(int)
+    found = [rng.multinomial(n, cells, draws) for n, cells in zip(each, between.T, strict=True)]
+    below = np.cumsum(np.stack(found, axis=-1), axis=1)[:, :-1]
+    values = metric.goodness(Counts(np.stack([below, each - below], axis=-1)))
+    return GRID[np.argmax(values, axis=1)]

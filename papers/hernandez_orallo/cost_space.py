@@ -63,8 +63,9 @@ def _draw(curves, tables, kinds):
         axis.plot([0, 1], ends, color=style.GREY, lw=0.4, alpha=0.35)
         for method, (colour, dash) in looks.items():
             points = of[method].points(8)
-            axis.plot(points["x"], points["y"], color=colour, ls=dash, lw=1.5, label=method)
-        axis.set(title=f"Model {name}", xlabel=kind, xlim=(0, 1), ylim=(0, 0.8))
+            wide = 3 if method == "score-fixed" else 1.5  # which others may cover
+            axis.plot(points["x"], points["y"], color=colour, ls=dash, lw=wide, label=method)
+        axis.set(title=f"Model {name}", xlabel=kind, xlim=(0, 1), ylim=(0, 0.95))
         axis.xaxis.set_tick_params(labelbottom=True)
     axes[0, 0].set_ylabel("loss")
     axes[1, 0].set_ylabel("loss")

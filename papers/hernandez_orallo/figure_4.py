@@ -4,53 +4,42 @@ from __future__ import annotations
 
 import numpy as np
 import style
-from hernandez_orallo.models import loss, models
+from hernandez_orallo.equivalents import mean_scores
+from hernandez_orallo.models import loss
+from hernandez_orallo.systems import systems, tied
 from page import Page
-
-from stakes import ScoreTable
-from stakes.ranking import evenly_spaced, isotonic
 
 SHOWN = "score-uniform", "score-driven", "rate-uniform", "rate-driven", "optimal"
 
 
 def build(page: Page) -> None:
     """Losses of A and B and of their transforms, of perfect and of random scores."""
-    value = {who: {m: loss(table, m) for m in SHOWN} for who, table in systems().items()}
+    tables = systems()
+    value = {who: {m: loss(table, m) for m in SHOWN} for who, table in tables.items()}
     page.rows(("scores", *SHOWN), [(who, *of.values()) for who, of in value.items()], decimals=4)
     for kind in ("rate", "score"):  # the first box, in every system
         for dear, cheap in ((f"{kind}-uniform", f"{kind}-driven"), (f"{kind}-driven", "optimal")):
             least = min(of[dear] - of[cheap] for of in value.values())
             page.claim(f"{dear} ≥ {cheap}", f"by at least {abs(least):.3f}", least >= -1e-12)
-    even, n = value["A, evenly spaced"], models()["A"].n_cases
-    for kind in ("uniform", "driven"):
-        gap = abs(even[f"rate-{kind}"] - even[f"score-{kind}"])
+    spaced = tables["A, evenly spaced"]
+    even, n = value["A, evenly spaced"], float(spaced.n_cases)
+    for kind, ties in (("uniform", 0.0), ("driven", tied(spaced))):
+        gap = even[f"rate-{kind}"] - even[f"score-{kind}"]
+        shown = f"to {gap:.4f}, of which {ties:.4f} by ties; n = {n:.0f}"
         words = f"evenly spaced: rate-{kind} = score-{kind}"
-        page.claim(words, f"to {gap:.4f}, n = {n:.0f}", gap < 1 / n)
+        page.claim(words, shown, abs(gap - ties) < 1 / n)
+    words, terms = "evenly spaced: score-uniform = π₀s̄₀ + π₁(1 − s̄₁)", mean_scores(spaced)
+    page.equal(words, even["score-uniform"], sum(terms))
     for who in ("A, calibrated", "B, calibrated"):
         same = [value[who]["score-driven"], value[who]["optimal"], value[who]["score-uniform"] / 2]
         page.equal(f"{who}: score-driven = optimal = half of score-uniform", same, same[0])
+        words = f"{who}: that is π₀s̄₀ = π₁(1 − s̄₁)"
+        page.equal(words, mean_scores(tables[who]), same[0])
     for box in page.printed["boxes"]:
         who, paper, wrong = box["scores"], box["losses"], box.get("misprint", "")
         here, words = [value[who][method] for method in paper], f"{who}: {', '.join(paper)}"
-        page.compare(words, list(paper.values()), here, decimals=3, misprint=wrong)
+        page.compare(words, list(paper.values()), here, misprint=wrong)
     page.picture(_draw(value), "hernandez-orallo-figure-4", __doc__)
-
-
-def systems() -> dict[str, ScoreTable]:
-    """The scores that the boxes of the figure are about."""
-    a, b = models().values()
-    grid = np.linspace(0, 1, 2000)
-    return {
-        "A": a,
-        "B": b,
-        "A, evenly spaced": evenly_spaced(a),
-        "A, calibrated": isotonic(a),
-        "B, calibrated": isotonic(b),
-        "perfect": ScoreTable(grid, np.repeat(np.eye(2), 1000, axis=0)),
-        "perfect, 30 % positive": ScoreTable([0.0, 1.0], [[7, 0], [0, 3]]),
-        "random": ScoreTable(grid, np.ones((2000, 2))),
-        "random, crisp": ScoreTable([0.0, 1.0], [[1, 1], [1, 1]]),
-    }
 
 
 def _draw(value):

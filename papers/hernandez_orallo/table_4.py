@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from hernandez_orallo.equivalents import equivalents
 from hernandez_orallo.models import loss, models
 from page import Page
 
@@ -23,14 +25,22 @@ def build(page: Page) -> None:
         page.table({f"model {name}": plain, **columns}, decimals=6)
         for method, over_c, metric, over_z, even in zip(plain, *columns.values(), strict=True):
             page.equal(f"{name}, {method}: loss = metric", [over_c, over_z], [metric, even])
+        others = equivalents(table)
+        titles = f"model {name}: related metric", "value", "method", "loss from it"
+        page.rows(titles, others, decimals=6)
+        gone = np.array([[again, loss(table, method)] for _, _, method, again in others])
+        page.equal(f"{name}: the losses follow from the related metrics", *gone.T)
 
 
 def metrics(table: ScoreTable) -> dict[str, float]:
     """The third column of the table, method by method."""
-    cut = int((table.thresholds <= 0.5).sum()) - 1
+    counts = table.counts()
+    cut, errors = int((table.thresholds <= 0.5).sum()) - 1, error_rate(counts)
+    rate = counts.normalized().values[..., 1].sum(axis=-1)  # falls from one cut to the next
     ranks = float(table.shares.prod() * (1 - 2 * auc(table)))
     return {
-        "score-fixed": float(error_rate(table.counts()[cut])),
+        "score-fixed": float(errors[cut]),
+        "rate-fixed": float(np.interp(0.5, rate[::-1], errors[::-1])),
         "score-uniform": float(mean_absolute_error(table)),
         "score-driven": float(brier(table)),
         "rate-uniform": ranks + 1 / 2,

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from hernandez_orallo.models import loss, models
-from page import Page
+from page import ROUNDING, Page
 
 from stakes import ScoreTable, auc
 from stakes.ranking import convexified, evenly_spaced, is_convex, isotonic
-from stakes.scoring import EachScore, brier, calibration_loss, refinement_loss
+from stakes.scoring import EachScore, HullBins, brier, calibration_loss, refinement_loss
 
 MAPS = {
     "as it is": lambda table: table,
@@ -24,6 +24,7 @@ MEASURES: dict[str, Callable[[ScoreTable], Any]] = {
     "Brier": brier,
     "calibration loss": partial(calibration_loss, bins=EachScore()),
     "refinement loss": partial(refinement_loss, bins=EachScore()),
+    "refinement loss, hull bins": partial(refinement_loss, bins=HullBins()),
     "optimal loss": partial(loss, method="optimal"),
     "convex": is_convex,
 }
@@ -40,6 +41,14 @@ def build(page: Page) -> None:
         page.equal(f"{name}: optimal losses stay (theorem 27)", least, least[0])
         page.equal(f"{name}: EST keeps the ranking", auc(even), auc(table))
         page.claim(f"{name}: Conv and Cal are convex", "yes", all(value["convex"][2:]))
-        page.equal(f"{name}: Cal has no calibration loss", value["calibration loss"][3], 0)
-        both_ways = isotonic(convex).scores, convexified(calibrated).scores
-        page.equal(f"{name}: Cal(Conv) = Cal = Conv(Cal)", both_ways, calibrated.scores)
+        loss_of, refined = value["calibration loss"], value["refinement loss, hull bins"]
+        page.equal(f"{name}: Cal has no calibration loss", loss_of[3], 0)
+        page.equal(f"{name}: Cal keeps the refinement loss of hull bins", refined[3], refined[0])
+        words, known = f"calibration loss {loss_of[2]:.4f}", calibrated.scores
+        page.equal(f"{name}: Conv(Cal) = Cal", convexified(calibrated).scores, known)
+        page.claim(f"{name}: Cal(Conv) ≠ Conv", words, loss_of[2] > ROUNDING)
+        page.check_equal(f"{name}: Cal(Conv) = Cal", isotonic(convex).scores, known)
+    page.say(
+        """Definition 40 wants Cal to keep the refinement loss. It does so with hull bins; with bins
+        of one score, pooling scores raises it."""
+    )

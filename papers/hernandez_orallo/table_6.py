@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hernandez_orallo.models import METHODS, loss, models
 from page import Page, listed
-
-NEEDS = {
-    "the operating condition at evaluation time": ("score-fixed", "rate-fixed"),
-    "the operating condition at deployment time": ("score-driven", "rate-driven", "optimal"),
-    "nothing": ("score-uniform", "rate-uniform"),
-}
 
 
 def build(page: Page) -> None:
     """The expected losses of A and B under all seven methods, by what they need."""
-    rows = [(needs, method) for needs, methods in NEEDS.items() for method in methods]
-    losses = {name: {m: loss(t, m) for _, m in rows} for name, t in models().items()}
+    needs, tables = page.printed["needs"], models()
+    losses = {name: {m: loss(t, m) for m in METHODS} for name, t in tables.items()}
+    kinds = {m: kind(m, tables["A"]) for m in METHODS}
     page.say("Fixed thresholds and rates are at ½ here, the mean of the operating conditions.")
-    shown = [(needs, m, losses["A"][m], losses["B"][m]) for needs, m in rows]
+    shown = [(needs[kinds[m]], m, losses["A"][m], losses["B"][m]) for m in METHODS]
     page.rows(("needs", "method", "loss of A", "loss of B"), shown, decimals=3)
-    page.claim("seven methods", f"{len(rows)}", {method for _, method in rows} == set(METHODS))
+    for name, methods in page.printed["methods"].items():
+        found = [m for m in METHODS if kinds[m] == name]
+        page.claim(f"thresholds that are {name}", ", ".join(found), set(found) == set(methods))
     for name, of in losses.items():
-        gains = [of[f"{kind}-uniform"] - of[f"{kind}-driven"] for kind in ("score", "rate")]
+        gains = [of[f"{by}-uniform"] - of[f"{by}-driven"] for by in ("score", "rate")]
         words = f"{name}: knowing at deployment beats knowing nothing"
         page.claim(words, f"by {listed(gains, 3)}", min(gains) > 0)
         least = of["optimal"]
         page.claim(f"{name}: optimal is the lower bound", f"{least:.3f}", least == min(of.values()))
+
+
+def kind(method, table) -> str:
+    """What the threshold of a method follows: nothing, the operating condition, or chance."""
+    chosen = [float(METHODS[method].threshold(table, c)) for c in np.linspace(0.05, 0.95, 10)]
+    if np.isnan(chosen).all():
+        return "chosen uniformly"
+    return "fixed" if np.ptp(chosen) == 0 else "driven"

@@ -19,7 +19,7 @@ from stakes.measures import (
     recall,
     specificity,
 )
-from stakes.simulate import random_confusion, rising_rates, uniform_shares
+from stakes.simulate import random_confusion, uniform_shares
 
 ORDERS = np.linspace(-12, 12, 241)
 
@@ -27,7 +27,7 @@ ORDERS = np.linspace(-12, 12, 241)
 def build(page: Page) -> None:
     """The chain of means on random tables, and the metrics that are means."""
     rng, n = np.random.default_rng(16), 500
-    drawn = random_confusion(n, 1, share=uniform_shares, correct_rates=rising_rates, rng=rng)
+    drawn = random_confusion(n, 1, share=uniform_shares, correct_rates=uniform_shares, rng=rng)
     counts = drawn[:, 0]
     swapped = Counts(counts.values[:, ::-1, ::-1])
     pair = np.stack([recall(counts), precision(counts)], axis=-1)[:, 1]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from itai_katz.as_printed import as_program, cramer_as_printed
 from itai_katz.metrics import METRICS
-from page import Page
+from page import ROUNDING, Page
 
 from stakes import Counts
 from stakes.agreement import association_matrix, perfect_relabelling
@@ -29,6 +30,14 @@ def build(page: Page) -> None:
     page.compare(f"det M of {avoids}", print_, here, decimals=3, misprint=wrong["determinant"])
     page.equal("1 for the identity, by every metric", [of[-1] for of in value.values()], 1)
     page.equal("det M is 1 for a permutation too", det["permutation"], 1)
+    words, shown = (
+        "det M is 1 only for the perfect test",
+        f"{det['permutation']:g} for a permutation",
+    )
+    page.claim(words, shown, abs(det["permutation"] - 1) > ROUNDING, misprint=wrong["only"])
+    phi, true = cramer_as_printed(tables["program"].values), value["Cramér's φ"][0]
+    words, shown = "Cramér's φ as printed is that of the program", f"{phi:.5f}, not {true:.4f}"
+    page.claim(words, shown, abs(phi - true) < ROUNDING, misprint=wrong["cramer"])
     ran = {name: as_program(tables[name].values) for name in ("program", "avoids_a_class")}
     gap = abs(ran["program"] - det["program"])
     words = f"{ran['program']:.6f}, not {det['program']:.6f}"
@@ -37,9 +46,3 @@ def build(page: Page) -> None:
     m = association_matrix(tables["program"], mean=0)
     skew = np.abs(m - m.T).max()
     page.claim("M is symmetric", f"off by {skew:.2f}", skew < 1e-9, misprint=wrong["symmetric"])
-
-
-def as_program(a: np.ndarray) -> float:
-    """What the program of section 4 does: pandas matches the sums of rows with columns."""
-    m1, m2 = a / a.sum(axis=1), a / a.sum(axis=0)
-    return float(np.linalg.det(np.sqrt(m1 * m2.T)))

@@ -7,15 +7,19 @@ from page import Page
 
 from stakes.agreement import cramers_phi, determinant_mcc
 from stakes.measures import mcc
-from stakes.simulate import random_confusion, rising_rates, uniform_shares
+from stakes.simulate import random_confusion, uniform_shares
 
 
 def build(page: Page) -> None:
     """The determinant, Cramér's φ and equation 7 as printed, on random tables."""
     rng, n = np.random.default_rng(17), 500
-    drawn = random_confusion(n, 1, share=uniform_shares, correct_rates=rising_rates, rng=rng)
+    drawn = random_confusion(n, 1, share=uniform_shares, correct_rates=uniform_shares, rng=rng)
     counts = drawn[:, 0]
     known = mcc(counts)
+    low, high = known.min(), known.max()
+    page.say(
+        f"Class shares and rates are uniform on [0, 1]; MCC runs from {low:.2f} to {high:.2f}."
+    )
     page.equal(f"det M = MCC for two classes, {n} tables", determinant_mcc(counts), known)
     phi = cramers_phi(counts)
     page.equal(f"Cramér's φ = abs(MCC) for two classes, {n} tables", phi, np.abs(known))
