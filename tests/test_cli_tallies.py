@@ -105,8 +105,8 @@ def test_every_format_beyond_the_limit_gives_the_report_of_the_arrays(folder, na
     called = "standard input" if name == "-" else name
     assert done.stderr.startswith(
         f"stakes: guessed from {called}: truth in column truth.\n"
-        f"stakes: the columns of the 6,000 rows of {called} need 192,000 bytes, which is beyond the "
-        f"limit of 163,840; they are tallied inside the engine.\n"
+        f"stakes: the columns of the 6,000 rows of {called} need 192,000 bytes, which is beyond "
+        f"the limit of 163,840; they are tallied inside the engine.\n"
     )
     assert list((folder / "spilt").iterdir()) == []
 
@@ -117,6 +117,14 @@ def test_a_column_may_be_both_numbers_and_labels():
         done, plain = run(name, *asked, *FAST, *SMALL), run(name, *asked, *FAST)
         assert done.exit_code == 0, done.stderr
         assert_close(json.loads(done.stdout), json.loads(plain.stdout))
+
+
+def test_an_audit_beyond_the_limit_prints_the_same():
+    told = ["audit", "rows.csv", "-p", "fraud.toml", "--model", "good", "--model", "poor"]
+    plain = CliRunner(**SEPARATE).invoke(command, told)
+    done = CliRunner(**SEPARATE).invoke(command, [*told, "--memory-limit", "10k"])
+    assert done.stdout == plain.stdout
+    assert "tallied inside the engine" in done.stderr
 
 
 def test_what_was_left_out_is_in_the_report():

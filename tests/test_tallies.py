@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -68,12 +69,15 @@ WARD = np.array(["x", "y", None], dtype=object)[RNG.integers(0, 3, N)]
 UNIT = np.array([f"u{k}" for k in range(40)])[RNG.integers(0, 40, N)]
 
 Columns = dict[str, Any]
+CONNECTION = duckdb.connect()
+CURSORS: deque[Any] = deque(maxlen=4)
 
 
 def in_duckdb(columns: Columns) -> Any:
     table = pa.table({name: pa.array(list(values)) for name, values in columns.items()})
-    connection = duckdb.connect()
+    connection = CONNECTION.cursor()
     connection.register("given", table)
+    CURSORS.append(connection)  # a relation of an early version does not keep its own alive
     return nw.from_native(connection.sql("SELECT * FROM given"))
 
 
