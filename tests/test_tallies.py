@@ -207,6 +207,42 @@ def test_raw_scores_keep_their_tuned_threshold_and_their_ranks(engine):
     assert ["other folds" in one.text for one in found.caveats if one.kind == "left out"] == [True]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_decisions_stand_for_classes_by_their_labels(engine):
+    problem = Problem(
+        FOUR.costs[:, :4], classes=FOUR.classes, decisions=["yew", "ash", "oak", "elm"]
+    )
+    did = np.array(FOUR.classes)[SOFT.argmax(axis=1)]
+    models = (
+        ModelColumns("rule", "decisions", ("did",)),
+        ModelColumns("bold", "posteriors", tuple(BOLD)),
+    )
+    given = {"rule": did, "bold": np.column_stack(list(BOLD.values()))}
+    expected = evaluate(LABELS[4], given, problem, replicates=30)
+    found = tallied(engine, {"y": LABELS[4], "did": did, **BOLD}, models, problem)
+    assert_same(read(found), read(expected))
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_classes_have_the_sizes_of_their_rows_or_of_their_whole_weights(kind):
+    weights = WEIGHTS[kind]
+    frame = in_duckdb({"y": LABELS[2], "p": GOOD, "weights": weights})
+    layout = Layout("rows", "y", (ModelColumns("m", "posteriors", ("p",)),), weights="weights")
+    asked: Any = {"posterior_prior": None, "calibrator": None, "limit": 1 << 20}
+    sample = tallied_evidence(frame, layout, SQUARE, advance=lambda rows: None, **asked).sample
+    counted = weights if kind == "whole" else weights > 0
+    assert sample.sizes.tolist() == [counted[~TWO].sum(), counted[TWO].sum()]
+    assert sample.whole is (kind == "whole")
+
+
+def test_systems_beyond_one_whole_number_are_packed_into_several(monkeypatch):
+    columns = {"y": LABELS[3], "good": GOOD, "poor": POOR}
+    models = tuple(ModelColumns(name, "posteriors", (name,)) for name in ("good", "poor"))
+    plain = tallied("DuckDB", columns, models, RECTANGLE)
+    monkeypatch.setattr("stakes.adapters.groups._MOST", 8)
+    assert_same(read(tallied("DuckDB", columns, models, RECTANGLE)), read(plain))
+
+
 # Fine scores come in bins ------------------------------------------------------------------------
 
 
