@@ -17,6 +17,7 @@ from sklearn.metrics import roc_auc_score
 from stakes import Counts, Problem, ScoreTable, expected_cost
 from stakes.inference import (
     JointScores,
+    Units,
     bootstrap,
     bootstrap_bca,
     compare_costs,
@@ -100,6 +101,9 @@ def others() -> list[tuple[str, float]]:
     coarse = ScoreTable.from_scores(y, np.round(score, 2))
     table = ScoreTable.from_scores(y, score)
     joint = JointCounts.from_decisions(y, decided, problem)
+    some = slice(20_000)
+    units = rng.integers(0, 2000, 20_000)
+    clustered = JointScores.from_scores(y[some], {"a": score[some]}, units=units)
     return [
         (
             f"AUC, n = {n:,}, {coarse.scores.size} distinct scores",
@@ -112,6 +116,18 @@ def others() -> list[tuple[str, float]]:
         (
             f"paired costs of two models, n = {n:,}",
             seconds(lambda: compare_costs(joint, problem, replicates=REPLICATES, rng=rng)),
+        ),
+        (
+            "AUC, 2,000 units of 20,000 distinct scores",
+            seconds(
+                lambda: bootstrap(
+                    lambda scores: auc(scores.table("a")),
+                    clustered,
+                    replicates=REPLICATES,
+                    rng=rng,
+                    scheme=Units(),
+                )
+            ),
         ),
         (f"DeLong, one table of {n:,} distinct scores", seconds(lambda: delong_auc(table))),
         (

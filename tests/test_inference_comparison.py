@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
 
@@ -28,6 +29,7 @@ from stakes.inference import (
     compare,
     compare_costs,
     compare_losses,
+    compare_problems,
     delong,
     delta_compare_costs,
     delta_expected_cost,
@@ -37,9 +39,11 @@ from stakes.inference import (
     mcnemar,
     minimal_detectable_difference,
     p_value,
+    redraws,
     slices,
     uncertain_problems,
 )
+from stakes.inference.comparison import _triangular_root
 from stakes.inference.estimate import Estimate
 from stakes.inference.slices import class_sizes
 from stakes.ranking import auc
@@ -139,7 +143,9 @@ def test_a_comparison_of_units_redraws_the_units():
     unit = generator(9).integers(0, 25, 400)
     joint = joint_of(by=unit)
     found = compare_costs(joint, PROBLEM, replicates=300, rng=generator(), scheme=Units())
-    assert found.difference("a", "b").intervals == ExpandedPercentile(25)
+    intervals = found.difference("a", "b").intervals
+    assert isinstance(intervals, ExpandedPercentile)
+    assert intervals.count == 25
     np.testing.assert_allclose(
         found.values, compare_costs(joint_of(), PROBLEM, replicates=9, rng=generator()).values
     )
@@ -177,6 +183,54 @@ def test_undefined_models_do_not_spoil_the_others():
     assert np.isnan(found.values).all()
     with pytest.raises(InputError, match="all are nan"):
         _ = found.lowest
+
+
+@given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 5))
+def test_the_root_of_a_covariance_is_triangular_and_squares_to_it(seed, models, rank):
+    """Models that are sums of others make it singular; rank 1 to full."""
+    factors = generator(seed).normal(size=(models, min(rank, models)))
+    covariance = factors @ factors.T
+    root = _triangular_root(covariance)
+    assert np.array_equal(root, np.tril(root))
+    assert (np.diagonal(root) >= 0).all()
+    np.testing.assert_allclose(root @ root.T, covariance, atol=1e-5)
+
+
+def test_normal_draws_have_the_means_and_covariances_of_the_comparison():
+    y, decided = decisions(models=3)
+    joint = JointCounts.from_decisions(y, {**decided, "copy": decided["a"]}, PROBLEM)
+    formula = delta_compare_costs(joint, PROBLEM)
+    drawn = formula.drawn(replicates=20_000, rng=generator()).replicates
+    np.testing.assert_allclose(drawn[:, 0], drawn[:, 3], rtol=1e-6)  # a model and its copy
+    errors = np.sqrt(np.diagonal(formula.covariance) / 20_000)
+    assert (np.abs(drawn.mean(axis=0) - formula.values) < 4 * errors).all()
+    spread = np.cov(drawn, rowvar=False)
+    np.testing.assert_allclose(spread, formula.covariance, atol=0.05 * formula.covariance.max())
+
+
+def test_normal_draws_leave_undefined_models_out():
+    found = delta_compare_costs(joint_of(), PROBLEM)
+    covariance = np.array(found.covariance)
+    covariance[1] = covariance[:, 1] = np.nan
+    undefined = found._trusted(**{**vars(found), "covariance": covariance})
+    drawn = undefined.drawn(replicates=50, rng=generator())
+    assert np.isnan(drawn.replicates[:, 1]).all()
+    assert np.isfinite(drawn.estimate("a").standard_error)
+
+
+def test_a_comparison_wants_one_set_of_cases():
+    grouped = joint_of(by=generator().integers(0, 2, 400))
+    for make in (
+        lambda j: compare_costs(j, PROBLEM, replicates=5, rng=generator()),
+        lambda j: compare_problems(j, [PROBLEM], replicates=5, rng=generator()),
+        lambda j: delta_compare_costs(j, PROBLEM),
+    ):
+        with pytest.raises(
+            InputError, match=r"joint must have no leading axis.*group\(label\).*Units"
+        ):
+            make(grouped)
+        with pytest.raises(InputError, match=r"joint must be JointCounts; got Counts"):
+            make(grouped.model("a"))
 
 
 def test_comparisons_refuse_unknown_names_and_wrong_shapes():
@@ -370,8 +424,15 @@ def test_planning_refuses_a_difference_of_nothing():
         cases_to_detect(made, 100, difference=0.0, level=0.95, power=0.8)
     with pytest.raises(InputError, match="half_width must be above zero"):
         cases_for_half_width(made, 100, half_width=-1.0, level=0.95)
-    with pytest.raises(InputError, match="level"):
+    with pytest.raises(InputError, match=r"power must lie strictly between 0 and 1; got 1\. 0\.8"):
         minimal_detectable_difference(made, level=0.95, power=1.0)
+    with pytest.raises(InputError, match=r"level must lie strictly between 0 and 1; got 0\. 0\.95"):
+        minimal_detectable_difference(made, level=0.0, power=0.8)
+    for nothing in (0, -5, [100, 0]):
+        with pytest.raises(InputError, match="n_cases must be above zero"):
+            cases_to_detect(made, nothing, difference=1.0, level=0.95, power=0.8)
+        with pytest.raises(InputError, match="n_cases must be above zero"):
+            cases_for_half_width(made, nothing, half_width=1.0, level=0.95)
 
 
 # Deployment --------------------------------------------------------------------------------------
@@ -432,6 +493,84 @@ def test_each_redraw_meets_its_problem_in_turn(monkeypatch):
     )
     assert (blocks.replicates[1::2] == 0).all()
     assert (blocks.replicates[0::2] > 0).all()
+
+
+def slow_comparison(
+    joint: JointCounts, problems: Sequence[Problem], replicates: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Each redraw under its problem, model by model, cell by cell."""
+    drawn = redraws(joint, WithinClasses(), replicates=replicates, rng=rng)
+    costs = np.zeros((replicates, len(joint.models)))
+    for r in range(replicates):
+        problem = problems[r % len(problems)]
+        assert problem.prior is not None
+        sizes = np.zeros(2)
+        for cell, weight in zip(joint.cells, drawn.weights[r], strict=True):
+            sizes[cell[0]] += weight
+        for cell, weight in zip(joint.cells, drawn.weights[r], strict=True):
+            for j, decision in enumerate(cell[1:]):
+                share = weight / sizes[cell[0]] * problem.prior[cell[0]]
+                costs[r, j] += share * problem.costs[cell[0], decision]
+    return costs
+
+
+def test_models_are_compared_under_uncertain_priors_and_costs():
+    stated = PROBLEM.with_prior([0.9, 0.1])
+    sampler = lambda size, rng: PROBLEM.costs * rng.uniform(0.5, 1.5, (size, 2, 3))  # noqa: E731
+    problems = uncertain_problems(
+        stated, draws=40, rng=generator(3), prior=Dirichlet([18, 2]), costs=sampler
+    )
+    joint = joint_of(models=3)
+    found = compare_problems(joint, problems, replicates=100, rng=generator())
+    twin = slow_comparison(joint, problems, 100, generator())
+    np.testing.assert_allclose(found.replicates, twin)
+    assert found.names == joint.models
+    means = [
+        float(np.mean([expected_cost(joint.model(m), one) for one in problems]))
+        for m in joint.models
+    ]
+    np.testing.assert_allclose(found.values, means)
+    gap = found.difference("a", "b")
+    np.testing.assert_allclose(gap.replicates, twin[:, 0] - twin[:, 1])
+    assert float(gap.value) == pytest.approx(means[0] - means[1])
+    wins = np.bincount(twin.argmin(axis=1), minlength=3) / 100
+    np.testing.assert_allclose(found.probability_lowest(), wins)
+    assert "40 problems" in str(found)
+
+
+def test_uncertain_costs_make_the_cheapest_model_less_sure():
+    """One model has the false alarms, the other the misses: the ratio of costs decides."""
+    y = np.repeat([0, 1], 500)
+    alarms, misses = (np.where(y == k, np.arange(1000) % 5 == 0, False) for k in (0, 1))
+    decided = {"bold": np.where(alarms, 1, y), "shy": np.where(misses, 0, y)}
+    known = Problem.binary(false_alarm=1, miss=1.4, prior=[0.5, 0.5])
+    joint = JointCounts.from_decisions(y, decided, known)
+    sampler = lambda size, rng: (  # noqa: E731
+        known.costs * np.array([1.0, 1.0]) * rng.uniform(0.2, 1.8, (size, 2, 1))
+    )
+    problems = uncertain_problems(known, draws=2000, rng=generator(), costs=sampler)
+    sure = compare_costs(joint, known, replicates=2000, rng=generator())
+    unsure = compare_problems(joint, problems, replicates=2000, rng=generator())
+    assert sure.probability_lowest()[0] > 0.95
+    assert 0.55 < unsure.probability_lowest()[0] < 0.85
+    widths = [float(c.difference("bold", "shy").interval(0.95).width) for c in (sure, unsure)]
+    assert widths[1] > 3 * widths[0]
+
+
+def test_one_known_problem_compares_as_compare_costs_does():
+    for problem in (PROBLEM, PROBLEM.with_prior([0.9, 0.1])):
+        plain = compare_costs(joint_of(), problem, replicates=60, rng=generator())
+        found = compare_problems(joint_of(), [problem], replicates=60, rng=generator())
+        np.testing.assert_allclose(found.replicates, plain.replicates)
+        np.testing.assert_allclose(found.values, plain.values)
+    unit = generator(9).integers(0, 25, 400)
+    units = compare_problems(
+        joint_of(by=unit), [PROBLEM], replicates=60, rng=generator(), scheme=Units()
+    )
+    assert units.difference("a", "b").intervals == ExpandedPercentile(25)
+    for wrong in (PROBLEM, [], [PROBLEM, 3]):
+        with pytest.raises(InputError, match=r"at least one Problem.*uncertain_problems"):
+            compare_problems(joint_of(), wrong, replicates=5, rng=generator())  # type: ignore[arg-type]
 
 
 def test_samplers_of_the_wrong_shape_are_refused():

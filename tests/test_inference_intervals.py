@@ -25,8 +25,10 @@ from stakes.inference import (
     Units,
     Wilson,
     WithinClasses,
+    auc_error,
     bootstrap,
     bootstrap_bca,
+    bootstrap_t,
     estimate_of,
     jackknife,
     wilson_rates,
@@ -114,7 +116,8 @@ def test_units_are_given_expanded_intervals():
     counts = Counts(generator(3).integers(0, 9, (10, 2, 2)))
     cost = lambda c: expected_cost(c, Problem.zero_one(2))  # noqa: E731
     made = bootstrap(cost, counts, replicates=999, rng=generator(), scheme=Units())
-    assert made.intervals == ExpandedPercentile(10)
+    assert isinstance(made.intervals, ExpandedPercentile)
+    assert made.intervals.count == 10
     plain = made.with_intervals(Percentile()).interval(0.9)
     assert made.interval(0.9).width > plain.width
 
@@ -153,6 +156,29 @@ def test_studentised_intervals_use_the_errors_of_the_replicates():
     ends = made.interval(0.5)
     assert float(ends.low) == pytest.approx(2.5 - 0.8 * slow_quantile(distances, 0.75))
     assert float(ends.high) == pytest.approx(2.5 - 0.8 * slow_quantile(distances, 0.25))
+
+
+def test_replicates_without_a_standard_error_are_counted_as_undefined():
+    replicates = np.array([1.0, 2.0, 4.0, 3.0, np.nan])
+    errors = np.array([1.0, np.nan, 2.0, 0.0, 1.0])
+    made = Estimate(3.0, 0.8, replicates, Studentised(errors), "by hand")
+    assert int(made.n_undefined) == 3  # nan error, 0/0, nan value
+    assert "3 of them undefined" in str(made)
+    assert int(made.with_intervals(Percentile()).n_undefined) == 1
+
+
+def test_the_studentised_bootstrap_counts_redraws_with_one_case_of_a_class():
+    table = ScoreTable.from_scores([0] * 30 + [1] * 3, [*range(25), 40, 41, 42, 43, 44, 26, 45, 50])
+    made = bootstrap_t(auc, auc_error, table, replicates=400, rng=generator())
+    plain = int(made.with_intervals(Percentile()).n_undefined)
+    lost = int(np.isnan(made.intervals.errors).sum())  # type: ignore[attr-defined]
+    assert plain < lost <= int(made.n_undefined)
+    assert np.isfinite(made.interval(0.5).high)
+
+
+def test_a_class_in_place_of_a_type_of_intervals_is_refused():
+    with pytest.raises(InputError, match=r"intervals must be a type of intervals.*Normal\(\)"):
+        Estimate(1.0, 0.1, np.empty(0), Normal, "").interval(0.9)  # type: ignore[arg-type]
 
 
 def test_normal_and_logit_intervals_are_symmetric_on_their_scales():

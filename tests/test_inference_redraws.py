@@ -30,9 +30,12 @@ from stakes.inference import (
     WithinClasses,
     bootstrap,
     bootstrap_bca,
+    bootstrap_problems,
     bootstrap_t,
+    delta_compare_costs,
     each,
     expected_cost_error,
+    jackknife,
     pooled_runs,
     redraws,
     scheme_of,
@@ -88,11 +91,28 @@ def test_a_redraw_of_all_cases_keeps_their_number_and_fills_no_empty_cell(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_redraw_within_classes_keeps_the_size_of_every_class(kind):
     tally = tallies()[kind]
-    drawn = cells_of(redraws(tally, WithinClasses(), replicates=50, rng=generator()))
+    drawn = redraws(tally, WithinClasses(), replicates=50, rng=generator())
+    assert (sizes_of(drawn) == np.bincount(rows(60, 1)[0])).all()
+    assert (cells_of(drawn)[:, cells_of(tally) == 0] == 0).all()
+    assert len(np.unique(cells_of(drawn), axis=0)) > 40
+
+
+def sizes_of(tally: Any) -> np.ndarray:
+    """Cases of each class, (…, 2), as each tally keeps them."""
+    if isinstance(tally, Counts):
+        return tally.values.sum(axis=-1)
+    if isinstance(tally, ScoreTable):
+        return tally.weights.sum(axis=-2)
+    return np.stack([tally.weights[..., tally.cells[:, 0] == k].sum(-1) for k in (0, 1)], axis=-1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cells_stand_class_after_class(kind):
+    tally = tallies()[kind]
     owner = classes_of_cells(tally)
-    for k in np.unique(owner):
-        assert (drawn[:, owner == k].sum(axis=-1) == cells_of(tally)[owner == k].sum()).all()
-    assert (drawn[:, cells_of(tally) == 0] == 0).all()
+    assert (np.diff(owner) >= 0).all()
+    own = [cells_of(tally)[owner == k].sum() for k in (0, 1)]
+    assert own == sizes_of(tally).tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -196,10 +216,9 @@ def test_units_are_redrawn_whole_whatever_their_weights(kind):
     np.testing.assert_allclose(whole, rows_.sum(axis=0))
     drawn = cells_of(redraws(tally, Units(), replicates=40, rng=generator()))
     assert drawn.shape == (40, rows_.shape[1])
-    times, *_ = np.linalg.lstsq(rows_.T, drawn.T, rcond=None)
-    if np.linalg.matrix_rank(rows_) == len(rows_):  # then the numbers of each unit are unique
-        np.testing.assert_allclose(times, times.round(), atol=1e-8)
-        np.testing.assert_allclose(times.sum(axis=0), len(rows_))
+    chosen = generator().integers(0, len(rows_), (40, len(rows_)))  # as many units as there are
+    twin = [sum(rows_[unit] for unit in units) for units in chosen]
+    np.testing.assert_allclose(drawn, twin)
 
 
 def test_the_spread_over_units_is_that_of_unit_totals():
@@ -219,7 +238,7 @@ def test_the_spread_over_units_is_that_of_unit_totals():
 
 
 def test_units_need_a_leading_axis():
-    with pytest.raises(InputError, match="leading axis of at least two units"):
+    with pytest.raises(InputError, match=r"at least two units; its leading axes are \(\).*by="):
         redraws(Counts([[3, 1], [1, 4]]), Units(), replicates=5, rng=generator())
 
 
@@ -273,15 +292,104 @@ def test_a_strange_number_of_replicates_is_refused(replicates):
 
 def test_a_measure_that_drops_leading_axes_is_refused_and_each_repairs_it():
     table = ScoreTable.from_scores(*[rows(60, 1)[i] for i in (0, 2)])
-    with pytest.raises(InputError, match=r"carry leading axes.*each\(measure\)"):
-        bootstrap(lambda t: np.ones(()), table, replicates=5, rng=generator())
+    for dropping in (lambda t: np.ones(()), lambda t: np.ones(3)):
+        with pytest.raises(InputError, match=r"carry leading axes.*each\(measure\)"):
+            bootstrap(dropping, table, replicates=5, rng=generator())
     looped = bootstrap(each(auc), table, replicates=50, rng=generator())
     at_once = bootstrap(auc, table, replicates=50, rng=generator())
     np.testing.assert_allclose(looped.replicates, at_once.replicates)
     assert (bootstrap(auc_of_hull, table, replicates=20, rng=generator()).replicates > 0).all()
 
 
+@pytest.mark.parametrize("given", [None, "x", {"a": 1}, [1, [2, 3]], 1j])
+def test_a_measure_that_gives_no_numbers_is_refused(given):
+    with pytest.raises(InputError, match="measure must give a number or an array of numbers"):
+        bootstrap(lambda c: given, Counts([[3, 1]]), replicates=5, rng=generator())
+
+
+def test_a_looped_measure_of_many_shapes_is_refused():
+    sizes = iter(range(1, 100))
+    with pytest.raises(InputError, match="one shape for every tally"):
+        bootstrap(
+            each(lambda c: np.ones(next(sizes))), Counts([[3, 1]]), replicates=5, rng=generator()
+        )
+
+
+def test_a_standard_error_of_another_shape_than_the_measure_is_refused():
+    with pytest.raises(InputError, match="measure and standard_error must give one shape"):
+        bootstrap_t(
+            lambda c: c.n_cases,
+            lambda c: c.shares,
+            Counts([[3, 1], [2, 2]]),
+            replicates=5,
+            rng=generator(),
+        )
+
+
+def redrawing() -> dict[str, Any]:
+    """Everything that takes a scheme and a generator, by what it does with a tally."""
+    cost = lambda c: expected_cost(c, Problem.zero_one(2))  # noqa: E731
+    return {
+        "bootstrap": lambda t, **how: bootstrap(cost, t, replicates=5, **how),
+        "bootstrap_bca": lambda t, **how: bootstrap_bca(cost, t, replicates=5, **how),
+        "bootstrap_t": lambda t, **how: bootstrap_t(cost, cost, t, replicates=5, **how),
+        "redraws": lambda t, scheme, rng: redraws(t, scheme, replicates=5, rng=rng),
+        "jackknife": lambda t, **how: jackknife(cost, t, **how),
+        "problems": lambda t, **how: bootstrap_problems(
+            expected_cost, t, [Problem.zero_one(2)], replicates=5, **how
+        ),
+    }
+
+
+@pytest.mark.parametrize("act", sorted(redrawing()))
+def test_a_seed_a_class_of_schemes_and_rows_are_refused(act):
+    make, counts = redrawing()[act], Counts([[3, 1], [2, 2]])
+    for seed in (7, None, np.random.RandomState(7)):
+        with pytest.raises(InputError, match=r"rng must be a numpy Generator.*default_rng\(seed\)"):
+            make(counts, scheme=AllCases(), rng=seed)
+    with pytest.raises(
+        InputError, match=r"got the class AllCases\. Pass one, such as AllCases\(\)"
+    ):
+        make(counts, scheme=AllCases, rng=generator())
+    with pytest.raises(InputError, match="scheme must be a scheme; got 'all'"):
+        make(counts, scheme="all", rng=generator())
+    for rows_ in ([0, 1, 1], np.ones((2, 2))):
+        for scheme in (AllCases(), Units()):
+            with pytest.raises(InputError, match=r"tally must be Counts.*Tally the rows first"):
+                make(rows_, scheme=scheme, rng=generator())
+
+
+def test_leaving_out_cases_of_fractional_weight_is_refused_with_another_way_out():
+    half = Counts([[3, 0.5], [1, 4]])
+    cost = lambda c: expected_cost(c, Problem.zero_one(2))  # noqa: E731
+    with pytest.raises(InputError, match=r"as BCa.*scheme=BayesianBootstrap\(\)\), or give"):
+        bootstrap_bca(cost, half, replicates=9, rng=generator(), scheme=BayesianBootstrap())
+    whole = bootstrap_bca(
+        cost,
+        Counts([[30, 5], [10, 40]]),
+        replicates=99,
+        rng=generator(),
+        scheme=BayesianBootstrap(),
+    )
+    assert np.isfinite(whole.interval(0.9).low)
+
+
 # The bootstrap -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "scheme", [AllCases(), WithinClasses(), PoissonWeights(), BayesianBootstrap()]
+)
+def test_one_case_does_not_tell_how_cases_vary(scheme):
+    cost = lambda c: expected_cost(c, Problem.zero_one(2))  # noqa: E731
+    made = bootstrap(cost, Counts([[0, 1], [0, 0]]), replicates=20, rng=generator(), scheme=scheme)
+    assert float(made.value) == 1.0
+    assert np.isnan(made.standard_error)
+    assert np.isnan(made.interval(0.9).low)
+    assert int(made.n_undefined) == 20
+    groups = Counts([[[0, 1], [0, 0]], [[3, 1], [2, 2]]])
+    both = bootstrap(cost, groups, replicates=20, rng=generator(), scheme=scheme)
+    assert np.isnan(both.standard_error).tolist() == [True, False]
 
 
 def test_scheme_of_a_problem_redraws_within_classes_when_a_prior_is_stated():
@@ -308,8 +416,11 @@ def test_replicates_of_tables_are_replicates_of_rows():
         assert low <= np.quantile(made.replicates, share) <= high
 
 
+@pytest.mark.parametrize(
+    "scheme", [AllCases(), WithinClasses(), PoissonWeights(), BayesianBootstrap()]
+)
 @pytest.mark.parametrize("kind", KINDS)
-def test_results_do_not_depend_on_the_order_of_rows(kind):
+def test_results_do_not_depend_on_the_order_of_rows(kind, scheme):
     y, decided, score = rows(60, 1)
     order = generator(3).permutation(60)
     labels, names = np.array(PROBLEM.classes)[y], np.array(PROBLEM.decisions)[decided]
@@ -325,10 +436,13 @@ def test_results_do_not_depend_on_the_order_of_rows(kind):
     }
     assert shuffled[kind] == tallies()[kind]
     first, second = (
-        bootstrap(lambda t: cells_of(t)[..., 0] * 1.0, tally, replicates=30, rng=generator())
+        bootstrap(
+            lambda t: cells_of(t)[..., :4], tally, replicates=30, rng=generator(), scheme=scheme
+        )
         for tally in (tallies()[kind], shuffled[kind])
     )
     assert first == second
+    assert first.replicates.std() > 0
 
 
 def test_the_same_generator_gives_the_same_numbers_everywhere():
@@ -336,12 +450,23 @@ def test_the_same_generator_gives_the_same_numbers_everywhere():
     counts = Counts([[2680, 72], [23, 28]])
     table = ScoreTable([1, 2, 3, 4], [[3, 0], [1, 2], [2, 1], [0, 4]])
     cost = lambda c: normalized_cost(c, Problem.binary(false_alarm=1, miss=20))  # noqa: E731
+    area = lambda j: auc(j.table("m"))  # noqa: E731
+    units = Counts([[[8, 2], [1, 3]], [[5, 0], [2, 2]], [[9, 1], [0, 4]], [[3, 3], [1, 1]]])
+    sparse = JointScores.from_scores(
+        [0, 1] * 10, {"m": [(7 * k) % 11 for k in range(20)]}, units=[k % 6 for k in range(20)]
+    )
+    stack = Counts([[[2680, 72], [23, 28]], [[90, 10], [3, 7]]])
+    compared = delta_compare_costs(tallies()["joint"], PROBLEM)
     found = {
         "cases": bootstrap(cost, counts, replicates=100, rng=generator()),
         "classes": bootstrap(cost, counts, replicates=100, rng=generator(), scheme=WithinClasses()),
         "few": bootstrap(auc, table, replicates=100, rng=generator()),
         "poisson": bootstrap(auc, table, replicates=100, rng=generator(), scheme=PoissonWeights()),
         "bayes": bootstrap(auc, table, replicates=100, rng=generator(), scheme=BayesianBootstrap()),
+        "units": bootstrap(cost, units, replicates=100, rng=generator(), scheme=Units()),
+        "many units": bootstrap(area, sparse, replicates=100, rng=generator(), scheme=Units()),
+        "tables": bootstrap(cost, stack, replicates=100, rng=generator()),
+        "normal": compared.drawn(replicates=100, rng=generator()).estimate("n"),
     }
     sums = {name: float(np.nansum(made.replicates)) for name, made in found.items()}
     assert sums == pytest.approx(GOLDEN, rel=1e-12)
@@ -350,9 +475,13 @@ def test_the_same_generator_gives_the_same_numbers_everywhere():
 GOLDEN = {
     "cases": 52.65001249276007,
     "classes": 52.09901960784313,
-    "few": 86.1101370851371,
-    "poisson": 82.94555310760667,
-    "bayes": 84.18721953290232,
+    "few": 85.70698051948052,
+    "poisson": 82.9810987425273,
+    "bayes": 84.4376189914978,
+    "units": 283.0602560292287,
+    "many units": 53.162114223311704,
+    "tables": 123.76700527464821,
+    "normal": 2340.942034952621,
 }
 
 

@@ -106,6 +106,19 @@ def test_auc_and_u_count_the_pairs_in_order_with_ties_as_halves(rows: Rows) -> N
     assert close(ranking.auc(table), u / pairs)
 
 
+@given(st.integers(0, 2**32), st.integers(1, 80))
+def test_u_of_counts_is_exact_for_any_number_of_scores_and_tables(seed: int, size: int) -> None:
+    weights = np.random.default_rng(seed).integers(0, 9, (3, size, 2))
+    found = ranking.mann_whitney_u(ScoreTable(range(size), weights))
+    for one, value in zip(weights, found, strict=True):
+        wins = sum(
+            Fraction(2 * (i < j) + (i == j), 2) * int(one[i, 0]) * int(one[j, 1])
+            for i in range(size)
+            for j in range(size)
+        )
+        assert float(value) == float(wins)
+
+
 @given(tied_rows)
 def test_roc_lists_the_rates_above_every_threshold(rows: Rows) -> None:
     table = table_of(rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,11 +12,12 @@ from hypothesis import strategies as st
 from stakes import Counts, InputError, JointCounts, Problem, ScoreTable, expected_cost
 from stakes.conditions import CostProportions, Skews
 from stakes.curve import Curve
-from stakes.inference import AllCases, JointScores, bootstrap
+from stakes.inference import AllCases, ExpandedPercentile, JointScores, Units, bootstrap
 from stakes.regions import (
     as_cost_ratios,
     bootstrap_classifier_crossings,
     bootstrap_cost_proportion_crossings,
+    bootstrap_cost_ratio_crossings,
     bootstrap_prior_crossings,
     classifier_curves,
     classifier_regions,
@@ -22,6 +25,7 @@ from stakes.regions import (
     cost_proportion_crossing,
     cost_proportion_curves,
     cost_proportion_regions,
+    cost_ratio_crossing,
     dominance,
     lowest,
     prior_crossing,
@@ -168,6 +172,37 @@ def test_cost_ratios_are_cost_proportions_on_another_scale():
     ratio = float(ratios.crossings[0])
     tie = Problem.binary(false_alarm=ratio, miss=1)
     np.testing.assert_allclose(expected_cost(CAREFUL, tie), expected_cost(BOLD, tie))
+
+
+def test_only_cost_proportions_become_cost_ratios():
+    problem = Problem.binary(false_alarm=1, miss=8, classes=["well", "ill"])
+    priors = prior_regions({"careful": CAREFUL, "bold": BOLD}, problem, "ill")
+    with pytest.raises(InputError, match=r"cost proportion; these are of the prior of ill"):
+        as_cost_ratios(priors)
+    proportions = cost_proportion_regions({"careful": CAREFUL, "bold": BOLD}, prior=None)
+    with pytest.raises(InputError, match="these are of the false alarm : miss"):
+        as_cost_ratios(as_cost_ratios(proportions))
+
+
+def test_a_prior_by_name_goes_by_the_classes_of_the_counts():
+    models = {
+        name: Counts(counts.values, classes=["well", "ill"])
+        for name, counts in (("careful", CAREFUL), ("bold", BOLD))
+    }
+    named = cost_proportion_regions(models, prior={"ill": 0.1, "well": 0.9})
+    np.testing.assert_allclose(
+        named.crossings, cost_proportion_regions(models, prior=[0.9, 0.1]).crossings
+    )
+    assert named.crossings[0] != cost_proportion_regions(models, prior=None).crossings[0]
+    with pytest.raises(InputError, match="lacks 'well'"):
+        cost_proportion_regions(models, prior={0: 0.9, 1: 0.1})
+    joint = JointCounts.from_decisions(
+        ["well", "well", "ill", "ill"],
+        {"a": ["no", "yes", "yes", "yes"], "b": ["no", "no", "no", "yes"]},
+        Problem([[0, 1], [1, 0]], classes=["well", "ill"], decisions=["no", "yes"]),
+    )
+    by_name = cost_proportion_regions(joint, prior={"ill": 0.2, "well": 0.8})
+    assert by_name == cost_proportion_regions(joint, prior=[0.8, 0.2])
 
 
 def test_a_dominated_model_is_never_worth_choosing():
@@ -334,6 +369,88 @@ def test_the_interval_of_a_planted_crossing_covers_as_often_as_it_says():
     )
     share = np.mean(made.interval(0.95).covers(1 / 3))
     assert abs(share - 0.95) <= 4 * np.sqrt(0.95 * 0.05 / 300)
+
+
+def test_crossings_of_the_cost_ratio_are_those_of_the_proportion_on_another_scale():
+    joint = planted(2000, 1)
+    (ratio,) = bootstrap_cost_ratio_crossings(joint, prior=None, replicates=400, rng=generator())
+    (share,) = bootstrap_cost_proportion_crossings(
+        joint, prior=None, replicates=400, rng=generator()
+    )
+    np.testing.assert_allclose(ratio.at.replicates, share.at.replicates / (1 - share.at.replicates))
+    assert float(ratio.at.value) == pytest.approx(
+        float(as_cost_ratios(cost_proportion_regions(joint, prior=None)).crossings[0])
+    )
+    assert ratio.at.interval(0.95).covers(1 / 2)
+    assert (ratio.below, ratio.above) == ("careful", "bold")
+    tie = Problem.binary(
+        false_alarm=float(cost_ratio_crossing(joint, "careful", "bold", prior=None)), miss=1
+    )
+    costs = [float(expected_cost(joint.model(m), tie)) for m in joint.models]
+    assert costs[0] == pytest.approx(costs[1])
+    same = JointCounts.from_decisions([0, 1], {"a": [0, 1], "b": [1, 0]}, Problem.zero_one(2))
+    assert bootstrap_cost_ratio_crossings(same, prior=None, replicates=9, rng=generator()) == ()
+
+
+def of_units(n: int, seed: int) -> tuple[JointCounts, JointCounts]:
+    """The planted models where five cases each are copies, with and without the unit axis."""
+    one = planted(n, seed)
+    rows = np.repeat(np.arange(len(one.cells)), one.weights.astype(int))
+    rows = generator(seed).permutation(rows)
+    y, careful, bold = (np.repeat(one.cells[rows, k], 5) for k in range(3))
+    decided = {"careful": careful, "bold": bold}
+    unit = np.repeat(np.arange(n), 5)
+    zero_one = Problem.zero_one(2)
+    return (
+        JointCounts.from_decisions(y, decided, zero_one, by=unit),
+        JointCounts.from_decisions(y, decided, zero_one),
+    )
+
+
+def test_crossings_of_units_are_as_unsure_as_their_number():
+    """Copies add nothing: redraws of 400 units of five copies vary as those of 400 cases."""
+    by_unit, pooled = of_units(400, 1)
+    problem = Problem.binary(false_alarm=1, miss=8)
+    for make in (
+        lambda joint, **how: bootstrap_cost_proportion_crossings(joint, prior=None, **how),
+        lambda joint, **how: bootstrap_cost_ratio_crossings(joint, prior=[0.5, 0.5], **how),
+        lambda joint, **how: bootstrap_prior_crossings(joint, problem, 1, **how),
+    ):
+        (units,) = make(by_unit, replicates=600, rng=generator(), scheme=Units())
+        (cases,) = make(pooled, replicates=600, rng=generator())
+        assert float(units.at.value) == pytest.approx(float(cases.at.value))
+        ratio = float(units.at.standard_error / cases.at.standard_error)
+        assert ratio == pytest.approx(np.sqrt(5), rel=0.15)
+        assert isinstance(units.at.intervals, ExpandedPercentile)
+        assert units.at.intervals.pulls.shape == (200,)
+
+
+def test_the_probability_of_being_cheapest_takes_a_scheme():
+    by_unit, pooled = of_units(400, 1)
+    at = [float(cost_proportion_crossing(pooled, "careful", "bold", prior=None)) - 0.06]
+    units = probability_cheapest(
+        by_unit, at, prior=None, replicates=800, rng=generator(), scheme=Units()
+    )
+    cases = probability_cheapest(pooled, at, prior=None, replicates=800, rng=generator())
+    assert cases[0, 0] > 0.97
+    assert 0.75 < units[0, 0] < 0.95
+    same = probability_cheapest(
+        pooled, at, prior=None, replicates=800, rng=generator(), scheme=AllCases()
+    )
+    np.testing.assert_array_equal(cases, same)
+
+
+def test_a_class_in_place_of_a_scheme_is_refused():
+    joint, problem = planted(100, 1), Problem.binary(false_alarm=1, miss=8)
+    how: Any = {"replicates": 9, "rng": generator(), "scheme": Units}
+    for make in (
+        lambda: bootstrap_cost_proportion_crossings(joint, prior=None, **how),
+        lambda: bootstrap_cost_ratio_crossings(joint, prior=None, **how),
+        lambda: bootstrap_prior_crossings(joint, problem, 1, **how),
+        lambda: probability_cheapest(joint, [0.5], prior=None, **how),
+    ):
+        with pytest.raises(InputError, match="scheme must be a scheme; got the class Units"):
+            make()
 
 
 @given(several_models())

@@ -3,7 +3,7 @@
 Everything starts from tallies. `bootstrap` redraws them under a `Scheme`, which says what was drawn
 at random; formulas serve where they exist (`delta_expected_cost`, `wilson_rates`, `delong_auc`).
 Both make an `Estimate`, which answers with an interval, a standard error or its replicates. Models
-are compared on the same cases: `compare_costs`, `delong`, `mcnemar`, `max_t`.
+are compared on the same cases: `compare_costs`, `compare_problems`, `delong`, `mcnemar`, `max_t`.
 """
 
 from stakes.inference.bootstrap import bootstrap, bootstrap_bca, bootstrap_t, estimate_of
@@ -32,6 +32,7 @@ from stakes.inference.deployment import (
     Dirichlet,
     Sampler,
     bootstrap_problems,
+    compare_problems,
     uncertain_problems,
 )
 from stakes.inference.estimate import Estimate, Interval, IntervalType
@@ -103,6 +104,7 @@ __all__ = [
     "compare",
     "compare_costs",
     "compare_losses",
+    "compare_problems",
     "cost_moments",
     "delong",
     "delong_auc",

@@ -8,13 +8,13 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.inference.cells import Measure, T, cells_of
+from stakes.inference.cells import Measure, T, cells_of, leading_axes, numbers
 from stakes.inference.estimate import Estimate, IntervalType
-from stakes.inference.intervals import BCa, Studentised
-from stakes.inference.jackknife import jackknife
-from stakes.inference.schemes import AllCases, Scheme, checked_replicates
+from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised
+from stakes.inference.jackknife import jackknife, unit_pulls
+from stakes.inference.schemes import AllCases, Scheme, checked_redraws
 
-__all__ = ["bootstrap", "bootstrap_bca", "bootstrap_t", "estimate_of", "measured", "redraw_blocks"]
+__all__ = ["bootstrap", "bootstrap_bca", "bootstrap_t", "carried", "estimate_of", "redraw_blocks"]
 
 _BLOCK = 1 << 18  # cells redrawn at a time: two megabytes stay in the cache
 _KEPT = (1 << 22) - (1 << 12)  # just below 32 MiB, the most that glibc takes for a hint
@@ -31,14 +31,16 @@ def bootstrap(
     """Redraw the sample, measure every redraw, and read intervals off the quantiles.
 
     A replicate costs as much as the tally is large, whatever the number of rows. Leading axes of
-    the tally (groups) are redrawn independently of each other, except by `Units`.
+    the tally (groups) are redrawn independently of each other, except by `Units`. All replicates
+    of a single case are undefined: it does not tell how cases vary.
 
     Parameters
     ----------
     measure : function of a tally, which carries a leading axis through
         Its value may have axes of its own; `each` makes a measure of single tallies fit.
     replicates : number of redraws
-    scheme : what was drawn at random; by itself the bootstrap redraws all cases
+    scheme : what was drawn at random; by itself the bootstrap redraws all cases. Where a problem
+        states a prior, pass ``scheme_of(problem)``, which redraws within classes
 
     Examples
     --------
@@ -51,9 +53,11 @@ def bootstrap(
     ...                 replicates=2000, rng=np.random.default_rng(7)))
     0.5216 (95% 0.3786 to 0.6638, 2000 bootstrap tables)
     """
-    values = _replicates(measure, tally, scheme, checked_replicates(replicates), rng)
-    whole = measured(measure, scheme.whole(tally))
-    return estimate_of(whole, values, scheme.intervals(tally))
+    whole, values = _replicates(measure, tally, scheme, replicates, rng)
+    intervals = scheme.intervals(tally)
+    if isinstance(intervals, ExpandedPercentile):
+        intervals = ExpandedPercentile(intervals.count, unit_pulls(measure, tally, rng))
+    return estimate_of(whole, values, intervals)
 
 
 def bootstrap_bca(
@@ -76,9 +80,9 @@ def bootstrap_bca(
     ...                     replicates=2000, rng=np.random.default_rng(7)))
     0.9661 (95% 0.959 to 0.9725, 2000 bootstrap tables)
     """
-    values = _replicates(measure, tally, scheme, checked_replicates(replicates), rng)
+    whole, values = _replicates(measure, tally, scheme, replicates, rng)
     deleted = jackknife(measure, tally, scheme=scheme, rng=rng)
-    return estimate_of(measured(measure, scheme.whole(tally)), values, BCa(deleted.acceleration))
+    return estimate_of(whole, values, BCa(deleted.acceleration))
 
 
 def bootstrap_t(
@@ -103,14 +107,19 @@ def bootstrap_t(
     >>> from stakes.tally import ScoreTable
     >>> table = ScoreTable([1, 2, 3, 4], [[30, 2], [10, 9], [8, 12], [2, 27]])
     >>> print(bootstrap_t(auc, auc_error, table, replicates=999, rng=np.random.default_rng(7)))
-    0.8784 (95% 0.7845 to 0.9295, 999 studentised bootstrap tables)
+    0.8784 (95% 0.7812 to 0.9296, 999 studentised bootstrap tables)
     """
 
     def both(redrawn: T) -> FloatArray:
-        return np.stack([measure(redrawn), standard_error(redrawn)], axis=-1)
+        value, error = numbers(measure(redrawn)), numbers(standard_error(redrawn))
+        if value.shape != error.shape:
+            raise InputError(
+                f"measure and standard_error must give one shape; they gave {value.shape} and "
+                f"{error.shape}. Take the error that belongs to the measure."
+            )
+        return np.stack([value, error], axis=-1)
 
-    values = _replicates(both, tally, scheme, checked_replicates(replicates), rng)
-    whole = measured(both, scheme.whole(tally))
+    whole, values = _replicates(both, tally, scheme, replicates, rng)
     drawn = np.array(values[..., 0])
     method = f"{len(drawn)} studentised bootstrap tables"
     shape = Studentised(np.array(values[..., 1]))
@@ -133,11 +142,6 @@ def estimate_of(value: FloatArray, replicates: FloatArray, intervals: IntervalTy
     return Estimate(value, error, replicates, intervals, f"{len(replicates)} bootstrap tables")
 
 
-def measured(measure: Measure[T], tally: T) -> FloatArray:
-    """The measure as an array of floats."""
-    return np.asarray(measure(tally), dtype=np.float64)
-
-
 def redraw_blocks(
     tally: T, scheme: Scheme, replicates: int, rng: np.random.Generator
 ) -> Iterator[T]:
@@ -153,16 +157,30 @@ def redraw_blocks(
 
 def _replicates(
     measure: Measure[T], tally: T, scheme: Scheme, replicates: int, rng: np.random.Generator
-) -> FloatArray:
-    """Measures of all redraws, of shape (R, …)."""
+) -> tuple[FloatArray, FloatArray]:
+    """The measure of the whole tally (…) and of all redraws (R, …)."""
+    count = checked_redraws(scheme, replicates, rng)
+    leading_axes(tally)  # refuses what is no tally
+    summed = scheme.whole(tally)
+    whole = numbers(measure(summed))
     blocks = []
-    for redrawn in redraw_blocks(tally, scheme, replicates, rng):
-        block = measured(measure, redrawn)
-        drawn = len(cells_of(redrawn))
-        if block.ndim == 0 or len(block) != drawn:
-            raise InputError(
-                f"measure must carry leading axes through; of {drawn} tallies it made an array of "
-                f"shape {block.shape}. Wrap a measure of single tallies: each(measure)."
-            )
-        blocks.append(block)
-    return np.concatenate(blocks)
+    for redrawn in redraw_blocks(tally, scheme, count, rng):
+        size = leading_axes(redrawn)[0]
+        blocks.append(carried(measure(redrawn), size, whole.shape))
+    values = np.concatenate(blocks)
+    lone = np.asarray(summed.n_cases == 1) & (np.count_nonzero(cells_of(summed), axis=-1) == 1)
+    if lone.any() and whole.shape[: lone.ndim] == lone.shape:
+        values[:, lone] = np.nan  # one case does not tell how cases vary
+    return whole, values
+
+
+def carried(values: object, size: int, shape: tuple[int, ...]) -> FloatArray:
+    """What a measure gave for as many redraws, when it gives this shape for one tally."""
+    block = numbers(values)
+    if block.shape != (size, *shape):
+        raise InputError(
+            f"measure must carry leading axes through; of one tally it made an array of shape "
+            f"{shape}, of {size} tallies one of shape {block.shape}. Wrap a measure of single "
+            f"tallies: each(measure)."
+        )
+    return block

@@ -19,6 +19,8 @@ __all__ = [
     "cells_of",
     "classes_of_cells",
     "each",
+    "leading_axes",
+    "numbers",
     "whole_cells",
     "with_cells",
 ]
@@ -29,16 +31,32 @@ Measure = Callable[[T], FloatArray]
 
 
 def cells_of(tally: Tally) -> FloatArray:
-    """All that adds up in a tally, as (…, C); leading axes stay."""
+    """All that adds up in a tally, as (…, C), class after class; leading axes stay."""
+    leading = leading_axes(tally)
     if isinstance(tally, Counts):
-        return tally.values.reshape(*tally.values.shape[:-2], -1)
-    if isinstance(tally, ScoreTable):
-        return tally.weights.reshape(*tally.weights.shape[:-2], -1)
+        return tally.values.reshape(*leading, -1)
+    if isinstance(tally, ScoreTable):  # each class in one piece: measures read one at a time
+        return np.swapaxes(tally.weights, -1, -2).reshape(*leading, -1)
     if isinstance(tally, LossMoments):
-        leading = tally.weight.shape[:-1]
         parts = (tally.weight, tally.sums, tally.products)
         return np.concatenate([part.reshape(*leading, -1) for part in parts], axis=-1)
     return tally.weights
+
+
+def leading_axes(tally: Tally) -> tuple[int, ...]:
+    """The sizes of the leading axes; what is no tally is refused."""
+    if isinstance(tally, Counts):
+        return tally.values.shape[:-2]
+    if isinstance(tally, ScoreTable):
+        return tally.weights.shape[:-2]
+    if isinstance(tally, LossMoments):
+        return tally.weight.shape[:-1]
+    if isinstance(tally, JointCounts | JointScores):
+        return tally.weights.shape[:-1]
+    raise InputError(
+        f"tally must be Counts, JointCounts, ScoreTable, LossMoments or JointScores; got "
+        f"{type(tally).__name__}. Tally the rows first, as Counts.from_decisions does."
+    )
 
 
 def with_cells(tally: T, cells: FloatArray) -> T:
@@ -53,7 +71,8 @@ def with_cells(tally: T, cells: FloatArray) -> T:
             ),
         )
     if isinstance(tally, ScoreTable):
-        return cast(T, tally.with_weights(cells.reshape(*leading, *tally.weights.shape[-2:])))
+        columns = cells.reshape(*leading, 2, tally.scores.size)
+        return cast(T, tally.with_weights(np.swapaxes(columns, -1, -2)))
     if isinstance(tally, LossMoments):
         return cast(T, _moments_with(tally, cells))
     return cast(T, tally.with_weights(cells))
@@ -75,11 +94,12 @@ def _moments_with(tally: LossMoments, cells: FloatArray) -> LossMoments:
 
 
 def classes_of_cells(tally: Tally) -> IntArray:
-    """The position (C,) of the class that each cell belongs to."""
+    """The position (C,) of the class that each cell belongs to, in increasing order."""
+    leading_axes(tally)  # refuses what is no tally
     if isinstance(tally, Counts):
         return np.repeat(np.arange(tally.n_classes), tally.n_decisions)
     if isinstance(tally, ScoreTable):
-        return np.tile(np.arange(2), tally.scores.size)
+        return np.repeat(np.arange(2), tally.scores.size)
     if isinstance(tally, LossMoments):
         raise InputError(
             "tally must hold cases to be redrawn; LossMoments hold sums of losses. Give it a unit "
@@ -88,7 +108,14 @@ def classes_of_cells(tally: Tally) -> IntArray:
     return tally.cells[:, 0]
 
 
-def whole_cells(tally: Tally) -> FloatArray:
+_REMEDY = (
+    "give the tally a unit axis with by= and use Units(), or take weights for numbers of cases "
+    "with BayesianBootstrap(). To reweight the classes, redraw the tally as it is and call "
+    "with_prior inside the measure."
+)
+
+
+def whole_cells(tally: Tally, remedy: str = _REMEDY) -> FloatArray:
     """Cells (…, C) that are numbers of cases; fractional weights are refused."""
     classes_of_cells(tally)
     cells = cells_of(tally)
@@ -97,9 +124,7 @@ def whole_cells(tally: Tally) -> FloatArray:
         raise InputError(
             f"tally must hold whole cases; {bad.size} of its {cells.size} weights are fractional, "
             f"the first being {cells.flat[bad[0]]:g}. Fractional weights do not say how many cases "
-            f"there were: give the tally a unit axis with by= and use Units(), or take weights for "
-            f"numbers of cases with BayesianBootstrap(). To reweight the classes, redraw the tally "
-            f"as it is and call with_prior inside the measure."
+            f"there were: {remedy}"
         )
     return cells
 
@@ -115,8 +140,28 @@ def each(measure: Callable[[T], object]) -> Measure[T]:
     """
 
     def looped(tally: T) -> FloatArray:
-        leading = cells_of(tally).shape[:-1]
-        values = [np.asarray(measure(cast(T, tally[index]))) for index in np.ndindex(*leading)]
-        return np.asarray(values, dtype=np.float64).reshape((*leading, *values[0].shape))
+        leading = leading_axes(tally)
+        values = [numbers(measure(cast(T, tally[index]))) for index in np.ndindex(*leading)]
+        shapes = {value.shape for value in values}
+        if len(shapes) > 1:
+            raise InputError(
+                f"measure must give one shape for every tally; it gave {sorted(shapes)[:3]}. Fill "
+                f"what is undefined with nan."
+            )
+        return np.asarray(values).reshape((*leading, *values[0].shape))
 
     return looped
+
+
+def numbers(value: object) -> FloatArray:
+    """What a measure gave, as an array of floats; anything else is refused."""
+    try:
+        found = np.asarray(value)
+        if found.dtype.kind in "biuf":
+            return found.astype(np.float64, copy=False)
+    except ValueError:  # lists of several lengths
+        pass
+    raise InputError(
+        f"measure must give a number or an array of numbers; it gave {type(value).__name__}. "
+        f"Let it return an array whose first axis is that of the redraws."
+    )

@@ -15,11 +15,18 @@ from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.bootstrap import bootstrap, estimate_of
-from stakes.inference.cells import Measure, T, whole_cells
+from stakes.inference.cells import Measure, T, leading_axes, whole_cells
 from stakes.inference.delta import cost_moments, mean_covariance
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import Normal, Percentile
-from stakes.inference.schemes import Scheme, checked_replicates, scheme_of
+from stakes.inference.schemes import (
+    AllCases,
+    Scheme,
+    Units,
+    checked_replicates,
+    checked_rng,
+    scheme_of,
+)
 from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.tally import JointCounts, LossMoments
@@ -29,8 +36,10 @@ __all__ = [
     "compare",
     "compare_costs",
     "compare_losses",
+    "comparison_of",
     "delta_compare_costs",
     "p_value",
+    "refuse_groups",
 ]
 
 
@@ -100,7 +109,9 @@ class Comparison(Value):
     def drawn(self, *, replicates: int, rng: np.random.Generator) -> Self:
         """The same comparison with replicates drawn from its normal distribution."""
         count = checked_replicates(replicates)
-        draws = rng.multivariate_normal(self.values, self.covariance, size=count, method="eigh")
+        checked_rng(rng)
+        normal = rng.standard_normal((count, len(self.names)))
+        draws = self.values + normal @ _triangular_root(self.covariance).T
         method = f"{self.method}, {count} normal draws"
         parts = {"replicates": draws, "intervals": Percentile(), "method": method}
         return self._trusted(**{**vars(self), **parts})
@@ -119,15 +130,16 @@ class Comparison(Value):
         return self.replicates[~np.isnan(self.replicates).any(axis=1)]
 
     def _of(self, contrast: FloatArray) -> Estimate:
+        intervals = self.intervals.along(contrast)
         used = contrast != 0  # an undefined model must not spoil the others
         contrast, values = contrast[used], self.values[used]
         if len(self.replicates):
             drawn = self.replicates[:, used] @ contrast
-            made = estimate_of(np.asarray(values @ contrast), drawn, self.intervals)
+            made = estimate_of(np.asarray(values @ contrast), drawn, intervals)
             return made._trusted(**{**vars(made), "method": self.method})
         square = contrast @ self.covariance[np.ix_(used, used)] @ contrast
         error = np.sqrt(np.maximum(square, 0.0))
-        return Estimate(values @ contrast, error, np.empty(0), self.intervals, self.method)
+        return Estimate(values @ contrast, error, np.empty(0), intervals, self.method)
 
     def _position(self, name: Label) -> int:
         if name not in self.names:
@@ -175,7 +187,13 @@ def compare(
     array([0.875, 0.625])
     """
     labels = _check.labels("names", list(names) if isinstance(names, str) else names)
-    made = bootstrap(measure, tally, replicates=replicates, rng=rng, scheme=scheme)
+    return comparison_of(
+        bootstrap(measure, tally, replicates=replicates, rng=rng, scheme=scheme), labels
+    )
+
+
+def comparison_of(made: Estimate, labels: Labels) -> Comparison:
+    """The estimate of one number for each model as their comparison."""
     if made.value.shape != (len(labels),):
         raise InputError(
             f"measure must give one number for each of the {len(labels)} names; its shape is "
@@ -221,11 +239,13 @@ def compare_costs(
         return cost_moments(redrawn, problem).mean(problem.prior)
 
     chosen = scheme_of(problem) if scheme is None else scheme
+    refuse_groups(joint, chosen)
     return compare(costs, joint, joint.models, replicates=replicates, rng=rng, scheme=chosen)
 
 
 def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
     """Expected costs of all models, with their covariances by formula."""
+    refuse_groups(joint, AllCases())
     whole_cells(joint)
     offset = float(problem.costs.mean())  # errors do not depend on it, but digits do
     centred = Problem(
@@ -236,6 +256,22 @@ def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
     )
     made = compare_losses(cost_moments(joint, centred), prior=problem.prior)
     return made._trusted(**{**vars(made), "values": made.values + offset})
+
+
+def refuse_groups(joint: JointCounts, scheme: Scheme) -> None:
+    """A comparison is about one set of cases, and what several models decided about it."""
+    if not isinstance(joint, JointCounts):
+        raise InputError(
+            f"joint must be JointCounts; got {type(joint).__name__}. Tally the decisions of all "
+            f"models together with JointCounts.from_decisions."
+        )
+    axes = leading_axes(joint)
+    if axes and not (isinstance(scheme, Units) and len(axes) == 1):
+        raise InputError(
+            f"joint must have no leading axis here; its leading axes are {axes}. Compare group by "
+            f"group, joint.group(label); for units that were drawn as a whole redraw these: "
+            f"compare_costs(…, scheme=Units())."
+        )
 
 
 def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
@@ -265,6 +301,21 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
         intervals=Normal(),
         method="delta method",
     )
+
+
+def _triangular_root(covariance: FloatArray) -> FloatArray:
+    """Cholesky's root R with R Rᵀ = covariance, which may be singular; unique, unlike others.
+
+    The rows of models whose variance is undefined are nan.
+    """
+    known = ~np.isnan(np.diagonal(covariance))
+    rest = np.where(known[:, None] & known, covariance, 0.0)
+    root = np.zeros(rest.shape)
+    for j, variance in enumerate(np.diagonal(rest).copy()):
+        if rest[j, j] > 1e-12 * variance:  # otherwise rounding is all that is left
+            root[j:, j] = rest[j:, j] / np.sqrt(rest[j, j])
+            rest = rest - np.outer(root[:, j], root[:, j])
+    return np.where(known[:, None], root, np.nan)
 
 
 def p_value(estimate: Estimate, *, null: float) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +13,22 @@ from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.bootstrap import estimate_of, redraw_blocks
-from stakes.inference.cells import T, cells_of, with_cells
+from stakes.inference.bootstrap import carried, estimate_of, redraw_blocks
+from stakes.inference.cells import T, leading_axes, numbers
+from stakes.inference.comparison import Comparison, comparison_of, refuse_groups
+from stakes.inference.delta import cost_moments
 from stakes.inference.estimate import Estimate
-from stakes.inference.intervals import Percentile
-from stakes.inference.schemes import Scheme, checked_replicates
+from stakes.inference.schemes import (
+    Scheme,
+    checked_redraws,
+    checked_replicates,
+    checked_rng,
+    scheme_of,
+)
 from stakes.problem import Problem
+from stakes.tally import JointCounts
 
-__all__ = ["Dirichlet", "Sampler", "bootstrap_problems", "uncertain_problems"]
+__all__ = ["Dirichlet", "Sampler", "bootstrap_problems", "compare_problems", "uncertain_problems"]
 
 # Given a number and a source of randomness, as many draws, stacked along the first axis.
 Sampler = Callable[[int, np.random.Generator], FloatArray]
@@ -80,6 +89,7 @@ def uncertain_problems(
     [0.0059, 0.0072]
     """
     count = checked_replicates(draws)
+    checked_rng(rng)
     priors = None if prior is None else np.asarray(prior(count, rng))
     tables = None if costs is None else np.asarray(costs(count, rng))
     for name, array, shape in (
@@ -134,20 +144,69 @@ def bootstrap_problems(
     ...                          scheme=WithinClasses()))
     0.208... (95% 0.04... to 0.5..., 2000 bootstrap tables, 500 problems)
     """
-    if not problems or not all(isinstance(problem, Problem) for problem in problems):
-        raise InputError("problems must be a list of at least one Problem; it is not.")
-    count = checked_replicates(replicates)
+    given = _checked_problems(problems)
+    count = checked_redraws(scheme, replicates, rng)
+    leading_axes(tally)  # refuses what is no tally
     whole = scheme.whole(tally)
-    value = np.mean([np.asarray(measure(whole, problem)) for problem in problems], axis=0)
+    value = np.mean([numbers(measure(whole, problem)) for problem in given], axis=0)
     drawn, first = np.empty((count, *value.shape)), 0
     for block in redraw_blocks(tally, scheme, count, rng):
-        cells = cells_of(block)
-        turn = np.arange(first, first + len(cells))
-        for which in range(min(len(problems), len(cells))):
-            own = turn % len(problems) == turn[which] % len(problems)
-            problem = problems[turn[which] % len(problems)]
-            drawn[turn[own]] = measure(with_cells(block, cells[own]), problem)
-        first += len(cells)
-    made = estimate_of(value, drawn, Percentile())
-    method = f"{made.method}, {len(problems)} problems"
+        size = leading_axes(block)[0]
+        turn = np.arange(first, first + size) % len(given)
+        for which in dict.fromkeys(turn.tolist()):
+            own = np.flatnonzero(turn == which)
+            found = measure(cast(T, block[own]), given[which])
+            drawn[first + own] = carried(found, own.size, value.shape)
+        first += size
+    made = estimate_of(value, drawn, scheme.intervals(tally))
+    method = f"{made.method}, {len(given)} problems"
     return made._trusted(**{**vars(made), "method": method})
+
+
+def compare_problems(
+    joint: JointCounts,
+    problems: Sequence[Problem],
+    *,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme | None = None,
+) -> Comparison:
+    """Expected costs of all models when the problem is uncertain too, by joint redraws.
+
+    `compare_costs` under `bootstrap_problems`: all models meet the same redraw and the same
+    problem, so that differences are paired and the probability of being the cheapest is what is
+    known about deployment. Without a scheme as there, within classes when the problems state a
+    prior.
+
+    Examples
+    --------
+    >>> y, old, new = [0, 0, 1, 1] * 25, [0, 1, 1, 0] * 25, [0, 0, 0, 0] * 25
+    >>> known = Problem.binary(false_alarm=1, miss=5, prior=[0.9, 0.1])
+    >>> joint = JointCounts.from_decisions(y, {"old": old, "new": new}, known)
+    >>> rng = np.random.default_rng(0)
+    >>> belief = uncertain_problems(known, draws=500, rng=rng, prior=Dirichlet([9, 1]))
+    >>> found = compare_problems(joint, belief, replicates=2000, rng=rng)
+    >>> found.lowest, found.probability_lowest().round(1).tolist()
+    ('new', [0.1, 0.9])
+    """
+    given = _checked_problems(problems)
+    chosen = scheme_of(given[0]) if scheme is None else scheme
+    refuse_groups(joint, chosen)
+
+    def costs(redrawn: JointCounts, problem: Problem) -> FloatArray:
+        return cost_moments(redrawn, problem).mean(problem.prior)
+
+    made = bootstrap_problems(costs, joint, given, replicates=replicates, rng=rng, scheme=chosen)
+    return comparison_of(made, joint.models)
+
+
+def _checked_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    given = () if isinstance(problems, Problem) else tuple(problems)
+    wrong = [type(one).__name__ for one in given if not isinstance(one, Problem)]
+    if not given or wrong:
+        evidence = f"one of them is {wrong[0]}" if wrong else "there is none"
+        raise InputError(
+            f"problems must be a list of at least one Problem; {evidence}. Make such a list with "
+            f"uncertain_problems."
+        )
+    return given

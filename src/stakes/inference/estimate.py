@@ -55,6 +55,14 @@ class IntervalType(Value, ABC):
     def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Lower and upper end, each of the shape of the value."""
 
+    def undefined(self, estimate: Estimate) -> BoolArray:
+        """The replicates (R, …) that these intervals leave out."""
+        return np.isnan(estimate.replicates)
+
+    def along(self, contrast: FloatArray) -> IntervalType:
+        """The type for a weighted sum of J values, given the weights (J,)."""
+        return self
+
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Estimate(Value):
@@ -113,6 +121,11 @@ class Estimate(Value):
     def interval(self, level: float) -> Interval:
         """Interval that is meant to hold the truth with this probability; nan where undefined."""
         level = checked_level(level)
+        if not isinstance(self.intervals, IntervalType):
+            raise InputError(
+                f"intervals must be a type of intervals; got {self.intervals!r}. Pass one, such as "
+                f"Normal()."
+            )
         low, high = self.intervals.ends(self, level)
         return Interval._trusted(low=np.asarray(low), high=np.asarray(high), level=level)
 
@@ -122,8 +135,8 @@ class Estimate(Value):
 
     @property
     def n_undefined(self) -> IntArray:
-        """How many replicates are nan, of shape (…)."""
-        return np.asarray(np.isnan(self.replicates).sum(axis=0), dtype=np.intp)
+        """How many replicates the intervals leave out because they are nan, of shape (…)."""
+        return np.asarray(self.intervals.undefined(self).sum(axis=0), dtype=np.intp)
 
     def __str__(self) -> str:
         if self.value.ndim == 0:
@@ -148,11 +161,13 @@ class Estimate(Value):
     __repr__ = __str__
 
 
-def checked_level(level: object) -> float:
-    """A confidence level strictly between zero and one."""
-    checked = _check.number("level", level, low=0, high=1)
+def checked_level(level: object, name: str = "level", usual: float = 0.95) -> float:
+    """A probability strictly between zero and one, such as a confidence level."""
+    checked = _check.number(name, level, low=0, high=1)
     if not 0 < checked < 1:
-        raise InputError(f"level must lie strictly between 0 and 1; got {checked:g}, use 0.95.")
+        raise InputError(
+            f"{name} must lie strictly between 0 and 1; got {checked:g}. {usual:g} is usual."
+        )
     return checked
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri, stdtrit
 
-from stakes._check import FloatArray
+from stakes._check import BoolArray, FloatArray
 from stakes.errors import InputError
 from stakes.inference.estimate import Estimate, IntervalType
 
@@ -65,15 +65,44 @@ class ExpandedPercentile(IntervalType):
     that their spread is itself an estimate. The quantiles are those that turn a normal interval
     into Student's: at :math:`\Phi(\pm\sqrt{n/(n-1)}\, t_{n-1})` (Hesterberg 2015). The type that
     `bootstrap` takes for `Units`.
+
+    A few units that hold the rare class or the dear mistakes may count for all others. With `pulls`
+    (G, …), the pull d of each unit or random group of units on the estimate, n is Satterthwaite's
+    (1946) number of units that would know the spread as well, were they all normal:
+
+    .. math:: n = \frac{2}{2/N + \sum_g d_g^4 / (\sum_g d_g^2)^2 - 3/G}
+
+    and at most the number N of units. Pulls of another shape than the estimate are left aside.
     """
 
     count: int
+    pulls: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Quantiles at a level that is higher by what n things do not tell."""
         _need_replicates(estimate, "ExpandedPercentile")
-        reach = np.sqrt(self.count / (self.count - 1)) * stdtrit(self.count - 1, (1 + level) / 2)
-        return _central(estimate, float(2 * ndtr(reach) - 1))
+        n = self.effective_count(estimate.value.shape)
+        return _central(
+            estimate, 2 * ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 + level) / 2)) - 1
+        )
+
+    def effective_count(self, shape: tuple[int, ...]) -> FloatArray:
+        """The n of an estimate of this shape; two where it is undefined without some units."""
+        if self.pulls.shape[1:] != shape:
+            return np.full(shape, float(self.count))
+        square = np.sum(self.pulls**2, axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(square > 0, np.sum((self.pulls**2 / square) ** 2, axis=0), 0.0)
+        excess = 2 / self.count + share - 3 / len(self.pulls)
+        found = 2 / np.maximum(excess, 2 / self.count)
+        return np.asarray(np.where(np.isnan(square), 2.0, np.maximum(found, 2.0)))
+
+    def along(self, contrast: FloatArray) -> ExpandedPercentile:
+        """For the sum of the last axis, weighted by the contrast."""
+        if self.pulls.shape[1:] != contrast.shape:
+            return self
+        used = contrast != 0  # what is undefined elsewhere does not matter
+        return ExpandedPercentile(self.count, self.pulls[:, used] @ contrast[used])
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +156,8 @@ class Studentised(IntervalType):
     def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """The value minus the quantiles, the upper one first, times its standard error."""
         _need_replicates(estimate, "Studentised")
-        with np.errstate(divide="ignore", invalid="ignore"):
-            distance = (estimate.replicates - estimate.value) / self.errors
+        distance = self._distances(estimate)
+        with np.errstate(invalid="ignore"):
             low, high = (
                 estimate.value
                 - estimate.standard_error
@@ -136,6 +165,14 @@ class Studentised(IntervalType):
                 for side in (1, -1)
             )
         return low, high
+
+    def undefined(self, estimate: Estimate) -> BoolArray:
+        """A replicate without a standard error is of no use here."""
+        return np.isnan(self._distances(estimate))
+
+    def _distances(self, estimate: Estimate) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray((estimate.replicates - estimate.value) / self.errors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,9 +225,10 @@ class Wilson(IntervalType):
         return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
 
 
-def _central(estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+def _central(estimate: Estimate, level: float | FloatArray) -> tuple[FloatArray, FloatArray]:
     """The quantiles between which this share of the replicates lies."""
-    low, high = (np.full(estimate.value.shape, (1 + side * level) / 2) for side in (-1, 1))
+    shape = estimate.value.shape
+    low, high = (np.broadcast_to((1 + side * level) / 2, shape) for side in (-1, 1))
     return quantile(estimate.replicates, low), quantile(estimate.replicates, high)
 
 

@@ -9,14 +9,20 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
-from stakes.inference.cells import Measure, T, cells_of, whole_cells, with_cells
-from stakes.inference.schemes import Scheme, Units
+from stakes.inference.cells import Measure, T, numbers, whole_cells, with_cells
+from stakes.inference.schemes import Scheme, Units, checked_redraws
+from stakes.inference.units import n_units, sum_units
 
-__all__ = ["Jackknife", "jackknife"]
+__all__ = ["Jackknife", "jackknife", "unit_pulls"]
 
 _BLOCK = 1 << 18
 _CELLS = 4096  # beyond as many distinct cells, groups of cases are left out instead
 _GROUPS = 500
+_UNIT_GROUPS = 200
+_REMEDY = (
+    "leaving out a case, as BCa and the jackknife do, needs whole ones. Read plain intervals off "
+    "bootstrap(…, scheme=BayesianBootstrap()), or give the tally a unit axis and use Units()."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +63,12 @@ def jackknife(
     >>> bool(np.isclose(found.standard_error, np.sqrt(0.7 * 0.3 / 99)))
     True
     """
+    checked_redraws(scheme, 2, rng)
     if isinstance(scheme, Units):
-        units = cells_of(tally)
-        times = np.ones((len(units), *(1,) * (units.ndim - 2)))
-        rest = (units.sum(axis=0) - block for block in _blocks(units))
-        return _summary(*_values(measure, tally, rest, times), np.zeros(len(units), np.intp))
-    cells = whole_cells(tally)
+        count = n_units(tally)
+        left = _without_groups(measure, tally, np.arange(count))
+        return _summary(left, np.ones(left.shape), np.zeros(count, np.intp))
+    cells = whole_cells(tally, _REMEDY)
     strata = scheme.strata(tally)
     occupied = np.flatnonzero(cells.reshape(-1, cells.shape[-1]).any(axis=0))
     if occupied.size <= _CELLS:
@@ -75,10 +81,22 @@ def jackknife(
     return _summary(*_values(measure, tally, rest, times), group_strata)
 
 
-def _blocks(rows: FloatArray) -> Iterator[FloatArray]:
-    size = max(1, _BLOCK // max(1, rows[0].size))
-    for first in range(0, len(rows), size):
-        yield rows[first : first + size]
+def unit_pulls(measure: Measure[T], tally: T, rng: np.random.Generator) -> FloatArray:
+    """What leaving out units does to a measure, (G, …): one at a time, or in 200 random groups."""
+    count = n_units(tally)
+    group = np.arange(count) if count <= _UNIT_GROUPS else rng.permutation(count) % _UNIT_GROUPS
+    left = _without_groups(measure, tally, group)
+    with np.errstate(invalid="ignore"):  # without some units a ratio may be infinite
+        return np.asarray(left.mean(axis=0) - left)
+
+
+def _without_groups(measure: Measure[T], tally: T, group: IntArray) -> FloatArray:
+    """Measures (G, …) of all units but those of each group, given the group of each unit."""
+    size = max(1, _BLOCK // Units().numbers_per_redraw(tally))
+    names = np.arange(int(group.max()) + 1)
+    blocks = (names[first : first + size] for first in range(0, names.size, size))
+    rest = ((group != block[:, None]).astype(np.float64) for block in blocks)
+    return np.concatenate([numbers(measure(sum_units(tally, times))) for times in rest])
 
 
 def _without_one(cells: FloatArray, occupied: IntArray) -> Iterator[FloatArray]:
@@ -112,7 +130,7 @@ def _values(
     measure: Measure[T], tally: T, without: Iterator[FloatArray], times: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Measures (D, …) with something left out, and how often each counts, broadcast to them."""
-    values = np.concatenate([np.asarray(measure(with_cells(tally, block))) for block in without])
+    values = np.concatenate([numbers(measure(with_cells(tally, block))) for block in without])
     times = times.reshape(*times.shape, *(1,) * (values.ndim - times.ndim))
     return values, np.broadcast_to(times, values.shape)
 

@@ -13,6 +13,7 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.tally import ScoreTable
+from stakes.tally.rows import refuse_too_many
 
 __all__ = ["JointScores"]
 
@@ -31,6 +32,7 @@ class JointScores(Value):
     scores : for each model its distinct scores (S_j,) in increasing order
     models : J names
     groups : labels of the first leading axis, when made with by=, else None
+    units : (T,) number of the unit that the cases of each tuple belong to, or None
 
     Examples
     --------
@@ -47,6 +49,7 @@ class JointScores(Value):
     models: Labels
     classes: Labels | None
     groups: Labels | None
+    units: IntArray | None
 
     @classmethod
     def from_scores(
@@ -56,40 +59,36 @@ class JointScores(Value):
         *,
         positive: Label | None = None,
         by: object = None,
+        units: object = None,
     ) -> Self:
         """Read the rows once; `positive` may be left out for labels 0/1 and booleans.
 
-        `by` holds labels, one per case, of groups or of units that were observed together; the
-        tally gets a leading axis of them.
+        `by` holds labels, one per case, of groups; the tally gets a leading axis of them. `units`
+        holds labels of units that were observed together, for redraws by `Units`. The unit is then
+        part of the tuple: whatever their number, the tally is as large as the cases are many.
         """
-        if not isinstance(scores, Mapping) or not scores:
-            raise InputError(
-                "scores must be a mapping from model to scores, with at least one model. "
-                "Use ScoreTable.from_scores for a single array."
-            )
-        models = _check.labels("the models", scores)
-        values = [
-            _check.real_scores(f"scores[{model!r}]", column)
-            for model, column in zip(models, scores.values(), strict=True)
-        ]
+        models, values = _columns(scores)
         table = ScoreTable.from_scores(y_true, values[0], positive=positive)  # settles the classes
         truth = _positives(y_true, table, positive)
-        given = {f"scores[{m!r}]": v for m, v in zip(models, values, strict=True)}
+        names = None if by is None else _check.distinct("by", by)
+        group = None if names is None else _check.codes("by", by, names)
+        unit = None if units is None else _unit_codes(units)
+        given: dict[str, Any] = {f"scores[{m!r}]": v for m, v in zip(models, values, strict=True)}
+        others = {"by": group, "units": unit}
+        given |= {name: codes for name, codes in others.items() if codes is not None}
         _check.same_length(y_true=truth, **given)
-        groups = None if by is None else _check.distinct("by", by)
-        group = None if groups is None else _check.codes("by", by, groups)
-        if group is not None:
-            _check.same_length(y_true=truth, by=group)
         parts = [np.unique(column + 0.0, return_inverse=True) for column in values]
         columns = [truth, *(position.reshape(-1) for _, position in parts)]
+        columns += [] if unit is None else [unit]
         cells, weights = _distinct(np.stack(columns, axis=1).astype(np.intp), group)
         return cls._trusted(
-            cells=cells,
+            cells=cells[:, : 1 + len(models)],
             weights=weights,
             scores=tuple(_check.frozen(found) for found, _ in parts),
             models=models,
             classes=table.classes,
-            groups=groups,
+            groups=names,
+            units=None if unit is None else cells[:, -1],
         )
 
     @property
@@ -102,14 +101,14 @@ class JointScores(Value):
         if name not in self.models:
             raise InputError(f"name must be one of the models {self.models}; got {name!r}.")
         column = self.models.index(name)
-        size = 2 * self.scores[column].size
-        cell = self.cells[:, 1 + column] * 2 + self.cells[:, 0]
-        leading = self.weights.shape[:-1]
+        size = self.scores[column].size
+        cell = self.cells[:, 0] * size + self.cells[:, 1 + column]  # each class in one piece
         flat = self.weights.reshape(-1, len(cell))
-        sums = np.stack([np.bincount(cell, weights=row, minlength=size) for row in flat])
+        sums = np.stack([np.bincount(cell, weights=row, minlength=2 * size) for row in flat])
+        classes = sums.reshape(*self.weights.shape[:-1], 2, size)
         return ScoreTable._trusted(
             scores=self.scores[column],
-            weights=sums.reshape(*leading, size // 2, 2),
+            weights=np.swapaxes(classes, -1, -2),
             classes=self.classes,
             groups=self.groups,
         )
@@ -128,7 +127,8 @@ class JointScores(Value):
     def _content(self) -> tuple[Any, ...]:
         scores = tuple(column.tobytes() for column in self.scores)
         rest = (self.cells.tobytes(), self.weights.shape, self.weights.tobytes())
-        return (scores, rest, self.models, self.classes, self.groups)
+        units = None if self.units is None else self.units.tobytes()
+        return (scores, rest, self.models, self.classes, self.groups, units)
 
     def __repr__(self) -> str:
         shown = ", ".join(map(str, self.models))
@@ -136,11 +136,42 @@ class JointScores(Value):
         return f"JointScores of {cases}, models {shown}, {len(self.cells)} distinct tuples"
 
 
+def _columns(scores: object) -> tuple[Labels, list[FloatArray]]:
+    """The models and the scores of each."""
+    if not isinstance(scores, Mapping) or not scores:
+        raise InputError(
+            "scores must be a mapping from model to scores, with at least one model. "
+            "Use ScoreTable.from_scores for a single array."
+        )
+    models = _check.labels("the models", scores)
+    return models, [
+        _check.real_scores(f"scores[{model!r}]", column)
+        for model, column in zip(models, scores.values(), strict=True)
+    ]
+
+
 def _positives(y_true: object, table: ScoreTable, positive: Label | None) -> IntArray:
     """1 for each positive case."""
     if table.classes is not None:
         return _check.codes("y_true", y_true, table.classes)
     return np.ones(int(table.n_cases), dtype=np.intp)  # positive was stated, and nothing else found
+
+
+def _unit_codes(units: object) -> IntArray:
+    """The number of each case's unit; the labels, as many as cases perhaps, are not kept."""
+    labels = np.asarray(units)
+    try:
+        found, codes = np.unique(labels, return_inverse=True)
+        missing = labels.dtype.kind == "f" and bool(np.isnan(found[-1:]).any())
+    except TypeError:  # None among texts, or texts among numbers
+        missing = True
+    if labels.ndim != 1 or missing:
+        raise InputError(
+            f"units must hold one label for every case, all of one kind and none missing; the "
+            f"shape is {labels.shape}, the type {labels.dtype}. Convert labels to text, and give "
+            f"cases without a unit one of their own."
+        )
+    return codes.reshape(-1).astype(np.intp)
 
 
 def _distinct(rows: IntArray, group: IntArray | None) -> tuple[IntArray, FloatArray]:
@@ -151,6 +182,8 @@ def _distinct(rows: IntArray, group: IntArray | None) -> tuple[IntArray, FloatAr
     sizes = np.diff(starts, append=len(rows))
     if group is None:
         return ordered[starts], sizes.astype(np.float64)
-    weights = np.zeros((int(group.max()) + 1, starts.size))
+    n_groups = int(group.max()) + 1
+    refuse_too_many(n_groups, starts.size)
+    weights = np.zeros((n_groups, starts.size))
     np.add.at(weights, (group[order], np.repeat(np.arange(starts.size), sizes)), 1.0)
     return ordered[starts], weights

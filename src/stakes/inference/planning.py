@@ -72,13 +72,21 @@ def cases_for_half_width(
 
 
 def _reach(level: float, power: float) -> float:
-    return float(ndtri((1 + checked_level(level)) / 2) + ndtri(checked_level(power)))
+    return float(ndtri((1 + checked_level(level)) / 2) + ndtri(checked_level(power, "power", 0.8)))
 
 
 def _scaled(
     estimate: Estimate, n_cases: object, reach: float, wanted: FloatArray, name: str
 ) -> FloatArray:
     if not (wanted > 0).all():
-        raise InputError(f"{name} must be above zero; the smallest is {wanted.min():g}.")
+        raise InputError(
+            f"{name} must be above zero; the smallest is {wanted.min():g}. Pass the smallest that "
+            f"matters to you."
+        )
     given = _check.floats("n_cases", n_cases)
+    if not (given > 0).all():
+        raise InputError(
+            f"n_cases must be above zero; the smallest is {given.min():g}. Pass the number of "
+            f"cases behind the estimate."
+        )
     return np.asarray(np.ceil(given * (reach * estimate.standard_error / wanted) ** 2))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from stakes.errors import InputError
 from stakes.inference.cells import T, Tally, cells_of, classes_of_cells, whole_cells, with_cells
 from stakes.inference.estimate import IntervalType
 from stakes.inference.intervals import ExpandedPercentile, Percentile
+from stakes.inference.units import n_units, sum_units
 from stakes.problem import Problem
 
 __all__ = [
@@ -91,14 +92,11 @@ class WithinClasses(Scheme):
     def drawer(self, tally: T) -> Drawer[T]:
         """Multinomial draws over the cells of each class."""
         cells, owner = whole_cells(tally), classes_of_cells(tally)
-        places = [np.flatnonzero(owner == k) for k in np.unique(owner)]
-        draws = [_multinomial(cells[..., own]) for own in places]
+        draws = [_multinomial(own) for own in np.split(cells, _run_starts(owner), axis=-1)]
 
         def draw(size: int, rng: np.random.Generator) -> T:
-            drawn = np.empty((size, *cells.shape))
-            for own, of_class in zip(places, draws, strict=True):
-                drawn[..., own] = of_class(size, rng)
-            return with_cells(tally, drawn)
+            drawn = [of_class(size, rng) for of_class in draws]
+            return with_cells(tally, np.concatenate(drawn, axis=-1))
 
         return draw
 
@@ -150,37 +148,34 @@ class BayesianBootstrap(Scheme):
 class Units(Scheme):
     """Whole units (patients, sites, days) were drawn; their cases stay together.
 
-    The first leading axis of the tally is the unit: make it with ``by=``. Weights may be
-    fractional. Redraws of few units vary too little; intervals are widened for it, see
-    `ExpandedPercentile`, which suffices for about twenty units and more.
+    The first leading axis of the tally is the unit: make it with ``by=``. A score has as many
+    cells as values; thousands of units of it belong in `JointScores`, made with ``units=``.
+    Weights may be fractional. Redraws of few units vary too little; intervals are widened for it,
+    see `ExpandedPercentile`.
     """
 
     def whole(self, tally: T) -> T:
         """The tally summed over its units."""
-        return with_cells(tally, _unit_rows(tally).sum(axis=0))
+        return cast(T, sum_units(tally, np.ones((1, n_units(tally))))[0])
 
     def intervals(self, tally: Tally) -> IntervalType:
         """Expanded, since units are often few."""
-        return ExpandedPercentile(len(_unit_rows(tally)))
+        return ExpandedPercentile(n_units(tally))
 
     def numbers_per_redraw(self, tally: Tally) -> int:  # noqa: D102
-        rows = _unit_rows(tally)
-        return len(rows) + int(rows[0].size)
+        return n_units(tally) + cells_of(self.whole(tally)).size
 
     def drawer(self, tally: T) -> Drawer[T]:
         """Multinomial numbers of each unit, times the tallies of the units."""
-        rows = _unit_rows(tally)
-        flat, times = rows.reshape(len(rows), -1), _multinomial(np.ones(len(rows)))
-
-        def draw(size: int, rng: np.random.Generator) -> T:
-            drawn = times(size, rng) @ flat
-            return with_cells(tally, drawn.reshape(size, *rows.shape[1:]))
-
-        return draw
+        times = _multinomial(np.ones(n_units(tally)))
+        return lambda size, rng: sum_units(tally, times(size, rng))
 
 
 def scheme_of(problem: Problem) -> AllCases | WithinClasses:
     """The scheme for single cases: within classes when the problem states a prior.
+
+    What `compare_costs` and the like take by themselves; `bootstrap` does not know the problem
+    and redraws all cases unless told otherwise.
 
     >>> scheme_of(Problem.zero_one(2)), scheme_of(Problem.zero_one(2).with_prior([0.9, 0.1]))
     (AllCases(), WithinClasses())
@@ -200,7 +195,31 @@ def redraws(tally: T, scheme: Scheme, *, replicates: int, rng: np.random.Generat
     >>> redraws(Counts([[8, 2], [1, 9]]), AllCases(), replicates=3, rng=np.random.default_rng(1))
     Counts of shape (3,) x 2 classes x 2 decisions
     """
-    return scheme.drawer(tally)(checked_replicates(replicates), rng)
+    count = checked_redraws(scheme, replicates, rng)
+    return scheme.drawer(tally)(count, rng)
+
+
+def checked_redraws(scheme: object, replicates: object, rng: object) -> int:
+    """The number of redraws, once all that they need is what it should be."""
+    checked_scheme(scheme)
+    checked_rng(rng)
+    return checked_replicates(replicates)
+
+
+def checked_scheme(scheme: object) -> None:
+    """Refuse what is no scheme, such as the class of one."""
+    if not isinstance(scheme, Scheme):
+        given = f"the class {scheme.__name__}" if isinstance(scheme, type) else repr(scheme)
+        raise InputError(f"scheme must be a scheme; got {given}. Pass one, such as AllCases().")
+
+
+def checked_rng(rng: object) -> None:
+    """Refuse all but a generator; a seed alone would be a hidden choice of one."""
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(
+            f"rng must be a numpy Generator; got {type(rng).__name__}. Pass "
+            f"np.random.default_rng(seed)."
+        )
 
 
 def checked_replicates(replicates: object) -> int:
@@ -211,15 +230,9 @@ def checked_replicates(replicates: object) -> int:
     return int(count)
 
 
-def _unit_rows(tally: Tally) -> FloatArray:
-    """Cells (U, …, C) of at least two units."""
-    cells = cells_of(tally)
-    if cells.ndim < 2 or len(cells) < 2:
-        raise InputError(
-            f"tally must have a leading axis of at least two units; its leading axes are "
-            f"{cells.shape[:-1]}. Make it with by=, the label of each case's unit."
-        )
-    return cells
+def _run_starts(owner: IntArray) -> IntArray:
+    """Where a new class begins among cells that stand class after class."""
+    return np.flatnonzero(np.diff(owner)) + 1
 
 
 def _multinomial(cells: FloatArray) -> Drawer[FloatArray]:

@@ -7,7 +7,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, unwrapped
 from stakes.ranking.hull import hull_cuts
-from stakes.ranking.roc import ratio, running_sum, scaled, weights_above
+from stakes.ranking.roc import ratio, scaled, weights_above
 from stakes.tally import ScoreTable
 
 __all__ = [
@@ -24,9 +24,21 @@ __all__ = [
 
 
 def _u_statistic(weights: FloatArray) -> FloatArray:
-    negative, positive = weights[..., 0], weights[..., 1]
-    above = running_sum(positive[..., ::-1])[..., ::-1]
-    return unwrapped(np.sum(negative * (above - positive / 2), axis=-1))
+    """Each score meets its neighbour, then the two become one, as in a knock-out tournament.
+
+    Faster than a running sum, each of whose steps waits for the one before; the error does not
+    grow with the number of scores either, and counts stay exact.
+    """
+    classes = np.swapaxes(weights, -1, -2)
+    won = np.einsum("...i,...i->...", classes[..., 0, :], classes[..., 1, :]) / 2
+    while half := classes.shape[-1] // 2:
+        lower, upper = classes[..., : 2 * half : 2], classes[..., 1::2]
+        won = won + np.einsum("...i,...i->...", lower[..., 0, :], upper[..., 1, :])
+        alone = classes[..., 2 * half :]
+        classes = lower + upper
+        if alone.size:
+            classes = np.concatenate([classes, alone], axis=-1)
+    return unwrapped(won)
 
 
 def _pairs(weights: FloatArray) -> FloatArray:

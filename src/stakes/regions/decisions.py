@@ -79,10 +79,12 @@ def line_ends(counts: Counts, prior: FloatArray | None) -> tuple[FloatArray, Flo
 
 def cost_proportion_curves(models: Models, *, prior: object) -> dict[Label, Curve]:
     """Loss 2{c π₀ FPR + (1 − c) π₁ FNR} of every model at every cost proportion c."""
-    shares = None if prior is None else _check.prior("prior", prior, (0, 1))
+    counts = _single(counts_of(models))
+    classes = next((one.classes for one in counts.values() if one.classes), (0, 1))
+    shares = None if prior is None else _check.prior("prior", prior, classes)
     return {
-        model: _line(*(float(end) for end in line_ends(counts, shares)))
-        for model, counts in _single(counts_of(models)).items()
+        model: _line(*(float(end) for end in line_ends(one, shares)))
+        for model, one in counts.items()
     }
 
 
@@ -107,12 +109,19 @@ def cost_proportion_regions(models: Models, *, prior: object) -> Regions:
 def as_cost_ratios(regions: Regions) -> Regions:
     """Regions of the cost proportion as regions of the ratio false alarm : miss, 0 to inf.
 
+    Regions of anything else are refused.
+
     >>> models = {"careful": Counts([[60, 40], [5, 95]]), "bold": Counts([[90, 10], [20, 80]])}
     >>> print(as_cost_ratios(cost_proportion_regions(models, prior=None)))
     false alarm : miss  cheapest
     0 to 0.5             careful
     0.5 to inf              bold
     """
+    if regions.axis != "cost proportion":
+        raise InputError(
+            f"regions must be those of the cost proportion; these are of the {regions.axis}. Make "
+            f"them with cost_proportion_regions, or skews_as_cost_proportions for skews."
+        )
     return regions.mapped(lambda c: c / (1 - c) if c < 1 else np.inf, "false alarm : miss")
 
 

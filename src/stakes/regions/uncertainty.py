@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +17,13 @@ from stakes.inference import (
     AllCases,
     Estimate,
     JointScores,
-    Percentile,
     Scheme,
     WithinClasses,
     bootstrap,
     each,
     estimate_of,
 )
+from stakes.inference.schemes import checked_scheme
 from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.regions.classifiers import classifier_regions
@@ -41,8 +41,10 @@ __all__ = [
     "Crossing",
     "bootstrap_classifier_crossings",
     "bootstrap_cost_proportion_crossings",
+    "bootstrap_cost_ratio_crossings",
     "bootstrap_prior_crossings",
     "cost_proportion_crossing",
+    "cost_ratio_crossing",
     "prior_crossing",
     "probability_cheapest",
 ]
@@ -93,6 +95,17 @@ def cost_proportion_crossing(
     return _root(start - other_start, end - other_end)
 
 
+def cost_ratio_crossing(
+    joint: JointCounts, first: Label, second: Label, *, prior: object
+) -> FloatArray:
+    """Ratio false alarm : miss (…) at which two models cost the same; nan where they never do.
+
+    The c/(1 − c) of `cost_proportion_crossing`, a measure too.
+    """
+    proportion = cost_proportion_crossing(joint, first, second, prior=prior)
+    return np.asarray(proportion / (1 - proportion))
+
+
 def prior_crossing(
     joint: JointCounts, problem: Problem, label: Label, first: Label, second: Label
 ) -> FloatArray:
@@ -106,11 +119,16 @@ def prior_crossing(
 
 
 def bootstrap_cost_proportion_crossings(
-    joint: JointCounts, *, prior: object, replicates: int, rng: np.random.Generator
+    joint: JointCounts,
+    *,
+    prior: object,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme | None = None,
 ) -> tuple[Crossing, ...]:
     """The borders of `cost_proportion_regions`, each with its interval by redraws.
 
-    Within classes when a prior is stated, else over all cases.
+    Without a scheme, within classes when a prior is stated, else over all cases.
 
     Examples
     --------
@@ -124,35 +142,101 @@ def bootstrap_cost_proportion_crossings(
     ...     print(crossing)
     careful | bold at 0.3333 (95% 0.2083 to 0.4444, 999 bootstrap tables)
     """
-    borders = _borders(cost_proportion_regions(joint, prior=prior))
-    scheme: Scheme = AllCases() if prior is None else WithinClasses()
+    chosen = _scheme(scheme, prior)
+    return _redrawn_crossings(
+        _borders(cost_proportion_regions(chosen.whole(joint), prior=prior)),
+        lambda redrawn, *pair: cost_proportion_crossing(redrawn, *pair, prior=prior),
+        joint,
+        replicates=replicates,
+        rng=rng,
+        scheme=chosen,
+    )
 
-    def measure(redrawn: JointCounts) -> FloatArray:
-        found = [cost_proportion_crossing(redrawn, *pair, prior=prior) for pair in borders]
-        return np.stack(found, axis=-1)
 
-    if not borders:
-        return ()
-    made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=scheme)
-    return _crossings(borders, made)
+def bootstrap_cost_ratio_crossings(
+    joint: JointCounts,
+    *,
+    prior: object,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme | None = None,
+) -> tuple[Crossing, ...]:
+    """The borders of the cost ratio false alarm : miss, each with its interval by redraws.
+
+    Those of `bootstrap_cost_proportion_crossings` on the scale of `as_cost_ratios`.
+
+    Examples
+    --------
+    >>> y = [0] * 200 + [1] * 200
+    >>> careful = [0] * 120 + [1] * 270 + [0] * 10
+    >>> bold = [0] * 180 + [1] * 20 + [0] * 40 + [1] * 160
+    >>> joint = JointCounts.from_decisions(y, {"careful": careful, "bold": bold},
+    ...                                    Problem.zero_one(2))
+    >>> for crossing in bootstrap_cost_ratio_crossings(
+    ...         joint, prior=None, replicates=999, rng=np.random.default_rng(0)):
+    ...     print(crossing)
+    careful | bold at 0.5 (95% 0.2632 to 0.8, 999 bootstrap tables)
+    """
+    chosen = _scheme(scheme, prior)
+    return _redrawn_crossings(
+        _borders(cost_proportion_regions(chosen.whole(joint), prior=prior)),
+        lambda redrawn, *pair: cost_ratio_crossing(redrawn, *pair, prior=prior),
+        joint,
+        replicates=replicates,
+        rng=rng,
+        scheme=chosen,
+    )
 
 
 def bootstrap_prior_crossings(
-    joint: JointCounts, problem: Problem, label: Label, *, replicates: int, rng: np.random.Generator
+    joint: JointCounts,
+    problem: Problem,
+    label: Label,
+    *,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme = WithinClasses(),  # noqa: B008 - a frozen value without fields
 ) -> tuple[Crossing, ...]:
     """The borders of `prior_regions`, each with its interval by redraws within classes.
 
     The prior is what varies along the axis, so that the class sizes of the data say nothing.
     """
-    borders = _borders(prior_regions(joint, problem, label))
+    checked_scheme(scheme)
+    return _redrawn_crossings(
+        _borders(prior_regions(scheme.whole(joint), problem, label)),
+        lambda redrawn, *pair: prior_crossing(redrawn, problem, label, *pair),
+        joint,
+        replicates=replicates,
+        rng=rng,
+        scheme=scheme,
+    )
+
+
+def _scheme(scheme: Scheme | None, prior: object) -> Scheme:
+    """As `scheme_of` chooses it for a problem."""
+    if scheme is not None:
+        checked_scheme(scheme)
+        return scheme
+    return AllCases() if prior is None else WithinClasses()
+
+
+def _redrawn_crossings(
+    borders: list[tuple[Label, Label]],
+    crossing: Callable[..., FloatArray],
+    joint: JointCounts,
+    *,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme,
+) -> tuple[Crossing, ...]:
+    """Redraw the point at which the two models of each border cost the same."""
 
     def measure(redrawn: JointCounts) -> FloatArray:
-        found = [prior_crossing(redrawn, problem, label, *pair) for pair in borders]
-        return np.stack(found, axis=-1)
+        return np.stack([crossing(redrawn, *pair) for pair in borders], axis=-1)
 
     if not borders:
         return ()
-    made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=WithinClasses())
+    made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=scheme)
     return _crossings(borders, made)
 
 
@@ -181,7 +265,8 @@ def bootstrap_classifier_crossings(
         }
         return classifier_regions(pairs, over)
 
-    whole = regions(scores)
+    checked_scheme(scheme)
+    whole = regions(scheme.whole(scores))
     borders, points = _borders(whole), whole.crossings
 
     def nearest(redrawn: JointScores) -> FloatArray:
@@ -201,10 +286,12 @@ def probability_cheapest(
     prior: object,
     replicates: int,
     rng: np.random.Generator,
+    scheme: Scheme | None = None,
 ) -> FloatArray:
     """Share of redraws (C, J) in which each model is the cheapest at each cost proportion.
 
-    Ties are split; redraws in which a model is undefined are left out.
+    Ties are split; redraws in which a model is undefined are left out. Without a scheme, within
+    classes when a prior is stated, else over all cases.
 
     Examples
     --------
@@ -221,7 +308,6 @@ def probability_cheapest(
     """
     at = _check.probabilities("cost_proportions", cost_proportions, ndim=1)
     shares = None if prior is None else _check.prior("prior", prior, joint.classes)
-    scheme: Scheme = AllCases() if prior is None else WithinClasses()
 
     def measure(redrawn: JointCounts) -> FloatArray:
         ends = [line_ends(redrawn.model(model), shares) for model in joint.models]
@@ -231,7 +317,8 @@ def probability_cheapest(
         split = chosen / np.maximum(chosen.sum(axis=-1, keepdims=True), 1)
         return np.where(np.isnan(losses).any(axis=-1, keepdims=True), np.nan, split)
 
-    made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=scheme)
+    chosen = _scheme(scheme, prior)
+    made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=chosen)
     defined = np.sum(~np.isnan(made.replicates), axis=0)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.nansum(made.replicates, axis=0) / defined)
@@ -266,7 +353,9 @@ def _crossings(borders: list[tuple[Label, Label]], made: Estimate) -> tuple[Cros
         Crossing(
             below,
             above,
-            estimate_of(made.value[place], made.replicates[:, place], Percentile()),
+            estimate_of(made.value[place], made.replicates[:, place], made.intervals.along(unit)),
         )
-        for place, (below, above) in enumerate(borders)
+        for place, ((below, above), unit) in enumerate(
+            zip(borders, np.eye(len(borders)), strict=True)
+        )
     )

@@ -9,8 +9,19 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
+from stakes.errors import InputError
 
-__all__ = ["Labelled", "Rows", "cell_sums", "class_factors", "read_rows", "total"]
+__all__ = [
+    "Labelled",
+    "Rows",
+    "cell_sums",
+    "class_factors",
+    "read_rows",
+    "refuse_too_many",
+    "total",
+]
+
+_MOST_CELLS = 1 << 26  # half a gibibyte of weights
 
 
 class Labelled(Protocol):
@@ -63,6 +74,16 @@ def read_rows(
     if weight is not None and keep is not None:
         weight = weight[keep]
     return Rows(parts, weight, group, groups)
+
+
+def refuse_too_many(groups: int, cells: int) -> None:
+    """Refuse, before it is made, an axis of groups that has more cells than memory is meant for."""
+    if groups * cells > _MOST_CELLS:
+        raise InputError(
+            f"by must leave a tally that fits into memory; {groups:,} groups of {cells:,} cells "
+            f"each take {8e-9 * groups * cells:.2g} GB. Round the scores or name fewer groups; for "
+            f"units that were drawn as a whole use inference.JointScores.from_scores(…, units=…)."
+        )
 
 
 def cell_sums(rows: Rows, cell: IntArray, shape: tuple[int, ...]) -> FloatArray:

@@ -12,7 +12,14 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
 from stakes.tally._groups import Grouped, leading_index
 from stakes.tally.counts import Counts
-from stakes.tally.rows import Rows, cell_sums, class_factors, read_rows, total
+from stakes.tally.rows import (
+    Rows,
+    cell_sums,
+    class_factors,
+    read_rows,
+    refuse_too_many,
+    total,
+)
 
 __all__ = ["ScoreTable"]
 
@@ -229,6 +236,7 @@ def _pool(rows: Rows) -> tuple[FloatArray, FloatArray]:
         order = np.argsort(values)
         ordered = values[order]
         starts = _run_starts(ordered)
+        refuse_too_many(len(rows.groups or ()), 2 * starts.size)
         rank = np.empty(values.size, dtype=np.intp)
         rank[order] = np.repeat(np.arange(starts.size), np.diff(starts, append=values.size))
         return ordered[starts] + 0.0, cell_sums(rows, rank * 2 + label, (starts.size, 2))

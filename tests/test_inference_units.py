@@ -1,0 +1,337 @@
+"""Units that were drawn as a whole: sparse tallies of them, and how few of them count."""
+
+from __future__ import annotations
+
+import sys
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stakes import (
+    Counts,
+    InputError,
+    JointCounts,
+    LossMoments,
+    Problem,
+    ScoreTable,
+    expected_cost,
+    normalized_cost,
+)
+from stakes.inference import (
+    AllCases,
+    BCa,
+    ExpandedPercentile,
+    JointScores,
+    Percentile,
+    Units,
+    WithinClasses,
+    bootstrap,
+    bootstrap_bca,
+    bootstrap_problems,
+    compare,
+    compare_costs,
+    jackknife,
+    redraws,
+)
+from stakes.inference.cells import cells_of
+from stakes.inference.jackknife import unit_pulls
+from stakes.inference.units import n_units, sum_units
+from stakes.ranking import auc
+
+ZERO_ONE = Problem.zero_one(2)
+
+
+def generator(seed: int = 7) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def scored(n: int = 90, n_units: int = 12, seed: int = 1) -> tuple[np.ndarray, dict, np.ndarray]:
+    """Classes, tied scores of two models and the units of n cases."""
+    rng = generator(seed)
+    y, unit = rng.integers(0, 2, n), rng.integers(0, n_units, n)
+    return y, {m: np.round(rng.normal(y, 1), 1) for m in "ab"}, unit
+
+
+def area(joint: JointScores) -> np.ndarray:
+    return auc(joint.table("a"))
+
+
+# Units beside the tuples -------------------------------------------------------------------------
+
+
+def test_units_beside_the_tuples_redraw_as_an_axis_of_units_does():
+    y, scores, unit = scored()
+    axis = JointScores.from_scores(y, scores, by=unit)
+    beside = JointScores.from_scores(y, scores, units=unit)
+    assert beside.weights.ndim == 1
+    assert beside.table("b") == ScoreTable.from_scores(y, scores["b"])
+    dense, sparse = (redraws(j, Units(), replicates=20, rng=generator()) for j in (axis, beside))
+    for model in "ab":
+        assert dense.table(model) == sparse.table(model)
+    for make in (bootstrap, bootstrap_bca):
+        first, second = (
+            make(area, joint, replicates=50, rng=generator(), scheme=Units())
+            for joint in (axis, beside)
+        )
+        np.testing.assert_allclose(first.replicates, second.replicates, rtol=1e-12)
+        ends, twins = first.interval(0.9), second.interval(0.9)
+        np.testing.assert_allclose([ends.low, ends.high], [twins.low, twins.high], rtol=1e-9)
+
+
+def test_a_redraw_of_units_takes_every_case_of_a_unit_as_often_as_the_unit():
+    """Slow twin: rows of the units, one after the other."""
+    y, scores, unit = scored(n_units=5)
+    times = generator(2).integers(0, 3, (4, 5)).astype(float)
+    joint = JointScores.from_scores(y, scores, units=unit)
+    found = sum_units(joint, times).table("a")
+    for d in range(4):
+        rows = [
+            i for u in range(5) for _ in range(int(times[d, u])) for i in np.flatnonzero(unit == u)
+        ]
+        twin = ScoreTable.from_scores(y[rows], scores["a"][rows])
+        kept = found[d].weights.sum(axis=1) > 0
+        assert np.array_equal(found.scores[kept], twin.scores)
+        assert np.array_equal(found[d].weights[kept], twin.weights)
+
+
+def test_units_and_groups_stand_side_by_side():
+    y, scores, unit = scored(400, 40)
+    group = np.where(unit % 2, "odd", "even")  # units lie within groups
+    joint = JointScores.from_scores(y, scores, by=group, units=unit)
+    made = bootstrap(area, joint, replicates=400, rng=generator(), scheme=Units())
+    assert joint.groups == ("even", "odd")
+    assert made.value.shape == (2,)
+    for place, name in enumerate(joint.groups):
+        own = group == name
+        table = ScoreTable.from_scores(y[own], scores["a"][own])
+        assert float(made.value[place]) == pytest.approx(float(auc(table)))
+
+
+def test_cases_of_a_tally_with_units_are_still_cases():
+    y, scores, unit = scored()
+    joint = JointScores.from_scores(y, scores, units=unit)
+    drawn = redraws(joint, WithinClasses(), replicates=30, rng=generator()).table("a")
+    assert (drawn.weights.sum(axis=-2) == np.bincount(y)).all()
+    assert joint == JointScores.from_scores(
+        y[::-1], {m: s[::-1] for m, s in scores.items()}, units=unit[::-1]
+    )
+    assert joint != JointScores.from_scores(y, scores)
+    assert hash(joint) != hash(JointScores.from_scores(y, scores))
+    with pytest.raises(InputError, match="same cases"):
+        JointScores.from_scores(y, scores, units=unit[1:])
+    sites = unit.astype(object)
+    sites[3] = "north"
+    for wrong in (unit[:, None], np.where(unit > 3, np.nan, unit), sites):
+        with pytest.raises(InputError, match="one label for every case, all of one kind"):
+            JointScores.from_scores(y, scores, units=wrong)
+
+
+def test_memory_stays_flat_in_the_number_of_units(monkeypatch):
+    """Two thousand units of twenty thousand scores would be 640 MB as a dense table."""
+    rng = generator()
+    y, unit = rng.integers(0, 2, 20_000), rng.integers(0, 2000, 20_000)
+    score = rng.normal(y, 1)
+    tracemalloc.start()
+    joint = JointScores.from_scores(y, {"a": score}, units=unit)
+    made = bootstrap(area, joint, replicates=60, rng=rng, scheme=Units())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6
+    assert float(made.value) == pytest.approx(float(auc(ScoreTable.from_scores(y, score))))
+    with pytest.raises(InputError, match=r"2,000 groups of 40,000 cells.*0\.64 GB.*units="):
+        ScoreTable.from_scores(y, score, by=unit)
+    monkeypatch.setattr(sys.modules["stakes.tally.rows"], "_MOST_CELLS", 1 << 20)
+    with pytest.raises(InputError, match=r"100 groups of 20,000 cells.*units="):
+        JointScores.from_scores(y, {"a": score}, by=unit % 100)
+
+
+def test_a_single_unit_is_refused():
+    y, scores, _ = scored()
+    with pytest.raises(InputError, match=r"at least two units.*units="):
+        n_units(JointScores.from_scores(y, scores, units=np.zeros(90, dtype=int)))
+
+
+# How few units count -----------------------------------------------------------------------------
+
+
+def slow_count(pulls: list[float], count: int) -> float:
+    """Satterthwaite: 2 V² / Var(V) for the variance V that units or groups of them give."""
+    total = sum(d * d for d in pulls)
+    if total == 0:
+        return float(count)
+    kurtosis = len(pulls) * sum(d**4 for d in pulls) / total**2
+    of_units = 3 + (kurtosis - 3) * count / len(pulls)  # the sum of g units is g times less peaked
+    found = 2 * count / (of_units - 1) if of_units > 1 else float(count)
+    return min(max(found, 2.0), float(count))
+
+
+@given(
+    st.lists(st.integers(-9, 9).map(float), min_size=2, max_size=12), st.sampled_from([1, 2, 10])
+)
+def test_the_effective_number_of_units_is_satterthwaites(pulls, per_group):
+    count = per_group * len(pulls)
+    shape = ExpandedPercentile(count, np.array(pulls))
+    assert float(shape.effective_count(())) == pytest.approx(slow_count(pulls, count))
+
+
+def test_units_that_pull_alike_all_count_and_a_lone_one_counts_as_two():
+    normal = generator().normal(size=2000)
+    alike = ExpandedPercentile(2000, normal).effective_count(())
+    assert float(alike) == pytest.approx(2000, rel=0.15)
+    alone = ExpandedPercentile(2000, np.eye(2000)[0]).effective_count(())
+    assert float(alone) == pytest.approx(2, abs=0.01)
+    rare = np.where(np.arange(2000) % 100 == 0, 1.0, 0.0)  # 20 of them hold all mistakes
+    assert float(ExpandedPercentile(2000, rare).effective_count(())) == pytest.approx(40, rel=0.05)
+    constant = ExpandedPercentile(9, np.zeros(9))
+    assert float(constant.effective_count(())) == 9
+    undefined = ExpandedPercentile(9, np.full(9, np.nan))
+    assert float(undefined.effective_count(())) == 2
+
+
+def test_the_fewer_units_count_the_wider_the_interval():
+    shares = np.arange(1, 10_000) / 10_000
+    made = bootstrap(
+        lambda c: expected_cost(c, ZERO_ONE),
+        Counts(generator(3).integers(0, 9, (10, 2, 2))),
+        replicates=9,
+        rng=generator(),
+        scheme=Units(),
+    )
+    made = made._trusted(**{**vars(made), "replicates": shares})
+    widths = [
+        float(made.with_intervals(kind).interval(0.9).width)
+        for kind in (
+            Percentile(),
+            ExpandedPercentile(50),
+            ExpandedPercentile(50, np.where(np.arange(50) < 5, 1.0, 0.0)),
+        )
+    ]
+    assert widths == sorted(widths)
+    assert len(set(widths)) == 3
+
+
+def test_pulls_are_the_differences_that_leaving_out_a_unit_makes():
+    counts = Counts(generator().integers(0, 6, (12, 2, 2)))
+    cost = lambda c: expected_cost(c, ZERO_ONE)  # noqa: E731
+    left = [float(cost(Counts(counts.values.sum(axis=0) - unit))) for unit in counts.values]
+    found = unit_pulls(cost, counts, generator())
+    np.testing.assert_allclose(found, np.mean(left) - np.array(left), atol=1e-14)
+    made = bootstrap(cost, counts, replicates=99, rng=generator(), scheme=Units())
+    assert made.intervals == ExpandedPercentile(12, found)
+
+
+def test_a_ratio_that_one_unit_keeps_finite_counts_as_two():
+    counts = Counts([[[4, 1], [0, 0]], [[3, 2], [0, 0]], [[5, 0], [1, 2]]])
+    odds = lambda c: normalized_cost(c, Problem.zero_one(2))  # noqa: E731
+    made = bootstrap(odds, counts, replicates=99, rng=generator(), scheme=Units())
+    assert isinstance(made.intervals, ExpandedPercentile)
+    assert float(made.intervals.effective_count(())) == 2
+
+
+def test_groups_of_many_units_tell_the_same_effective_number():
+    rng = generator()
+    unit = np.repeat(np.arange(3000), 2)
+    y = (rng.random(6000) < 0.02).astype(int)
+    decided = np.where(rng.random(6000) < 0.8, y, 1 - y)
+    counts = Counts.from_decisions(y, decided, ZERO_ONE, by=unit)
+    cost = lambda c: c.values[..., 1, 0] / c.n_cases  # noqa: E731
+    total = counts.values.sum(axis=0)
+    exact = np.array([float(cost(Counts(total - one))) for one in counts.values])
+    wanted = ExpandedPercentile(3000, exact.mean() - exact).effective_count(())
+    pulls = unit_pulls(cost, counts, rng)
+    assert len(pulls) == 200
+    found = ExpandedPercentile(3000, pulls).effective_count(())
+    assert 20 < float(wanted) < 100
+    assert float(found) == pytest.approx(float(wanted), rel=0.4)
+
+
+def test_a_difference_has_an_effective_number_of_its_own():
+    y = np.tile([0, 1], 100)
+    unit = np.repeat(np.arange(40), 5)
+    wrong = np.where(unit % 3 == 0, 1 - y, y)
+    almost = np.where(unit == 7, 1 - wrong, wrong)  # differs from the other on one unit
+    joint = JointCounts.from_decisions(y, {"a": wrong, "b": almost}, ZERO_ONE, by=unit)
+    found = compare_costs(joint, ZERO_ONE, replicates=99, rng=generator(), scheme=Units())
+    alone = [found.estimate(m).intervals.effective_count(()) for m in "ab"]  # type: ignore[attr-defined]
+    both = found.difference("a", "b").intervals.effective_count(())  # type: ignore[attr-defined]
+    assert min(float(one) for one in alone) > 20
+    assert float(both) < 3
+
+
+def test_an_estimate_of_another_shape_goes_by_the_number_of_units():
+    kind = ExpandedPercentile(30, generator().normal(size=(30, 4)))
+    assert kind.effective_count(()).tolist() == 30
+    assert kind.effective_count((4,)).shape == (4,)
+    assert kind.along(np.ones(3)) is kind
+    assert kind.along(np.array([1.0, 0, 0, -1])).pulls.shape == (30,)
+    assert Percentile().along(np.ones(3)) == Percentile()
+
+
+def test_problems_that_vary_keep_the_intervals_of_the_scheme():
+    counts = Counts(generator(3).integers(1, 9, (10, 2, 2)))
+    made = bootstrap_problems(
+        expected_cost, counts, [ZERO_ONE], replicates=50, rng=generator(), scheme=Units()
+    )
+    assert made.intervals == ExpandedPercentile(10)
+
+
+def test_the_jackknife_takes_units_beside_the_tuples():
+    y, scores, unit = scored()
+    axis = JointScores.from_scores(y, scores, by=unit)
+    beside = JointScores.from_scores(y, scores, units=unit)
+    first, second = (jackknife(area, j, scheme=Units(), rng=generator()) for j in (axis, beside))
+    assert float(first.standard_error) == pytest.approx(float(second.standard_error))
+    assert float(first.acceleration) == pytest.approx(float(second.acceleration))
+    made = bootstrap_bca(area, beside, replicates=99, rng=generator(), scheme=Units())
+    assert isinstance(made.intervals, BCa)
+
+
+# The order of rows -------------------------------------------------------------------------------
+
+
+def tallies_of_units(order: np.ndarray) -> dict[str, Any]:
+    y, scores, unit = (part for part in scored(120, 15, 4))
+    site = np.array([f"s{u}" for u in unit])[order]
+    y, a, b = y[order], scores["a"][order], scores["b"][order]
+    decided = {"a": (a > 0.5).astype(int), "b": (b > 0.5).astype(int)}
+    both = {"a": a, "b": b}
+    return {
+        "counts": Counts.from_decisions(y, decided["a"], ZERO_ONE, by=site),
+        "joint": JointCounts.from_decisions(y, decided, ZERO_ONE, by=site),
+        "scores": ScoreTable.from_scores(y, a, by=site),
+        "moments": LossMoments.from_losses(y, np.stack([a, b], axis=1), by=site),
+        "paired scores": JointScores.from_scores(y, both, by=site),
+        "sparse scores": JointScores.from_scores(y, both, units=site),
+    }
+
+
+@pytest.mark.parametrize("kind", sorted(tallies_of_units(np.arange(120))))
+def test_redraws_of_units_do_not_depend_on_the_order_of_rows(kind):
+    first, second = (
+        bootstrap(
+            lambda t: cells_of(t)[..., :3],
+            tallies_of_units(order)[kind],
+            replicates=30,
+            rng=generator(),
+            scheme=Units(),
+        )
+        for order in (np.arange(120), generator(3).permutation(120))
+    )
+    np.testing.assert_allclose(first.replicates, second.replicates, rtol=1e-12, atol=1e-12)
+    ends, twins = first.interval(0.9), second.interval(0.9)
+    np.testing.assert_allclose([ends.low, ends.high], [twins.low, twins.high], rtol=1e-9)
+    assert first.replicates.std() > 0
+
+
+def test_a_comparison_of_areas_takes_units_beside_the_tuples():
+    y, scores, unit = scored(300, 60)
+    joint = JointScores.from_scores(y, scores, units=unit)
+    areas = lambda j: np.stack([auc(j.table(m)) for m in "ab"], axis=-1)  # noqa: E731
+    found = compare(areas, joint, "ab", replicates=200, rng=generator(), scheme=Units())
+    alone = compare(areas, joint, "ab", replicates=200, rng=generator(), scheme=AllCases())
+    np.testing.assert_allclose(found.values, alone.values)
+    assert np.isfinite(found.difference("a", "b").interval(0.95).width)
