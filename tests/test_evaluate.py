@@ -167,8 +167,8 @@ def test_decisions_many_classes_and_abstention():
     assert report.system("person").cost.value == report.system("model (as is)").cost.value
     assert report.models[1].kind == "decisions"
     assert report.models[1].auc is None
-    assert report.disagreement is not None
-    assert "accuracy" not in report.disagreement.metrics  # only one of them has posteriors
+    assert report.disagreement is None  # they share no metric: only one of them has posteriors
+    assert Report.from_json(report.to_json()) == report
 
 
 def test_posteriors_follow_their_named_columns():
@@ -665,6 +665,92 @@ def test_the_share_of_calibration_is_of_the_cost_above_perfect():
     for one, other in zip(report.models, moved.models, strict=True):
         assert one.calibration_share == pytest.approx(other.calibration_share)
         assert one.calibration_cost == pytest.approx(other.calibration_cost)
+
+
+def test_the_only_model_is_sure_of_its_rule_and_not_of_itself():
+    y, models = two_models(150)
+    report = few(y, {"m": models["sharp"]}, BINARY, calibrator=Affine())
+    best = report.system(report.verdict.cheapest)
+    assert report.verdict.probability_cheapest == best.probability_cheapest
+    assert f"The probability that {best.name} is" in report.verdict.sentences[-1]
+
+
+def test_groups_that_the_prior_rules_out_have_no_cheapest_system():
+    y = np.array([0, 1])
+    problem = BINARY.with_prior([0, 1])
+    first, second = few(y, np.array([0.2, 0.7]), problem, by=["a", "b"]).slices
+    assert (first.group, second.group) == ("a", "b")
+    assert first.cheapest is None or not np.isnan(first.costs[0].cost.value)
+
+
+def test_groups_are_redrawn_as_the_whole_is():
+    """Weights that are whole in one group only are weights there, too, and no numbers of cases."""
+    y, models = two_models(200)
+    group = np.arange(200) % 2
+    weights = np.where(group == 0, 4.0, 0.5)
+    near = np.where(group == 0, 4.001, 0.5)
+    (part, _), (other, _) = (
+        few(y, models, FRAUD, by=group, weights=w, replicates=1000).slices for w in (weights, near)
+    )
+    assert width(part.costs[0].cost) == pytest.approx(width(other.costs[0].cost), rel=0.1)
+
+
+def test_rows_without_weight_play_no_part():
+    y, models = two_models(300)
+    weights = np.where(np.arange(300) < 200, 1.0, 0.0)
+    group = np.where(np.arange(300) < 200, "seen", "unseen")
+    settings = {"calibrator": Isotonic(), "by": group}
+    report = few(y, models, FRAUD, weights=weights, **settings)
+    part = few(y[:200], {k: p[:200] for k, p in models.items()}, FRAUD, calibrator=Isotonic())
+    assert [one.cost for one in report.systems] == [one.cost for one in part.systems]
+    assert [one.group for one in report.slices] == ["seen"]
+    assert report.assumptions.n_rows == 300
+    few_positives = np.r_[np.zeros(50, int), np.ones(50, int)]
+    seldom = np.r_[np.ones(52), np.zeros(48)]
+    p = np.clip(0.3 + 0.4 * few_positives + np.linspace(-0.2, 0.2, 100), 0, 1)
+    rare = few(few_positives, {"m": p}, BINARY, weights=seldom, calibrator=Isotonic())
+    assert rare.assumptions.calibrator == "Isotonic(), out of fold (2 folds, mean of 5 partitions)"
+
+
+def test_weights_of_any_size_are_read_or_refused():
+    y, models = two_models(100)
+    huge = few(y, models, FRAUD, weights=np.full(100, 1e18))
+    assert huge.system("good").cost.value == pytest.approx(
+        few(y, models, FRAUD).systems[0].cost.value
+    )
+    for size in (1e-200, 1e200):
+        with pytest.raises(InputError, match="whose squares are numbers"):
+            few(y, models, FRAUD, weights=np.full(100, size))
+
+
+def test_what_cannot_be_recalibrated_or_moved_is_left_out():
+    y, models = two_models()
+    ruled_out = few(y, models, FRAUD.with_prior([1, 0]), calibrator=Affine())
+    texts = [c.text for c in ruled_out.caveats if c.kind == "left out"]
+    assert any("the prior rules out a class" in text for text in texts)
+    assert ruled_out.assumptions.calibrator == "Affine() could not be fitted"
+    stuck = few(y, models, FRAUD.with_prior([0.9, 0.1]), posterior_prior=[1, 0])
+    text = next(c.text for c in stuck.caveats if c.kind == "left out")
+    assert "cannot be moved" in text
+    with pytest.raises(InputError, match=r"raw scores, which models\['raw'\] has"):
+        few(y, {"raw": Scores(7 * models["good"])}, BINARY, calibrator=Affine())
+
+
+def test_calibration_that_nobody_looked_at_is_said():
+    y, models = two_models()
+    assert "calibration unchecked" not in kinds(few(y, models, FRAUD))
+    assert "calibration unchecked" in kinds(few(y, models, FRAUD, cluster=np.arange(600) // 2))
+    three = np.random.default_rng(0).dirichlet([1, 1, 1], 90)
+    report = few(np.arange(90) % 3, {"m": three}, Problem.zero_one(3))
+    assert "posteriors of m are calibrated" in next(
+        c.text for c in report.caveats if c.kind == "calibration unchecked"
+    )
+
+
+def test_a_single_case_has_a_cost_and_no_interval():
+    report = few(np.array([1]), np.array([0.7]), BINARY)
+    assert "undefined" not in " ".join(report.verdict.sentences)
+    assert "nan" not in " ".join(report.verdict.sentences)
 
 
 # What is refused ---------------------------------------------------------------------------------

@@ -174,3 +174,12 @@ def test_no_setting_of_matplotlib_is_touched(tables):
     plot.roc({n: roc_curve(t) for n, t in tables.items()}).figure.canvas.draw()
     assert dict(matplotlib.rcParams) == before
     plot.decision_table(Counts([[1, 2, 0], [0, 3, 4]])).figure.canvas.draw()
+
+
+def test_names_are_text_and_no_formulas(tmp_path):
+    """A dollar sign starts no formula, and a leading underscore hides no name."""
+    y, p = np.arange(40) % 2, np.linspace(0.1, 0.9, 40)
+    table = ScoreTable.from_scores(y, p)
+    ax = plot.roc({name: roc_curve(table) for name in (r"a $\frac$ b", "_old")})
+    ax.figure.savefig(tmp_path / "roc.png")
+    assert len(ax.get_legend().get_texts()) >= 2

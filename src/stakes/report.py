@@ -21,6 +21,7 @@ from stakes.tally import Counts, ScoreTable
 __all__ = [
     "AS_DECIDED",
     "BAYES",
+    "FEWER_BINS",
     "LEFT_OUT",
     "MOST_BINS",
     "MOVED",
@@ -49,6 +50,7 @@ TUNED = "threshold tuned on these cases"
 
 LEFT_OUT = "left out"  # the kind of caveat that says what a report does not show
 MOST_BINS = 1024  # scores of one model that a report holds; more are pooled
+FEWER_BINS = 256  # into which more recalibrated scores are pooled; nothing is drawn of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +143,9 @@ class ModelQuality(Value):
     decisions. `expected_losses` maps each
     threshold-choice method to its expected loss over uniform cost proportions, `advice` says which
     of them these scores are good for. `table` holds the scores of two classes and `recalibrated`
-    the recalibrated ones, pooled into bins where there are more than 1,024 and 256; `n_scores`
-    says how many distinct scores there were. All numbers come from the scores, not from the bins.
+    the recalibrated ones; where there are more than 1,024 of them they are pooled, into 1,024 and
+    256 bins. `n_scores` and `n_recalibrated` say how many distinct ones there were (bins, where
+    they never left an engine). All numbers come from the scores, not from the bins.
     """
 
     model: str
@@ -158,6 +161,7 @@ class ModelQuality(Value):
     table: ScoreTable | None
     recalibrated: ScoreTable | None
     n_scores: int | None
+    n_recalibrated: int | None
 
 
 @dataclass(frozen=True, eq=False)

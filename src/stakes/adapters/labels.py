@@ -52,9 +52,14 @@ def group_labels(texts: Sequence[str], *, gaps: bool) -> Labels:
 
     >>> group_labels(["10", "9"], gaps=False), group_labels(["10", "9"], gaps=True)
     ((10, 9), ('10', '9', '(missing)'))
+    >>> group_labels(["(missing)"], gaps=True)
+    ('(missing)', '((missing))')
     """
     if gaps:
-        return (*texts, MISSING)
+        missing = MISSING
+        while missing in texts:
+            missing = f"({missing})"
+        return (*texts, missing)
     if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in texts):
         return tuple(map(int, texts))
     return tuple(texts)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from operator import itemgetter
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -155,7 +156,7 @@ class _Joint:
             sums = np.bincount(place, weights=self.sums[name][own], minlength=prod(shape))
             return sums.astype(np.float64).reshape(shape)
 
-        whole = not self.sums[_FRACTIONAL][own].any()
+        whole = not self.sums[_FRACTIONAL].any()  # of all rows, so that groups are read alike
         size = self.sums[WEIGHT if whole else ROWS][own]
         return Sample(
             joint=self._counts(cells, total(WEIGHT)),
@@ -180,7 +181,8 @@ class _Joint:
         texts = self.sums[BY]
         known = sorted({text for text in texts if text is not None})
         labels = group_labels(known, gaps=len(known) < len(set(texts)))
-        for label, text in sorted(zip(labels, [*known, None], strict=False)):
+        pairs = zip(labels, [*known, None], strict=False)
+        for label, text in sorted(pairs, key=itemgetter(0)):
             yield label, self.sample(np.array([one == text for one in texts]))
 
 
@@ -265,5 +267,5 @@ def _lost(model: LazyModel, one: Tallied) -> Iterator[str]:
         yield (
             f"single scores stay in the engine. The AUC, H and expected losses come from "
             f"{one.bins.mean.size:,} bins of them, and the AUC is off by at most "
-            f"{quantity(one.bins.auc_error)}; costs, log loss and Brier score are exact."
+            f"{quantity(one.bins.auc_error)}; costs and proper scores are exact."
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Labels
+from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores, as_predictions
@@ -17,6 +17,9 @@ from stakes.rows import Decisions, Posteriors, Scores, as_predictions
 __all__ = ["Cases", "frame_library", "read_cases", "read_models"]
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
+
+_MOST = 2.0**53  # beyond, whole numbers cannot be told from their neighbours
+_LIGHTEST, _HEAVIEST = 1e-100, 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,8 @@ class Cases:
     """What is known about the cases, whatever a model says of them."""
 
     problem: Problem
+    n_rows: int
+    kept: BoolArray | None  # rows that have weight; None: all of them. The others play no part
     truth: IntArray
     weights: FloatArray | None  # None: every case counts once
     by: Groups | None
@@ -43,33 +48,64 @@ class Cases:
         """The class shares that count: the stated prior, else those of the data."""
         return self.shares if self.problem.prior is None else self.problem.prior
 
+    @property
+    def whole(self) -> bool:
+        """Whether all weights are numbers of cases that can be counted."""
+        given = self.weights
+        return given is None or bool((given == np.floor(given)).all() and given.sum() < _MOST)
+
+    def rows(self, column: Any) -> Any:
+        """The rows of a column that have weight."""
+        return column if self.kept is None else column[self.kept]
+
 
 def read_cases(
     y_true: object, problem: Problem, weights: object, by: object, cluster: object
 ) -> Cases:
     """Encode the truth and check that everything describes the same cases."""
     truth = _check.codes("y_true", y_true, problem.classes)
-    weight = None if weights is None else _check.weights("weights", weights, len(truth))
     if not len(truth):
-        _check.weights("weights", None, 0)  # says that there are no cases
+        raise InputError("y_true must hold at least one case; there are none. Pass some.")
+    weight, kept = _weights(weights, len(truth))
+    n_rows, groups = len(truth), {"by": by, "cluster": cluster}
+    found = {name: _groups(name, labels, truth, kept) for name, labels in groups.items()}
+    truth = truth if kept is None else truth[kept]
     mass = np.bincount(truth, weights=weight, minlength=problem.n_classes)
     return Cases(
         problem=problem,
+        n_rows=n_rows,
+        kept=kept,
         truth=truth,
         weights=weight,
-        by=_groups("by", by, truth),
-        cluster=_groups("cluster", cluster, truth),
         shares=mass / mass.sum(),
+        **found,
     )
 
 
-def _groups(name: str, labels: object, truth: IntArray) -> Groups | None:
+def _weights(given: object, n_rows: int) -> tuple[FloatArray | None, BoolArray | None]:
+    """The weights of the rows that have one, and which rows these are."""
+    if given is None:
+        return None, None
+    weight = _check.weights("weights", given, n_rows)
+    if not _LIGHTEST <= weight.max() <= _HEAVIEST:
+        raise InputError(
+            f"weights must be of a size whose squares are numbers, from {_LIGHTEST:g} to "
+            f"{_HEAVIEST:g}; the largest is {weight.max():g}. Scale them all alike."
+        )
+    kept = weight > 0
+    return (weight, None) if kept.all() else (weight[kept], kept)
+
+
+def _groups(name: str, labels: object, truth: IntArray, kept: BoolArray | None) -> Groups | None:
     if labels is None:
         return None
     distinct = _check.distinct(name, labels)
     codes = _check.codes(name, labels, distinct)
     _check.same_length(y_true=truth, **{name: codes})
-    return Groups(distinct, codes)
+    if kept is None:
+        return Groups(distinct, codes)
+    present, codes = np.unique(codes[kept], return_inverse=True)
+    return Groups(tuple(distinct[place] for place in present), codes)
 
 
 def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions | Scores]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.hindsight import Hindsight
+from stakes.evaluation.rules import POSTERIORS
 from stakes.evaluation.slices import SMALLEST
 from stakes.evaluation.uncertainty import Costs
 from stakes.evaluation.unseen import unseen_against, unseen_mistake
@@ -50,6 +51,7 @@ def caveats_of(
         *_tuned_threshold(systems, verdict),
         *_sums(evidence.models),
         *_miscalibration(models, systems, costs, hindsight, evidence.problem),
+        *_unchecked(evidence, hindsight),
         *_sampling(evidence, costs),
         *evidence.left_out,
     )
@@ -185,6 +187,19 @@ def _miscalibration(
         )
 
 
+def _unchecked(evidence: Evidence, hindsight: Mapping[str, Hindsight | None]) -> Iterator[Caveat]:
+    """Posteriors whose calibration nobody looked at."""
+    kinds = {one.model: one.kind for one in evidence.models}
+    unknown = [model for model, found in hindsight.items() if found is None]
+    listed = ", ".join(model for model in unknown if kinds[model] == POSTERIORS)
+    if listed:
+        yield Caveat(
+            "calibration unchecked",
+            f"Whether the posteriors of {listed} are calibrated was not checked: without a "
+            f"calibrator that is done for two classes of cases drawn one by one. Pass one.",
+        )
+
+
 def _sampling(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:
     sample = evidence.sample
     if sample.clusters == 1:
@@ -195,10 +210,11 @@ def _sampling(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:
         return
     if costs.undefined:
         drawn = len(costs.estimate.replicates)
+        follows = "intervals are too short" if costs.undefined < drawn else "there are no intervals"
         yield Caveat(
             "undefined replicates",
-            f"{costs.undefined} of {drawn} redraws lost a class and were left out: intervals are "
-            f"too short. State a prior, or gather cases of the rare class.",
+            f"{costs.undefined} of {drawn} redraws are undefined, as they lost a class, and were "
+            f"left out: {follows}. Gather cases of the rare class.",
         )
     if sample.clusters is not None and sample.clusters < _MANY_CLUSTERS:
         yield Caveat(

@@ -38,6 +38,8 @@ def disagreement_of(
         if sum(name in values for values in found) > 1
     }
     rows = {name: row for name, row in rows.items() if not np.isnan(row).all()}
+    if not rows:
+        return None
     costs = np.array([_least_cost(one.model, systems) for one in models])
     picks = [picked(-row if name in _LOSSES else row) for name, row in rows.items()]
     shape = (len(rows), len(models))

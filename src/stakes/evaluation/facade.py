@@ -70,7 +70,7 @@ def evaluate(
     rng = np.random.default_rng(int(seed))
     predictions = [
         read_predictions(name, given, cases, posterior_prior=held, calibrator=calibrator, rng=rng)
-        for name, given in read_models(models, len(cases.truth)).items()
+        for name, given in read_models(models, cases.n_rows).items()
     ]
     evidence = evidence_of(cases, predictions, posterior_prior=held, calibrator=calibrator)
     library = frame_library(y_true, models)

@@ -11,13 +11,12 @@ from stakes.decide import bayes_decision_indices, shift_prior
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.rules import POSTERIORS
 from stakes.problem import Problem
-from stakes.report import MOST_BINS, TUNED
+from stakes.report import FEWER_BINS, MOST_BINS, TUNED
 from stakes.tally import ScoreTable
 
 __all__ = ["held_recalibrated", "held_table"]
 
 _BLOCK = 1 << 16  # scores at a time, so that memory stays flat
-_RECALIBRATED_BINS = 256  # nothing is drawn of them; they only decide again when costs are moved
 
 
 def held_table(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
@@ -32,10 +31,10 @@ def held_table(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
 def held_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
     """The recalibrated scores of a model, pooled where there are too many of them."""
     table = tallied.recalibrated
-    if table is None or table.scores.size <= _RECALIBRATED_BINS:
+    if table is None or table.scores.size <= MOST_BINS:
         return table
     cuts = np.concatenate(list(_changes(table.scores, evidence.problem)))
-    return _pooled(table, cuts, _RECALIBRATED_BINS)
+    return _pooled(table, cuts, FEWER_BINS)
 
 
 def _own_cuts(

@@ -74,15 +74,18 @@ def read_predictions(
     """Check what a model brought and make of it what can be made."""
     name, problem = f"models[{model!r}]", cases.problem
     if isinstance(given, Decisions):
-        return Predictions(model, DECISIONS, decided=given.read(name, problem.decisions))
+        return Predictions(
+            model, DECISIONS, decided=cases.rows(given.read(name, problem.decisions))
+        )
     if isinstance(given, Scores):
         if problem.n_classes != 2:
             raise InputError(
                 f"{name} must be posteriors or decisions: raw scores are for two classes, the "
                 f"problem has {problem.n_classes}. Wrap them in Posteriors or Decisions."
             )
-        return _of_scores(model, given.read(name), cases, calibrator, rng)
+        return _of_scores(model, cases.rows(given.read(name)), cases, calibrator, rng)
     rows, off_sum = _posterior_rows(name, given, cases)
+    rows = cases.rows(rows)
     moving, unmoved = _moving(model, rows, posterior_prior, cases)
     scores = rows[:, 1] if problem.n_classes == 2 else None
     repaired, unrepaired = recalibrated(
@@ -126,6 +129,12 @@ def _moving(
 ) -> tuple[tuple[FloatArray, FloatArray] | None, tuple[Caveat, ...]]:
     """The priors from and to which the posteriors move; None where they need not, or cannot."""
     start, end = cases.shares if held is None else held, cases.prior
+    if held is not None and ((held == 0) & (end > 0)).any():
+        text = (
+            f"{model}: the prior for which its posteriors hold rules out a class that is expected "
+            f"here, so that they cannot be moved; they are shown as they come."
+        )
+        return None, (Caveat(LEFT_OUT, text),)
     if not is_movable(start, end):
         return None, ()
     if (end == 0).any() and np.isnan(shift_prior(rows, start, end)).any():

@@ -65,8 +65,13 @@ def quality_of(
         advice=None if ranks is None else _advice(dict(losses), ranks),
         table=held,
         recalibrated=held_recalibrated(tallied, evidence),
-        n_scores=None if table is None else table.scores.size,
+        n_scores=_size(table),
+        n_recalibrated=_size(tallied.recalibrated),
     )
+
+
+def _size(table: ScoreTable | None) -> int | None:
+    return None if table is None else table.scores.size
 
 
 def _for_prior(table: ScoreTable, evidence: Evidence) -> ScoreTable:

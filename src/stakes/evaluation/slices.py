@@ -15,10 +15,10 @@ from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.report import Slice, SliceCost
 
-__all__ = ["FEW_CLUSTERS", "SMALLEST", "slices_of"]
+__all__ = ["SMALLEST", "slices_of"]
 
 SMALLEST = 10  # cases of a class below which they say little about it
-FEW_CLUSTERS = 10
+_FEW_CLUSTERS = 10
 
 
 def slices_of(
@@ -34,11 +34,14 @@ def _slice(evidence: Evidence, label: Label, sample: Sample, drawing: dict[str, 
     costs = costs_of(sample, _problem_of(sample, evidence), **drawing)
     spent = tuple(SliceCost(name, costs.cost(name)) for name in rules)
     eligible = [one for one in spent if rules[one.system].eligible and not isnan(one.cost.value)]
-    found = least(np.array([one.cost.value for one in eligible]))
+    cheapest = None
+    if eligible:
+        found = least(np.array([one.cost.value for one in eligible]))
+        cheapest = eligible[int(np.argmax(found))].system
     return Slice(
         group=label,
         n_cases=float(sample.joint.n_cases.sum()),
-        cheapest=eligible[int(np.argmax(found))].system if eligible else None,
+        cheapest=cheapest,
         costs=spent,
         note="; ".join(_notes(sample, evidence)) or None,
     )
@@ -65,5 +68,5 @@ def _notes(sample: Sample, evidence: Evidence) -> Iterator[str]:
         yield f"too few cases to say ({', '.join(short)})"
     if sample.clusters == 1:
         yield "one cluster only: nothing is known about others"
-    elif sample.clusters is not None and sample.clusters < FEW_CLUSTERS:
+    elif sample.clusters is not None and sample.clusters < _FEW_CLUSTERS:
         yield f"only {sample.clusters} clusters"

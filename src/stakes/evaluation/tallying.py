@@ -12,7 +12,7 @@ from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.calibration import Calibrator
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
-from stakes.evaluation.folds import FOLDS, partitions
+from stakes.evaluation.folds import described
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.proper import class_losses
 from stakes.evaluation.rules import POSTERIORS, class_of_decisions, named, rules_of
@@ -48,22 +48,16 @@ def evidence_of(
     decided = dict(zip(rules, (codes for _, codes in found), strict=True))
     return Evidence(
         problem=problem,
-        n_rows=len(cases.truth),
+        n_rows=cases.n_rows,
         sample=_sample(cases, decided),
         rules=rules,
         models=models,
         slices=tuple(_slices(cases, decided)),
         posterior_prior=cases.shares if posterior_prior is None else posterior_prior,
         weighted=cases.weights is not None,
-        calibrator=None if calibrator is None else _described(calibrator, len(cases.truth)),
+        calibrator=None if calibrator is None else described(calibrator, cases),
         left_out=tuple(caveat for one in predictions for caveat in one.left_out),
     )
-
-
-def _described(calibrator: Calibrator, n_cases: int) -> str:
-    times = partitions(n_cases)
-    mean = "" if times == 1 else f", mean of {times} partitions"
-    return f"{calibrator!r}, out of fold ({FOLDS} folds{mean})"
 
 
 def _sample(cases: Cases, decided: dict[str, IntArray], own: BoolArray | None = None) -> Sample:
@@ -77,11 +71,10 @@ def _sample(cases: Cases, decided: dict[str, IntArray], own: BoolArray | None = 
     columns = {"y_true": truth, **{name: part(codes) for name, codes in decided.items()}}
     names, problem = tuple(decided), cases.problem
     joint = JointCounts._of_codes(columns, names, problem, weights, units)
-    whole = weights is None or bool((weights == np.floor(weights)).all())
-    if whole:
+    if cases.whole:
         return Sample(joint, np.bincount(truth, weights, problem.n_classes), None)
     squares = JointCounts._of_codes(columns, names, problem, weights**2, units).weights
-    return Sample(joint, np.bincount(truth[weights > 0], None, problem.n_classes), squares)
+    return Sample(joint, np.bincount(truth, None, problem.n_classes), squares)
 
 
 def _slices(cases: Cases, decided: dict[str, IntArray]) -> Iterator[tuple[Label, Sample]]:

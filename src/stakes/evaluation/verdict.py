@@ -35,12 +35,14 @@ def verdict_of(
         over_rival = _untied(costs.saving(rival.name, best.name), best.cost.value)
         unseen = unseen_against(best.name, rival.name, evidence)
         apart = over_rival.low > (0.0 if unseen is None else unseen.cost)
-    own = sum(one.probability_cheapest for one in rivals if one.model == best.model)
+    several = len({one.model for one in rivals}) > 1
+    own = best.probability_cheapest
+    if several:
+        own = sum(one.probability_cheapest for one in rivals if one.model == best.model)
     sentences = [*words.deploy(best, over_naive, naive, evidence.problem)]
     if rival is not None and over_rival is not None:
-        alone = rival.model == best.model
         sentences.append(words.against_rival(best, rival, over_rival, bool(apart)))
-        sentences.append(words.probability(best.name if alone else best.model, own))
+        sentences.append(words.probability(best.model if several else best.name, own))
     return Verdict(
         cheapest=best.name,
         runner_up=None if rival is None else rival.name,
@@ -73,13 +75,14 @@ class _Words:
         return money(value, self.unit)
 
     def _span(self, interval: Interval) -> str:
-        return f"({span(interval, self.level)})"
+        """The interval in brackets after a space, or nothing where there is none."""
+        return "" if isnan(interval.low) else f" ({span(interval, self.level)})"
 
     def deploy(
         self, best: System, saving: Interval, naive: NaiveDecision, problem: Problem
     ) -> tuple[str, ...]:
         """What to deploy, at which cost, and what that saves against not looking."""
-        cost = f"{self._money(best.cost.value)} per case {self._span(best.cost)}"
+        cost = f"{self._money(best.cost.value)} per case{self._span(best.cost)}"
         always = f"always deciding {naive.decision}, which costs {self._money(naive.cost)}"
         how = f"{best.model} {_how(best, problem)}"
         if isnan(best.cost.value):
@@ -91,16 +94,16 @@ class _Words:
         if saving.value < 0:
             return (
                 f"Deploy none of these models: {always} per case, is cheaper.",
-                f"The best of them, {how}, costs {cost}, {self._money(-saving.value)} more "
-                f"{self._span(Interval(-saving.value, -saving.high, -saving.low))}.",
+                f"The best of them, {how}, costs {cost}, {self._money(-saving.value)} "
+                f"more{self._span(Interval(-saving.value, -saving.high, -saving.low))}.",
             )
         first = f"Deploy {how}: it costs {cost}."
         if saving.value == 0:
             return first, f"It saves nothing against {always} per case."
-        sure = "" if saving.low > 0 else ", but the data cannot rule out that it saves nothing"
+        sure = "" if not saving.low <= 0 else ", but the data cannot rule out that it saves nothing"
         return first, (
-            f"Against {always} per case, it saves {self._money(saving.value)} per case "
-            f"{self._span(saving)}{sure}; its normalised cost is "
+            f"Against {always} per case, it saves {self._money(saving.value)} per "
+            f"case{self._span(saving)}{sure}; its normalised cost is "
             f"{quantity(best.normalized.value)}."
         )
 
@@ -110,8 +113,8 @@ class _Words:
         if saving.value == 0:
             return f"The runner-up, {rival.name}, costs the same: {told}."
         return (
-            f"The runner-up, {rival.name}, costs {self._money(saving.value)} more per case "
-            f"{self._span(saving)}: {told}."
+            f"The runner-up, {rival.name}, costs {self._money(saving.value)} more per "
+            f"case{self._span(saving)}: {told}."
         )
 
     def probability(self, name: str, own: float) -> str:

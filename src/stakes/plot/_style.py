@@ -11,7 +11,7 @@ from stakes.errors import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GREY", "INK", "axes_for", "finish", "styles"]
+__all__ = ["GREY", "INK", "axes_for", "finish", "plain", "styles"]
 
 # Okabe and Ito's colours, which the colour-blind can tell apart; dashes help where colours fail.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -37,7 +37,13 @@ def axes_for(ax: Axes | None, *, square: bool = False) -> Axes:
 def styles(names: Iterable[object]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each name with a colour and a dash of its own."""
     for name, colour, dash in zip(names, cycle(_COLOURS), cycle(_DASHES), strict=False):
-        yield str(name), {"color": colour, "linestyle": dash, "linewidth": 1.6}
+        yield plain(name), {"color": colour, "linestyle": dash, "linewidth": 1.6}
+
+
+def plain(name: object) -> str:
+    """The text of a name as it is: no formula, and no sign that hides it from the legend."""
+    text = str(name).replace("$", r"\$")
+    return f"\u200b{text}" if text.startswith("_") else text
 
 
 def finish(ax: Axes, *, x: str, y: str, legend: bool) -> Axes:

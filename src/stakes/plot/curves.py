@@ -10,7 +10,7 @@ import numpy as np
 from stakes.calibration import Band, Reliability
 from stakes.curve import Curve
 from stakes.curves import DecisionCurve, DetectionErrorTradeoff, PrecisionRecall
-from stakes.plot._style import GREY, INK, axes_for, finish, styles
+from stakes.plot._style import GREY, INK, axes_for, finish, plain, styles
 from stakes.tally import ScoreTable
 from stakes.thresholds import BestThreshold
 
@@ -174,7 +174,7 @@ def score_histogram(table: ScoreTable, *, bins: int = 30, ax: Axes | None = None
         total = table.weights[:, k].sum() or 1.0
         heights, _ = np.histogram(table.scores, edges, weights=table.weights[:, k] / total)
         colour = "#D55E00" if k else "#0072B2"
-        ax.stairs(sign * heights, edges, fill=True, color=colour, alpha=0.75, label=str(names[k]))
+        ax.stairs(sign * heights, edges, fill=True, color=colour, alpha=0.75, label=plain(names[k]))
     ax.axhline(0, color=INK, linewidth=0.8)
     ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
     return finish(ax, x="score", y="share of the class", legend=True)

@@ -20,7 +20,7 @@ from stakes.errors import MissingExtraError
 from stakes.render.json import plain
 from stakes.render.page.data import page_data
 from stakes.render.tables import number, sections, stakes_sections
-from stakes.report import MOST_BINS, Report
+from stakes.report import FEWER_BINS, MOST_BINS, Report
 
 __all__ = ["to_html"]
 
@@ -47,6 +47,7 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
         script=script,
         policy=_policy(style, script),
         most_bins=f"{MOST_BINS:,}",
+        fewer_bins=f"{FEWER_BINS:,}",
     )
     text: str = page.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text
     if path is not None:

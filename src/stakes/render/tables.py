@@ -25,7 +25,17 @@ from stakes.render.layout import (
     middle,
     width_of,
 )
-from stakes.report import Interval, Report, Slice, System
+from stakes.report import (
+    BAYES,
+    MOVED,
+    RECALIBRATED,
+    TUNED,
+    TUNED_APART,
+    Interval,
+    Report,
+    Slice,
+    System,
+)
 
 __all__ = ["Section", "Table", "number", "sections", "stakes_sections"]
 
@@ -33,6 +43,13 @@ _NEAREST = 8  # margins that are shown; the JSON holds all of them
 _DEAREST = 20  # cells that are listed, where there are too many for a table
 _NAME = 30  # characters of a name in a cell
 _FROZEN = "with the decisions as they are made now"
+_EXPLAINED = {
+    BAYES: "As is: Bayes decisions by the posteriors as they came.",
+    MOVED: "Moved: Bayes decisions by posteriors moved to the prior of the problem.",
+    RECALIBRATED: "Recalibrated: Bayes decisions by posteriors recalibrated out of fold.",
+    TUNED_APART: "Tuned out of fold: each case decided by the best threshold of other cases.",
+    TUNED: "* Tuned: by the best threshold of these very cases, a bound and no system to deploy.",
+}
 
 
 def number(value: float | None) -> str:
@@ -94,7 +111,8 @@ def _caveats(report: Report) -> Section:
 
 
 def _systems(report: Report) -> Section:
-    text = (f"Costs in {report.problem.unit}.",) if report.problem.unit else ()
+    unit = (f"Costs in {report.problem.unit}.",) if report.problem.unit else ()
+    text = unit + tuple(_EXPLAINED[rule] for rule in _EXPLAINED if rule in _rules(report))
     level = _text.percent(report.assumptions.level)
     header = ("system", "cost per case", level, "normalised", "P(cheapest)", "threshold")
     ranked = sorted(report.systems, key=lambda one: (isnan(one.cost.value), one.cost.value))
@@ -103,6 +121,10 @@ def _systems(report: Report) -> Section:
     rows.append((always, number(report.naive.cost), "", "1", "", ""))
     rows.append(("perfect decisions", number(report.perfect_cost), "", "0", "", ""))
     return Section("Cost of each system", text, filled(Table(header, tuple(rows))))
+
+
+def _rules(report: Report) -> set[str]:
+    return {system.rule for system in report.systems if system.name != system.model}
 
 
 def _system(one: System) -> tuple[str, ...]:

@@ -95,8 +95,8 @@ def _model(one: ModelQuality) -> dict[str, Any]:
         "wasted": one.calibration_cost,
         "losses": one.expected_losses,
         "advice": one.advice,
-        "table": _table(one, one.table),
-        "recalibrated": _table(one, one.recalibrated),
+        "table": _table(one.table, one.n_scores),
+        "recalibrated": _table(one.recalibrated, one.n_recalibrated),
     }
 
 
@@ -135,11 +135,11 @@ def _texts(labels: tuple[Any, ...]) -> list[str]:
 # Scores ------------------------------------------------------------------------------------------
 
 
-def _table(one: ModelQuality, table: ScoreTable | None) -> dict[str, Any] | None:
+def _table(table: ScoreTable | None, n_scores: int | None) -> dict[str, Any] | None:
     """The scores that the page holds; a report pools them where there are too many."""
-    if table is None:
+    if table is None or n_scores is None:
         return None
-    pooled = one.n_scores is not None and one.n_scores > table.scores.size
+    pooled = n_scores > table.scores.size
     return {
         "scores": _short(table.scores, 12) if pooled else table.scores,
         "negatives": _short(table.weights[:, 0], 9 if pooled else 17),

@@ -24,7 +24,7 @@ const MODELS = DATA.models.map((model, index) => {
   const table = model.table && embedded(model.table, DATA.holds_for);
   const recalibrated = model.recalibrated && embedded(model.recalibrated, DATA.prior);
   const hull = table && Math.min(...table.totals) > 0 ? hullCuts(table) : null;
-  const binned = model.table && model.table.binned;
+  const binned = [model.table, model.recalibrated].some((one) => one && one.binned);
   return { ...model, table, recalibrated, hull, binned, look: `m${index % LOOKS}` };
 });
 const SYSTEMS = DATA.systems.map((one) => ({
@@ -57,9 +57,14 @@ function posteriorsOf(table, prior) {
   return table.held;
 }
 
+const isChanged = ({ costs, prior }) =>
+  String([costs, prior]) !== String([REPORTED.costs, REPORTED.prior]);
+
 /** Decisions of a system under these stakes, and its threshold where it has one. */
-function decide(system, { costs, prior }) {
+function decide(system, given) {
+  const { costs, prior } = given;
   const model = MODELS[system.model];
+  if (system.way === "tuned" && !isChanged(given)) return system; // the exact edge of its bin
   if (system.way === "tuned") {
     const cut = bestCut(model.table, costs, prior);
     if (cut < 0) return { counts: costs.map((row) => row.map(() => NaN)), threshold: NaN };
@@ -102,7 +107,7 @@ function evaluate(given) {
     naive,
     looking: !(best.cost > naive.cost + slack), // whether not looking is no cheaper
     perfect: perfectCost(costs, prior),
-    changed: String([costs, prior]) !== String([REPORTED.costs, REPORTED.prior]),
+    changed: isChanged(given),
   };
 }
 
