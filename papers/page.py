@@ -210,12 +210,12 @@ class Page:
         A reason for a misprint says that they are not; what is undefined shows no misprint.
         """
         gap = largest_gap(left, right)
-        self.claim(what, near(gap), gap < ROUNDING, misprint=misprint if np.isfinite(gap) else "")
+        self.claim(what, apart(gap), gap < ROUNDING, misprint=misprint if np.isfinite(gap) else "")
 
     def check_equal(self, what: str, left: npt.ArrayLike, right: npt.ArrayLike) -> None:
         """Check that two things, both computed here, are the same, though no paper prints it."""
         gap = largest_gap(left, right)
-        self.check(what, near(gap), gap < ROUNDING)
+        self.check(what, apart(gap), gap < ROUNDING)
 
     def _add(
         self, what: str, kind: Kind, printed: str, here: str, agrees: bool, misprint: str, why: str
@@ -277,6 +277,11 @@ def largest_gap(left: npt.ArrayLike, right: npt.ArrayLike) -> float:
 def near(gap: float) -> str:
     """How far two numbers are apart; rounding differs from machine to machine and is not shown."""
     return "to rounding" if abs(gap) < ROUNDING else f"to {abs(gap):.1g}"
+
+
+def apart(gap: float) -> str:
+    """The same for numbers that ought to be equal."""
+    return near(gap) if gap < ROUNDING else f"off by {gap:.2g}"
 
 
 def listed(values: npt.ArrayLike, decimals: int) -> str:
