@@ -6,6 +6,7 @@ import ast
 import copy
 import importlib
 import io
+import os
 import re
 import subprocess
 import sys
@@ -394,9 +395,9 @@ def test_a_missing_package_and_a_closed_pipe_end_without_a_traceback(tmp_path):
     assert "`make papers` installs" in bare.stderr
     assert "Traceback" not in bare.stderr
     command = [sys.executable, str(FOLDER / "run.py"), "itai-katz", "clinic"]
-    whole = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert whole.stdout is not None
-    whole.stdout.close()
-    assert whole.wait() == 1
-    assert whole.stderr is not None
-    assert b"Traceback" not in whole.stderr.read()
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        cut = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
+    assert cut.returncode == 1
+    assert "Traceback" not in cut.stderr

@@ -39,7 +39,7 @@ def build(page: Page) -> None:
     shown = f"{inside.sum()} of {inside.size} do"
     page.claim("assessed utilities stay admissible", shown, inside.all())
     panels = [(in_line(c), utility_coordinates(by_class(c))) for c in both]
-    seen = "Two hexagons: marks about a true matrix at a corner, and about the centre."
+    seen = "Two hexagons: marks about a true matrix far from the centre, and about the centre."
     page.picture(_draw(panels, drawn), seen)
 
 

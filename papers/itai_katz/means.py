@@ -66,16 +66,19 @@ def _draw(value, two, low, four):
         axes[0, 0].plot(*at, "o", color=style.RED)
         axes[0, 0].annotate(name, at, (9, -7), textcoords="offset points")
     axes[0, 1].plot(low, four)
-    panels = (axes[0, 0], list(value)[:2], ORDERS), (axes[0, 1], list(value), low)
-    for axis, shown, orders in panels:
+    panels = (
+        (axes[0, 0], list(value)[:2], ORDERS, (ORDERS[-1] - 0.2, "right")),
+        (axes[0, 1], list(value), low, (low[0] + 0.2, "left")),  # away from the curve
+    )
+    for axis, shown, orders, (at, side) in panels:
         for name in shown:
             axis.axhline(value[name], color=style.GREY, lw=0.9, ls="--")
             axis.annotate(
                 name,
-                (orders[-1], value[name]),
+                (at, value[name]),
                 (0, 3),
                 textcoords="offset points",
-                ha="right",
+                ha=side,
                 fontsize=8,
                 va="bottom",
             )
