@@ -98,6 +98,7 @@ def main(rows: int) -> int:
         scan = least([*python, SCAN], folder, 3)
         sorts = least([*python, SORTS], folder, 3)
         command = [sys.executable, "-m", "stakes", "evaluate", target.name, "-p", "fraud.toml"]
+        command += ["--model", "forest", "--model", "logistic"]
         evaluate = least(command, folder, 2)
         tallied = least([*command, "--memory-limit", "50MiB"], folder, 2)
     print(f"{rows:,} rows, two models     wall  processor      peak")

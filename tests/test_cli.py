@@ -264,7 +264,9 @@ def test_every_name_of_a_condition_has_a_value_and_stands_in_the_help():
 # Bad input ---------------------------------------------------------------------------------------
 
 MOVED = ("--posterior-prior", "legit=0.5,fraud=0.5")
+METHOD = ("--method", "platt", "-o", "map.json")
 DECIDE = ("decide", "rows.csv", "-p", "fraud.toml", "--model", "good")
+FIT = ("calibrate", "fit", "rows.csv", "-p", "fraud.toml", "--model", "good", *METHOD)
 
 BAD = {
     "a missing file": (("evaluate", "none.csv", "-p", "fraud.toml"), "there is no such file"),
@@ -322,8 +324,8 @@ BAD = {
         "--by",
     ),
     "too little memory": (
-        ("audit", "rows.csv", "-p", "fraud.toml", *BOTH, "--memory-limit", "1k"),
-        "120 rows need 2,400 bytes and the limit is 1,024",
+        (*FIT, "--memory-limit", "1k"),
+        "120 rows need 1,440 bytes and the limit is 1,024",
     ),
     "an unknown option": (("evaluate", "rows.csv", "--none"), "--none"),
     "an unknown command": (("none",), "No such command 'none'"),
@@ -414,7 +416,7 @@ def test_a_mistake_of_ours_is_not_taken_for_a_condition_that_held(monkeypatch):
     def broken(*arguments: object, **options: object) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("stakes.cli.evaluate.evaluated", broken)
+    monkeypatch.setattr("stakes.cli.evaluate.report_on", broken)
     done = on_rows()
     assert done.exit_code == 70
     assert "ZeroDivisionError: ours" in done.stderr

@@ -53,7 +53,7 @@ def test_the_exit_codes_are_those_that_the_help_promises(folder):
     evaluate = ("evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20")
     done = run(*evaluate, "--fail-if", "normalized > 5", "--html", "out.html", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Problem: cost of each decision")
+    assert done.stdout.startswith("The stakes\n")
     assert (folder / "out.html").exists()
     held = run("evaluate", "-", *evaluate[2:], "--fail-if", "cost > 1", cwd=folder, given=ROWS)
     assert held.returncode == 1

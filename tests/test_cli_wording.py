@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from stakes import InputError, Problem, Scores, evaluate, shift_prior
-from stakes.calibration import Affine
 from stakes.cli.wording import in_options
 
 TWO = Problem.zero_one(2)
@@ -27,9 +26,6 @@ COMPLAINTS = {
     ),
     "--posterior-prior must be positive where the prior of the problem is": lambda: shift_prior(
         P, [1.0, 0.0], [0.5, 0.5]
-    ),
-    "--calibrate needs at least 5 cases; there are 4. Leave it out.": lambda: evaluate(
-        Y, {"m": P}, TWO, calibrator=Affine()
     ),
 }
 

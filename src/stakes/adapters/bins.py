@@ -53,8 +53,9 @@ class ScoreGrid:
 
     def binned(self, frame: Lazy, score: str, name: str) -> Lazy:
         """Add the bin of every score, which does not decrease along the scores."""
-        away, below = nw.col(score) - self.centre, nw.col(score) < self.centre
-        scaled = nw.when(below).then(-away).otherwise(away) * (1 / self.unit)
+        own, below = nw.col(score), nw.col(score) < self.centre
+        away = nw.when(below).then(self.centre - own).otherwise(own - self.centre)
+        scaled = away * (1 / self.unit)
         made = _runs(frame.with_columns(below.alias(_BELOW), scaled.alias(_AT)), name)
         place = nw.col(name)
         return made.with_columns(

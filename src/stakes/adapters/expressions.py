@@ -101,7 +101,8 @@ def log_losses(truth: nw.Expr, posteriors: Sequence[nw.Expr]) -> tuple[nw.Expr, 
     """Surprise at the true class, nought where that was ruled out, and whether it was."""
     own = picked(truth, posteriors)
     possible = own > 0.0  # engines disagree on the logarithm of nought
-    return -nw.when(possible).then(own).otherwise(nw.lit(1.0)).log(), whether(~possible)
+    surprise = nw.when(possible).then(own).otherwise(nw.lit(1.0)).log() * -1.0
+    return surprise, whether(~possible)
 
 
 def squared_errors(truth: nw.Expr, posteriors: Sequence[nw.Expr]) -> nw.Expr:

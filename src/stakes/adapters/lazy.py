@@ -78,6 +78,11 @@ class Facts:
     masses: FloatArray
     off_sums: dict[int, tuple[int, float]]
 
+    @property
+    def shares(self) -> FloatArray:
+        """Class shares of the data."""
+        return np.asarray(self.masses / self.masses.sum())
+
 
 @dataclass(frozen=True, eq=False)
 class _Check:

@@ -51,13 +51,12 @@ def tallied_evidence(
     The calibrator that was asked for needs rows, and is left out. `limit` is the most that the
     joint tally may take, in bytes; `advance` hears of the rows of every pass.
     """
-    classes, given = problem.classes, posterior_prior
-    stated = None if given is None else _check.prior("posterior_prior", given, classes)
     rows = prepared(frame, layout, problem)
     facts = facts_of(frame, rows, layout, problem)
     advance(facts.n_rows)
-    shares = facts.masses / facts.masses.sum()
-    held = shares if stated is None else stated
+    held = facts.shares
+    if posterior_prior is not None:
+        held = _check.prior("posterior_prior", posterior_prior, problem.classes)
     models = _models(rows, layout, problem, facts, held)
     live = rows if layout.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
     found = []
@@ -83,8 +82,7 @@ def tallied_evidence(
 def _models(
     rows: Lazy, layout: Layout, problem: Problem, facts: Facts, held: FloatArray
 ) -> list[LazyModel]:
-    shares = facts.masses / facts.masses.sum()
-    prior = shares if problem.prior is None else problem.prior
+    prior = facts.shares if problem.prior is None else problem.prior
     moving = (held, prior) if is_movable(held, prior) else None
     models = []
     for place, given in enumerate(layout.models):

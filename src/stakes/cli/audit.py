@@ -20,8 +20,7 @@ from stakes.audit import (
     misranking,
     uniform_setting,
 )
-from stakes.cli.columns import plan_for
-from stakes.cli.loading import input_source, load, working
+from stakes.cli.loading import working
 from stakes.cli.options import (
     file_argument,
     prediction_options,
@@ -29,7 +28,7 @@ from stakes.cli.options import (
     read_problem,
     request_of,
 )
-from stakes.evaluation import evaluate
+from stakes.cli.reporting import report_on
 from stakes.problem import Problem
 from stakes.render.tables import number
 from stakes.report import ModelQuality, Report
@@ -60,13 +59,8 @@ def audit(
     """
     request, limit = request_of(options)
     problem = read_problem(problem_file)
-    with input_source(files) as source:
-        data = load(source, problem, plan_for(source, problem, request), limit=limit)
-    with working("auditing", len(data.truth), steps=False):
-        report = evaluate(
-            data.truth, data.models, problem, weights=data.weights, cluster=data.cluster
-        )
-        rows = [row for model in report.models for row in _implied(model)]
+    report = report_on(files, problem, request, limit=limit)
+    rows = [row for model in report.models for row in _implied(model)]
     click.echo(_disagreement(report))
     if rows:
         header = ("model", "metric", "best", "threshold", "right if a miss costs", "on these data")

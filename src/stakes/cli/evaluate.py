@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import numpy as np
 
-from stakes.cli.columns import plan_for
 from stakes.cli.expression import holds
-from stakes.cli.loading import Loaded, input_source, load_or_tally, said, working
+from stakes.cli.loading import said
 from stakes.cli.options import (
     CALIBRATORS,
     by_option,
@@ -23,11 +21,7 @@ from stakes.cli.options import (
 )
 from stakes.cli.output import check_targets, write
 from stakes.cli.quantities import EXPLAINED, read_condition, values_of
-from stakes.evaluation import evaluate as evaluated
-from stakes.evaluation.conclusions import report_of
-from stakes.evaluation.evidence import Evidence
-from stakes.problem import Problem
-from stakes.report import Report
+from stakes.cli.reporting import report_on
 
 __all__ = ["evaluate"]
 
@@ -64,12 +58,16 @@ def evaluate(files: tuple[str, ...], problem_file: str, fail_if: str | None, **o
     condition = None if fail_if is None else read_condition(fail_if)
     problem = read_problem(problem_file)
     held = class_shares(options["posterior_prior"], problem)
-    drawing = {name: options[name] for name in ("replicates", "seed")}
-    asked = {"posterior_prior": held, "calibrator": calibrator_named(options["calibrate"])}
-    with input_source(files) as source:
-        plan = plan_for(source, problem, request)
-        data = load_or_tally(source, problem, plan, limit=limit, **asked)
-    report = _report(data, problem, drawing, asked)
+    report = report_on(
+        files,
+        problem,
+        request,
+        limit=limit,
+        posterior_prior=held,
+        calibrator=calibrator_named(options["calibrate"]),
+        replicates=options["replicates"],
+        seed=options["seed"],
+    )
     write(report, targets)
     values = {} if condition is None else values_of(condition, report)
     if condition is None or not holds(condition, values):
@@ -77,22 +75,3 @@ def evaluate(files: tuple[str, ...], problem_file: str, fail_if: str | None, **o
     known = ", ".join(f"{name} = {value:.6g}" for name, value in values.items())
     said(f"{fail_if} holds ({known})")
     return 1
-
-
-def _report(
-    data: Loaded | Evidence, problem: Problem, drawing: dict[str, Any], asked: dict[str, Any]
-) -> Report:
-    """The report of rows, or of their tallies."""
-    if isinstance(data, Evidence):
-        return report_of(data, **drawing, rng=np.random.default_rng(drawing["seed"]))
-    with working("evaluating", len(data.truth), steps=False):
-        return evaluated(
-            data.truth,
-            data.models,
-            problem,
-            weights=data.weights,
-            by=data.by,
-            cluster=data.cluster,
-            **asked,
-            **drawing,
-        )

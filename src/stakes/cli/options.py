@@ -85,8 +85,8 @@ def prediction_options(command: F) -> F:
                 show_default=True,
                 metavar="SIZE",
                 help="The most that the needed columns may take as arrays. To work on them takes "
-                "up to ten times as much; beyond the limit, evaluate lets the engine tally the "
-                "rows and says what it had to leave out, and other commands refuse.",
+                "up to ten times as much. Beyond the limit the engine tallies the rows by itself, "
+                "and the report lists what was therefore left out.",
             ),
         )
     ):

@@ -26,10 +26,6 @@ _REMEDIES = (
         r"from_prior must be positive where to_prior is",
         "--posterior-prior must be positive where the prior of the problem is",
     ),
-    (
-        r"folds must be a whole number, at most the (\d+) cases there are; got (\d+)\..*",
-        r"--calibrate needs at least \2 cases; there are \1. Leave it out.",
-    ),
 )
 
 

@@ -1,0 +1,43 @@
+"""The report of a file: from arrays, or from tallies where they would not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stakes.calibration import Calibrator
+from stakes.cli.columns import Request, plan_for
+from stakes.cli.loading import input_source, load_or_tally, working
+from stakes.evaluation import evaluate
+from stakes.evaluation.conclusions import report_of
+from stakes.evaluation.evidence import Evidence
+from stakes.problem import Problem
+from stakes.report import Report
+
+__all__ = ["report_on"]
+
+
+def report_on(
+    files: Sequence[str],
+    problem: Problem,
+    request: Request,
+    *,
+    limit: int,
+    posterior_prior: object = None,
+    calibrator: Calibrator | None = None,
+    replicates: int = 2000,
+    seed: int = 0,
+) -> Report:
+    """What the predictions in files cost; columns beyond the limit stay inside the engine."""
+    asked: dict[str, Any] = {"posterior_prior": posterior_prior, "calibrator": calibrator}
+    drawing: dict[str, Any] = {"replicates": replicates, "seed": seed}
+    with input_source(files) as source:
+        plan = plan_for(source, problem, request)
+        data = load_or_tally(source, problem, plan, limit=limit, **asked)
+    if isinstance(data, Evidence):
+        return report_of(data, **drawing, rng=np.random.default_rng(seed))
+    given = {name: getattr(data, name) for name in ("weights", "by", "cluster")}
+    with working("evaluating", len(data.truth), steps=False):
+        return evaluate(data.truth, data.models, problem, **given, **asked, **drawing)
