@@ -30,9 +30,9 @@ def build(page: Page) -> None:
     tables = [np.array(page.paper["table-1"][name]) for name in "AB"]
     known = [float(FAMILIAR["MCC"](Counts(turned(table)))) for table in tables]
     printed, right = ([mcc_by_formula(table, term) for table in tables] for term in (0, 1))
-    what = f"the formula of MCC gives {listed(known, 3)} for A and B, not {listed(printed, 3)}"
+    what = f"the printed formula, {listed(printed, 3)} for A and B, is MCC, {listed(known, 3)}"
     page.equal(what, printed, known, misprint=page.printed["misprint"])
-    page.check_equal("it does so with − f₀f₁ in the numerator", right, known)
+    page.check_equal("with − f₀f₁ in the numerator it is", right, known)
 
 
 def mcc_by_formula(c: np.ndarray, term: int) -> float:
