@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ ROUNDING = 1e-11  # what differs from machine to machine
 FEW = 5  # so many values are shown one by one
 EXACT, MOST_DIGITS = 10, 4  # decimals that a fraction has, and that are shown of it
 RARE = 0.01  # a draw farther out than this is no draw
+Size = TypeVar("Size")
 
 
 class Printed(float):
@@ -84,15 +86,24 @@ class Comparison:
 class Page:
     """The page of one item; building the item fills it.
 
-    `printed` is what the paper prints there, `paper` what it prints anywhere.
+    `printed` is what the paper prints there, `paper` what it prints anywhere. A picture is saved
+    into the folder `pictures` under the page's name; links to it start from the folder `base`.
     """
 
+    name: str
     printed: Mapping[str, Any]
     paper: Mapping[str, Any]
     fast: bool
     pictures: Path
+    base: Path
+    sized: bool = False
     parts: list[str] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
+
+    def size(self, full: Size, fast: Size) -> Size:
+        """The size of a simulation; an item that asks for one looks different in the fast run."""
+        self.sized = True
+        return fast if self.fast else full
 
     def say(self, words: str) -> None:
         """Add a paragraph."""
@@ -115,10 +126,11 @@ class Page:
         columns = dict(zip(titles, zip(*rows, strict=True), strict=True))
         self.parts.append(markdown_table(columns, decimals))
 
-    def picture(self, figure: Figure, name: str, says: str) -> None:
-        """Save a picture and show it; `says` tells it to those who cannot see it."""
-        path = style.save(figure, self.pictures, name)
-        self.parts.append(f"![{' '.join(says.split())}]({path.parent.name}/{path.name})")
+    def picture(self, figure: Figure, seen: str) -> None:
+        """Save a picture and show it; `seen` is what those who cannot see it would see."""
+        path = style.save(figure, self.pictures, self.name)
+        link = Path(os.path.relpath(path, self.base)).as_posix()
+        self.parts.append(f"![{' '.join(seen.split())}]({link})")
 
     def compare(
         self,
@@ -129,6 +141,7 @@ class Page:
         decimals: int | None = None,
         standard_error: npt.ArrayLike = 0.0,
         misprint: str = "",
+        right: object = None,
         why: str = "",
         kind: Kind = Kind.PRINTED,
     ) -> None:
@@ -137,7 +150,8 @@ class Page:
         They agree when the print is within half a unit of its last digit, and within four standard
         errors where one of both was simulated; `decimals` says which digit is the last where the
         print does not. A fraction such as "1/12" must be met exactly. A reason for a misprint says
-        that they must differ.
+        that they must differ; what comes out here must then be `right`, where that is known. What
+        is undefined here neither agrees nor shows a misprint.
         """
         value, error = np.asarray(here, dtype=float), np.asarray(standard_error)
         print_ = np.reshape([number(one) for one in flat(printed)], value.shape)
@@ -153,7 +167,11 @@ class Page:
             if all(isinstance(one, Printed) for one in flat(here)):
                 there = ", ".join(map(str, flat(here)))
             shown = ", ".join(texts), there
-        self._add(what, kind, *shown, bool(close.all()), misprint, why)
+        wrong = misprint if np.isfinite(value).all() else ""
+        ought = f"ought to be {shown[0]}" if kind is Kind.OWN else shown[0]
+        self._add(what, kind, ought, shown[1], bool(close.all()), wrong, why)
+        if right is not None:
+            self.compare(f"{what}, corrected", right, here, decimals=decimals, kind=Kind.OWN)
 
     def drawn(self, what: str, printed: float, draws: npt.ArrayLike, *, misprint: str = "") -> None:
         """Compare a printed value that was drawn at random with other draws of the same kind.
@@ -165,11 +183,16 @@ class Page:
         away = np.abs(values - np.median(values))
         as_far = np.mean(away >= np.abs(printed - np.median(values)) - 1e-9)
         words = f"{same:.1%} of {values.size:,} draws; as far out: {as_far:.1%}"
-        self._add(what, Kind.PRINTED, str(printed), words, bool(as_far >= RARE), misprint, "")
+        wrong = misprint if np.isfinite(values).all() else ""
+        self._add(what, Kind.PRINTED, str(printed), words, bool(as_far >= RARE), wrong, "")
 
-    def claim(self, what: str, here: str, holds: object, *, misprint: str = "") -> None:
-        """Compare a statement in the paper's words with what happens here."""
-        self._add(what, Kind.STATED, "stated", here, bool(holds), misprint, "")
+    def claim(self, what: str, here: str | None, holds: object, *, misprint: str = "") -> None:
+        """Compare a statement in the paper's words with what happens here.
+
+        Where nothing but yes or no can be shown, `here` is None.
+        """
+        shown = cell(bool(holds), None) if here is None else here
+        self._add(what, Kind.STATED, "stated", shown, bool(holds), misprint, "")
 
     def chosen(self, what: str, printed: str, here: str, holds: object) -> None:
         """State an order that data were chosen to show, so that it is no evidence."""
@@ -179,15 +202,20 @@ class Page:
         """State something that must hold here and that no paper prints."""
         self._add(what, Kind.OWN, "–", here, bool(holds), "", "")
 
-    def equal(self, what: str, left: npt.ArrayLike, right: npt.ArrayLike) -> None:
-        """Claim that two things, both computed here, are the same, because the paper says so."""
+    def equal(
+        self, what: str, left: npt.ArrayLike, right: npt.ArrayLike, *, misprint: str = ""
+    ) -> None:
+        """Claim that two things, both computed here, are the same, because the paper says so.
+
+        A reason for a misprint says that they are not; what is undefined shows no misprint.
+        """
         gap = largest_gap(left, right)
-        self.claim(what, near(gap), gap < ROUNDING)
+        self.claim(what, apart(gap), gap < ROUNDING, misprint=misprint if np.isfinite(gap) else "")
 
     def check_equal(self, what: str, left: npt.ArrayLike, right: npt.ArrayLike) -> None:
         """Check that two things, both computed here, are the same, though no paper prints it."""
         gap = largest_gap(left, right)
-        self.check(what, near(gap), gap < ROUNDING)
+        self.check(what, apart(gap), gap < ROUNDING)
 
     def _add(
         self, what: str, kind: Kind, printed: str, here: str, agrees: bool, misprint: str, why: str
@@ -249,6 +277,11 @@ def largest_gap(left: npt.ArrayLike, right: npt.ArrayLike) -> float:
 def near(gap: float) -> str:
     """How far two numbers are apart; rounding differs from machine to machine and is not shown."""
     return "to rounding" if abs(gap) < ROUNDING else f"to {abs(gap):.1g}"
+
+
+def apart(gap: float) -> str:
+    """The same for numbers that ought to be equal."""
+    return near(gap) if gap < ROUNDING else f"off by {gap:.2g}"
 
 
 def listed(values: npt.ArrayLike, decimals: int) -> str:

@@ -1,25 +1,39 @@
 """The papers, reproduced: show one item, one paper, or build the page of all.
 
-    python papers/run.py PAPER [ITEM]     show it; pictures go to build/papers
-    python papers/run.py --all            build papers/README.md and papers/figures
+    .venv/bin/python papers/run.py PAPER [ITEM]   show it; pictures go to build/papers
+    .venv/bin/python papers/run.py --all          build papers/README.md and papers/figures
 
-Exits with 0 only if everything that must agree with the print agrees.
+`make papers` builds the page too, and makes .venv first. Exits with 0 only if everything that must
+agree with the print agrees.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import re
 import sys
 import time
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from page import Kind, Page, Printed, markdown_table  # noqa: E402
+try:
+    import sklearn  # noqa: F401
+    from page import Kind, Page, Printed, markdown_table
+
+    import stakes  # noqa: F401
+except ImportError as missing:
+    if __name__ != "__main__":
+        raise
+    sys.exit(
+        f"The papers need {missing.name}, which this Python does not have. `make papers` installs "
+        "everything into .venv; afterwards `.venv/bin/python papers/run.py PAPER [ITEM]` works."
+    )
 
 PAPERS = {
     "ferrer-ec": ("figure-1", "figure-2", "table-1", "identities", "bound"),
@@ -29,26 +43,34 @@ PAPERS = {
     "hernandez-orallo": (
         *("figure-1", "figure-2", "table-1", "table-2", "table-3", "figure-3", "table-4"),
         *("table-5", "decomposition", "figure-4", "table-6"),
-        *("cost-space", "h-measure", "convergence"),
+        *("cost-space", "h-measure", "convergence", "table-7"),
     ),
 }
 TEXT = (HERE / "printed.toml").read_text(encoding="utf-8")
 PRINTED = tomllib.loads(TEXT, parse_float=Printed)
+COUNTED = [kind.value for kind in (Kind.PRINTED, Kind.STATED, Kind.OWN)]
 
 
-def build(paper: str, item: str, *, fast: bool, pictures: Path) -> Page:
-    """Run the script of one item on an empty page."""
-    script = importlib.import_module(f"{paper}.{item}".replace("-", "_"))
+def script(paper: str, item: str) -> ModuleType:
+    """The script of an item."""
+    return importlib.import_module(f"{paper}.{item}".replace("-", "_"))
+
+
+def words(paper: str, item: str) -> tuple[str, str]:
+    """What the script says about the item: its title, and the paragraph below it."""
+    title, _, below = (script(paper, item).__doc__ or "").partition("\n")
+    return title.rstrip("."), below.strip()
+
+
+def build(paper: str, item: str, *, fast: bool, pictures: Path, base: Path) -> Page:
+    """Run the script of one item on a page that holds only the script's own words."""
     known = PRINTED[paper]
-    page = Page(printed=known[item], paper=known, fast=fast, pictures=pictures)
-    script.build(page)
+    page = Page(f"{paper}-{item}", known[item], known, fast=fast, pictures=pictures, base=base)
+    _, below = words(paper, item)
+    if below:
+        page.say(below)
+    script(paper, item).build(page)
     return page
-
-
-def title(paper: str, item: str) -> str:
-    """The first line of the script: what the item is."""
-    script = importlib.import_module(f"{paper}.{item}".replace("-", "_"))
-    return (script.__doc__ or "").splitlines()[0].rstrip(".")
 
 
 def source(paper: str, item: str) -> str:
@@ -56,12 +78,19 @@ def source(paper: str, item: str) -> str:
     return f"{paper}/{item}.py".replace("-", "_")
 
 
+def origin(paper: str, item: str) -> str:
+    """Where an item is in the paper, how to show it, and where its script is."""
+    where, path = PRINTED[paper][item]["where"], source(paper, item)
+    return f"{where[0].upper()}{where[1:]}; `run.py {paper} {item}`; [`{path}`]({path})"
+
+
 def show(paper: str, items: tuple[str, ...], *, fast: bool) -> bool:
     """Print items to the screen."""
-    good = True
+    good, pictures = True, HERE.parent / "build" / "papers"
     for item in items:
-        page = build(paper, item, fast=fast, pictures=HERE.parent / "build" / "papers")
-        print(f"{title(paper, item)}\n({page.printed['where']})\n\n{page.text()}\n")
+        page = build(paper, item, fast=fast, pictures=pictures, base=Path.cwd())
+        title, _ = words(paper, item)
+        print(f"{title}\n({page.printed['where']})\n\n{page.text()}\n")
         print(f"{item}: {'agrees' if page.good else 'DOES NOT AGREE'}\n")
         good = good and page.good
     return good
@@ -72,13 +101,13 @@ def build_all(target: Path, *, fast: bool) -> bool:
     start = time.perf_counter()
     sections, pages = [], {}
     for paper, items in PAPERS.items():
-        about = PRINTED[paper]
-        sections.append(f"## {paper}: {about['title']}\n\n{about['authors']}. {about['about']}")
+        known = PRINTED[paper]
+        head = f"## {paper}: {known['title']}"
+        sections.append(f"{head}\n\n{known['authors']}, {known['published']}. {known['about']}")
         for item in items:
-            page = build(paper, item, fast=fast, pictures=target / "figures")
+            page = build(paper, item, fast=fast, pictures=target / "figures", base=target)
             pages[paper, item] = page
-            origin = f"{page.printed['where']}; [`{source(paper, item)}`]({source(paper, item)})"
-            parts = f"### {heading(paper, item)}", origin[0].upper() + origin[1:], page.text()
+            parts = f"### {heading(paper, item)}", origin(paper, item), page.text()
             sections.append("\n\n".join(parts))
             state = "agrees" if page.good else "DOES NOT AGREE"
             print(f"{time.perf_counter() - start:6.1f} s  {paper:17} {item:14} {state}", flush=True)
@@ -90,28 +119,29 @@ def build_all(target: Path, *, fast: bool) -> bool:
 
 def overview(pages: dict[tuple[str, str], Page]) -> str:
     """One line for each item: where it is, what it shows, and how the comparisons came out."""
-    rows = []
-    for (paper, item), page in pages.items():
-        place, _, shows = title(paper, item).partition(". ")
-        agree = [
-            sum(one.agrees for one in page.comparisons if one.kind is kind) or "–"
-            for kind in (Kind.PRINTED, Kind.STATED, Kind.OWN)
-        ]
-        differ = sum(not one.agrees for one in page.comparisons) or "–"
-        link = f"[{place}](#{anchor(heading(paper, item))})"
-        rows.append((paper, link, shows, *agree, differ))
-    titles = "paper", "item", "shows", "printed", "stated", "own checks", "differ, with the reason"
+    titles = "paper", "item", "place", "shows", *COUNTED, "differ, with the reason", "must agree"
+    rows = [row(*names, page) for names, page in pages.items()]
     return markdown_table(dict(zip(titles, zip(*rows, strict=True), strict=True)))
+
+
+def row(paper: str, item: str, page: Page) -> tuple[object, ...]:
+    """The line of one item in the overview."""
+    place, _, shows = words(paper, item)[0].partition(". ")
+    link = f"[{place}](#{anchor(heading(paper, item))})"
+    good = [one for one in page.comparisons if one.good]
+    counts = [sum(one.agrees and one.kind.value == kind for one in good) for kind in COUNTED]
+    counts += [sum(not one.agrees for one in good), len(page.comparisons) - len(good)]
+    return paper, item, link, shows, *(count or "–" for count in counts)
 
 
 def heading(paper: str, item: str) -> str:
     """The heading of an item on the page."""
-    return f"{paper}, {title(paper, item)}"
+    return f"{paper}, {words(paper, item)[0]}"
 
 
-def anchor(words: str) -> str:
+def anchor(heading: str) -> str:
     """What a heading is called in links, by the rule of GitHub and GitLab."""
-    return re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def main() -> int:
@@ -126,11 +156,13 @@ def main() -> int:
     parser.add_argument("--fast", action="store_true", help="smaller simulations")
     parser.add_argument("--into", type=Path, help="folder of the page, with --all")
     given = parser.parse_args()
+    if given.all == (given.paper is not None):
+        parser.error("name a paper or ask for --all, and not both")
+    if given.into and not given.all:
+        parser.error("--into goes with --all; one item's pictures go to build/papers")
     if given.all:
         build_dir = HERE.parent / "build" / "papers"
         return not build_all(given.into or (build_dir if given.fast else HERE), fast=given.fast)
-    if given.paper is None:
-        parser.error("name a paper, or ask for --all")
     items = PAPERS[given.paper] if given.item is None else (given.item,)
     if not set(items) <= set(PAPERS[given.paper]):
         parser.error(f"items of {given.paper} are {', '.join(PAPERS[given.paper])}")
@@ -138,4 +170,10 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read this has read enough; what was not shown is not good
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code)

@@ -14,7 +14,7 @@ mpl.use("Agg")
 
 # Okabe and Ito's palette, from which any three can be told apart by everybody.
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-PURPLE, SKY, YELLOW, GREY, INK = "#CC79A7", "#56B4E9", "#F0E442", "#8A8A8A", "#222222"
+PURPLE, SKY, GREY, INK = "#CC79A7", "#56B4E9", "#8A8A8A", "#222222"
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
 MAP = "cividis"
 
@@ -69,8 +69,6 @@ def save(figure: Figure, folder: Path, name: str) -> Path:
     """Save as SVG, dense point clouds inside as images, and forget the figure."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.svg"
-    figure.savefig(path, metadata={"Date": None})
-    if (folder / "png").is_dir():  # for looking at pictures where nothing shows SVG
-        figure.savefig(folder / "png" / f"{name}.png", dpi=110)
+    figure.savefig(path, metadata={"Date": None, "Creator": None})  # which differ from run to run
     plt.close(figure)
     return path

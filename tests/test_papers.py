@@ -6,13 +6,17 @@ import ast
 import copy
 import importlib
 import io
+import os
 import re
+import subprocess
 import sys
 import tokenize
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+import stakes
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("sklearn")
@@ -31,15 +35,32 @@ MOST_LINES = 36
 
 @pytest.mark.parametrize(("paper", "item"), ITEMS)
 def test_what_must_agree_with_the_print_agrees(paper, item, tmp_path):
-    built = run.build(paper, item, fast=True, pictures=tmp_path / "figures")
+    built = build(paper, item, tmp_path)
     bad = [one for one in built.comparisons if not one.good]
     assert built.comparisons
     assert not bad
-    assert (tmp_path / "figures").exists() == ("![" in built.text())
-    if "page.fast" not in (FOLDER / run.source(paper, item)).read_text(encoding="utf-8"):
-        shown = (FOLDER / "README.md").read_text(encoding="utf-8")
-        new = [one.what for one in built.comparisons if f"| {one.what} " not in shown]
-        assert not new, "run make papers: papers/README.md lacks these comparisons"
+    assert (tmp_path / "figures" / f"{paper}-{item}.svg").exists() == ("![" in built.text())
+    shown = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert run.origin(paper, item) in shown
+    counts = cells(run.overview({(paper, item): built}).splitlines()[-1])
+    assert counts in map(cells, shown.splitlines()), "run make papers: the overview is old"
+    if not built.sized:
+        assert built.text() in shown, "run make papers: papers/README.md is old"
+
+
+def build(paper, item, folder):
+    """The page of one item in the fast run."""
+    return run.build(paper, item, fast=True, pictures=folder / "figures", base=folder)
+
+
+def cells(line: str) -> list[str]:
+    """The cells of one line of a table."""
+    return [cell.strip() for cell in line.split("|")[1:-1]]
+
+
+def empty_page(folder):
+    """A page with nothing on it."""
+    return page.Page("x", {}, {}, fast=True, pictures=folder, base=folder)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +85,7 @@ def test_a_wrong_print_is_noticed(paper, item, path, wrong, tmp_path, monkeypatc
         place = place[key]
     place[path[-1]] = wrong
     monkeypatch.setattr(run, "PRINTED", changed)
-    assert not run.build(paper, item, fast=True, pictures=tmp_path).good
+    assert not build(paper, item, tmp_path).good
 
 
 @pytest.mark.parametrize(
@@ -80,41 +101,118 @@ def test_a_misprint_that_no_longer_differs_is_noticed(
     changed = copy.deepcopy(run.PRINTED)
     changed[paper][item][path[0]] = right
     monkeypatch.setattr(run, "PRINTED", changed)
-    built = run.build(paper, item, fast=True, pictures=tmp_path)
+    built = build(paper, item, tmp_path)
     assert not built.good
     assert "thought to be a misprint" in built.text()
 
 
+@pytest.mark.parametrize("here", [0.9, np.nan])
+def test_a_misprint_does_not_excuse_every_value(here, tmp_path):
+    made = empty_page(tmp_path)
+    reason = {"misprint": "it is 0.226", "right": page.Printed("0.226")}
+    made.compare("x", page.Printed("0.235"), here, **reason)
+    assert not made.good
+    assert made.comparisons[-1].printed == "ought to be 0.226"
+    made.comparisons.clear()
+    made.compare("x", page.Printed("0.235"), 0.2257, **reason)
+    assert made.good
+
+
+def test_what_is_undefined_is_no_misprint(tmp_path):
+    made = empty_page(tmp_path)
+    made.equal("differs", 1.0, 2.0, misprint="so it does")
+    made.equal("undefined", [1.0, np.nan], 2.0, misprint="so it does")
+    made.drawn("undefined", page.Printed("0.5"), [0.1, np.nan], misprint="so it does")
+    assert [one.good for one in made.comparisons] == [True, False, False]
+    assert made.comparisons[0].here == "off by 1"
+
+
+def test_a_claim_that_fails_does_not_say_yes(tmp_path):
+    made = empty_page(tmp_path)
+    made.claim("holds", None, True)
+    made.claim("fails", None, False)
+    assert [one.here for one in made.comparisons] == ["yes", "no"]
+
+
+def test_an_item_that_asks_for_a_size_is_known_to_differ_in_the_fast_run(tmp_path):
+    made = empty_page(tmp_path)
+    assert not made.sized
+    assert made.size(1000, 10) == 10
+    assert made.sized
+    sources = [path.read_text(encoding="utf-8") for path in SCRIPTS]
+    assert not any("page.fast" in source for source in sources)
+
+
 def test_every_item_has_a_script_and_a_place_in_the_paper():
     for paper, items in run.PAPERS.items():
-        stated = {key for key, value in run.PRINTED[paper].items() if isinstance(value, dict)}
-        assert stated == set(items)
+        stated = [key for key, value in run.PRINTED[paper].items() if isinstance(value, dict)]
+        assert stated == list(items)
         for item in items:
             assert re.search(PLACE, run.PRINTED[paper][item]["where"]), (paper, item)
         assert all((FOLDER / run.source(paper, item)).is_file() for item in items)
+    assert list(run.PRINTED) == ["page", *run.PAPERS]
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("paper", run.PAPERS)
+def test_every_printed_value_is_read_by_a_script(paper):
+    folder = FOLDER / paper.replace("-", "_")
+    source = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    for item in run.PAPERS[paper]:
+        keys = set(run.PRINTED[paper][item]) - {"where"}
+        assert not {key for key in keys if f'"{key}"' not in source}
+
+
+@pytest.mark.parametrize("script", [*SCRIPTS, FOLDER / "draws.py"], ids=lambda path: path.stem)
 def test_scripts_use_the_public_functions_only(script):
-    tree = ast.parse(script.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stakes"):
-            assert not any(part.startswith("_") for part in (node.module or "").split("."))
-            room = importlib.import_module(node.module or "")
-            assert all(alias.name in room.__all__ for alias in node.names), node.module
-        if isinstance(node, ast.Attribute):
-            assert not node.attr.startswith("_") or node.attr.startswith("__")
+    assert private_names(script.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import stakes._check",
+        "import stakes.audit.utility_space as space",
+        "import numpy, stakes.tally",
+        "from stakes._check import floats",
+        "from stakes.audit.utility_space import HEXAGON",
+        "from stakes import _check",
+        "from stakes.measures import no_such_measure",
+        "stakes._check",
+        "stakes.audit.utility_space.HEXAGON",
+    ],
+)
+def test_a_private_name_is_noticed(line):
+    assert private_names(line)
+
+
+def private_names(source: str) -> list[str]:
+    """What a script takes from stakes beside `stakes.NAME` and `stakes.ROOM.NAME` as exported."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+            found += [name for name in names if name.startswith("stakes.")]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stakes"):
+            room = node.module or ""
+            public = importlib.import_module(room).__all__ if room.count(".") < 2 else []
+            found += [room for alias in node.names if alias.name not in public or "._" in room]
+        elif isinstance(node, ast.Attribute):
+            path = ast.unparse(node)
+            hidden = node.attr.startswith("_") and not node.attr.startswith("__")
+            rooms = path.startswith("stakes.") and path.split(".")[1] not in stakes.__all__
+            found += [path] * (hidden or rooms)
+    return found
 
 
 def code_lines(source: str) -> int:
-    """Lines of code beside imports, docstrings and functions that draw."""
+    """Lines of code beside imports, docstrings and functions called `_draw…`."""
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in NO_CODE:
             lines.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):
-            beside = node.name.lstrip("_").startswith("draw")
+            beside = node.name.startswith("_draw")
         else:
             words = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
             beside = words or isinstance(node, ast.Import | ast.ImportFrom)
@@ -159,14 +257,18 @@ def build():
     and more"""
 
 
-def _draw():
+def _draw_more():
     return 1
+
+
+def drawn():
+    return 2
 '''
-    assert code_lines(source) == 6
+    assert code_lines(source) == 8
 
 
 def test_numbers_that_differ_or_are_undefined_are_not_equal(tmp_path):
-    made = page.Page(printed={}, paper={}, fast=True, pictures=tmp_path)
+    made = empty_page(tmp_path)
     made.equal("the same", [1.0, 2.0], [1.0, 2.0 + 1e-13])
     made.check_equal("not the same", [1.0, 2.0], [1.0, 2.0 + 1e-9])
     made.equal("undefined", [1.0, np.nan], 1.0)
@@ -174,7 +276,7 @@ def test_numbers_that_differ_or_are_undefined_are_not_equal(tmp_path):
 
 
 def test_printed_values_agree_to_half_a_unit_and_four_standard_errors(tmp_path):
-    made = page.Page(printed={}, paper={}, fast=True, pictures=tmp_path)
+    made = empty_page(tmp_path)
     for here, error in ((0.645, 0.0), (0.646, 0.0), (0.685, 0.01), (0.686, 0.01)):
         made.compare("x", page.Printed("0.64"), here, standard_error=error)
     assert [one.good for one in made.comparisons] == [True, False, True, False]
@@ -186,7 +288,7 @@ def test_printed_values_agree_to_half_a_unit_and_four_standard_errors(tmp_path):
 
 
 def test_prints_keep_their_digits_and_fractions_are_met_exactly(tmp_path):
-    made = page.Page(printed={}, paper={}, fast=True, pictures=tmp_path)
+    made = empty_page(tmp_path)
     kept = copy.deepcopy([page.Printed("-0.60"), "1/12"])
     assert kept[0] == -0.6
     made.compare("digits", kept, [-0.604, 1 / 12])
@@ -199,7 +301,7 @@ def test_prints_keep_their_digits_and_fractions_are_met_exactly(tmp_path):
 
 
 def test_a_drawn_print_agrees_unless_it_is_rarely_as_far_out(tmp_path):
-    made = page.Page(printed={}, paper={}, fast=True, pictures=tmp_path)
+    made = empty_page(tmp_path)
     draws = np.repeat([0.4, 0.5, 0.6, 0.7], [20, 960, 20, 1])
     for printed in ("0.5", "0.6", "0.7"):
         made.drawn("x", page.Printed(printed), draws)
@@ -208,21 +310,24 @@ def test_a_drawn_print_agrees_unless_it_is_rarely_as_far_out(tmp_path):
 
 
 def test_choices_and_prints_against_prints_are_told_apart_from_agreement(tmp_path):
-    made = page.Page(printed={}, paper={}, fast=True, pictures=tmp_path)
+    made = empty_page(tmp_path)
     made.chosen("order", "+0.1", "+0.2", True)
     made.compare("twice", page.Printed("0.1"), 0.1, kind=page.Kind.PRINT)
     made.claim("words", "so", True)
     assert [one.verdict for one in made.comparisons] == ["by choice", "yes", "yes"]
     assert made.text().count("print against print") == 1
-    counted = run.overview({("itai-katz", "clinic"): made}).splitlines()[-1]
-    assert [cell.strip() for cell in counted.split("|")[4:8]] == ["–", "1", "–", "–"]
+    made.compare("misprint", page.Printed("0.1"), 0.2, misprint="known")
+    made.compare("thought so", page.Printed("0.1"), 0.1, misprint="not true")
+    made.claim("fails", None, False)
+    counted = cells(run.overview({("itai-katz", "clinic"): made}).splitlines()[-1])
+    assert counted[:2] == ["itai-katz", "clinic"]
+    assert counted[4:] == ["–", "1", "–", "1", "2"]
 
 
 def test_tables_say_truth_in_words_and_undefined_as_a_dash():
     columns = {"a": [True, False], "b": np.array([np.nan, 0.25]), "c": [3, "x"]}
     lines = page.markdown_table(columns, 1).splitlines()
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
-    assert cells[2:] == [["yes", "–", "3"], ["no", "0.2", "x"]]
+    assert [cells(line) for line in lines[2:]] == [["yes", "–", "3"], ["no", "0.2", "x"]]
 
 
 def test_the_page_shows_every_item_and_every_picture():
@@ -236,6 +341,7 @@ def test_the_page_shows_every_item_and_every_picture():
     assert shown == drawn
     assert sum((FOLDER / name).stat().st_size for name in drawn) < 3_000_000
     assert "NO, but it must" not in text
+    assert "thought to be a misprint" not in text
 
 
 def test_an_unknown_item_is_an_error_and_a_known_one_exits_with_zero(capsys, monkeypatch, tmp_path):
@@ -247,3 +353,51 @@ def test_an_unknown_item_is_an_error_and_a_known_one_exits_with_zero(capsys, mon
     with pytest.raises(SystemExit) as stopped:
         run.main()
     assert stopped.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["dyrland", "figure-1", "--all"], "not both"),
+        ([], "name a paper or ask for --all"),
+        (["dyrland", "--into", "x"], "--into goes with --all"),
+        (["dyrland", "figure-9"], "items of dyrland are table-1"),
+    ],
+)
+def test_what_the_command_line_cannot_do_is_an_error(given, message, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["run.py", *given])
+    with pytest.raises(SystemExit):
+        run.main()
+    assert message in capsys.readouterr().err
+
+
+def test_the_picture_of_a_shown_item_is_where_the_text_says(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(run, "HERE", tmp_path / "papers")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["run.py", "itai-katz", "means"])
+    assert run.main() == 0
+    link = re.search(r"!\[[^\]]*\]\(([^)]+)\)", capsys.readouterr().out)
+    assert link is not None
+    assert (tmp_path / link[1]).is_file()
+
+
+def test_pictures_do_not_carry_a_date_or_a_version():
+    for path in (FOLDER / "figures").glob("*.svg"):
+        head = path.read_text(encoding="utf-8")[:3000]
+        assert "<dc:date>" not in head
+        assert "<dc:creator>" not in head
+
+
+def test_a_missing_package_and_a_closed_pipe_end_without_a_traceback(tmp_path):
+    command = [sys.executable, "-S", "-E", str(FOLDER / "run.py"), "dyrland"]
+    bare = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert bare.returncode == 1
+    assert "`make papers` installs" in bare.stderr
+    assert "Traceback" not in bare.stderr
+    command = [sys.executable, str(FOLDER / "run.py"), "itai-katz", "clinic"]
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        cut = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
+    assert cut.returncode == 1
+    assert "Traceback" not in cut.stderr

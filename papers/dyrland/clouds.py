@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import style
+from dyrland.hexagon import in_line
 from dyrland.turned import turned
 from page import Page
 
@@ -11,44 +12,46 @@ from stakes import Problem
 from stakes.audit import FAMILIAR, against_yield
 from stakes.simulate import fixed, random_confusion, rising_rates
 
-PROBLEMS = {
-    "accuracy": Problem.from_utilities(turned([[1, 0], [0, 1]])),
-    "recall": Problem.from_utilities(turned([[1, 0], [0, 0]])),
-}
-UTILITIES = "[1 0; 0 1]", "[1 0; 0 0]"
 METRICS = {name: FAMILIAR[name] for name in ("accuracy", "recall", "F1", "MCC")}
 
 
-def clouds(page: Page, share: float, name: str, says: str) -> None:
+def clouds(page: Page, share: float) -> None:
     """Points of all panels, and the share of pairs that each metric reverses."""
-    rng, n = np.random.default_rng(6), 500 if page.fast else 1500
+    rng, n, utilities = (
+        np.random.default_rng(6),
+        page.size(1500, 500),
+        page.paper["figure-2"]["utilities"],
+    )
+    problems = {name: Problem.from_utilities(turned(u)) for name, u in utilities.items()}
     drawn = random_confusion(1, n, share=fixed(share), correct_rates=rising_rates, rng=rng)[0]
-    points = {name: against_yield(drawn, p, metrics=METRICS) for name, p in PROBLEMS.items()}
-    wrong = {(m, of): points[of].reversed_share(m) for of in PROBLEMS for m in METRICS}
-    titles = (f"reversed pairs, utilities {words}" for words in UTILITIES)
-    rows = [(m, *(f"{wrong[m, of]:.1%}" for of in PROBLEMS)) for m in METRICS]
-    page.rows(("metric", *titles), rows)
+    points = {name: against_yield(drawn, p, metrics=METRICS) for name, p in problems.items()}
+    wrong = {(m, of): points[of].reversed_share(m) for of in problems for m in METRICS}
+    titles = [f"utilities {in_line(u)}" for u in utilities.values()]
+    rows = [(m, *(f"{wrong[m, of]:.1%}" for of in problems)) for m in METRICS]
+    page.rows(("metric", *(f"reversed pairs, {title}" for title in titles)), rows)
     for (metric, native), share_wrong in wrong.items():
         words = "never errs" if metric == native else "reverses some pairs"
         holds = (share_wrong == 0) == (metric == native)
         page.claim(f"{metric} {words} where {native} is the utility", f"{share_wrong:.1%}", holds)
-    page.picture(_draw(points), name, says)
+    chains = {of: [some.reversed_chain(m) for m in METRICS] for of, some in points.items()}
+    seen = """Eight panels: four metrics against the yields of two utility matrices; straight lines
+        where the metric is the utility, wide clouds elsewhere."""
+    page.picture(_draw(points, chains, titles), seen)
 
 
-def _draw(points):
+def _draw(points, chains, titles):
     figure, axes = style.panels(len(METRICS), 2, width=6.6, height=9.2)
-    for column, (some, words) in enumerate(zip(points.values(), UTILITIES, strict=True)):
-        for row, metric in enumerate(METRICS):
-            axis, values = axes[row, column], some.values[row]
+    for column, (of, words) in enumerate(zip(points, titles, strict=True)):
+        for row, (metric, chain) in enumerate(zip(METRICS, chains[of], strict=True)):
+            axis, some, values = axes[row, column], points[of], points[of].values[row]
             axis.scatter(
                 some.yields, values, s=3, color=style.BLUE, alpha=0.45, lw=0, rasterized=True
             )
-            chain = some.reversed_chain(metric)
             if chain.size > 1:
                 picked = chain[[0, chain.size // 2, -1]] if chain.size > 2 else chain
                 _draw_reversed(axis, some.yields, values, picked)
             axis.set(ylabel=metric, xlabel="utility yield" if row == len(METRICS) - 1 else "")
-        axes[0, column].set_title(f"Utilities {words}")
+        axes[0, column].set_title(words[0].upper() + words[1:])
     return figure
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from dyrland.hexagon import as_text
+from dyrland.hexagon import in_line
 from dyrland.turned import turned
 from page import Page, listed
 
@@ -30,9 +30,9 @@ def build(page: Page) -> None:
     tables = [np.array(page.paper["table-1"][name]) for name in "AB"]
     known = [float(FAMILIAR["MCC"](Counts(turned(table)))) for table in tables]
     printed, right = ([mcc_by_formula(table, term) for table in tables] for term in (0, 1))
-    what, wrong = f"the formula of MCC gives {listed(known, 3)} for A, B", page.printed["misprint"]
-    page.claim(what, listed(printed, 3), np.allclose(printed, known), misprint=wrong)
-    page.check_equal("it does so with − f₀f₁ in the numerator", right, known)
+    what = f"the printed formula, {listed(printed, 3)} for A and B, is MCC, {listed(known, 3)}"
+    page.equal(what, printed, known, misprint=page.printed["misprint"])
+    page.check_equal("with − f₀f₁ in the numerator it is", right, known)
 
 
 def mcc_by_formula(c: np.ndarray, term: int) -> float:
@@ -44,6 +44,6 @@ def mcc_by_formula(c: np.ndarray, term: int) -> float:
 
 def _describe(result) -> str:
     if result.complies:
-        return as_text(np.flip(result.utilities)).replace("\n", "; ")
+        return in_line(turned(result.utilities))
     better, worse = result.witness.better_values, result.witness.worse_values
     return "{:.3f} up to {:.3f}, but {:.3f} down to {:.3f}".format(*better, *worse)

@@ -15,7 +15,7 @@ from stakes.simulate import rising_rates
 
 def build(page: Page) -> None:
     """The cloud of random tables with 50 % positives."""
-    clouds(page, page.printed["positive_share"], "dyrland-figure-2", __doc__)
+    clouds(page, page.printed["positive_share"])
     rates = rising_rates(np.random.default_rng(7), (1_000_000,))
     quartiles = np.quantile(rates, [0.25, 0.5, 0.75])
     page.compare("quartiles of the rates", page.printed["rate_quartiles"], quartiles, decimals=2)

@@ -12,4 +12,4 @@ from page import Page
 
 def build(page: Page) -> None:
     """The cloud of random tables with 90 % positives."""
-    clouds(page, page.printed["positive_share"], "dyrland-figure-3", __doc__)
+    clouds(page, page.printed["positive_share"])

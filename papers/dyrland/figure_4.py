@@ -1,10 +1,14 @@
-"""Figure 4. Beliefs about unknown utilities: normal about accuracy, cut off at the hexagon."""
+"""Figure 4. Beliefs about unknown utilities: normal about accuracy, cut off at the hexagon.
+
+The paper draws the normal distribution; the uniform one, of its section 4.2, stands beside it.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import style
-from dyrland.hexagon import as_text, outline
+from dyrland.hexagon import in_line, outline
+from dyrland.turned import by_class
 from page import Page, number
 
 from stakes import Problem
@@ -21,27 +25,32 @@ def build(page: Page) -> None:
         {
             "distribution": list(beliefs),
             "expected utilities": [
-                as_text(belief.expected.round(4)).replace("\n", "; ") for belief in beliefs.values()
+                in_line(by_class(belief.expected.round(4))) for belief in beliefs.values()
             ],
         }
     )
     for name, belief in beliefs.items():
         same = Problem.from_utilities(belief.expected).is_affine_of(Problem.zero_one(2))
-        page.claim(f"{name}: symmetric ignorance makes accuracy the metric", "yes", same)
-    page.picture(_draw(drawn), "dyrland-figure-4", __doc__)
+        page.claim(f"{name}: symmetric ignorance makes accuracy the metric", None, same)
+    seen = (
+        "Two hexagons: points all over the one, and mostly within 2 sd of the centre of the other."
+    )
+    page.picture(_draw(drawn, number(sd)), seen)
 
 
-def _draw(drawn):
+def _draw(drawn, sd):
     figure, axes = style.panels(1, 2, width=7.6, height=3.9)
     for axis, (name, points) in zip(axes[0], drawn.items(), strict=True):
         outline(axis, title=name)
         axis.scatter(*points.T, s=3, color=style.BLUE, alpha=0.4, lw=0, rasterized=True)
     circle = np.linspace(0, 2 * np.pi, 200)
     for k in (1, 2):
-        axis.plot(k / 3 * np.cos(circle), k / 3 * np.sin(circle), color=style.INK, lw=0.9, ls="--")
+        axis.plot(
+            k * sd * np.cos(circle), k * sd * np.sin(circle), color=style.INK, lw=0.9, ls="--"
+        )
         axis.annotate(
             f"{k} sd",
-            (0, k / 3),
+            (0, k * sd),
             (0, 2),
             textcoords="offset points",
             ha="center",

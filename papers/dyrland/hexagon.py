@@ -19,6 +19,11 @@ def outline(axis, *, title: str = "") -> None:
     axis.grid(visible=False)
 
 
-def as_text(utilities) -> str:
-    """A matrix as the paper prints it: rows outputs, columns classes."""
-    return "\n".join("  ".join(f"{u:g}" for u in row) for row in np.transpose(utilities))
+def in_lines(matrix) -> str:
+    """A matrix in the paper's order, rows outputs."""
+    return "\n".join("  ".join(f"{u:g}" for u in row) for row in matrix)
+
+
+def in_line(matrix) -> str:
+    """The same in one line."""
+    return f"[{'; '.join(' '.join(f'{u:g}' for u in row) for row in matrix)}]"

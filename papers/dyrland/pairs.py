@@ -26,15 +26,15 @@ CONVENTION = """Errors that take utilities out of [0, 1], or make being wrong be
     Figure 7."""
 
 
-def realised(sd: float, utilities: UtilitySampler, n: int = 200_000) -> float:
+def realised(sd: float, utilities: UtilitySampler) -> float:
     """Standard deviation that errors have after those that break the rules were redrawn."""
-    true = utilities(np.random.default_rng(10), n)
+    true = utilities(np.random.default_rng(10), 50_000)
     return float(np.std(AssessmentError(sd)(np.random.default_rng(11), true) - true))
 
 
 def nominal(wanted: float, utilities: UtilitySampler) -> float:
     """The error to ask for so that this one comes out."""
-    return float(brentq(lambda sd: realised(sd, utilities, 50_000) - wanted, wanted, 2 * wanted))
+    return float(brentq(lambda sd: realised(sd, utilities) - wanted, wanted, 2 * wanted))
 
 
 class Sweep(NamedTuple):
@@ -66,5 +66,5 @@ def sweep(setting: Setting, sds: npt.NDArray[np.float64], pairs: int) -> Sweep:
     """Rank pairs with errors of these sizes, as asked for."""
     errors, rng = {f"{sd:g}": AssessmentError(sd) for sd in sds}, np.random.default_rng(14)
     study = misranking(METRICS, **setting, error=errors, pairs=pairs, rng=rng)
-    after = np.array([realised(sd, setting["utilities"], 50_000) for sd in sds])
+    after = np.array([realised(sd, setting["utilities"]) for sd in sds])
     return Sweep(study, after, exact_misranking(METRICS["accuracy"], **setting))

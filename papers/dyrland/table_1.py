@@ -32,7 +32,7 @@ def build(page: Page) -> None:
         page.compare(f"{story['name']}: yields of A and B, $", story["yields"], here)
     longer = utility_yield(models["A"], tumours) - utility_yield(models["B"], tumours)
     enough = longer > stories[2]["months_longer"]
-    page.claim("A gives more than six months more", f"{longer:.1f} months", enough)
-    page.claim("the tumours are the factory plus a constant", "yes", tumours.is_affine_of(factory))
+    page.claim(f"{stories[2]['name']}: A gives more than six", f"{longer:.1f} months", enough)
+    page.claim("the tumours are the factory plus a constant", None, tumours.is_affine_of(factory))
     constant = (tumours.utilities - factory.utilities).mean()
     page.compare("that constant", stories[2]["shift"], constant)

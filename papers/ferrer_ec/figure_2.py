@@ -1,16 +1,19 @@
 """Figure 2. The cost that F1 implies depends on the data set.
 
-The same prior, once with a harder and once with an easier feature.
+The same prior, once with a harder and once with an easier feature. F1 is best at the red dashed
+line, which is the Bayes threshold (dot) of one normalised cost in the left panel and of another in
+the right one.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import style
-from ferrer_ec.worlds import best_log_odds, drawn_log_odds
+from ferrer_ec.curves import curves
+from ferrer_ec.worlds import best_log_odds, sampled_log_odds
 from page import Kind, Page
 
-from stakes import Problem, normalized_cost
+from stakes import Problem
 from stakes.audit import FAMILIAR
 from stakes.simulate import GaussianWorld
 
@@ -19,49 +22,50 @@ GRID, F1 = np.linspace(-6, 6, 601), FAMILIAR["F1"]
 
 def build(page: Page) -> None:
     """The best threshold of F1 in two populations, and the cost that it implies."""
-    rng, draws, first = np.random.default_rng(2), 5000, page.paper["figure-1"]
+    first, paper = page.paper["figure-1"], page.printed["f1_costs"]
     variances, other = page.printed["variances"], page.printed["appendix_d"]
+    prior, cases = first["prior"], first["cases"]
     kinds = {f"variance {v}": v for v in (*variances, other)}
     kinds[f"standard deviation {variances[0]}"] = variances[0] ** 2
-    worlds = [GaussianWorld([0, 1], variance=v, prior=first["prior"]) for v in kinds.values()]
+    worlds = [GaussianWorld([0, 1], variance=v, prior=prior) for v in kinds.values()]
     best = np.array([best_log_odds(world, F1) for world in worlds])
-    cases = first["cases"]
-    drawn = [drawn_log_odds(world, F1, cases=cases, draws=draws, rng=rng) for world in worlds]
+    drawn = [sampled_log_odds(v, tuple(prior), cases) for v in kinds.values()]
     costs = np.round(np.exp(np.negative(drawn)), 1)  # printed with one decimal
-    often = [[f"{np.mean(of == p):.0%}" for p in page.printed["f1_costs"]] for of in costs]
+    often = [[f"{np.mean(of == p):.0%}" for p in paper] for of in costs]
     titles = "feature", "best log-odds threshold for F1", "miss cost it implies"
-    seen = (f"{p} in samples of {cases:,}" for p in page.printed["f1_costs"])
+    found = (f"{p} in samples of {cases:,}" for p in paper)
     rows = [(*row, *of) for *row, of in zip(kinds, best, np.exp(-best), often, strict=True)]
-    page.rows((*titles, *seen), rows, decimals=4)
+    page.rows((*titles, *found), rows, decimals=4)
     words, grid = "printed miss costs are e to thresholds of a grid of 0.1: 0.6 and 0", [0.6, 0.0]
-    page.compare(words, page.printed["f1_costs"], np.exp(grid), kind=Kind.PRINT)
+    page.compare(words, paper, np.exp(grid), kind=Kind.PRINT)
     page.say(
         f"""The text prints {variances[1]} for the easier data, appendix D {other}, both as standard
         deviations. The printed cost of the harder data rules that out; that of the easier data
         cannot tell the variances {variances[1]} and {other} apart."""
     )
-    words, wrong = "miss cost that F1 implies, {}, on a grid of 0.1", first["misprint"]
-    for name, paper, of in zip(kinds, page.printed["f1_costs"], costs, strict=False):
-        page.drawn(words.format(name), paper, of)
-    page.drawn(words.format(list(kinds)[3]), page.printed["f1_costs"][0], costs[3], misprint=wrong)
-    page.drawn(words.format(list(kinds)[2]), page.printed["f1_costs"][1], costs[2])
-    page.picture(_draw(worlds[:2], best[:2]), "ferrer-ec-figure-2", "Two panels: " + __doc__)
+    wrong = "", "", "", first["misprint"]
+    for name, k, of, reason in zip(kinds, (0, 1, 1, 0), costs, wrong, strict=True):
+        words = f"miss cost that F1 implies, {name}, on a grid of 0.1"
+        page.drawn(words, paper[k], of, misprint=reason)
+    problems = {c: Problem.binary(false_alarm=1, miss=c) for c in np.exp(-best[1::-1])}
+    every = [curves(world, GRID, problems) for world in worlds[:2]]
+    dots = [curves(world, -np.log(list(problems)), problems) for world in worlds[:2]]
+    panels = zip(variances, best, every, dots, strict=False)
+    seen = "Two panels: 1 − F1 and two normalised costs against the threshold, for both data sets."
+    page.picture(_draw(panels), seen)
 
 
-def _draw(worlds, best):
+def _draw(panels):
     figure, axes = style.panels(1, 2, width=8, height=3.2)
-    for axis, world, threshold, top in zip(axes[0], worlds, best, (1.2, 0.35), strict=True):
-        counts = world.threshold_counts(GRID)
-        axis.plot(GRID, 1 - F1(counts), color=style.RED, label="1 − F1")
-        axis.axvline(threshold, color=style.RED, lw=0.9, ls="--")
-        for cost, colour in zip(np.exp(-best)[::-1], (style.BLUE, style.GREEN), strict=True):
-            problem = Problem.binary(false_alarm=1, miss=cost)
-            nec = normalized_cost(counts, problem)
-            axis.plot(GRID, nec, color=colour, label=f"NEC$_{{{cost:.2f}}}$")
-            bayes = problem.log_odds_threshold
-            axis.plot(bayes, np.interp(bayes, GRID, nec), "o", color=colour, ms=5)
+    for axis, (variance, best, every, dots), top in zip(axes[0], panels, (1.2, 0.35), strict=True):
+        axis.plot(GRID, 1 - every.metrics["F1"], color=style.RED, label="1 − F1")
+        axis.axvline(best, color=style.RED, lw=0.9, ls="--")
+        for k, (miss, cost) in enumerate(every.costs.items()):
+            colour = (style.BLUE, style.GREEN)[k]
+            axis.plot(GRID, cost, color=colour, label=f"NEC$_{{{miss:.2f}}}$")
+            axis.plot(dots.at[k], dots.costs[miss][k], "o", color=colour, ms=5)
         axis.set(
-            title=f"Variance {world.variances[0]:g}",
+            title=f"Variance {variance}",
             xlabel="log-odds threshold",
             xlim=(-4, 4),
             ylim=(0, top),

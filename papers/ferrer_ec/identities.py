@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 import style
+from draws import uniform_tables
 from ferrer_ec.sides import balanced, by_beta, by_threshold
 from page import Page
 
 from stakes import Counts
 from stakes.measures import best_naive_f_beta, f_beta
-from stakes.simulate import random_confusion, uniform_shares
 
 BETAS, THRESHOLDS = (0.5, 1, 2), (0.05, 0.2, 0.5, 0.8)
 
 
 def build(page: Page) -> None:
     """Both sides of every identity on random tables."""
-    rng, n = np.random.default_rng(4), 1000
-    drawn = random_confusion(n, 1, share=uniform_shares, correct_rates=uniform_shares, rng=rng)
-    counts = drawn[:, 0]
+    n = 1000
+    counts = uniform_tables(n, rng=np.random.default_rng(4))
     f = {f"β = {beta:g}": by_beta(counts, beta) for beta in BETAS}
     mcc, ratio = balanced(counts)
     sides = {
@@ -47,14 +46,15 @@ def build(page: Page) -> None:
         naive, formula = f_beta(always, beta)[:, 1], (1 + beta**2) * p2 / (beta**2 * p2 + 1)
         words = f"best naive F, β = {beta:g} (section 3.1), is to decide for H2 always"
         page.equal(words, [best_naive_f_beta(counts, beta)[:, 1], naive], [formula, formula])
-    page.picture(_draw(sides, counts), "ferrer-ec-identities", "Ten panels: " + __doc__)
+    seen = """Ten panels, two for each metric: clouds of points that the cost alone does not order,
+        and points on the diagonal."""
+    page.picture(_draw(sides, counts.values[..., 1].sum(axis=-1)), seen)
 
 
-def _draw(sides, counts):
+def _draw(sides, detected):
     figure, axes = style.panels(2, 5, width=13, height=5.4)
     costs = "EC, β = 2", "NEC, β = 2", "NEC$_b$", "NEC, p = 0.2", "NEC$_b$"
     shown = -1, -1, 0, 1, 0
-    detected = counts.values[..., 1].sum(axis=-1)
     for (cloud_axis, axis), (name, some), label, k in zip(
         axes.T, sides.items(), costs, shown, strict=True
     ):

@@ -1,15 +1,18 @@
-"""The two-class data sets of section 4.1, and the threshold that a metric likes best there."""
+"""The two-class data sets of section 4.1, and the thresholds that a metric likes best there."""
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.optimize import minimize_scalar
+from functools import cache
 
-from stakes import Counts
-from stakes.audit import Metric
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+from stakes import Counts, Problem, normalized_cost
+from stakes.audit import FAMILIAR, Metric
 from stakes.simulate import GaussianWorld
 
-GRID = np.round(np.arange(-3, 3.05, 0.1), 1)
+STEPS = np.round(np.arange(-3, 3.05, 0.1), 1)
+SAMPLES = 5000
 
 
 def best_log_odds(world: GaussianWorld, metric: Metric) -> float:
@@ -23,17 +26,28 @@ def best_log_odds(world: GaussianWorld, metric: Metric) -> float:
     return float(found.x)
 
 
-def drawn_log_odds(
-    world: GaussianWorld, metric: Metric, *, cases: int, draws: int, rng: np.random.Generator
-) -> np.ndarray:
-    """The same in samples of the population, with a grid of thresholds, as the paper seems to do.
+def twin(world: GaussianWorld, problem: Problem, threshold: float) -> float:
+    """The other threshold with the same normalised cost, beyond the one where it is least."""
+
+    def cost(t: float) -> float:
+        return float(normalized_cost(world.threshold_counts(t), problem))
+
+    best, same = problem.log_odds_threshold, cost(threshold)
+    far = best + 10 * np.sign(best - threshold)
+    return float(brentq(lambda t: cost(t) - same, best, far))
+
+
+@cache
+def sampled_log_odds(variance: float, prior: tuple[float, float], cases: int) -> np.ndarray:
+    """Thresholds that are best for F1 in samples, with a grid, as the paper seems to do.
 
     Given the population, the numbers of cases between thresholds are multinomial in each class.
     """
-    above = world.threshold_counts(np.r_[-np.inf, GRID, np.inf]).values[..., 1]
+    world, rng = GaussianWorld([0, 1], variance=variance, prior=prior), np.random.default_rng(1)
+    above = world.threshold_counts(np.r_[-np.inf, STEPS, np.inf]).values[..., 1]
     between = np.maximum(-np.diff(above, axis=0), 0) / world.prior
     each = np.rint(cases * world.prior).astype(int)
-    found = [rng.multinomial(n, cells, draws) for n, cells in zip(each, between.T, strict=True)]
+    found = [rng.multinomial(n, cells, SAMPLES) for n, cells in zip(each, between.T, strict=True)]
     below = np.cumsum(np.stack(found, axis=-1), axis=1)[:, :-1]
-    values = metric.goodness(Counts(np.stack([below, each - below], axis=-1)))
-    return GRID[np.argmax(values, axis=1)]
+    values = FAMILIAR["F1"].goodness(Counts(np.stack([below, each - below], axis=-1)))
+    return STEPS[np.argmax(values, axis=1)]

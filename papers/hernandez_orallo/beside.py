@@ -28,7 +28,7 @@ def show_beside(page: Page, paper: Mapping[str, list], here: Mapping[str, Callab
     """Add a table of A and B, and say which of them leads, as chosen."""
     rows = []
     for name, measure in here.items():
-        (gap, error), printed = lead(measure, 100 if page.fast else 1000), paper[name]
+        (gap, error), printed = lead(measure, page.size(1000, 100)), paper[name]
         values = (float(measure(table)) for table in models().values())
         rows.append((name, *map(str, printed), *values, f"{gap:+.3f} ± {error:.3f}"))
         what = f"B − A, {name}, has the sign of the paper's"

@@ -1,4 +1,7 @@
-"""Sections 6.1 and 8. All curves in cost space; each area is an expected loss."""
+"""Sections 6.1 and 8. All curves in cost space; each area is an expected loss.
+
+The grey lines are fixed thresholds; the optimal curve is the edge below all of them.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +45,14 @@ def build(page: Page) -> None:
         },
         decimals=3,
     )
-    page.picture(_draw(curves, tables, axes), "hernandez-orallo-cost-space", __doc__)
+    points = {of: {m: c.points(8) for m, c in some.items()} for of, some in curves.items()}
+    lines = [cost_lines(tables[name], axes[axis]) for name, axis in curves]
+    seen = """Four panels, models A and B over cost proportions and over skews: seven curves of loss
+        above or on the lower edge of a pencil of lines."""
+    page.picture(_draw(points, lines), seen)
 
 
-def _draw(curves, tables, kinds):
+def _draw(points, pencils):
     figure, axes = style.panels(2, 2, width=9.4, height=6.6, sharex=True, sharey=True)
     looks = {
         "score-fixed": (style.GREY, "-"),
@@ -56,15 +63,15 @@ def _draw(curves, tables, kinds):
         "rate-driven": (style.RED, "-"),
         "optimal": (style.INK, "-"),
     }
-    for axis, ((name, kind), of) in zip(axes.flat, curves.items(), strict=True):
-        lines = cost_lines(tables[name], kinds[kind])
+    for axis, ((name, kind), of), lines in zip(axes.flat, points.items(), pencils, strict=True):
         step = 1 + lines.thresholds.size // 60  # enough to see the pencil of lines
         ends = [lines.at_zero[::step], lines.at_one[::step]]
         axis.plot([0, 1], ends, color=style.GREY, lw=0.4, alpha=0.35)
         for method, (colour, dash) in looks.items():
-            points = of[method].points(8)
             wide = 3 if method == "score-fixed" else 1.5  # which others may cover
-            axis.plot(points["x"], points["y"], color=colour, ls=dash, lw=wide, label=method)
+            axis.plot(
+                of[method]["x"], of[method]["y"], color=colour, ls=dash, lw=wide, label=method
+            )
         axis.set(title=f"Model {name}", xlabel=kind, xlim=(0, 1), ylim=(0, 0.95))
         axis.xaxis.set_tick_params(labelbottom=True)
     axes[0, 0].set_ylabel("loss")

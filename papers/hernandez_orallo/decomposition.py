@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hernandez_orallo.models import models
-from page import Page, near
+from page import Page
 
 from stakes.ranking import convexified, is_convex
 from stakes.scoring import EachScore, HullBins, brier, calibration_loss, refinement_loss
@@ -20,9 +20,8 @@ def build(page: Page) -> None:
             (convexified(table), HullBins(), "hull bins of convexified scores", ""),
         ):
             parts = calibration_loss(scores, bins), refinement_loss(scores, bins)
-            gap = float(brier(scores) - sum(parts))
-            exact = abs(gap) < 1e-12
-            page.claim(f"{name}, {words}: BS = CL + RL", near(gap), exact, misprint=wrong)
+            what = f"{name}, {words}: BS = CL + RL"
+            page.equal(what, brier(scores), sum(parts), misprint=wrong)
             rows.append((name, words, brier(scores), *parts))
     titles = "model", "bins", "Brier score", "calibration loss", "refinement loss"
     page.rows(titles, rows, decimals=4)

@@ -30,7 +30,9 @@ def build(page: Page) -> None:
     page.claim("scores are in [0, 1]", f"{low:.3f} to {high:.3f}", 0 <= low <= high <= 1)
     shown = [np.sum(bars) for bars in held.values()]
     page.check_equal("the histograms hold all cases", shown, [t.n_cases for t in tables])
-    page.picture(_draw(edges, held), "hernandez-orallo-figure-1", __doc__)
+    seen = """Two histograms by class: the scores of A crowd at 0 and 1, those of B stand at four
+        values between."""
+    page.picture(_draw(edges, held), seen)
 
 
 def _draw(edges, held):

@@ -20,7 +20,8 @@ def build(page: Page) -> None:
     for name, area, area_of_hull, _ in rows:
         areas = [curve.integral() for curve in curves[name]]
         page.check_equal(f"{name}: areas under both curves are these", areas, [area, area_of_hull])
-    page.picture(_draw(curves), "hernandez-orallo-figure-2", __doc__)
+    seen = "Two ROC curves with their hulls: A steps just below its hull, B is its own hull."
+    page.picture(_draw(curves), seen)
 
 
 def _draw(curves):

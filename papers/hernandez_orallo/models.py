@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
@@ -45,6 +46,14 @@ def joint_scores(split: int = 0) -> JointScores:
 def models(split: int = 0) -> dict[str, stakes.ScoreTable]:
     """The table of scores of each model."""
     return {name: joint_scores(split).table(name) for name in "AB"}
+
+
+def kind(method: str, table: stakes.ScoreTable) -> str:
+    """What the threshold of a method follows: nothing, the operating condition, or chance."""
+    chosen = [float(METHODS[method].threshold(table, c)) for c in np.linspace(0.05, 0.95, 10)]
+    if np.isnan(chosen).all():
+        return "chosen uniformly"
+    return "fixed" if np.ptp(chosen) == 0 else "driven"
 
 
 def loss(table: stakes.ScoreTable, method: str, over: Condition = UNIFORM) -> float:

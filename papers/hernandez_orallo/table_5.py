@@ -40,7 +40,7 @@ def build(page: Page) -> None:
         least = value["optimal loss"]
         page.equal(f"{name}: optimal losses stay (theorem 27)", least, least[0])
         page.equal(f"{name}: EST keeps the ranking", auc(even), auc(table))
-        page.claim(f"{name}: Conv and Cal are convex", "yes", all(value["convex"][2:]))
+        page.claim(f"{name}: Conv and Cal are convex", None, all(value["convex"][2:]))
         loss_of, refined = value["calibration loss"], value["refinement loss, hull bins"]
         page.equal(f"{name}: Cal has no calibration loss", loss_of[3], 0)
         page.equal(f"{name}: Cal keeps the refinement loss of hull bins", refined[3], refined[0])

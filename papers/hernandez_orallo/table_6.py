@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from hernandez_orallo.models import METHODS, loss, models
+from hernandez_orallo.models import METHODS, kind, loss, models
 from page import Page, listed
 
 
@@ -24,11 +23,3 @@ def build(page: Page) -> None:
         page.claim(words, f"by {listed(gains, 3)}", min(gains) > 0)
         least = of["optimal"]
         page.claim(f"{name}: optimal is the lower bound", f"{least:.3f}", least == min(of.values()))
-
-
-def kind(method, table) -> str:
-    """What the threshold of a method follows: nothing, the operating condition, or chance."""
-    chosen = [float(METHODS[method].threshold(table, c)) for c in np.linspace(0.05, 0.95, 10)]
-    if np.isnan(chosen).all():
-        return "chosen uniformly"
-    return "fixed" if np.ptp(chosen) == 0 else "driven"

@@ -22,8 +22,8 @@ def build(page: Page) -> None:
     page.rows(("", "declared healthy", "declared sick"), rows, decimals=0)
     page.compare("accuracy", print_["accuracy"], accuracy(counts), decimals=2)
     page.compare("sick who are detected", print_["detected"], counts.values[1, 1], decimals=0)
-    alarms, wrong = counts.values[0, 1], print_["misprint"]
-    words = "healthy who are declared sick"
-    page.compare(words, print_["false_alarms"], alarms, decimals=0, misprint=wrong)
+    words, alarms, right = "healthy who are declared sick", counts.values[0, 1], print_["right"]
+    reason = {"misprint": print_["misprint"], "right": right["false_alarms"]}
+    page.compare(words, print_["false_alarms"], alarms, decimals=0, **reason)
     one, three = print_["healthy_among_detected"]
     page.compare("healthy among the detected", one / three, 1 - precision(counts)[1], decimals=2)

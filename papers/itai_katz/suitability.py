@@ -15,7 +15,8 @@ def build(page: Page) -> None:
     found = {name: suitability(Gain(of), n_classes=3, rng=rng) for name, of in METRICS.items()}
     properties = found["accuracy"].properties
     page.rows(("metric", *properties), [(name, *one.holds) for name, one in found.items()])
-    for name, one in found.items():
-        kind = "suitable" if name in page.printed["suitable"] else "semi-suitable"
-        holds = one.suitable if kind == "suitable" else one.semi_suitable
-        page.claim(f"{name} is {kind}", f"{sum(one.holds)} of {len(properties)} hold", holds)
+    shown = {name: f"{sum(one.holds)} of {len(properties)} hold" for name, one in found.items()}
+    for name in page.printed["suitable"]:
+        page.claim(f"{name} is suitable", shown[name], found[name].suitable)
+    for name in page.printed["semi_suitable"]:
+        page.claim(f"{name} is semi-suitable", shown[name], found[name].semi_suitable)
