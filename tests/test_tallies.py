@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from stakes import Decisions, Posteriors, Problem, Report, Scores, ScoreTable, auc, evaluate
 from stakes.adapters.bins import N_BINS, Bins, ScoreGrid, UnitGrid
-from stakes.adapters.lazy import Layout, ModelColumns
+from stakes.adapters.lazy import Layout, LazyColumns
 from stakes.adapters.tallies import tallied_evidence
 from stakes.calibration import Isotonic
 from stakes.errors import InputError
@@ -90,7 +90,7 @@ ENGINES = {"DuckDB": in_duckdb, "Polars": in_polars}
 
 
 def tallied(
-    engine: str, columns: Columns, models: tuple[ModelColumns, ...], problem: Problem, **extra: Any
+    engine: str, columns: Columns, models: tuple[LazyColumns, ...], problem: Problem, **extra: Any
 ) -> Report:
     """The report of an engine."""
     named = {"weights", "by", "cluster"} & set(columns)
@@ -146,7 +146,7 @@ def given_by(values: Columns) -> Columns:
 def test_an_engine_gives_the_report_of_the_arrays(engine, case):
     size, problem, extra = CASES[case]
     columns = {"y": LABELS[size], "good": GOOD, "poor": POOR, **extra}
-    models = tuple(ModelColumns(name, "posteriors", (name,)) for name in ("good", "poor"))
+    models = tuple(LazyColumns(name, "posteriors", (name,)) for name in ("good", "poor"))
     expected = evaluate(
         LABELS[size],
         {"good": GOOD, "poor": POOR},
@@ -165,9 +165,9 @@ def test_four_classes_and_five_decisions_and_rows_that_do_not_sum_to_one(engine,
     did = np.array(FOUR.decisions)[RNG.integers(0, 5, N)]
     columns = {"y": LABELS[4], **trees, **BOLD, "did": did, "by": SITE}
     models = (
-        ModelColumns("trees", "posteriors", tuple(TREES)),
-        ModelColumns("bold", "posteriors", tuple(BOLD)),
-        ModelColumns("rule", "decisions", ("did",)),
+        LazyColumns("trees", "posteriors", tuple(TREES)),
+        LazyColumns("bold", "posteriors", tuple(BOLD)),
+        LazyColumns("rule", "decisions", ("did",)),
     )
     given = {
         "trees": Posteriors(np.column_stack(list(trees.values()))),
@@ -186,8 +186,8 @@ def test_decisions_that_stand_for_classes_are_predicted_classes(engine):
     did = np.where(GOOD > 0.4, 1, 0)
     columns = {"y": LABELS[2], "did": did, "poor": POOR}
     models = (
-        ModelColumns("rule", "decisions", ("did",)),
-        ModelColumns("p", "posteriors", ("poor",)),
+        LazyColumns("rule", "decisions", ("did",)),
+        LazyColumns("p", "posteriors", ("poor",)),
     )
     expected = evaluate(LABELS[2], {"rule": did, "p": POOR}, SQUARE, replicates=30)
     assert_same(read(tallied(engine, columns, models, SQUARE)), read(expected))
@@ -197,7 +197,7 @@ def test_decisions_that_stand_for_classes_are_predicted_classes(engine):
 def test_raw_scores_keep_their_tuned_threshold_and_their_ranks(engine):
     scores = np.where(GOOD == 1, np.inf, np.where(GOOD == 0, -np.inf, 20 * GOOD - 1e6))
     columns = {"y": LABELS[2], "s": scores, "p": POOR}
-    models = (ModelColumns("raw", "scores", ("s",)), ModelColumns("p", "posteriors", ("p",)))
+    models = (LazyColumns("raw", "scores", ("s",)), LazyColumns("p", "posteriors", ("p",)))
     found = tallied(engine, columns, models, SQUARE)
     expected = evaluate(LABELS[2], {"raw": Scores(scores), "p": POOR}, SQUARE, replicates=30)
     mine, yours = found.system("raw"), expected.system("raw (tuned)")
@@ -214,8 +214,8 @@ def test_decisions_stand_for_classes_by_their_labels(engine):
     )
     did = np.array(FOUR.classes)[SOFT.argmax(axis=1)]
     models = (
-        ModelColumns("rule", "decisions", ("did",)),
-        ModelColumns("bold", "posteriors", tuple(BOLD)),
+        LazyColumns("rule", "decisions", ("did",)),
+        LazyColumns("bold", "posteriors", tuple(BOLD)),
     )
     given = {"rule": did, "bold": np.column_stack(list(BOLD.values()))}
     expected = evaluate(LABELS[4], given, problem, replicates=30)
@@ -227,7 +227,7 @@ def test_decisions_stand_for_classes_by_their_labels(engine):
 def test_classes_have_the_sizes_of_their_rows_or_of_their_whole_weights(kind):
     weights = WEIGHTS[kind]
     frame = in_duckdb({"y": LABELS[2], "p": GOOD, "weights": weights})
-    layout = Layout("rows", "y", (ModelColumns("m", "posteriors", ("p",)),), weights="weights")
+    layout = Layout("rows", "y", (LazyColumns("m", "posteriors", ("p",)),), weights="weights")
     asked: Any = {"posterior_prior": None, "calibrator": None, "limit": 1 << 20}
     sample = tallied_evidence(frame, layout, SQUARE, advance=lambda rows: None, **asked).sample
     counted = weights if kind == "whole" else weights > 0
@@ -237,7 +237,7 @@ def test_classes_have_the_sizes_of_their_rows_or_of_their_whole_weights(kind):
 
 def test_systems_beyond_one_whole_number_are_packed_into_several(monkeypatch):
     columns = {"y": LABELS[3], "good": GOOD, "poor": POOR}
-    models = tuple(ModelColumns(name, "posteriors", (name,)) for name in ("good", "poor"))
+    models = tuple(LazyColumns(name, "posteriors", (name,)) for name in ("good", "poor"))
     plain = tallied("DuckDB", columns, models, RECTANGLE)
     monkeypatch.setattr("stakes.adapters.groups._MOST", 8)
     assert_same(read(tallied("DuckDB", columns, models, RECTANGLE)), read(plain))
@@ -255,7 +255,7 @@ def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
     odds = rng.normal(3.0 * y - 5, 1.5)
     values = odds if kind == "scores" else 1 / (1 + np.exp(-odds))
     given = Scores(values) if kind == "scores" else values
-    models = (ModelColumns("m", kind, ("v",)),)
+    models = (LazyColumns("m", kind, ("v",)),)
     found = tallied(engine, {"y": y.astype(int), "v": values}, models, SQUARE)
     expected = evaluate(y.astype(int), {"m": given}, SQUARE, replicates=30)
     mine, yours = found.models[0], expected.models[0]
@@ -398,12 +398,12 @@ def test_rows_that_cannot_be_used_are_counted_and_refused(engine, what):
     bad, message = BAD[what]
     columns = {"y": LABELS[3], "p": GOOD, **bad}
     with pytest.raises(InputError, match=message):
-        tallied(engine, columns, (ModelColumns("m", "posteriors", ("p",)),), RECTANGLE)
+        tallied(engine, columns, (LazyColumns("m", "posteriors", ("p",)),), RECTANGLE)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_scores_must_be_numbers_for_two_classes_and_allow_a_decision(engine):
-    raw = (ModelColumns("m", "scores", ("s",)),)
+    raw = (LazyColumns("m", "scores", ("s",)),)
     with pytest.raises(InputError, match="can be ordered; 1 of 1500 do not, one being nan"):
         tallied(engine, {"y": LABELS[2], "s": changed(GOOD, _1=math.nan)}, raw, SQUARE)
     with pytest.raises(InputError, match="raw scores are for two classes, the problem has 4"):
@@ -415,14 +415,14 @@ def test_scores_must_be_numbers_for_two_classes_and_allow_a_decision(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_posteriors_far_from_a_sum_of_one_are_refused(engine):
     columns = {"y": LABELS[4], **TREES, "t_0": SOFT[:, 0] * np.where(np.arange(N) < 2, 0.5, 1)}
-    models = (ModelColumns("m", "posteriors", tuple(TREES)),)
+    models = (LazyColumns("m", "posteriors", tuple(TREES)),)
     with pytest.raises(InputError, match=r"must sum to one in every row; 2 of 1500 do not"):
         tallied(engine, columns, models, FOUR)
 
 
 def test_a_tally_of_too_many_units_is_refused_with_a_remedy():
     columns = {"y": LABELS[3], "p": GOOD, "cluster": np.arange(N)}
-    models = (ModelColumns("m", "posteriors", ("p",)),)
+    models = (LazyColumns("m", "posteriors", ("p",)),)
     with pytest.raises(InputError, match="name coarser groups and clusters"):
         tallied("DuckDB", columns, models, RECTANGLE, limit=10_000)
 
@@ -436,7 +436,7 @@ def left_out(report: Report) -> list[str]:
 
 def test_recalibration_is_left_out_and_nothing_else_where_every_bin_holds_one_score():
     columns = {"y": LABELS[3], "p": GOOD}
-    models = (ModelColumns("m", "posteriors", ("p",)),)
+    models = (LazyColumns("m", "posteriors", ("p",)),)
     assert left_out(tallied("DuckDB", columns, models, RECTANGLE)) == []
     (told,) = left_out(tallied("DuckDB", columns, models, RECTANGLE, calibrator=Isotonic()))
     assert told.startswith("Recalibration by Isotonic() was left out")
@@ -444,7 +444,7 @@ def test_recalibration_is_left_out_and_nothing_else_where_every_bin_holds_one_sc
 
 def test_raw_scores_that_allow_no_decision_are_said():
     columns = {"y": LABELS[3], "p": GOOD, "s": POOR}
-    models = (ModelColumns("m", "posteriors", ("p",)), ModelColumns("raw", "scores", ("s",)))
+    models = (LazyColumns("m", "posteriors", ("p",)), LazyColumns("raw", "scores", ("s",)))
     (told,) = left_out(tallied("DuckDB", columns, models, RECTANGLE))
     assert told.startswith("raw: raw scores alone allow no decision among 3")
 
@@ -454,7 +454,7 @@ def test_posteriors_that_cannot_be_moved_are_said(engine):
     sure = np.where(np.arange(N) == 0, 1.0, GOOD * 0.9)
     problem = SQUARE.with_prior([1, 0])
     columns = {"y": LABELS[2], "p": sure}
-    models = (ModelColumns("m", "posteriors", ("p",)),)
+    models = (LazyColumns("m", "posteriors", ("p",)),)
     (told,) = left_out(tallied(engine, columns, models, problem))
     assert "cannot be moved to the prior" in told
     expected = evaluate(LABELS[2], {"m": sure}, problem, replicates=30)

@@ -7,11 +7,10 @@ from types import ModuleType
 from typing import Any
 
 from stakes.errors import InputError, MissingExtraError
+from stakes.evaluation.cases import LIBRARIES
 from stakes.report import Interval, Report
 
 __all__ = ["systems_frame"]
-
-_LIBRARIES = ("pandas", "polars", "pyarrow")  # in the order in which they are looked for
 
 
 def systems_frame(report: Report, library: ModuleType | str | None = None) -> Any:
@@ -76,18 +75,18 @@ def _narwhals() -> Any:
 def _named(library: ModuleType | str | None, report: Report) -> str:
     """The name of a library that can be imported."""
     if library is None:
-        tried = (report.assumptions.frame_library, *_LIBRARIES)
+        tried = (report.assumptions.frame_library, *LIBRARIES)
         found = next((name for name in tried if name and find_spec(name) is not None), None)
         if found is None:
             raise MissingExtraError(
-                f"a frame of the report needs one of {', '.join(_LIBRARIES)}; none of them is "
+                f"a frame of the report needs one of {', '.join(LIBRARIES)}; none of them is "
                 f"installed. Install one with: pip install 'stakes[frames]'."
             )
         return found
     name = library.__name__ if isinstance(library, ModuleType) else library
-    if name not in _LIBRARIES:
+    if name not in LIBRARIES:
         raise InputError(
-            f"library must be one of {', '.join(_LIBRARIES)}, as module or by name; got {name!r}. "
+            f"library must be one of {', '.join(LIBRARIES)}, as module or by name; got {name!r}. "
             f"Leave it out for that of the frames that were evaluated."
         )
     if find_spec(name) is None:

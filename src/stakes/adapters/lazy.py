@@ -28,7 +28,7 @@ __all__ = [
     "WEIGHT",
     "Facts",
     "Layout",
-    "ModelColumns",
+    "LazyColumns",
     "column_of",
     "facts_of",
     "prepared",
@@ -38,7 +38,7 @@ TRUTH, WEIGHT, BY, CLUSTER = "truth", "weight", "by", "cluster"  # columns of a 
 
 
 @dataclass(frozen=True)
-class ModelColumns:
+class LazyColumns:
     """The columns of a model; `kind` is one of those of `stakes.evaluation.rules`."""
 
     name: str
@@ -52,7 +52,7 @@ class Layout:
 
     source: str
     truth: str
-    models: tuple[ModelColumns, ...]
+    models: tuple[LazyColumns, ...]
     weights: str | None = None
     by: str | None = None
     cluster: str | None = None
@@ -148,11 +148,11 @@ def _mass(k: int) -> nw.Expr:
     return (nw.col(WEIGHT) * whether(nw.col(TRUTH) == k)).sum()
 
 
-def _sums(model: ModelColumns) -> bool:
+def _sums(model: LazyColumns) -> bool:
     return model.kind == POSTERIORS and len(model.columns) > 1
 
 
-def _total(place: int, model: ModelColumns) -> nw.Expr:
+def _total(place: int, model: LazyColumns) -> nw.Expr:
     return sum_of([nw.col(column_of(place, k)) for k in range(len(model.columns))])
 
 
@@ -243,7 +243,7 @@ def _check_total(masses: FloatArray, n_rows: int) -> None:
         )
 
 
-def _off_sum(model: ModelColumns, told: Mapping[str, Any], place: int) -> tuple[int, float] | None:
+def _off_sum(model: LazyColumns, told: Mapping[str, Any], place: int) -> tuple[int, float] | None:
     """Rows whose posteriors miss a sum of one, and the worst sum; too far off is refused."""
     worst = max(told[f"least {place}"], told[f"most {place}"], key=lambda total: abs(total - 1))
     rows = round(told[f"off {place}"])

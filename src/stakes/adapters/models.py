@@ -20,7 +20,7 @@ from stakes.adapters.expressions import (
     sum_of,
 )
 from stakes.adapters.groups import Arrays, arrays_of, grouped
-from stakes.adapters.lazy import TRUTH, WEIGHT, ModelColumns, column_of
+from stakes.adapters.lazy import TRUTH, WEIGHT, LazyColumns, column_of
 from stakes.decide import shift_prior
 from stakes.evaluation.evidence import ModelTallies
 from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES, class_of_decisions
@@ -46,7 +46,7 @@ class LazyModel:
     """A model whose predictions are columns of a prepared frame."""
 
     place: int
-    given: ModelColumns
+    given: LazyColumns
     problem: Problem
     moving: tuple[FloatArray, FloatArray] | None  # the priors from and to which posteriors move
     off_sum: tuple[int, float] | None

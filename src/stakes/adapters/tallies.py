@@ -26,8 +26,9 @@ from stakes.adapters.models import LazyModel, Tallied
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation.evidence import Evidence, Sample
+from stakes.evaluation.left_out import left_out, no_decision, no_move
 from stakes.evaluation.rules import POSTERIORS, SCORES, Rule, is_movable, named, rules_of
-from stakes.evaluation.words import quantity
+from stakes.evaluation.words import number
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, TUNED, Caveat
 from stakes.tally import JointCounts
@@ -243,29 +244,26 @@ def _left_out(
             f"are beyond its limit.",
         )
     for model, one in zip(models, found, strict=True):
-        yield from (Caveat(LEFT_OUT, f"{model.given.name}: {text}") for text in _lost(model, one))
+        yield from _lost(model, one)
 
 
-def _lost(model: LazyModel, one: Tallied) -> Iterator[str]:
+def _lost(model: LazyModel, one: Tallied) -> Iterator[Caveat]:
     """What a report of rows would say of this model beyond this one."""
+    name, problem = model.given.name, model.problem
     if model.stuck:
-        yield (
-            "posteriors are sure of a class that the prior rules out, so that they cannot be moved "
-            "to the prior; they are shown as they come."
-        )
-    if model.given.kind == SCORES and model.problem.costs.shape == (2, 2):
-        yield (
+        yield no_move(name)
+    if model.given.kind == SCORES and problem.costs.shape == (2, 2):
+        yield left_out(
+            name,
             "thresholds tuned on other folds need the rows in memory, which are beyond its limit; "
-            "there is only the one that was tuned on all rows."
+            "there is only the one that was tuned on all rows.",
         )
     elif model.given.kind == SCORES:
-        yield (
-            f"raw scores alone allow no decision among {model.problem.n_decisions}, so it has no "
-            f"cost here. Calibrate them first."
-        )
+        yield no_decision(name, problem)
     if one.bins is not None and not one.bins.exact:
-        yield (
+        yield left_out(
+            name,
             f"single scores stay in the engine. The AUC, H and expected losses come from "
             f"{one.bins.mean.size:,} bins of them, and the AUC is off by at most "
-            f"{quantity(one.bins.auc_error)}; costs and proper scores are exact."
+            f"{number(one.bins.auc_error)}; costs and proper scores are exact.",
         )

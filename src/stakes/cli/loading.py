@@ -18,8 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from stakes.adapters.duck import Coded, Columns, Source, engine_errors, opened, text_name
 from stakes.adapters.files import located
 from stakes.adapters.labels import group_labels
-from stakes.adapters.lazy import Layout
-from stakes.adapters.lazy import ModelColumns as LazyColumns
+from stakes.adapters.lazy import Layout, LazyColumns
 from stakes.adapters.tallies import tallied_evidence
 from stakes.cli.columns import Key, Kind, Plan
 from stakes.cli.entries import refuse_unusable

@@ -18,15 +18,10 @@ from stakes.report import Report
 
 __all__ = ["check_targets", "show", "write"]
 
-_WRITERS: Mapping[str, Callable[[Report], str]] = {
-    "html": lambda report: report.to_html(),
-    "json": lambda report: report.to_json(),
-    "markdown": lambda report: report.to_markdown(),
-}
-_TO_FILES: Mapping[str, Callable[[Report, Path], str]] = {
-    "html": lambda report, path: report.to_html(path),
-    "json": lambda report, path: report.to_json(path),
-    "markdown": lambda report, path: report.to_markdown(path),
+_WRITERS: Mapping[str, Callable[[Report, Path | None], str]] = {
+    "html": Report.to_html,
+    "json": Report.to_json,
+    "markdown": Report.to_markdown,
 }
 
 
@@ -45,11 +40,11 @@ def write(report: Report, targets: Mapping[str, str]) -> None:
     """Write the files; the report itself goes to standard output unless one of them does."""
     for kind, path in targets.items():
         if path != "-":
-            _TO_FILES[kind](report, Path(path))
+            _WRITERS[kind](report, Path(path))
             said(f"wrote {path}")
     piped = [kind for kind, path in targets.items() if path == "-"]
     if piped:
-        click.echo(_WRITERS[piped[0]](report))
+        click.echo(_WRITERS[piped[0]](report, None))
     else:
         show(report)
 

@@ -14,9 +14,9 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores, as_predictions
 
-__all__ = ["Cases", "frame_library", "read_cases", "read_models"]
+__all__ = ["LIBRARIES", "Cases", "frame_library", "read_cases", "read_models"]
 
-_LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
+LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
 
 _MOST = 2.0**53  # beyond, whole numbers cannot be told from their neighbours
 _LIGHTEST, _HEAVIEST = 1e-100, 1e100
@@ -139,7 +139,7 @@ def frame_library(y_true: object, models: Any) -> str | None:
     wrappers = Posteriors | Decisions | Scores
     bare = (one.values if isinstance(one, wrappers) else one for one in given)
     homes = (type(one).__module__.partition(".")[0] for one in bare)
-    return next((home for home in homes if home in _LIBRARIES), None)
+    return next((home for home in homes if home in LIBRARIES), None)
 
 
 def _argument(name: str, mapped: bool) -> str:

@@ -12,7 +12,7 @@ from stakes.evaluation.rules import POSTERIORS
 from stakes.evaluation.slices import SMALLEST
 from stakes.evaluation.uncertainty import Costs
 from stakes.evaluation.unseen import unseen_against, unseen_mistake
-from stakes.evaluation.words import money, percent, quantity
+from stakes.evaluation.words import money, number, percent
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,
@@ -157,7 +157,7 @@ def _sums(models: tuple[ModelTallies, ...]) -> Iterator[Caveat]:
             yield Caveat(
                 "posteriors do not sum to one",
                 f"{rows} rows of the posteriors of {one.model} do not sum to one (the worst sums "
-                f"to {quantity(worst)}); they were divided by their sums.",
+                f"to {number(worst)}); they were divided by their sums.",
             )
 
 

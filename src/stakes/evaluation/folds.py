@@ -10,7 +10,8 @@ from stakes.calibration import Calibrator, cross_calibrate
 from stakes.calibration.crossfit import fold_numbers
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
-from stakes.report import LEFT_OUT, Caveat
+from stakes.evaluation.left_out import left_out
+from stakes.report import Caveat
 from stakes.tally import ScoreTable
 from stakes.thresholds import best_threshold
 
@@ -45,7 +46,7 @@ def recalibrated(
     if calibrator is None:
         return None, ()
     if reason := _hindrance(cases):
-        return None, (Caveat(LEFT_OUT, f"{model} was not recalibrated: {reason}"),)
+        return None, (left_out(model, f"it was not recalibrated: {reason}"),)
     total: FloatArray | float = 0.0
     for _ in range(_partitions(cases)):
         total = total + _out_of_fold(model, scores, cases, calibrator, rng)

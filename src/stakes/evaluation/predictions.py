@@ -12,11 +12,11 @@ from stakes.decide import cheapest_decisions, shift_prior
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.folds import recalibrated, tuned_apart
+from stakes.evaluation.left_out import left_out, no_decision, no_move
 from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES, Rule, is_movable
 from stakes.report import (
     AS_DECIDED,
     BAYES,
-    LEFT_OUT,
     MOVED,
     RECALIBRATED,
     TUNED,
@@ -111,16 +111,12 @@ def _of_scores(
     rng: np.random.Generator,
 ) -> Predictions:
     """Raw scores: recalibrated where that is asked for, else by thresholds of the other folds."""
-    repaired, left_out = recalibrated(model, scores, cases, calibrator, rng)
+    repaired, lost = recalibrated(model, scores, cases, calibrator, rng)
     apart = tuned_apart(scores, cases, rng) if repaired is None else None
     if cases.problem.costs.shape != (2, 2) and repaired is None:
-        text = (
-            f"{model}: raw scores alone allow no decision among {cases.problem.n_decisions}, so it "
-            f"has no cost here. Pass a calibrator, such as Isotonic()."
-        )
-        left_out = (*left_out, Caveat(LEFT_OUT, text))
+        lost = (*lost, no_decision(model, cases.problem))
     return Predictions(
-        model, SCORES, scores=scores, recalibrated=repaired, tuned_apart=apart, left_out=left_out
+        model, SCORES, scores=scores, recalibrated=repaired, tuned_apart=apart, left_out=lost
     )
 
 
@@ -131,18 +127,14 @@ def _moving(
     start, end = cases.shares if held is None else held, cases.prior
     if held is not None and ((held == 0) & (end > 0)).any():
         text = (
-            f"{model}: the prior for which its posteriors hold rules out a class that is expected "
-            f"here, so that they cannot be moved; they are shown as they come."
+            "the prior for which its posteriors hold rules out a class that is expected here, so "
+            "that they cannot be moved; they are shown as they come."
         )
-        return None, (Caveat(LEFT_OUT, text),)
+        return None, (left_out(model, text),)
     if not is_movable(start, end):
         return None, ()
     if (end == 0).any() and np.isnan(shift_prior(rows, start, end)).any():
-        text = (
-            f"{model}: posteriors are sure of a class that the prior rules out, so that they "
-            f"cannot be moved to the prior; they are shown as they come."
-        )
-        return None, (Caveat(LEFT_OUT, text),)
+        return None, (no_move(model),)
     return (start, end), ()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.uncertainty import Costs
 from stakes.evaluation.unseen import unseen_against
-from stakes.evaluation.words import chance, money, quantity, span
+from stakes.evaluation.words import chance, money, number, span
 from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.regions import decision_regions
@@ -104,7 +104,7 @@ class _Words:
         return first, (
             f"Against {always} per case, it saves {self._money(saving.value)} per "
             f"case{self._span(saving)}{sure}; its normalised cost is "
-            f"{quantity(best.normalized.value)}."
+            f"{number(best.normalized.value)}."
         )
 
     def against_rival(self, best: System, rival: System, saving: Interval, apart: bool) -> str:
@@ -130,9 +130,9 @@ def _how(system: System, problem: Problem) -> str:
         return "with its own decisions"
     cut = ""
     if system.threshold is not None and isfinite(system.threshold):
-        cut = f" ({problem.decisions[-1]} above {quantity(system.threshold)})"
+        cut = f" ({problem.decisions[-1]} above {number(system.threshold)})"
     elif system.cuts:
         parts = [(part.cheapest[0], part.high) for part in decision_regions(problem).parts]
-        low = (f"{decision} up to {quantity(high)}" for decision, high in parts[:-1])
+        low = (f"{decision} up to {number(high)}" for decision, high in parts[:-1])
         cut = f" ({', '.join([*low, f'{parts[-1][0]} above'])})"
     return f"with {system.rule}{cut}"

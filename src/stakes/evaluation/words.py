@@ -5,16 +5,7 @@ from __future__ import annotations
 from stakes._text import chance, number, percent
 from stakes.report import Interval
 
-__all__ = ["chance", "money", "percent", "quantity", "span"]
-
-
-def quantity(value: float) -> str:
-    """Four significant digits, as everywhere in a report.
-
-    >>> quantity(0.123456), quantity(12345.0), quantity(0.0)
-    ('0.1235', '12,345', '0')
-    """
-    return number(value)
+__all__ = ["chance", "money", "number", "percent", "span"]
 
 
 def money(value: float, unit: str | None) -> str:
@@ -23,7 +14,7 @@ def money(value: float, unit: str | None) -> str:
     >>> money(3.25, "EUR")
     '3.25 EUR'
     """
-    return f"{quantity(value)} {unit}" if unit else quantity(value)
+    return f"{number(value)} {unit}" if unit else number(value)
 
 
 def span(interval: Interval, level: float) -> str:
@@ -32,4 +23,4 @@ def span(interval: Interval, level: float) -> str:
     >>> span(Interval(0.5, 0.25, 0.75), 0.95)
     '95 % interval 0.25 to 0.75'
     """
-    return f"{percent(level)} interval {quantity(interval.low)} to {quantity(interval.high)}"
+    return f"{percent(level)} interval {number(interval.low)} to {number(interval.high)}"
