@@ -19,8 +19,8 @@ from stakes.calibration.logarithms import largest_finite, log_odds
 from stakes.calibration.parts import require_labels, require_positive
 from stakes.calibration.reading import (
     is_one_column,
+    read_finite_cases,
     read_pair_cases,
-    read_score_cases,
     real_scores,
 )
 from stakes.decide import sigmoid
@@ -118,13 +118,6 @@ class Affine(CheckedCalibrator[FittedAffine]):
         )
 
 
-def _read_finite(
-    scores: object, y: object, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
-    values, cases = read_score_cases(scores, y, classes, weights, prior)
-    return _check.floats("scores", values), cases
-
-
 def _fitted_logistic(
     scores: FloatArray, cases: Cases, negative: FloatArray, positive: FloatArray
 ) -> FittedLogistic:
@@ -151,7 +144,7 @@ class Logistic(CheckedCalibrator[FittedLogistic]):
     array([0.5  , 0.812])
     """
 
-    _read = staticmethod(_read_finite)
+    _read = staticmethod(read_finite_cases)
 
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedLogistic:
         return _fitted_logistic(scores, cases, *cases.by_class)
@@ -172,7 +165,7 @@ class Platt(CheckedCalibrator[FittedLogistic]):
     (True, array([0.794]))
     """
 
-    _read = staticmethod(_read_finite)
+    _read = staticmethod(read_finite_cases)
 
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedLogistic:
         negative, positive = cases.by_class
