@@ -82,7 +82,8 @@ class FittedLogistic(CalibrationMap):
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), of finite scores (n,)."""
         values = _check.floats("scores", real_scores(scores, self.classes))
-        return sigmoid(values * self.slope + self.intercept)
+        with np.errstate(over="ignore"):
+            return sigmoid(values * self.slope + self.intercept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ class Affine(CheckedCalibrator[FittedAffine]):
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedAffine:
         odds = log_odds(scores)
         limit = largest_finite(odds)
-        found = fit_logistic(np.clip(odds, -limit, limit)[None], *cases.by_class)
+        found = fit_logistic(np.clip(odds, -limit, limit)[None], *cases.by_class, size=1.0)
         return FittedAffine._trusted(
             slope=float(found.slopes[0]),
             intercept=found.intercept,
@@ -135,7 +136,9 @@ class Logistic(CheckedCalibrator[FittedLogistic]):
     """Logistic regression, without penalty, of the class on a real score as it is.
 
     For scores that are no probabilities: log-likelihood ratios, margins, logits. Prior and
-    separable data as for `Affine`.
+    separable data as for `Affine`. Where a few scores lie so far out (by 1e15 times the spread of
+    the others or so) that they alone decide, or so close together that the slope has no float64,
+    `converged` is False as well.
 
     Examples
     --------
