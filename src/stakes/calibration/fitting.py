@@ -182,9 +182,11 @@ def minimised(objective: Objective, start: FloatArray) -> Fit:
         if here.loss < objective.apart:
             return True
         with np.errstate(all="ignore"):
-            bend = here.gradient @ here.curvature @ here.gradient
-            gain = -float(here.gradient @ here.newton_step) / 2
-        return not (0 < bend < np.inf and gain > objective.rest * here.loss)
+            step = here.newton_step
+            bend, gain = here.gradient @ here.curvature @ here.gradient, -here.gradient @ step / 2
+            if not (0 < bend < np.inf and gain > objective.rest * here.loss):
+                return True
+            return bool(gain <= _AT_REST * here.loss and objective.reach(step) <= _NEAR)
 
     def stop_at_rest(point: FloatArray) -> None:
         if is_at_rest(point):
@@ -380,8 +382,12 @@ def _logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) 
         here = over_blocks(of, positive.size, _BLOCK)
         return Evaluation(here.loss / total, here.gradient / total, here.curvature / total)
 
+    ends = features  # of one feature the least and the largest value are enough
+    if len(features) == 1:
+        ends = np.array([[features.min(), features.max()]])
+
     def reach(step: FloatArray) -> float:
-        return float(np.abs(step[0] + step[1:] @ features).max())
+        return float(np.abs(step[0] + step[1:] @ ends).max())
 
     return Objective(at, reach, 0.0 if is_mixed else least_told_apart(weight))
 
