@@ -350,13 +350,14 @@ def test_derivatives_are_the_limits_of_differences(
     rng = np.random.default_rng(4)
     objective = make(rng.normal(size=(40, 3)), rng.integers(0, 3, 40), rng.dirichlet(np.ones(40)))
     point = scale * rng.normal(size=size)
-    here = objective(point)
-    ends = [(objective(point + step), objective(point - step)) for step in 1e-6 * np.eye(size)]
+    here = objective.at(point)
+    steps = 1e-6 * np.eye(size)
+    ends = [(objective.at(point + step), objective.at(point - step)) for step in steps]
     assert_allclose(here.gradient, [(b.loss - a.loss) / 2e-6 for b, a in ends], atol=1e-7)
-    assert_allclose(here.hessian, [(b.gradient - a.gradient) / 2e-6 for b, a in ends], atol=1e-7)
+    assert_allclose(here.curvature, [(b.gradient - a.gradient) / 2e-6 for b, a in ends], atol=1e-7)
     for module in (fitting, multiclass):
         monkeypatch.setattr(module, "_BLOCK", 7)
-    in_blocks = objective(point)
+    in_blocks = objective.at(point)
     for part in ("loss", "gradient", "hessian"):
         assert_allclose(getattr(in_blocks, part), getattr(here, part), rtol=1e-12, atol=1e-15)
 
@@ -455,7 +456,7 @@ def test_many_classes_are_fitted_by_first_derivatives_to_the_same_optimum(
     apart = np.full((500, 3), 0.1)
     apart[np.arange(500), y] = 0.8
     curved = FullAffine().fit(q, y)
-    monkeypatch.setattr(multiclass, "_MANY", 0)
+    monkeypatch.setattr(fitting, "_MANY", 0)
     fitted = FullAffine().fit(q, y)
     assert fitted.converged
     assert_allclose(fitted(q), curved(q), atol=1e-6)

@@ -19,8 +19,8 @@ from stakes.calibration.logarithms import largest_finite, log_odds
 from stakes.calibration.parts import require_labels, require_positive
 from stakes.calibration.reading import (
     is_one_column,
+    read_finite_cases,
     read_pair_cases,
-    read_score_cases,
     real_scores,
 )
 from stakes.decide import sigmoid
@@ -82,7 +82,8 @@ class FittedLogistic(CalibrationMap):
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), of finite scores (n,)."""
         values = _check.floats("scores", real_scores(scores, self.classes))
-        return sigmoid(values * self.slope + self.intercept)
+        with np.errstate(over="ignore"):
+            return sigmoid(values * self.slope + self.intercept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ class Affine(CheckedCalibrator[FittedAffine]):
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedAffine:
         odds = log_odds(scores)
         limit = largest_finite(odds)
-        found = fit_logistic(np.clip(odds, -limit, limit)[None], *cases.by_class)
+        found = fit_logistic(np.clip(odds, -limit, limit)[None], *cases.by_class, size=1.0)
         return FittedAffine._trusted(
             slope=float(found.slopes[0]),
             intercept=found.intercept,
@@ -116,13 +117,6 @@ class Affine(CheckedCalibrator[FittedAffine]):
             classes=cases.classes,
             converged=found.converged,
         )
-
-
-def _read_finite(
-    scores: object, y: object, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
-    values, cases = read_score_cases(scores, y, classes, weights, prior)
-    return _check.floats("scores", values), cases
 
 
 def _fitted_logistic(
@@ -142,7 +136,9 @@ class Logistic(CheckedCalibrator[FittedLogistic]):
     """Logistic regression, without penalty, of the class on a real score as it is.
 
     For scores that are no probabilities: log-likelihood ratios, margins, logits. Prior and
-    separable data as for `Affine`.
+    separable data as for `Affine`. Where a few scores lie so far out (by 1e15 times the spread of
+    the others or so) that they alone decide, or so close together that the slope has no float64,
+    `converged` is False as well.
 
     Examples
     --------
@@ -151,7 +147,7 @@ class Logistic(CheckedCalibrator[FittedLogistic]):
     array([0.5  , 0.812])
     """
 
-    _read = staticmethod(_read_finite)
+    _read = staticmethod(read_finite_cases)
 
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedLogistic:
         return _fitted_logistic(scores, cases, *cases.by_class)
@@ -172,7 +168,7 @@ class Platt(CheckedCalibrator[FittedLogistic]):
     (True, array([0.794]))
     """
 
-    _read = staticmethod(_read_finite)
+    _read = staticmethod(read_finite_cases)
 
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedLogistic:
         negative, positive = cases.by_class

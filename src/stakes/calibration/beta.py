@@ -19,6 +19,8 @@ from stakes.rows import read_posteriors
 
 __all__ = ["BetaMap", "FittedBeta"]
 
+_TIE = 1e-9  # relative difference of losses that is none
+
 
 @dataclass(frozen=True, eq=False)
 class FittedBeta(CalibrationMap):
@@ -84,14 +86,21 @@ class BetaMap(CheckedCalibrator[FittedBeta]):
 
 
 def _rising_fit(first: FloatArray, second: FloatArray, cases: Cases) -> LogisticFit:
-    """Best slopes that are not negative: the best of all if they are so, else those on an edge."""
-    both = fit_logistic(np.stack([first, second]), *cases.by_class)
-    if (both.slopes >= 0).all():
+    """Best slopes that are not negative: the best of all if they are so, else those on an edge.
+
+    Both features rise with q. So if slopes that are not negative tell the classes apart, one of the
+    features does so alone, and only then there is no best map that does not fall.
+    """
+    both = fit_logistic(np.stack([first, second]), *cases.by_class, size=1.0)
+    if both.converged and (both.slopes >= 0).all():
         return both
-    edges = [fit_logistic(feature[None], *cases.by_class) for feature in (first, second)]
     corner = fit_logistic(np.empty((0, first.size)), *cases.by_class)
-    candidates = [corner._replace(slopes=np.zeros(2))]
-    for edge, axis in zip(edges, np.eye(2), strict=True):
+    edges = [corner._replace(slopes=np.zeros(2))]
+    for feature, axis in zip((first, second), np.eye(2), strict=True):
+        edge = fit_logistic(feature[None], *cases.by_class, size=1.0)
         if edge.slopes[0] >= 0:
-            candidates.append(edge._replace(slopes=edge.slopes * axis))
-    return min(candidates, key=lambda candidate: candidate.loss)
+            edges.append(edge._replace(slopes=edge.slopes * axis))
+    best = min(edges, key=lambda edge: edge.loss)
+    if (both.slopes >= 0).all() and both.loss < best.loss * (1 - _TIE):
+        return both
+    return best._replace(converged=all(edge.converged for edge in edges))

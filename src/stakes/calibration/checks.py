@@ -113,7 +113,7 @@ def calibration_line(table: ScoreTable) -> CalibrationLine:
         weights = table.weights[place]
         if (weights.sum(axis=0) > 0).all():
             kept = weights.sum(axis=1) > 0
-            fit = fit_logistic(odds[None, kept], *weights[kept].T)
+            fit = fit_logistic(odds[None, kept], *weights[kept].T, size=1.0)
             found[(slice(None), *place)] = fit.intercept, fit.slopes[0], fit.converged
     return CalibrationLine._trusted(
         intercept=unwrapped(found[0]), slope=unwrapped(found[1]), converged=(found[2] == 1)[()]

@@ -107,7 +107,6 @@ class Cases(NamedTuple):
     classes: Labels
     codes: IntArray
     weights: FloatArray
-    kept: IntArray | slice  # which of the rows they are
     shares: FloatArray  # of the classes in the data as they came
     prior: FloatArray | None
 
@@ -133,15 +132,14 @@ class CheckedCalibrator(Calibrator, Generic[Fitted]):
         weights: object = None,
         prior: object = None,
     ) -> Fitted:
-        values, cases = self._read(scores, y, classes, weights, prior)
-        return self._fitted(values[cases.kept], cases)
+        return self._fitted(*self._read(scores, y, classes, weights, prior))
 
     @staticmethod
     @abstractmethod
     def _read(
         scores: object, y: object, classes: object, weights: object, prior: object
     ) -> tuple[FloatArray, Cases]:
-        """Scores of all cases, and those cases that have weight."""
+        """Scores of the cases that have weight, and these cases."""
 
     @abstractmethod
     def _fitted(self, scores: FloatArray, cases: Cases) -> Fitted:
@@ -149,31 +147,37 @@ class CheckedCalibrator(Calibrator, Generic[Fitted]):
 
 
 def read_cases(
-    y: object, size: int, n_rows: int, classes: object, weights: object, prior: object
-) -> Cases:
-    """Check labels, weights and prior; every class must occur, or nothing is known about it."""
-    names: Labels = (0, 1)
-    if classes is not None or size > 2:
-        names = class_labels(y, classes, size, name="y")
-    try:
-        codes = _check.codes("y", y, names)
-    except InputError:
-        if classes is None:
-            class_labels(y, None, size, name="y")  # says that classes must be stated
-        raise
-    _check.same_length(scores=np.empty(n_rows, dtype=bool), y=codes)
-    weight = _check.weights("weights", weights, n_rows, of="y")
-    kept: IntArray | slice = slice(None)
+    scores: FloatArray, y: object, size: int, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    """Scores, (n,) or (n, K), of the cases that have weight, and these cases.
+
+    Labels, weights and prior are checked; every class must occur, or nothing is known about it.
+    """
+    names, codes = _read_labels(y, size, classes)
+    _check.same_length(scores=scores, y=codes)
+    weight = _check.weights("weights", weights, len(scores), of="y")
     if weights is not None and not weight.all():
         kept = np.flatnonzero(weight)
-        codes, weight = codes[kept], weight[kept]
+        scores, codes, weight = scores[kept], codes[kept], weight[kept]
     mass = np.bincount(codes, weights=None if weights is None else weight, minlength=size)
     _refuse_absent(names, mass)
     shares = mass / mass.sum()
     target = None if prior is None else _positive_prior(prior, names)
     if target is not None:
         weight = weight * (target / shares)[codes]
-    return Cases(names, codes, weight, kept, shares, target)
+    return scores, Cases(names, codes, weight, shares, target)
+
+
+def _read_labels(y: object, size: int, classes: object) -> tuple[Labels, IntArray]:
+    names: Labels = (0, 1)
+    if classes is not None or size > 2:
+        names = class_labels(y, classes, size, name="y")
+    try:
+        return names, _check.codes("y", y, names)
+    except InputError:
+        if classes is None:
+            class_labels(y, None, size, name="y")  # says that classes must be stated
+        raise
 
 
 def _positive_prior(prior: object, names: Labels) -> FloatArray:

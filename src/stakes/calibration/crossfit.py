@@ -60,7 +60,7 @@ def cross_calibrate(
     require("calibrator", calibrator, Calibrator, "Write Isotonic(), Affine() or another.")
     require_rng(rng)
     rows, size, names, part = _read_rows(scores, y, classes)
-    names = read_cases(y, size, len(rows), names, weights, prior).classes
+    names = read_cases(rows, y, size, names, weights, prior)[1].classes
     codes = _check.codes("y", y, names)
     weight = _check.weights("weights", weights, len(rows), of="y")
     shares = None if prior is None else _check.prior("prior", prior, names)

@@ -1,19 +1,25 @@
 """Convex fits: SciPy's minimisers with exact derivatives, bounded where there is no optimum.
 
-When the classes can be told apart without error, the likelihood has no maximum: parameters run
-away. Such a fit does not converge; what is returned then minimises the mean log loss plus a small
-multiple of the squared slopes, which bounds them.
+When the classes can be told apart without error, but for ties, the likelihood has no maximum:
+parameters run away. Such a fit does not converge; what is returned then minimises the mean log loss
+plus a small multiple of the squared slopes, which bounds them.
+
+Whether there is an optimum is told by the Newton step that is left. Let d be a direction in which
+parameters run away: no log-odds of a true class against another fall along it, and some rise.
+The equation of the step, times d, then says that changes of log-odds, each times a chance, have the
+mean one. So a step which changes all of them by less proves that there is no such direction.
 
 Parameters that change no forecast are another matter: features may say the same thing twice, as the
 logarithms of q and 1 − q do when q takes two values. The fits move along *broad axes* only, those
-directions in which the forecasts change; of all best parameters they find the smallest.
+directions in which the forecasts change; of all best parameters they find the smallest, each in
+units of what its feature spreads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import minimize
@@ -22,6 +28,7 @@ from stakes._check import FloatArray, IntArray
 
 __all__ = [
     "RIDGE",
+    "Evaluate",
     "Evaluation",
     "Fit",
     "LogisticFit",
@@ -30,23 +37,28 @@ __all__ = [
     "centred",
     "fit_convex",
     "fit_logistic",
+    "least_told_apart",
     "over_blocks",
+    "part_of",
+    "start_on_part",
     "with_ridge",
 ]
 
 RIDGE = 1e-6  # weight of half the squared slopes in a bounded fit
-_AT_REST = 1e-13  # gain still expected, relative to the loss, that is not worth another step
-_NEAR = 1e-4  # relative step from which one more leads to the minimum
-_PERFECT = 1e-9  # a mean log loss that only separable data allow
-_NEAR_PERFECT = 1e-6  # the same where the search stops early, by the gradient
+_AT_REST = 1e-11  # gain still expected, relative to the loss, from which Newton steps alone do
+_ALL_AT_REST = 1e-16  # the same where an optimum is known to exist, be it hardly felt
+_NEAR = 0.5  # change of log-odds by a Newton step that proves, with room for rounding, an optimum
+_THERE = 1e-5  # change of log-odds by a Newton step after which there is nothing left to do
 _CONSTANT = 1e-12  # range, relative to the mean, that is rounding
 _NARROW = 1e-10  # share of the largest curvature below which a direction is rounding
 _FAR = 400  # binary exponent from which squares of features might not be numbers
 _BLOCK = 1 << 15  # cases at a time
 _LARGE = 200_000  # cases from which a fit on a part of them pays as a start
+_MANY = 200  # parameters from which first derivatives lead near the optimum at less cost
+_TOO_MANY = 4000  # parameters whose second derivatives, 128 MB, are not taken at all
 _SECOND_ORDER = {
     "initial_trust_radius": 100.0,
-    "max_trust_radius": 1e12,
+    "max_trust_radius": 1e100,
     "gtol": 0.0,
     "maxiter": 200,  # what has an optimum is there after twenty or so
 }
@@ -54,51 +66,94 @@ _FIRST_ORDER = {"maxiter": 2000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
 
 
 class Evaluation(NamedTuple):
-    """A mean loss with its derivatives; the second ones, (P, P), may be left out as (0, 0)."""
+    """A mean loss with its derivatives; the second ones, (P, P), are None where not asked for."""
 
     loss: float
     gradient: FloatArray
-    hessian: FloatArray
+    hessian: FloatArray | None
 
     def plus(self, other: Evaluation) -> Evaluation:
         """The sum of both, part by part."""
-        return Evaluation(
-            self.loss + other.loss, self.gradient + other.gradient, self.hessian + other.hessian
-        )
+        hessian = None
+        if self.hessian is not None and other.hessian is not None:
+            hessian = self.hessian + other.hessian
+        return Evaluation(self.loss + other.loss, self.gradient + other.gradient, hessian)
+
+    @property
+    def curvature(self) -> FloatArray:
+        """The second derivatives, which were asked for."""
+        if self.hessian is None:
+            raise TypeError("second derivatives are wanted, but curved was False")
+        return self.hessian
+
+    @property
+    def newton_step(self) -> FloatArray:
+        """Where the parabola that touches here has its minimum, as seen from here."""
+        try:
+            return np.asarray(-np.linalg.solve(self.curvature, self.gradient))
+        except np.linalg.LinAlgError:
+            return np.asarray(-np.linalg.lstsq(self.curvature, self.gradient, rcond=None)[0])
+
+
+class Evaluate(Protocol):
+    """A mean loss as a function of the parameters, with second derivatives or without."""
+
+    def __call__(self, point: FloatArray, /, *, curved: bool = True) -> Evaluation:  # noqa: D102
+        ...
+
+
+class Objective(NamedTuple):
+    """What a fit makes small.
+
+    Parameters
+    ----------
+    at : the mean log loss and its derivatives
+    reach : the most by which a step, (P,), changes the log-odds of any two classes in any case
+    apart : a loss below which all true classes have chances above one half
+    rest : gain still expected, relative to the loss, at which the search ends
+    """
+
+    at: Evaluate
+    reach: Callable[[FloatArray], float]
+    apart: float
+    rest: float = _AT_REST
 
 
 class Fit(NamedTuple):
-    """Parameters, their mean loss, and whether they are the optimum."""
+    """Parameters, their mean loss (without penalty), and whether they are the optimum."""
 
     parameters: FloatArray
     loss: float
     converged: bool
 
 
-Objective = Callable[[FloatArray], Evaluation]
-
-
 def fit_convex(objective: Objective, bounded: Objective, start: FloatArray) -> Fit:
-    """Minimise; where there is no minimum, minimise the function that is bounded by a penalty."""
-    found = minimised(objective, start)
-    return found if found.converged else fit_bounded(bounded, start.size)
+    """Minimise; where there is no minimum, or none can be shown, minimise with a penalty."""
+    if start.size <= _TOO_MANY:
+        few = start.size <= _MANY
+        found = minimised(objective, start if few else _descended(objective, start))
+        if found.converged:
+            return found
+    return fit_bounded(objective, bounded, start)
 
 
-def fit_bounded(bounded: Objective, size: int) -> Fit:
-    """Minimise a function that is bounded by a penalty; never reported as converged."""
-    return minimised(bounded, np.zeros(size))._replace(converged=False)
+def fit_bounded(objective: Objective, bounded: Objective, start: FloatArray) -> Fit:
+    """Minimise with a penalty; never converged, be the minimum of both together met or not."""
+    few = start.size <= _MANY
+    point = minimised(bounded, start).parameters if few else _descended(bounded, start)
+    return Fit(point, objective.at(point, curved=False).loss, False)
 
 
 def with_ridge(objective: Objective, penalised: FloatArray) -> Objective:
     """The function plus a small multiple of the squared parameters, each times its own factor."""
     ridge = RIDGE * penalised
 
-    def bounded(point: FloatArray) -> Evaluation:
-        here = objective(point)
-        curvature = np.diag(ridge) if here.hessian.size else here.hessian
-        return here.plus(Evaluation(float(ridge @ point**2) / 2, ridge * point, curvature))
+    def at(point: FloatArray, *, curved: bool = True) -> Evaluation:
+        hessian = np.diag(ridge) if curved else None
+        penalty = Evaluation(float(ridge @ point**2) / 2, ridge * point, hessian)
+        return objective.at(point, curved=curved).plus(penalty)
 
-    return bounded
+    return Objective(at, objective.reach, 0.0)
 
 
 def over_blocks(evaluate: Callable[[slice], Evaluation], n_cases: int, size: int) -> Evaluation:
@@ -107,55 +162,114 @@ def over_blocks(evaluate: Callable[[slice], Evaluation], n_cases: int, size: int
     return reduce(Evaluation.plus, map(evaluate, blocks))
 
 
-def minimised(objective: Objective, start: FloatArray) -> Fit:
-    """The minimum of a convex function, by its second derivatives where they are given.
+def least_told_apart(weights: FloatArray) -> float:
+    """Log 2 times the least share of a case: a smaller mean loss leaves none a loss of log 2."""
+    return float(np.log(2) * weights.min() / weights.sum())
 
-    Whether it is the minimum is not for SciPy to say, whose test knows the gradient alone, but for
-    the Newton step that is left: along parameters that run away it stays long.
+
+def minimised(objective: Objective, start: FloatArray) -> Fit:
+    """The minimum of a convex function by its second derivatives.
+
+    Whether it is the minimum is not for SciPy to say, whose test knows the gradient alone.
     """
 
     @lru_cache(maxsize=2)  # SciPy asks for the derivatives one after the other
     def at(point: bytes) -> Evaluation:
-        return objective(np.frombuffer(point))
+        return objective.at(np.frombuffer(point))
+
+    def is_at_rest(point: FloatArray) -> bool:
+        here = at(point.tobytes())
+        if here.loss < objective.apart:
+            return True
+        with np.errstate(all="ignore"):
+            step = here.newton_step
+            bend, gain = here.gradient @ here.curvature @ here.gradient, -here.gradient @ step / 2
+            if not (0 < bend < np.inf and gain > objective.rest * here.loss):
+                return True
+            return bool(gain <= _AT_REST * here.loss and objective.reach(step) <= _NEAR)
 
     def stop_at_rest(point: FloatArray) -> None:
-        here = at(point.tobytes())
-        gain = -float(here.gradient @ _newton_step(here)) / 2
-        if here.loss <= _PERFECT or gain <= _AT_REST * here.loss:
+        if is_at_rest(point):
             raise StopIteration
 
-    is_curved = at(start.tobytes()).hessian.size > 0
-    search: dict[str, Any] = {"method": "L-BFGS-B", "options": _FIRST_ORDER}
-    if is_curved:
-        search = {"method": "dogleg", "options": _SECOND_ORDER, "callback": stop_at_rest}
-        search["hess"] = lambda point: at(point.tobytes()).hessian
-    found = minimize(lambda point: at(point.tobytes())[:2], start, jac=True, **search)
-    if is_curved:
-        return _polished(found.x, at(found.x.tobytes()))
-    return Fit(found.x, float(found.fun), bool(found.success and found.fun > _NEAR_PERFECT))
+    if is_at_rest(start):
+        return _polished(objective, start, at(start.tobytes()))
+    with np.errstate(all="ignore"):  # what SciPy divides may be zero, or as good as that
+        found = minimize(
+            lambda point: at(point.tobytes())[:2],
+            start,
+            jac=True,
+            hess=lambda point: at(point.tobytes()).curvature,
+            method="dogleg",
+            callback=stop_at_rest,
+            options=_SECOND_ORDER,
+        )
+    point = found.x if np.isfinite(found.x).all() else start
+    return _polished(objective, point, at(point.tobytes()))
 
 
-def _polished(point: FloatArray, here: Evaluation) -> Fit:
-    """The point that is one Newton step ahead, when the step says that the minimum is near."""
-    step = _newton_step(here)
-    is_near = np.abs(step).max() <= _NEAR * (1 + np.abs(point).max())
-    if is_near and here.loss > _PERFECT:
-        return Fit(point + step, here.loss, True)
+def _polished(objective: Objective, point: FloatArray, here: Evaluation) -> Fit:
+    """The minimum, by Newton steps alone, when the first of them proves that there is one."""
+    if here.loss < objective.apart:
+        return Fit(point, here.loss, False)
+    for _ in range(10):  # each squares the distance
+        step = here.newton_step
+        with np.errstate(all="ignore"):  # it may be of any length
+            change = objective.reach(step)
+        if not change <= _NEAR:
+            break
+        point = point + step
+        if change <= _THERE:  # what is gained is below rounding, but for the parabola
+            return Fit(point, here.loss + float(here.gradient @ step) / 2, True)
+        here = objective.at(point)
     return Fit(point, here.loss, False)
 
 
-def _newton_step(here: Evaluation) -> FloatArray:
-    try:
-        return np.asarray(-np.linalg.solve(here.hessian, here.gradient))
-    except np.linalg.LinAlgError:
-        return np.asarray(-np.linalg.lstsq(here.hessian, here.gradient, rcond=None)[0])
+def _descended(objective: Objective, start: FloatArray) -> FloatArray:
+    """A point near the minimum, or far out where there is none, by first derivatives."""
+
+    def stop_when_apart(*, intermediate_result: Any) -> None:
+        if intermediate_result.fun < objective.apart:
+            raise StopIteration
+
+    return np.asarray(
+        minimize(
+            lambda point: objective.at(point, curved=False)[:2],
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            callback=stop_when_apart,
+            options=_FIRST_ORDER,
+        ).x
+    )
 
 
-def centred(features: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Features (d, n) with mean zero, constant ones being zero exactly; the means (d,)."""
+def part_of(n_cases: int) -> slice | None:
+    """Every hundredth case or so of very many; None of fewer, which need no such start."""
+    if n_cases < _LARGE:
+        return None
+    return slice(None, None, n_cases // (_LARGE // 10))
+
+
+def start_on_part(objective: Objective, start: FloatArray) -> FloatArray:
+    """Where the fit to a part of the cases has its optimum, or the start if it has none."""
+    if start.size > _MANY:
+        return start
+    found = minimised(objective, start)
+    return found.parameters if found.converged else start
+
+
+def centred(
+    features: FloatArray, share: FloatArray, *, size: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
+    """Features (d, n) with mean zero, constant ones being zero exactly; the means (d,).
+
+    What varies by rounding only is constant, rounding being that of numbers of this size at least:
+    logarithms of posteriors are as exact as numbers of size one, be they near zero themselves.
+    """
     centre = features @ share
     rows = features - centre[:, None]
-    rows[np.ptp(features, axis=1) <= _CONSTANT * np.abs(centre)] = 0.0
+    rows[np.ptp(features, axis=1) <= _CONSTANT * np.maximum(np.abs(centre), size)] = 0.0
     return rows, centre
 
 
@@ -184,29 +298,56 @@ class LogisticFit(NamedTuple):
     converged: bool
 
 
-def fit_logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) -> LogisticFit:
+def fit_logistic(
+    features: FloatArray, negative: FloatArray, positive: FloatArray, *, size: float = 0.0
+) -> LogisticFit:
     """Log-odds of the positive class as an affine function of the features, without penalty.
+
+    A slope beyond the range of float64, which scores need that lie closer together than 1e-308 or
+    so, is cut there, and has not converged.
 
     Parameters
     ----------
     features : (d, n); d may be 0. A feature that does not vary gets slope zero.
     negative, positive : (n,) weights of the case as one of either class
+    size : as for `centred`
     """
-    weight = negative + positive
-    share = weight / weight.sum()
+    share = negative + positive
+    share /= share.sum()
     features, exponents = _moderate(features)
-    rows, centre = centred(features, share)
+    rows, centre = centred(features, share, size=size)
     axes = broad_axes((rows * share) @ rows.T)
-    rows = axes.T @ rows
-    objective = _logistic(rows, negative, positive)
-    bounded = with_ridge(objective, np.append(0.0, np.ones(len(rows))))
-    if len(features) == 1 and _is_separable(features[0], negative, positive):
-        found = fit_bounded(bounded, 1 + len(rows))
-    else:
-        found = fit_convex(objective, bounded, _start(rows, negative, positive))
+    start = np.zeros(1 + axes.shape[1])
+    start[0] = np.log(positive.sum()) - np.log(negative.sum())
+    found = _fit_moderate(rows, axes, negative, positive, start)
     slopes = axes @ found.parameters[1:]
     intercept = float(found.parameters[0] - slopes @ centre)
-    return LogisticFit(intercept, np.ldexp(slopes, -exponents), found.loss, found.converged)
+    with np.errstate(over="ignore"):
+        slopes = np.ldexp(slopes, -exponents)
+    largest = np.finfo(np.float64).max
+    converged = found.converged and bool((np.abs(slopes) <= largest).all())
+    return LogisticFit(intercept, np.clip(slopes, -largest, largest), found.loss, converged)
+
+
+def _fit_moderate(
+    rows: FloatArray,
+    axes: FloatArray,
+    negative: FloatArray,
+    positive: FloatArray,
+    start: FloatArray,
+) -> Fit:
+    features = axes.T @ rows
+    objective = _logistic(features, negative, positive)
+    bounded = with_ridge(objective, np.append(0.0, np.ones(len(features))))
+    if len(rows) == 1:
+        if _is_separable(rows[0], negative, positive):
+            return fit_bounded(objective, bounded, start)
+        objective = objective._replace(rest=_ALL_AT_REST)  # there is an optimum
+    part = part_of(positive.size)
+    if part is not None and negative[part].any() and positive[part].any():
+        some = _logistic(np.ascontiguousarray(features[:, part]), negative[part], positive[part])
+        start = start_on_part(some, start)
+    return fit_convex(objective, bounded, start)
 
 
 def _moderate(features: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -229,30 +370,26 @@ def _is_separable(x: FloatArray, negative: FloatArray, positive: FloatArray) -> 
     return bool(x.min() < x.max())
 
 
-def _start(features: FloatArray, negative: FloatArray, positive: FloatArray) -> FloatArray:
-    """Zero, or for many cases the fit to every hundredth of them or so."""
-    start = np.zeros(1 + len(features))
-    n_cases = positive.size
-    part = slice(None, None, max(n_cases // (_LARGE // 10), 1))
-    if n_cases < _LARGE or not (negative[part].any() and positive[part].any()):
-        return start
-    some = _logistic(np.ascontiguousarray(features[:, part]), negative[part], positive[part])
-    found = minimised(some, start)
-    return found.parameters if found.converged else start
-
-
 def _logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) -> Objective:
     """Mean log loss as a function of the intercept and the slopes of the features, (d, n)."""
-    total = float(negative.sum() + positive.sum())
+    weight = negative + positive
+    total, is_mixed = float(weight.sum()), np.minimum(negative, positive).any()
 
-    def objective(parameters: FloatArray) -> Evaluation:
+    def at(parameters: FloatArray, *, curved: bool = True) -> Evaluation:
         def of(some: slice) -> Evaluation:
             return _losses(features[:, some], negative[some], positive[some], parameters)
 
-        loss, gradient, hessian = over_blocks(of, positive.size, _BLOCK)
-        return Evaluation(loss / total, gradient / total, hessian / total)
+        here = over_blocks(of, positive.size, _BLOCK)
+        return Evaluation(here.loss / total, here.gradient / total, here.curvature / total)
 
-    return objective
+    ends = features  # of one feature the least and the largest value are enough
+    if len(features) == 1:
+        ends = np.array([[features.min(), features.max()]])
+
+    def reach(step: FloatArray) -> float:
+        return float(np.abs(step[0] + step[1:] @ ends).max())
+
+    return Objective(at, reach, 0.0 if is_mixed else least_told_apart(weight))
 
 
 def _losses(

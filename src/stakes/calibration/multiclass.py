@@ -6,6 +6,7 @@ regression, without penalty, of the class on the logarithms of the posteriors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -15,11 +16,15 @@ from stakes._check import FloatArray, IntArray, Labels
 from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
 from stakes.calibration.fitting import (
     Evaluation,
+    Fit,
     Objective,
     broad_axes,
     centred,
     fit_convex,
+    least_told_apart,
     over_blocks,
+    part_of,
+    start_on_part,
     with_ridge,
 )
 from stakes.calibration.logarithms import bounded_logs, log_limit
@@ -31,7 +36,6 @@ from stakes.rows import read_posteriors
 __all__ = ["FittedFullAffine", "FittedVector", "FullAffine", "VectorScaling"]
 
 _BLOCK = 1 << 13  # cases at a time
-_MANY = 700  # parameters from which second derivatives cost more than they bring
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +113,9 @@ class VectorScaling(CheckedCalibrator[FittedVector]):
 
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedVector:
         share, limit = cases.weights / cases.weights.sum(), log_limit(scores)
-        rows, centre = centred(bounded_logs(scores, limit).T, share)
-        objective = _vector_objective(rows.T, cases.codes, share)
+        rows, centre = centred(bounded_logs(scores, limit).T, share, size=1.0)
         size = len(rows)
-        axes = broad_axes(objective(np.zeros(2 * size - 1)).hessian)
-        bounded = with_ridge(objective, np.append(rows**2 @ share, np.zeros(size - 1)))
-        start = np.zeros(axes.shape[1])
-        found = fit_convex(_along(axes, objective), _along(axes, bounded), start)
+        found, axes = _fit_vector(rows.T, cases.codes, share)
         parameters = axes @ found.parameters
         slopes = parameters[:size]
         intercepts = np.append(0.0, parameters[size:]) - slopes * centre
@@ -132,8 +132,9 @@ class VectorScaling(CheckedCalibrator[FittedVector]):
 class FullAffine(CheckedCalibrator[FittedFullAffine]):
     """Any affine map of log-posteriors: K² − 1 free numbers, for K classes with many cases each.
 
-    For K = 2 it is `BetaMap` that may also fall. The fit is by second derivatives up to 26 classes,
-    by first ones beyond. Prior and separable data as for `Affine`.
+    For K = 2 it is `BetaMap` that may also fall. Prior and separable data as for `Affine`. From 15
+    classes on, first derivatives lead near the optimum, and second ones there and tell whether it
+    is one. From 64 on these would be too many: the fit is bounded, and `converged` always False.
 
     Examples
     --------
@@ -147,13 +148,10 @@ class FullAffine(CheckedCalibrator[FittedFullAffine]):
 
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedFullAffine:
         share, limit = cases.weights / cases.weights.sum(), log_limit(scores)
-        rows, centre = centred(bounded_logs(scores, limit).T, share)
+        rows, centre = centred(bounded_logs(scores, limit).T, share, size=1.0)
         axes = broad_axes((rows * share) @ rows.T)
         features = np.column_stack([np.ones(share.size), rows.T @ axes])
-        width = features.shape[1]
-        objective = _full_objective(features, cases.codes, share)
-        penalised = np.tile(np.arange(width) > 0, len(rows) - 1).astype(np.float64)
-        found = fit_convex(objective, with_ridge(objective, penalised), np.zeros(penalised.size))
+        found, width = _fit_full(features, cases.codes, share), features.shape[1]
         free = np.pad(found.parameters.reshape(-1, width), ((1, 0), (0, 0)))
         free = free - free.mean(axis=0)
         matrix = free[:, 1:] @ axes.T
@@ -166,13 +164,65 @@ class FullAffine(CheckedCalibrator[FittedFullAffine]):
         )
 
 
-def _chances(logits: FloatArray, codes: IntArray, share: FloatArray) -> tuple[FloatArray, float]:
-    """Posteriors of logits, and the log loss of the true classes, weighted by the cases' shares."""
+def _fit_vector(features: FloatArray, codes: IntArray, share: FloatArray) -> tuple[Fit, FloatArray]:
+    """The fit in coordinates on broad axes, and these axes."""
+    size = features.shape[1]
+    objective = _vector_objective(features, codes, share)
+    curvature = objective.at(np.zeros(2 * size - 1)).curvature
+    axes = broad_axes(curvature)
+    start = axes.T @ curvature @ np.append(np.zeros(size), _log_shares(codes, share))
+    part = _part(codes, size)
+    if part is not None:
+        some = _vector_objective(features[part], codes[part], share[part] / share[part].sum())
+        start = start_on_part(_along(axes, some), start)
+    bounded = with_ridge(objective, np.append(share @ features**2, np.zeros(size - 1)))
+    return fit_convex(_along(axes, objective), _along(axes, bounded), start), axes
+
+
+def _fit_full(features: FloatArray, codes: IntArray, share: FloatArray) -> Fit:
+    """Coefficients of all classes but the first; the first feature is constant."""
+    width = features.shape[1]
+    others = _log_shares(codes, share)
+    coefficients = np.zeros((others.size, width))
+    coefficients[:, 0] = others
+    start, part = coefficients.ravel(), _part(codes, others.size + 1)
+    if part is not None:
+        some = _full_objective(features[part], codes[part], share[part] / share[part].sum())
+        start = start_on_part(some, start)
+    penalised = np.tile(np.arange(width) > 0, others.size).astype(np.float64)
+    objective = _full_objective(features, codes, share)
+    return fit_convex(objective, with_ridge(objective, penalised), start)
+
+
+def _log_shares(codes: IntArray, share: FloatArray) -> FloatArray:
+    """Log-odds of every class but the first against it: the best intercepts of constant scores."""
+    logs = np.log(np.bincount(codes, weights=share))
+    return np.asarray(logs[1:] - logs[0])
+
+
+def _part(codes: IntArray, size: int) -> slice | None:
+    """A part of very many cases that has cases of every class, if there is one."""
+    part = part_of(codes.size)
+    if part is None or not np.bincount(codes[part], minlength=size).all():
+        return None
+    return part
+
+
+def _surplus(logits: FloatArray, codes: IntArray, share: FloatArray) -> tuple[FloatArray, float]:
+    """Posteriors minus one for the true class, and the log loss, weighted by the cases' shares.
+
+    What is small is never a difference of what is large, so that cases which are all but certain
+    keep their digits: the surplus of the true class is minus the posteriors of all others.
+    """
+    here = np.arange(len(codes))
     shifted = logits - logits.max(axis=1, keepdims=True)
     raised = np.exp(shifted)
-    totals = raised.sum(axis=1)
-    true = np.take_along_axis(shifted, codes[:, None], axis=1)[:, 0]
-    return raised / totals[:, None], float(share @ (np.log(totals) - true))
+    own = raised[here, codes]
+    raised[here, codes] = 0.0
+    rest = raised.sum(axis=1)
+    loss = float(share @ (np.log1p(rest + (own - 1.0)) - shifted[here, codes]))
+    raised[here, codes] = -rest
+    return raised / (own + rest)[:, None], loss
 
 
 def _vector_objective(features: FloatArray, codes: IntArray, shares: FloatArray) -> Objective:
@@ -180,67 +230,107 @@ def _vector_objective(features: FloatArray, codes: IntArray, shares: FloatArray)
     size = features.shape[1]
     free = np.delete(np.arange(2 * size), size)
 
-    def objective(parameters: FloatArray) -> Evaluation:
-        slopes, intercepts = parameters[:size], np.append(0.0, parameters[size:])
+    def logits(parameters: FloatArray, some: slice) -> FloatArray:
+        return np.asarray(features[some] * parameters[:size] + np.append(0.0, parameters[size:]))
 
+    def at(parameters: FloatArray, *, curved: bool = True) -> Evaluation:
         def of(some: slice) -> Evaluation:
             x, true, share = features[some], codes[some], shares[some]
-            chances, loss = _chances(x * slopes + intercepts, true, share)
-            terms = np.hstack([chances * x, chances])
-            heavy = terms * share[:, None]
-            own = np.stack([heavy[:, :size] * x, heavy[:, :size], heavy[:, size:]]).sum(axis=1)
-            square, middle, plain = (np.diag(one) for one in own)
-            hessian = np.block([[square, middle], [middle, plain]]) - heavy.T @ terms
-            chances[np.arange(len(true)), true] -= 1.0
-            return Evaluation(loss, share @ np.hstack([chances * x, chances]), hessian)
+            surplus, loss = _surplus(logits(parameters, some), true, share)
+            gradient = share @ np.hstack([surplus * x, surplus])
+            hessian = None
+            if curved:
+                hessian = _vector_curvature(x, surplus, true, share)[np.ix_(free, free)]
+            return Evaluation(loss, gradient[free], hessian)
 
-        loss, gradient, hessian = over_blocks(of, len(features), _BLOCK)
-        return Evaluation(loss, gradient[free], hessian[np.ix_(free, free)])
+        return over_blocks(of, len(features), _BLOCK)
 
-    return objective
+    def reach(step: FloatArray) -> float:
+        return _widest(lambda some: logits(step, some), len(features))
+
+    return Objective(at, reach, least_told_apart(shares))
+
+
+def _vector_curvature(
+    x: FloatArray, surplus: FloatArray, codes: IntArray, share: FloatArray
+) -> FloatArray:
+    """Second derivatives of the weighted log losses in all slopes and intercepts, (2K, 2K).
+
+    Those of `_curvature` for K features of which each class has its own.
+    """
+    heavy = surplus * share[:, None]
+    true = np.zeros_like(surplus)
+    true[np.arange(len(codes)), codes] = 1.0
+    own = np.abs(heavy)
+    square, middle, plain = (np.diag(one.sum(axis=0)) for one in (own * x * x, own * x, own))
+    others = np.maximum(heavy, 0.0)
+    cross = np.hstack([others * x, others]).T @ np.hstack([true * x, true])
+    outer = np.hstack([heavy * x, heavy]).T @ np.hstack([surplus * x, surplus])
+    return np.asarray(np.block([[square, middle], [middle, plain]]) - cross - cross.T - outer)
 
 
 def _full_objective(features: FloatArray, codes: IntArray, shares: FloatArray) -> Objective:
     """Mean log loss as a function of the coefficients of all classes but the first, (K − 1) · F.
 
-    The logit of the first class is zero. Of very many parameters there are no second derivatives.
+    The logit of the first class is zero.
     """
     width = features.shape[1]
 
-    def objective(parameters: FloatArray) -> Evaluation:
-        coefficients = parameters.reshape(-1, width)
+    def logits(parameters: FloatArray, some: slice) -> FloatArray:
+        return np.pad(features[some] @ parameters.reshape(-1, width).T, ((0, 0), (1, 0)))
 
+    def at(parameters: FloatArray, *, curved: bool = True) -> Evaluation:
         def of(some: slice) -> Evaluation:
             x, true, share = features[some], codes[some], shares[some]
-            logits = np.pad(x @ coefficients.T, ((0, 0), (1, 0)))
-            chances, loss = _chances(logits, true, share)
-            hessian = np.empty((0, 0))
-            if parameters.size <= _MANY:
-                hessian = _curvature(x, chances[:, 1:], share)
-            chances[np.arange(len(true)), true] -= 1.0
-            return Evaluation(loss, ((chances[:, 1:] * share[:, None]).T @ x).ravel(), hessian)
+            surplus, loss = _surplus(logits(parameters, some), true, share)
+            hessian = _curvature(x, surplus[:, 1:], true - 1, share) if curved else None
+            gradient = (surplus[:, 1:] * share[:, None]).T @ x
+            return Evaluation(loss, gradient.ravel(), hessian)
 
         return over_blocks(of, len(features), _BLOCK)
 
-    return objective
+    def reach(step: FloatArray) -> float:
+        return _widest(lambda some: logits(step, some), len(features))
+
+    return Objective(at, reach, least_told_apart(shares))
 
 
-def _curvature(x: FloatArray, chances: FloatArray, share: FloatArray) -> FloatArray:
-    """Second derivatives of the weighted log losses, a square of side (K − 1) · F."""
+def _widest(logits: Callable[[slice], FloatArray], n_cases: int) -> float:
+    """The widest range of logits in any case."""
+    blocks = (slice(first, first + _BLOCK) for first in range(0, n_cases, _BLOCK))
+    return max(float(np.ptp(logits(some), axis=1).max()) for some in blocks)
+
+
+def _curvature(
+    x: FloatArray, surplus: FloatArray, codes: IntArray, share: FloatArray
+) -> FloatArray:
+    r"""Second derivatives of the weighted log losses, a square of side (K − 1) · F.
+
+    With :math:`v_k` the derivative of the logit of class k less that of the true class, they are
+    :math:`\sum_k p_k v_k v_k' - (\sum_k p_k v_k)(\sum_k p_k v_k)'`, and that of the true class
+    being zero, cases which are all but certain keep their digits.
+    """
     width = x.shape[1]
-    terms = (chances[:, :, None] * x[:, None, :]).reshape(len(x), -1)
-    hessian = -(terms * share[:, None]).T @ terms
-    for k, chance in enumerate(chances.T):
-        own = slice(k * width, (k + 1) * width)
-        hessian[own, own] += (x * (share * chance)[:, None]).T @ x
+    terms = (surplus[:, :, None] * x[:, None, :]).reshape(len(x), -1)
+    heavy = terms * share[:, None]
+    hessian = -heavy.T @ terms
+    for k, column in enumerate(surplus.T):
+        own, true = slice(k * width, (k + 1) * width), codes == k
+        hessian[own, own] += (x * (share * np.abs(column))[:, None]).T @ x
+        others = heavy[true]
+        others[:, own] = 0.0
+        cross = others.T @ x[true]
+        hessian[:, own] -= cross
+        hessian[own, :] -= cross.T
     return np.asarray(hessian)
 
 
 def _along(axes: FloatArray, objective: Objective) -> Objective:
     """The same function of coordinates on these axes."""
 
-    def on_axes(point: FloatArray) -> Evaluation:
-        loss, gradient, hessian = objective(axes @ point)
-        return Evaluation(loss, axes.T @ gradient, axes.T @ hessian @ axes)
+    def at(point: FloatArray, *, curved: bool = True) -> Evaluation:
+        loss, gradient, hessian = objective.at(axes @ point, curved=curved)
+        bent = None if hessian is None else axes.T @ hessian @ axes
+        return Evaluation(loss, axes.T @ gradient, bent)
 
-    return on_axes
+    return Objective(at, lambda step: objective.reach(axes @ step), objective.apart)

@@ -22,6 +22,7 @@ __all__ = [
     "is_one_column",
     "is_posteriors",
     "n_classes_of",
+    "read_finite_cases",
     "read_pair_cases",
     "read_posterior_cases",
     "read_score_cases",
@@ -55,14 +56,14 @@ def n_classes_of(scores: object) -> int:
 def read_posterior_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, Cases]:
-    """Posteriors (n, K) of all cases of any number of classes, and those cases that have weight."""
+    """Posteriors (n, K) of cases of any number of classes, and these; only those with weight."""
     return _read_posteriors(scores, y, n_classes_of(scores), classes, weights, prior)
 
 
 def read_pair_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, Cases]:
-    """Posteriors (n, 2) of all cases of two classes, and those cases that have weight."""
+    """Posteriors (n, 2) of cases of two classes, and these; only those with weight."""
     return _read_posteriors(scores, y, 2, classes, weights, prior)
 
 
@@ -74,8 +75,7 @@ def _read_posteriors(
     if stated is not None:
         names = class_labels(y, stated, size, name="y")
     rows = read_posteriors("scores", scores, names)
-    cases = read_cases(y, size, len(rows), None if stated is None else names, weights, prior)
-    return rows, cases
+    return read_cases(rows, y, size, None if stated is None else names, weights, prior)
 
 
 def real_scores(scores: object, classes: Labels | None) -> FloatArray:
@@ -96,11 +96,25 @@ def real_scores(scores: object, classes: Labels | None) -> FloatArray:
 def read_score_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, Cases]:
-    """Real scores (n,) of all cases of two classes, and those cases that have weight."""
+    """Real or infinite scores (n,) of cases of two classes, and these; only those with weight."""
+    values, names = _scores_and_names(scores, y, classes)
+    return read_cases(values, y, 2, names, weights, prior)
+
+
+def read_finite_cases(
+    scores: object, y: object, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    """The same, of scores that are finite, those without weight too."""
+    values, names = _scores_and_names(scores, y, classes)
+    return read_cases(_check.floats("scores", values), y, 2, names, weights, prior)
+
+
+def _scores_and_names(
+    scores: object, y: object, classes: object
+) -> tuple[FloatArray, Labels | None]:
     stated = column_classes("scores", scores) if classes is None else classes
     names = None if stated is None else class_labels(y, stated, 2, name="y")
-    values = real_scores(scores, names)
-    return values, read_cases(y, 2, values.size, names, weights, prior)
+    return real_scores(scores, names), names
 
 
 def in_shape_of(scores: object, posteriors: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.optimize import brentq
 
-from stakes._check import FloatArray, IntArray, Labels
+from stakes._check import FloatArray, Labels
 from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
 from stakes.calibration.fitting import RIDGE
 from stakes.calibration.logarithms import bounded_logs, log_limit
@@ -20,7 +20,9 @@ from stakes.rows import read_posteriors
 
 __all__ = ["FittedTemperature", "Temperature"]
 
-_RANGE = 10.0  # log-temperatures are sought between −10 and 10
+_ROUNDING = 1e-12  # difference of logarithms, relative to their size, that is none
+_FLAT = 1e-14  # slope at even posteriors, relative to the spread of the logarithms, that is none
+_EVEN = 1e-4  # coldness, on logarithms of spread one, of the bounded fit that is next to even
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,9 @@ class Temperature(CheckedCalibrator[FittedTemperature]):
     Above 1 it makes posteriors less sure, below 1 surer; order and most probable class stay. With a
     prior, posteriors are moved from the shares of the data to it, and then scaled. Where the most
     probable class is always the true one, or the posteriors point the wrong way, the best
-    temperature would be 0 or infinite: the fit is then bounded and `converged` is False.
+    temperature would be 0 or infinite: the fit is then bounded and `converged` is False. Where all
+    classes of every case are equally probable, but for rounding, every temperature is as good as
+    another, and it is 1.
 
     Examples
     --------
@@ -77,7 +81,10 @@ class Temperature(CheckedCalibrator[FittedTemperature]):
         if cases.prior is not None:
             offsets = np.log(cases.prior / cases.shares)
         logs = bounded_logs(scores, limit) + offsets
-        coldness, converged = _best_coldness(logs, cases.codes, cases.weights)
+        size = max(float(np.abs(part).max()) for part in (logs, offsets))
+        lead = logs - np.take_along_axis(logs, cases.codes[:, None], axis=1)
+        lead[np.abs(lead) <= _ROUNDING * size] = 0.0
+        coldness, converged = _best_coldness(lead, cases.weights / cases.weights.sum())
         return FittedTemperature._trusted(
             temperature=1 / coldness,
             offsets=offsets,
@@ -87,25 +94,35 @@ class Temperature(CheckedCalibrator[FittedTemperature]):
         )
 
 
-def _best_coldness(logs: FloatArray, codes: IntArray, weights: FloatArray) -> tuple[float, bool]:
-    """Inverse temperature at which the log loss, which is convex in it, has slope zero."""
-    centred = logs - logs.max(axis=1, keepdims=True)
-    true = float(weights @ np.take_along_axis(centred, codes[:, None], axis=1)[:, 0])
+def _best_coldness(lead: FloatArray, share: FloatArray) -> tuple[float, bool]:
+    """Inverse temperature at which the log loss, which is convex in it, has slope zero.
 
-    def slope(log_coldness: float) -> float:
-        raised = np.exp(np.exp(log_coldness) * centred)
-        means = np.einsum("nk,nk->n", raised, centred) / raised.sum(axis=1)
-        return float(weights @ means) - true
-
-    if not centred.any():  # every temperature gives the same posteriors
+    Parameters
+    ----------
+    lead : (n, K) logarithms of the posteriors, less that of the true class
+    """
+    spread = float(np.sqrt(share @ np.mean(lead**2, axis=1)))
+    if spread == 0:
         return 1.0, True
-    if slope(-_RANGE) >= 0:
-        return float(np.exp(-_RANGE)), False
-    if slope(_RANGE) > 0:
-        return _root(slope), True
-    bound = RIDGE * float(np.mean(weights @ centred**2))
-    return _root(lambda log_coldness: slope(log_coldness) + bound * np.exp(log_coldness)), False
+    lead = lead / spread
+
+    def slope(coldness: float) -> float:
+        raised = np.exp(coldness * (lead - highest))
+        return float(share @ (np.einsum("nk,nk->n", raised, lead) / raised.sum(axis=1)))
+
+    highest = lead.max(axis=1, keepdims=True)
+    if slope(0.0) >= -_FLAT:
+        return _EVEN / spread, False
+    if share @ highest[:, 0] > 0:  # a case is misjudged, and costs the more the colder it is
+        return _root(slope) / spread, True
+    return _root(lambda coldness: slope(coldness) + RIDGE * coldness) / spread, False
 
 
 def _root(slope: Callable[[float], float]) -> float:
-    return float(np.exp(brentq(slope, -_RANGE, _RANGE, xtol=1e-13, rtol=1e-14)))
+    """Where a function that rises from below zero to above it is zero."""
+    is_above = slope(1.0) < 0
+    near, far = 1.0, 8.0 if is_above else 1 / 8
+    while (slope(far) < 0) == is_above:
+        near, far = far, far * far / near
+    low, high = sorted((near, far))
+    return float(brentq(slope, low, high, xtol=1e-14 * low, rtol=1e-14))
