@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
@@ -564,10 +565,13 @@ def test_one_known_problem_compares_as_compare_costs_does():
         np.testing.assert_allclose(found.replicates, plain.replicates)
         np.testing.assert_allclose(found.values, plain.values)
     unit = generator(9).integers(0, 25, 400)
-    units = compare_problems(
-        joint_of(by=unit), [PROBLEM], replicates=60, rng=generator(), scheme=Units()
-    )
-    assert units.difference("a", "b").intervals == ExpandedPercentile(25)
+    how: Any = {"replicates": 60, "scheme": Units()}
+    units = compare_problems(joint_of(by=unit), [PROBLEM], rng=generator(), **how)
+    plain = compare_costs(joint_of(by=unit), PROBLEM, rng=generator(), **how)
+    gap, twin = (made.difference("a", "b") for made in (units, plain))
+    assert isinstance(gap.intervals, ExpandedPercentile)
+    assert gap.intervals.pulls.shape == (25,)
+    assert gap.interval(0.9) == twin.interval(0.9)
     for wrong in (PROBLEM, [], [PROBLEM, 3]):
         with pytest.raises(InputError, match=r"at least one Problem.*uncertain_problems"):
             compare_problems(joint_of(), wrong, replicates=5, rng=generator())  # type: ignore[arg-type]

@@ -32,6 +32,8 @@ from stakes.inference import (
     bootstrap_bca,
     bootstrap_problems,
     bootstrap_t,
+    compare_costs,
+    compare_problems,
     delta_compare_costs,
     each,
     expected_cost_error,
@@ -42,6 +44,7 @@ from stakes.inference import (
 )
 from stakes.inference.cells import cells_of, classes_of_cells, with_cells
 from stakes.inference.schemes import _without_strays
+from stakes.measures import decision_rates
 from stakes.ranking import auc, auc_of_hull, equal_error_rate
 from stakes.scoring import brier
 
@@ -620,3 +623,55 @@ def test_runs_are_pooled_where_all_groups_agree():
     assert pooled.weights[0].tolist() == [[3, 0], [0, 0], [0, 1]]
     rare = ScoreTable(np.arange(1000), np.eye(2)[(np.arange(1000) % 100 == 0).astype(int)])
     assert pooled_runs(rare).scores.size == 20
+
+
+# One case of a class -----------------------------------------------------------------------------
+
+
+def test_one_case_of_a_class_does_not_tell_how_its_cases_vary():
+    stated = Problem.binary(false_alarm=1, miss=5, prior=[0.5, 0.5])
+    counts = Counts([[90, 10], [1, 0]])
+    cost = lambda c: expected_cost(c, stated)  # noqa: E731
+    for make in (bootstrap, bootstrap_bca):
+        made = make(cost, counts, replicates=50, rng=generator(), scheme=WithinClasses())
+        assert np.isnan(made.standard_error)
+        assert np.isnan(made.interval(0.95).high)
+        assert int(made.n_undefined) == 50
+    two = bootstrap(
+        cost, Counts([[90, 10], [1, 1]]), replicates=50, rng=generator(), scheme=WithinClasses()
+    )
+    assert int(two.n_undefined) == 0
+    joint = JointCounts.from_decisions(
+        [0] * 9 + [1], {"m": [0] * 9 + [0], "n": [1] * 3 + [0] * 7}, stated
+    )
+    compared = compare_costs(joint, stated, replicates=50, rng=generator())
+    assert np.isnan(compared.difference("m", "n").standard_error)
+    assert np.isnan(compared.probability_lowest()).all()
+    problems = compare_problems(joint, [stated, stated], replicates=50, rng=generator())
+    assert np.isnan(problems.difference("m", "n").standard_error)
+
+
+def test_one_case_of_a_class_that_does_not_matter_is_left_alone():
+    """A class of prior zero, the rates of the other class, and the other groups."""
+    counts = Counts([[90, 10], [1, 0]])
+    how: Any = {"replicates": 50, "rng": generator(), "scheme": WithinClasses()}
+    ignored = Problem.binary(false_alarm=1, miss=5, prior=[1.0, 0.0])
+    assert np.isfinite(bootstrap(lambda c: expected_cost(c, ignored), counts, **how).standard_error)
+    rates = bootstrap(decision_rates, counts, **how)
+    assert np.isfinite(rates.standard_error).tolist() == [[True, True], [False, False]]
+    stated = Problem.binary(false_alarm=1, miss=5, prior=[0.5, 0.5])
+    groups = Counts([[[90, 10], [1, 0]], [[90, 10], [3, 2]]])
+    made = bootstrap(lambda c: expected_cost(c, stated), groups, **how)
+    assert np.isfinite(made.standard_error).tolist() == [False, True]
+
+
+def test_a_measure_that_refuses_an_empty_class_hangs_on_its_only_case():
+    def strict(counts: Counts) -> np.ndarray:
+        if (counts.values.sum(axis=-1) == 0).any():
+            raise InputError("no empty class here")
+        return counts.values[..., 0, 0]
+
+    made = bootstrap(
+        strict, Counts([[5, 4], [1, 0]]), replicates=9, rng=generator(), scheme=WithinClasses()
+    )
+    assert int(made.n_undefined) == 9

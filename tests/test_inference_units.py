@@ -271,12 +271,32 @@ def test_an_estimate_of_another_shape_goes_by_the_number_of_units():
     assert Percentile().along(np.ones(3)) == Percentile()
 
 
-def test_problems_that_vary_keep_the_intervals_of_the_scheme():
+def test_one_known_problem_is_read_as_the_plain_bootstrap_of_units_reads_it():
     counts = Counts(generator(3).integers(1, 9, (10, 2, 2)))
+    how: Any = {"replicates": 99, "scheme": Units()}
+    cost = lambda c: expected_cost(c, ZERO_ONE)  # noqa: E731
+    plain = bootstrap(cost, counts, rng=generator(), **how)
+    made = bootstrap_problems(expected_cost, counts, [ZERO_ONE], rng=generator(), **how)
+    assert made.intervals == plain.intervals
+    assert made.interval(0.9) == plain.interval(0.9)
+
+
+def test_under_several_problems_a_unit_pulls_at_the_mean_over_them():
+    """Slow twin: leave out each unit, and average the cost over the problems."""
+    counts = Counts(generator(3).integers(1, 9, (10, 2, 2)))
+    problems = [Problem.binary(false_alarm=1, miss=m) for m in (1, 4, 30)]
     made = bootstrap_problems(
-        expected_cost, counts, [ZERO_ONE], replicates=50, rng=generator(), scheme=Units()
+        expected_cost, counts, problems, replicates=30, rng=generator(), scheme=Units()
     )
-    assert made.intervals == ExpandedPercentile(10)
+    total = counts.values.sum(axis=0)
+    left = np.array(
+        [
+            np.mean([float(expected_cost(Counts(total - unit), one)) for one in problems])
+            for unit in counts.values
+        ]
+    )
+    assert isinstance(made.intervals, ExpandedPercentile)
+    np.testing.assert_allclose(made.intervals.pulls, left.mean() - left, atol=1e-12)
 
 
 def test_the_jackknife_takes_units_beside_the_tuples():

@@ -8,13 +8,21 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.inference.cells import Measure, T, cells_of, leading_axes, numbers
+from stakes.inference.cells import Measure, T, leading_axes, numbers
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised
-from stakes.inference.jackknife import jackknife, unit_pulls
-from stakes.inference.schemes import AllCases, Scheme, checked_redraws
+from stakes.inference.jackknife import hangs_on_one_case, jackknife, unit_pulls
+from stakes.inference.schemes import AllCases, Scheme, Units, checked_redraws
 
-__all__ = ["bootstrap", "bootstrap_bca", "bootstrap_t", "carried", "estimate_of", "redraw_blocks"]
+__all__ = [
+    "bootstrap",
+    "bootstrap_bca",
+    "bootstrap_t",
+    "carried",
+    "estimate_of",
+    "intervals_of",
+    "redraw_blocks",
+]
 
 _BLOCK = 1 << 18  # cells redrawn at a time: two megabytes stay in the cache
 _KEPT = (1 << 22) - (1 << 12)  # just below 32 MiB, the most that glibc takes for a hint
@@ -31,8 +39,10 @@ def bootstrap(
     """Redraw the sample, measure every redraw, and read intervals off the quantiles.
 
     A replicate costs as much as the tally is large, whatever the number of rows. Leading axes of
-    the tally (groups) are redrawn independently of each other, except by `Units`. All replicates
-    of a single case are undefined: it does not tell how cases vary.
+    the tally (groups) are redrawn independently of each other, except by `Units`. One case does
+    not tell how cases vary: where the value hangs on the only case of a sample (that of all cases,
+    or that of a class by `WithinClasses`), all its replicates are nan. A value hangs on a case when
+    it changes without it; a class of prior zero does not matter.
 
     Parameters
     ----------
@@ -54,10 +64,7 @@ def bootstrap(
     0.5216 (95% 0.3786 to 0.6638, 2000 bootstrap tables)
     """
     whole, values = _replicates(measure, tally, scheme, replicates, rng)
-    intervals = scheme.intervals(tally)
-    if isinstance(intervals, ExpandedPercentile):
-        intervals = ExpandedPercentile(intervals.count, unit_pulls(measure, tally, rng))
-    return estimate_of(whole, values, intervals)
+    return estimate_of(whole, values, intervals_of(measure, tally, scheme, rng))
 
 
 def bootstrap_bca(
@@ -142,6 +149,16 @@ def estimate_of(value: FloatArray, replicates: FloatArray, intervals: IntervalTy
     return Estimate(value, error, replicates, intervals, f"{len(replicates)} bootstrap tables")
 
 
+def intervals_of(
+    measure: Measure[T], tally: T, scheme: Scheme, rng: np.random.Generator
+) -> IntervalType:
+    """The intervals of the scheme, which for units go by how much each of them pulls."""
+    intervals = scheme.intervals(tally)
+    if isinstance(intervals, ExpandedPercentile):
+        return ExpandedPercentile(intervals.count, unit_pulls(measure, tally, rng))
+    return intervals
+
+
 def redraw_blocks(
     tally: T, scheme: Scheme, replicates: int, rng: np.random.Generator
 ) -> Iterator[T]:
@@ -168,9 +185,7 @@ def _replicates(
         size = leading_axes(redrawn)[0]
         blocks.append(carried(measure(redrawn), size, whole.shape))
     values = np.concatenate(blocks)
-    lone = np.asarray(summed.n_cases == 1) & (np.count_nonzero(cells_of(summed), axis=-1) == 1)
-    if lone.any() and whole.shape[: lone.ndim] == lone.shape:
-        values[:, lone] = np.nan  # one case does not tell how cases vary
+    values[:, hangs_on_one_case(measure, summed, scheme, whole)] = np.nan
     return whole, values
 
 

@@ -13,11 +13,12 @@ from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.bootstrap import carried, estimate_of, redraw_blocks
+from stakes.inference.bootstrap import carried, estimate_of, intervals_of, redraw_blocks
 from stakes.inference.cells import T, leading_axes, numbers
 from stakes.inference.comparison import Comparison, comparison_of, refuse_groups
 from stakes.inference.delta import cost_moments
 from stakes.inference.estimate import Estimate
+from stakes.inference.jackknife import hangs_on_one_case
 from stakes.inference.schemes import (
     Scheme,
     checked_redraws,
@@ -125,7 +126,8 @@ def bootstrap_problems(
     """Redraw the sample and let the problem vary too: the interval is about deployment.
 
     Redraw r is measured under problem r modulo their number. The value is the mean over the
-    problems, which for expected costs is that of the expected problem (dyrland, eq 18).
+    problems, which for expected costs is that of the expected problem (dyrland, eq 18); by it the
+    intervals of `Units` judge how few units count.
 
     Parameters
     ----------
@@ -147,8 +149,12 @@ def bootstrap_problems(
     given = _checked_problems(problems)
     count = checked_redraws(scheme, replicates, rng)
     leading_axes(tally)  # refuses what is no tally
+
+    def mean(redrawn: T) -> FloatArray:
+        return np.asarray(sum(numbers(measure(redrawn, problem)) for problem in given) / len(given))
+
     whole = scheme.whole(tally)
-    value = np.mean([numbers(measure(whole, problem)) for problem in given], axis=0)
+    value = mean(whole)
     drawn, first = np.empty((count, *value.shape)), 0
     for block in redraw_blocks(tally, scheme, count, rng):
         size = leading_axes(block)[0]
@@ -158,7 +164,8 @@ def bootstrap_problems(
             found = measure(cast(T, block[own]), given[which])
             drawn[first + own] = carried(found, own.size, value.shape)
         first += size
-    made = estimate_of(value, drawn, scheme.intervals(tally))
+    drawn[:, hangs_on_one_case(mean, whole, scheme, value)] = np.nan
+    made = estimate_of(value, drawn, intervals_of(mean, tally, scheme, rng))
     method = f"{made.method}, {len(given)} problems"
     return made._trusted(**{**vars(made), "method": method})
 

@@ -83,7 +83,8 @@ class AllCases(Scheme):
 class WithinClasses(Scheme):
     """The cases of each class are a sample of their own; class sizes stay as they are.
 
-    The scheme for problems that state a prior: no redraw loses a class.
+    The scheme for problems that state a prior: no redraw loses a class. A class of one case would
+    be redrawn as itself; what hangs on it is undefined, see `bootstrap`.
     """
 
     def strata(self, tally: Tally) -> IntArray:  # noqa: D102
