@@ -10,9 +10,9 @@ from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.inference.cells import Measure, T, leading_axes, numbers
 from stakes.inference.estimate import Estimate, IntervalType
-from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised
+from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised, spread
 from stakes.inference.jackknife import hangs_on_one_case, jackknife, unit_pulls
-from stakes.inference.schemes import AllCases, Scheme, Units, checked_redraws
+from stakes.inference.schemes import AllCases, Scheme, checked_redraws
 
 __all__ = [
     "bootstrap",
@@ -140,13 +140,8 @@ def estimate_of(value: FloatArray, replicates: FloatArray, intervals: IntervalTy
     >>> print(estimate_of(np.array(2.0), np.array([1.0, 2.0, 3.0, np.nan]), Percentile()))
     2 (95% 1 to 3, 4 bootstrap tables, 1 of them undefined)
     """
-    defined = np.where(np.isfinite(replicates), replicates, np.nan)
-    count = np.sum(~np.isnan(defined), axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.nansum(defined, axis=0) / count
-        error = np.sqrt(np.nansum((defined - mean) ** 2, axis=0) / (count - 1))
-    error = np.where(count > 1, error, np.nan)
-    return Estimate(value, error, replicates, intervals, f"{len(replicates)} bootstrap tables")
+    method = f"{len(replicates)} bootstrap tables"
+    return Estimate(value, spread(replicates), replicates, intervals, method)
 
 
 def intervals_of(

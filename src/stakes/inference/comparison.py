@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Self
 
 import numpy as np
-from scipy.special import ndtr
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
@@ -27,6 +26,7 @@ from stakes.inference.schemes import (
     checked_rng,
     scheme_of,
 )
+from stakes.inference.student import student_tail
 from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.tally import JointCounts, LossMoments
@@ -321,7 +321,8 @@ def _triangular_root(covariance: FloatArray) -> FloatArray:
 def p_value(estimate: Estimate, *, null: float) -> FloatArray:
     r"""Two-sided p-value of a normal test, :math:`2\Phi(-|\theta - \theta_0|/se)`, elementwise.
 
-    nan where the standard error is zero or undefined.
+    Of redrawn units Student's in place of the normal's, as `ExpandedPercentile` has it. nan where
+    the standard error is zero or undefined.
 
     Examples
     --------
@@ -333,4 +334,5 @@ def p_value(estimate: Estimate, *, null: float) -> FloatArray:
     undefined = np.full(distance.shape, np.nan)
     error = estimate.standard_error
     ratio = np.divide(distance, error, out=undefined, where=error > 0)
-    return np.asarray(2 * ndtr(-ratio))
+    count = estimate.intervals.effective_count(distance.shape)
+    return np.asarray(2 * student_tail(count, ratio))

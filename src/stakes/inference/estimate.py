@@ -59,6 +59,10 @@ class IntervalType(Value, ABC):
         """The replicates (R, …) that these intervals leave out."""
         return np.isnan(estimate.replicates)
 
+    def effective_count(self, shape: tuple[int, ...]) -> FloatArray:
+        """How many things were drawn, as far as an estimate of this shape tells; inf for many."""
+        return np.full(shape, np.inf)
+
     def along(self, contrast: FloatArray) -> IntervalType:
         """The type for a weighted sum of values, given the weights, of their shape."""
         return self

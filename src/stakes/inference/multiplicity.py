@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
@@ -15,8 +16,11 @@ from stakes.errors import InputError
 from stakes.inference.comparison import Comparison, p_value
 from stakes.inference.estimate import checked_level
 from stakes.inference.intervals import quantile
+from stakes.inference.student import normal_scores, student_quantile
 
 __all__ = ["Pairwise", "holm", "holm_pairs", "max_t"]
+
+_FEW = 30
 
 
 def holm(p_values: object) -> FloatArray:
@@ -87,6 +91,10 @@ def max_t(
     Sharper than `holm` where the differences depend on each other. A pair whose standard error is
     zero is nan and takes no part.
 
+    Of redrawn units q and t are Student's of the same normal tail, for each pair by the units that
+    count for it. Fewer than thirty do not tell how the spreads of the pairs depend on each other:
+    such a pair is no surer than by Bonferroni's intervals and `holm`.
+
     Examples
     --------
     >>> from stakes.inference import compare_costs
@@ -107,20 +115,31 @@ def max_t(
     comparison.probability_lowest()  # refuses a comparison without replicates
     value = np.array([float(one.value) for one in made])
     error = np.array([float(one.standard_error) for one in made])
+    count = np.array([float(one.intervals.effective_count(())) for one in made])
     drawn = np.stack([one.replicates for one in made], axis=1)
     drawn = drawn[~np.isnan(drawn).any(axis=1)]
     error = np.where(error > 0, error, np.nan)
     distance = np.nan_to_num(np.abs(drawn - value) / error, nan=-np.inf)
-    reach = quantile(distance.max(axis=1), np.asarray(level)) * error
+    furthest = quantile(distance.max(axis=1), np.asarray(level))
+    reach = _student_reach(count, furthest, (1 - level) / max(1, np.isfinite(error).sum())) * error
+    scores = normal_scores(count, np.abs(value) / error)
+    safe = holm([float(p_value(one, null=0.0)) for one in made])
     return Pairwise._trusted(
         pairs=chosen,
         differences=value,
         low=value - reach,
         high=value + reach,
-        p_values=_step_down(np.abs(value) / error, distance),
+        p_values=np.maximum(_step_down(scores, distance), np.where(count < _FEW, safe, 0.0)),
         level=level,
         method=f"max-T over {len(chosen)} pairs, {comparison.method}",
     )
+
+
+def _student_reach(count: FloatArray, furthest: FloatArray, share: float) -> FloatArray:
+    """How far the intervals go, in standard errors of redraws; a pair's share of the level."""
+    tail = ndtr(-furthest)
+    tail = np.where(count < _FEW, np.minimum(tail, share / 2), tail)
+    return np.where(np.isinf(count), furthest, -student_quantile(count, tail))
 
 
 def _step_down(observed: FloatArray, drawn: FloatArray) -> FloatArray:
