@@ -13,6 +13,7 @@ from stakes import _check
 from stakes._check import FloatArray, Label
 from stakes._value import Value
 from stakes.conditions import Condition
+from stakes.errors import InputError
 from stakes.inference import (
     AllCases,
     Estimate,
@@ -55,8 +56,8 @@ class Crossing(Value):
     """A border between two regions, and how sure it is.
 
     `below` is the cheapest model on its lower side, `above` on its upper side. Replicates in which
-    the two do not cross are nan: counted, shown and left out of the interval. Many of them say
-    that one of the two may be cheaper everywhere.
+    the two do not cross, or cross the other way round, are nan: counted, shown and left out of the
+    interval. Many of them say that one of the two may be cheaper everywhere.
     """
 
     below: Label
@@ -67,10 +68,42 @@ class Crossing(Value):
         return f"{self.below} | {self.above} at {self.at}"
 
 
-def _root(start: FloatArray, end: FloatArray) -> FloatArray:
-    """Where a line from `start` at 0 to `end` at 1 crosses zero; nan where it does not."""
+# What a first model costs above a second at both ends of an axis.
+Ends = tuple[FloatArray, FloatArray]
+
+
+def _root(ends: Ends) -> FloatArray:
+    """Where a line from the first number at 0 to the second at 1 crosses zero; nan if nowhere."""
+    start, end = ends
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(start * end < 0, start / (start - end), np.nan)
+
+
+def _rising_root(ends: Ends) -> FloatArray:
+    """Where the line crosses zero from below: the first model is the cheaper one before it."""
+    return np.where(ends[0] < 0, _root(ends), np.nan)
+
+
+def _proportion_ends(
+    joint: JointCounts, first: Label, second: Label, shares: FloatArray | None
+) -> Ends:
+    (start, end), (other_start, other_end) = (
+        line_ends(joint.model(model), shares) for model in (first, second)
+    )
+    return start - other_start, end - other_end
+
+
+def _prior_ends(
+    joint: JointCounts, problem: Problem, label: Label, first: Label, second: Label
+) -> Ends:
+    (start, end), (other_start, other_end) = (
+        prior_line_ends(joint.model(model), problem, label) for model in (first, second)
+    )
+    return start - other_start, end - other_end
+
+
+def _ratio(proportion: FloatArray) -> FloatArray:
+    return np.asarray(proportion / (1 - proportion))
 
 
 def cost_proportion_crossing(
@@ -89,10 +122,7 @@ def cost_proportion_crossing(
     >>> float(cost_proportion_crossing(joint, "a", "b", prior=None).round(4))
     0.4
     """
-    shares = None if prior is None else _check.prior("prior", prior, joint.classes)
-    ends = (line_ends(joint.model(model), shares) for model in (first, second))
-    (start, end), (other_start, other_end) = ends
-    return _root(start - other_start, end - other_end)
+    return _root(_proportion_ends(joint, first, second, _shares(joint, prior)))
 
 
 def cost_ratio_crossing(
@@ -102,8 +132,7 @@ def cost_ratio_crossing(
 
     The c/(1 − c) of `cost_proportion_crossing`, a measure too.
     """
-    proportion = cost_proportion_crossing(joint, first, second, prior=prior)
-    return np.asarray(proportion / (1 - proportion))
+    return _ratio(cost_proportion_crossing(joint, first, second, prior=prior))
 
 
 def prior_crossing(
@@ -113,9 +142,7 @@ def prior_crossing(
 
     The other classes keep their proportions; a measure, as `cost_proportion_crossing` is.
     """
-    ends = (prior_line_ends(joint.model(model), problem, label) for model in (first, second))
-    (start, end), (other_start, other_end) = ends
-    return _root(start - other_start, end - other_end)
+    return _root(_prior_ends(joint, problem, label, first, second))
 
 
 def bootstrap_cost_proportion_crossings(
@@ -142,14 +169,8 @@ def bootstrap_cost_proportion_crossings(
     ...     print(crossing)
     careful | bold at 0.3333 (95% 0.2083 to 0.4444, 999 bootstrap tables)
     """
-    chosen = _scheme(scheme, prior)
-    return _redrawn_crossings(
-        _borders(cost_proportion_regions(chosen.whole(joint), prior=prior)),
-        lambda redrawn, *pair: cost_proportion_crossing(redrawn, *pair, prior=prior),
-        joint,
-        replicates=replicates,
-        rng=rng,
-        scheme=chosen,
+    return _proportion_crossings(
+        joint, prior, _rising_root, replicates=replicates, rng=rng, scheme=scheme
     )
 
 
@@ -177,10 +198,31 @@ def bootstrap_cost_ratio_crossings(
     ...     print(crossing)
     careful | bold at 0.5 (95% 0.2632 to 0.8, 999 bootstrap tables)
     """
+    return _proportion_crossings(
+        joint,
+        prior,
+        lambda ends: _ratio(_rising_root(ends)),
+        replicates=replicates,
+        rng=rng,
+        scheme=scheme,
+    )
+
+
+def _proportion_crossings(
+    joint: JointCounts,
+    prior: object,
+    place: Callable[[Ends], FloatArray],
+    *,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme | None,
+) -> tuple[Crossing, ...]:
+    """The borders of the cost proportion, on the scale that places them."""
     chosen = _scheme(scheme, prior)
+    shares = _shares(joint, prior)
     return _redrawn_crossings(
         _borders(cost_proportion_regions(chosen.whole(joint), prior=prior)),
-        lambda redrawn, *pair: cost_ratio_crossing(redrawn, *pair, prior=prior),
+        lambda redrawn, *pair: place(_proportion_ends(redrawn, *pair, shares)),
         joint,
         replicates=replicates,
         rng=rng,
@@ -202,14 +244,29 @@ def bootstrap_prior_crossings(
     The prior is what varies along the axis, so that the class sizes of the data say nothing.
     """
     checked_scheme(scheme)
+    _joint(joint)
     return _redrawn_crossings(
         _borders(prior_regions(scheme.whole(joint), problem, label)),
-        lambda redrawn, *pair: prior_crossing(redrawn, problem, label, *pair),
+        lambda redrawn, *pair: _rising_root(_prior_ends(redrawn, problem, label, *pair)),
         joint,
         replicates=replicates,
         rng=rng,
         scheme=scheme,
     )
+
+
+def _shares(joint: JointCounts, prior: object) -> FloatArray | None:
+    _joint(joint)
+    return None if prior is None else _check.prior("prior", prior, joint.classes)
+
+
+def _joint(joint: object) -> None:
+    """Refuse all but decisions about the same cases: only these can be redrawn together."""
+    if not isinstance(joint, JointCounts):
+        raise InputError(
+            f"joint must be JointCounts; got {type(joint).__name__}. Tally the decisions of all "
+            f"models together with JointCounts.from_decisions."
+        )
 
 
 def _scheme(scheme: Scheme | None, prior: object) -> Scheme:
@@ -307,7 +364,7 @@ def probability_cheapest(
            [0. , 1. ]])
     """
     at = _check.probabilities("cost_proportions", cost_proportions, ndim=1)
-    shares = None if prior is None else _check.prior("prior", prior, joint.classes)
+    shares = _shares(joint, prior)
 
     def measure(redrawn: JointCounts) -> FloatArray:
         ends = [line_ends(redrawn.model(model), shares) for model in joint.models]
