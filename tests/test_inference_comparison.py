@@ -165,6 +165,24 @@ def test_losses_of_units_are_compared_by_their_moments():
         compare_losses(moments, prior=None)
 
 
+def test_fractional_weights_of_losses_are_refused_and_units_take_them():
+    y, decided = decisions(60)
+    losses = {m: PROBLEM.costs[y, d] for m, d in decided.items()}
+    weights = generator().uniform(0.2, 3, 60)
+    moments = LossMoments.from_losses(y, losses, weights=weights)
+    with pytest.raises(InputError, match=r"whole cases; the weight of class 0 is .*scheme=Units"):
+        compare_losses(moments, prior=None)
+    compare_losses(LossMoments.from_losses(y, losses, weights=np.ceil(weights)), prior=None)
+    each = LossMoments.from_losses(y, losses, weights=weights, by=np.arange(60))
+    how: Any = {"replicates": 4000, "rng": generator(), "scheme": Units()}
+    gap = compare(lambda m: m.mean(), each, ["a", "b"], **how).difference("a", "b")
+    cost = losses["a"] - losses["b"]
+    mean = weights @ cost / weights.sum()
+    twin = np.sqrt(np.sum(weights**2 * (cost - mean) ** 2)) / weights.sum()  # of a ratio of means
+    assert float(gap.value) == pytest.approx(mean)
+    assert float(gap.standard_error) == pytest.approx(twin, rel=0.06)
+
+
 def test_areas_are_compared_by_redraws_as_delong_compares_them():
     rng = generator()
     y = (rng.random(300) < 0.4).astype(int)

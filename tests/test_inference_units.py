@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,17 +24,22 @@ from stakes import (
 )
 from stakes.inference import (
     AllCases,
+    BayesianBootstrap,
     BCa,
     ExpandedPercentile,
     JointScores,
     Percentile,
+    PoissonWeights,
     Units,
     WithinClasses,
     bootstrap,
     bootstrap_bca,
     bootstrap_problems,
+    bootstrap_t,
     compare,
     compare_costs,
+    delong,
+    expected_cost_error,
     jackknife,
     redraws,
 )
@@ -111,11 +117,26 @@ def test_units_and_groups_stand_side_by_side():
         assert float(made.value[place]) == pytest.approx(float(auc(table)))
 
 
-def test_cases_of_a_tally_with_units_are_still_cases():
+@pytest.mark.parametrize(
+    "scheme", [AllCases(), WithinClasses(), PoissonWeights(), BayesianBootstrap()]
+)
+def test_cases_that_came_in_units_are_not_taken_for_independent(scheme):
     y, scores, unit = scored()
     joint = JointScores.from_scores(y, scores, units=unit)
-    drawn = redraws(joint, WithinClasses(), replicates=30, rng=generator()).table("a")
-    assert (drawn.weights.sum(axis=-2) == np.bincount(y)).all()
+    refusals: list[Callable[[], object]] = [
+        lambda: redraws(joint, scheme, replicates=5, rng=generator()),
+        lambda: bootstrap(area, joint, replicates=5, rng=generator(), scheme=scheme),
+        lambda: jackknife(area, joint, scheme=scheme, rng=generator()),
+        lambda: delong(joint),
+    ]
+    for refused in refusals:
+        with pytest.raises(InputError, match=r"not name units here.*scheme=Units\(\).*without un"):
+            refused()
+
+
+def test_scores_with_units_are_values():
+    y, scores, unit = scored()
+    joint = JointScores.from_scores(y, scores, units=unit)
     assert joint == JointScores.from_scores(
         y[::-1], {m: s[::-1] for m, s in scores.items()}, units=unit[::-1]
     )
@@ -310,6 +331,19 @@ def test_the_jackknife_takes_units_beside_the_tuples():
     assert isinstance(made.intervals, BCa)
 
 
+def test_the_studentised_bootstrap_does_not_take_units_for_cases():
+    counts = Counts(generator(3).integers(1, 9, (10, 2, 2)))
+    with pytest.raises(InputError, match=r"redraw cases here.*bootstrap\(…, scheme=Units\(\)\)"):
+        bootstrap_t(
+            lambda c: expected_cost(c, ZERO_ONE),
+            lambda c: expected_cost_error(c, ZERO_ONE),
+            counts,
+            replicates=9,
+            rng=generator(),
+            scheme=Units(),
+        )
+
+
 # The order of rows -------------------------------------------------------------------------------
 
 
@@ -352,6 +386,5 @@ def test_a_comparison_of_areas_takes_units_beside_the_tuples():
     joint = JointScores.from_scores(y, scores, units=unit)
     areas = lambda j: np.stack([auc(j.table(m)) for m in "ab"], axis=-1)  # noqa: E731
     found = compare(areas, joint, "ab", replicates=200, rng=generator(), scheme=Units())
-    alone = compare(areas, joint, "ab", replicates=200, rng=generator(), scheme=AllCases())
-    np.testing.assert_allclose(found.values, alone.values)
+    np.testing.assert_allclose(found.values, delong(JointScores.from_scores(y, scores)).values)
     assert np.isfinite(found.difference("a", "b").interval(0.95).width)

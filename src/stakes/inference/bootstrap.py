@@ -12,7 +12,7 @@ from stakes.inference.cells import Measure, T, leading_axes, numbers
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised, spread
 from stakes.inference.jackknife import hangs_on_one_case, jackknife, unit_pulls
-from stakes.inference.schemes import AllCases, Scheme, checked_redraws
+from stakes.inference.schemes import AllCases, Scheme, Units, checked_redraws
 
 __all__ = [
     "bootstrap",
@@ -105,7 +105,7 @@ def bootstrap_t(
 
     Where a formula for the standard error is at hand, such as `expected_cost_error` or
     `auc_error`, it costs as little as the measure itself. That formula is also the standard error
-    of the estimate.
+    of the estimate. It sees cases, not the units that they came in, so that `Units` is refused.
 
     Examples
     --------
@@ -126,6 +126,13 @@ def bootstrap_t(
             )
         return np.stack([value, error], axis=-1)
 
+    leading_axes(tally)  # refuses what is no tally
+    if isinstance(scheme, Units):
+        raise InputError(
+            "scheme must redraw cases here; by Units() the standard error would be that of "
+            "independent cases, since it is taken from the sum of the units. Call "
+            "bootstrap(…, scheme=Units()), whose intervals know how few units there are."
+        )
     whole, values = _replicates(both, tally, scheme, replicates, rng)
     drawn = np.array(values[..., 0])
     method = f"{len(drawn)} studentised bootstrap tables"

@@ -277,8 +277,11 @@ def refuse_groups(joint: JointCounts, scheme: Scheme) -> None:
 def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
     """Mean losses (proper scores, per-case costs) with their covariances by formula.
 
-    Weights are taken for numbers of cases. With a prior (None: the data's own shares), the mean
-    to expect once deployed. Losses without names are called 0, 1, ….
+    With a prior (None: the data's own shares), the mean to expect once deployed. Losses without
+    names are called 0, 1, …. Weights are numbers of cases, and classes whose weights do not add up
+    to whole numbers are refused: the formula would take any other weight for so many cases. For
+    such weights tally with ``by=`` and call `compare` with `Units`, each case perhaps a unit of its
+    own; `mean_covariance` is the formula that takes weights as they come.
 
     Examples
     --------
@@ -291,6 +294,7 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
             f"moments must have no leading axes here; theirs are {moments.weight.shape[:-1]}. "
             f"Index one, or for units that were drawn as a whole call compare with Units()."
         )
+    _refuse_fractions(moments)
     shares = None if prior is None else _check.prior("prior", prior, moments.classes)
     names = moments.names or tuple(range(moments.sums.shape[-1]))
     return Comparison._trusted(
@@ -301,6 +305,18 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
         intervals=Normal(),
         method="delta method",
     )
+
+
+def _refuse_fractions(moments: LossMoments) -> None:
+    """As `whole_cells` does, as far as sums of weights tell."""
+    bad = np.flatnonzero(~(moments.weight == np.floor(moments.weight)))  # nan is bad too
+    if bad.size:
+        raise InputError(
+            f"moments must hold whole cases; the weight of class {moments.classes[bad[0]]} is "
+            f"{moments.weight[bad[0]]:g}. Fractional weights do not say how many cases there were: "
+            f"tally with by=, the label of each case's unit, and call compare(…, scheme=Units()). "
+            f"To reweight the classes, pass prior=."
+        )
 
 
 def _triangular_root(covariance: FloatArray) -> FloatArray:

@@ -64,8 +64,9 @@ class JointScores(Value):
         """Read the rows once; `positive` may be left out for labels 0/1 and booleans.
 
         `by` holds labels, one per case, of groups; the tally gets a leading axis of them. `units`
-        holds labels of units that were observed together, for redraws by `Units`. The unit is then
-        part of the tuple: whatever their number, the tally is as large as the cases are many.
+        holds labels of units that were observed together, for redraws by `Units`; whatever takes
+        cases as independent refuses such scores. The unit is then part of the tuple: whatever
+        their number, the tally is as large as the cases are many.
         """
         models, values = _columns(scores)
         table = ScoreTable.from_scores(y_true, values[0], positive=positive)  # settles the classes

@@ -17,7 +17,15 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.cells import T, Tally, cells_of, classes_of_cells, whole_cells, with_cells
+from stakes.inference.cells import (
+    T,
+    Tally,
+    cells_of,
+    classes_of_cells,
+    refuse_units,
+    whole_cells,
+    with_cells,
+)
 from stakes.inference.estimate import IntervalType
 from stakes.inference.intervals import ExpandedPercentile, Percentile
 from stakes.inference.units import n_units, sum_units
@@ -133,6 +141,7 @@ class BayesianBootstrap(Scheme):
     def drawer(self, tally: T) -> Drawer[T]:
         """Gamma draws, cell by cell, scaled to the total weight."""
         classes_of_cells(tally)  # refuses tallies that hold no cases
+        refuse_units(tally)
         cells = cells_of(tally)
         total = cells.sum(axis=-1, keepdims=True)
 
