@@ -92,6 +92,10 @@ def test_an_end_beyond_the_outermost_replicate_is_students_too():
     reach = student_quantile(n, 0.95) * made.standard_error
     assert ends.high[0] == pytest.approx(reach[0])  # two units count for all
     assert ends.high[0] > 1
+    skewed = np.where(drawn == 1.0, 1e3, drawn)  # one replicate is further out than Student's
+    far = estimate_of(np.zeros(2), skewed, ExpandedPercentile(50, pulls)).interval(0.9)
+    assert far.high[0] == 1e3
+    assert far.low[0] < -1
     assert ends.high[1] == pytest.approx(
         np.quantile(drawn[:, 1], stats.norm.cdf(reach[1] / made.standard_error[1])), abs=0.03
     )

@@ -148,6 +148,25 @@ def test_leading_axes_are_redrawn_each_with_its_own_size():
     assert (within.sum(axis=-1) == counts.values.sum(axis=-1)).all()
 
 
+@pytest.mark.parametrize("scheme", [AllCases(), WithinClasses()])
+def test_groups_of_mostly_empty_cells_are_drawn_as_each_group_alone(scheme):
+    """Twenty cases of a group in sixty cells: what `by=` makes of continuous scores."""
+    y, _, _ = rows(60, 1)
+    score, group = generator(2).permutation(60), np.arange(60) % 3
+    table = ScoreTable.from_scores(y, score, by=group)
+    drawn = redraws(table, scheme, replicates=20_000, rng=generator()).weights
+    assert (drawn[:, table.weights == 0] == 0).all()
+    axes = (-2, -1) if scheme == AllCases() else -2
+    assert (drawn.sum(axis=axes) == table.weights.sum(axis=axes)).all()
+    for k in (0, 1):
+        held = table.weights[..., k] > 0
+        total = 20 if scheme == AllCases() else table.weights[..., k].sum(axis=-1)
+        share = np.broadcast_to(1 / np.asarray(total)[..., None], held.shape)[held]
+        found = drawn[..., k][:, held]
+        assert (np.abs(found.mean(axis=0) - 1) < 5 / np.sqrt(20_000)).all()
+        np.testing.assert_allclose(found.var(axis=0), 1 - share, atol=0.06)
+
+
 def test_what_rounding_leaves_over_never_lands_in_an_empty_cell():
     shares = np.array([0.1] * 3 + [0.0])
     cells = np.broadcast_to(shares * 10_000_000_000_000 / 3, (2, 4)).round()

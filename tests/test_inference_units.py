@@ -277,8 +277,8 @@ def test_a_difference_has_an_effective_number_of_its_own():
     almost = np.where(unit == 7, 1 - wrong, wrong)  # differs from the other on one unit
     joint = JointCounts.from_decisions(y, {"a": wrong, "b": almost}, ZERO_ONE, by=unit)
     found = compare_costs(joint, ZERO_ONE, replicates=99, rng=generator(), scheme=Units())
-    alone = [found.estimate(m).intervals.effective_count(()) for m in "ab"]  # type: ignore[attr-defined]
-    both = found.difference("a", "b").intervals.effective_count(())  # type: ignore[attr-defined]
+    alone = [found.estimate(m).intervals.effective_count(()) for m in "ab"]
+    both = found.difference("a", "b").intervals.effective_count(())
     assert min(float(one) for one in alone) > 20
     assert float(both) < 3
 

@@ -82,8 +82,9 @@ class ExpandedPercentile(IntervalType):
     that their spread is itself an estimate. The quantiles are those that turn a normal interval
     into Student's: at :math:`\Phi(\pm\sqrt{n/(n-1)}\, t_{n-1})` (Hesterberg 2015). The type that
     `bootstrap` takes for `Units`. No replicate lies that far out when fewer than six units were
-    drawn, or when n is so small that the outermost replicate is too near; the interval is then
-    Student's itself, :math:`\theta \pm \sqrt{n/(n-1)}\, t_{n-1}\, se`.
+    drawn: their interval is Student's itself, :math:`\theta \pm \sqrt{n/(n-1)}\, t_{n-1}\, se`.
+    Where an end would lie beyond the outermost replicate for another reason, it is Student's or
+    that replicate, whichever is further.
 
     A few units that hold the rare class or the dear mistakes may count for all others. With `pulls`
     (G, …), the pull d of each unit or random group of units on the estimate, n is Satterthwaite's
@@ -105,10 +106,15 @@ class ExpandedPercentile(IntervalType):
         beyond = np.asarray(ndtr(-distance))
         low, high = (quantile(estimate.replicates, share) for share in (beyond, 1 - beyond))
         defined = np.sum(~np.isnan(estimate.replicates), axis=0)
-        out = (beyond * (defined + 1) < 1) | (self.count < _FEW)
         reach = distance * spread(estimate.replicates)
-        value = estimate.value
-        return np.where(out, value - reach, low), np.where(out, value + reach, high)
+        ends = estimate.value - reach, estimate.value + reach
+        if self.count < _FEW:
+            return ends
+        out = beyond * (defined + 1) < 1
+        return (
+            np.where(out, np.minimum(low, ends[0]), low),
+            np.where(out, np.maximum(high, ends[1]), high),
+        )
 
     def effective_count(self, shape: tuple[int, ...]) -> FloatArray:
         """The n of an estimate of this shape; two where it is undefined without some units."""

@@ -283,6 +283,8 @@ def _indices(owner: IntArray, n_cells: int) -> Drawer[FloatArray]:
 
 def _many_multinomials(cells: FloatArray) -> Drawer[FloatArray]:
     """The same for all leading axes at once."""
+    if 0 < cells.sum() < cells.size:  # most cells are empty, and each would cost a binomial draw
+        return _many_indices(cells)
     total = cells.sum(axis=-1)
     shares = cells / np.maximum(total, 1)[..., None]
     counts = total.astype(np.int64)
@@ -290,6 +292,23 @@ def _many_multinomials(cells: FloatArray) -> Drawer[FloatArray]:
     def draw(size: int, rng: np.random.Generator) -> FloatArray:
         drawn = rng.multinomial(counts, shares, size=(size, *counts.shape))
         return _without_strays(drawn.astype(np.float64), cells)
+
+    return draw
+
+
+def _many_indices(cells: FloatArray) -> Drawer[FloatArray]:
+    """The same by drawing cases and counting their cells, each table from its own cases."""
+    rows = cells.reshape(-1, cells.shape[-1]).astype(np.intp)
+    sizes = rows.sum(axis=-1)
+    ends = np.cumsum(sizes)
+    low, high = np.repeat(ends - sizes, sizes), np.repeat(ends, sizes)
+    owner = np.repeat(np.arange(rows.size), rows.ravel())
+
+    def draw(size: int, rng: np.random.Generator) -> FloatArray:
+        drawn = np.empty((size, rows.size))
+        for part in drawn:  # one redraw of all tables fills the cache
+            part[:] = np.bincount(owner.take(rng.integers(low, high)), minlength=rows.size)
+        return drawn.reshape(size, *cells.shape)
 
     return draw
 

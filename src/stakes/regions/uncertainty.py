@@ -222,7 +222,7 @@ def _proportion_crossings(
     shares = _shares(joint, prior)
     return _redrawn_crossings(
         _borders(cost_proportion_regions(chosen.whole(joint), prior=prior)),
-        lambda redrawn, *pair: place(_proportion_ends(redrawn, *pair, shares)),
+        lambda redrawn, one, two: place(_proportion_ends(redrawn, one, two, shares)),
         joint,
         replicates=replicates,
         rng=rng,
