@@ -31,6 +31,7 @@ from stakes.inference import (
     compare_costs,
     compare_losses,
     compare_problems,
+    cost_moments,
     delong,
     delta_compare_costs,
     delta_expected_cost,
@@ -158,7 +159,7 @@ def test_losses_of_units_are_compared_by_their_moments():
     losses = {m: PROBLEM.costs[y, d] for m, d in decided.items()}
     moments = LossMoments.from_losses(y, losses, by=unit)
     found = compare(
-        lambda m: m.mean(), moments, "ab", replicates=400, rng=generator(), scheme=Units()
+        lambda m: m.mean(), moments, ["a", "b"], replicates=400, rng=generator(), scheme=Units()
     )
     np.testing.assert_allclose(found.values, [losses["a"].mean(), losses["b"].mean()])
     with pytest.raises(InputError, match=r"compare with Units\(\)"):
@@ -189,7 +190,7 @@ def test_areas_are_compared_by_redraws_as_delong_compares_them():
     scores = {"a": rng.normal(y, 1), "b": rng.normal(y, 1.2)}
     joint = JointScores.from_scores(y, scores)
     areas = lambda j: np.stack([auc(j.table(m)) for m in "ab"], axis=-1)  # noqa: E731
-    found = compare(areas, joint, "ab", replicates=800, rng=rng, scheme=WithinClasses())
+    found = compare(areas, joint, ["a", "b"], replicates=800, rng=rng, scheme=WithinClasses())
     formula = delong(joint)
     np.testing.assert_allclose(found.values, formula.values)
     gap, twin = found.difference("a", "b"), formula.difference("a", "b")
@@ -260,7 +261,7 @@ def test_comparisons_refuse_unknown_names_and_wrong_shapes():
         compare(
             lambda c: expected_cost(c, PROBLEM),
             joint_of().model("a"),
-            "ab",
+            ["a", "b"],
             replicates=5,
             rng=generator(),
             scheme=AllCases(),
@@ -400,7 +401,7 @@ def test_max_t_takes_chosen_pairs_and_leaves_certain_ones_out():
     assert np.isnan(pairs.p_values[1])
     assert np.isfinite(pairs.low[0])
     assert "b − a" in str(pairs)
-    with pytest.raises(InputError, match="need replicates"):
+    with pytest.raises(InputError, match=r"must hold replicates.*drawn.*holm_pairs"):
         max_t(delta_compare_costs(joint, PROBLEM), level=0.9)
 
 
@@ -472,7 +473,7 @@ def test_a_single_problem_is_the_plain_bootstrap():
         scheme=WithinClasses(),
     )
     np.testing.assert_array_equal(made.replicates, plain.replicates)
-    assert "1 problems" in str(made)
+    assert "1 problem)" in str(made)
 
 
 def test_uncertain_priors_and_costs_widen_the_interval_as_variances_add():
@@ -674,3 +675,53 @@ def test_an_offset_of_all_costs_leaves_every_error_as_it_is(offset):
     plain = delta_compare_costs(joint, Problem(costs))
     assert made.covariance == pytest.approx(plain.covariance, rel=1e-5)
     assert made.values - offset == pytest.approx(plain.values, abs=1e-5)
+
+
+# What is refused in words ------------------------------------------------------------------------
+
+
+def test_samplers_that_are_no_functions_are_refused():
+    for name in ("prior", "costs"):
+        how: Any = {"draws": 5, "rng": generator(), name: [0.5, 0.5]}
+        with pytest.raises(InputError, match=rf"{name} must be a sampler.*got list.*Dirichlet"):
+            uncertain_problems(KNOWN, **how)
+    with pytest.raises(InputError, match="draws must be one real number within"):
+        uncertain_problems(KNOWN, draws=1, rng=generator())
+
+
+def test_corrections_refuse_what_makes_no_pairs():
+    found = compare_costs(joint_of(), PROBLEM, replicates=50, rng=generator())
+    for wrong in (("a", "b"), "ab", [], [("a",)], 3):
+        with pytest.raises(InputError, match="pairs must be a list of pairs of models"):
+            max_t(found, level=0.9, pairs=wrong)  # type: ignore[arg-type]
+    single = compare_costs(joint_of(models=1), PROBLEM, replicates=50, rng=generator())
+    for correct in (max_t, holm_pairs):
+        with pytest.raises(InputError, match=r"at least two models; it holds \('a',\)"):
+            correct(single, level=0.9)
+    assert max_t(found, level=0.9).method == "max-T over 1 pair, 50 bootstrap tables"
+    with pytest.raises(InputError, match="p_values"):
+        holm("x")
+
+
+def test_names_are_a_list_and_not_a_text():
+    areas = lambda j: cost_moments(j, PROBLEM).mean()  # noqa: E731
+    with pytest.raises(InputError, match=r"names must be a list of labels.*the text 'ab'"):
+        compare(areas, joint_of(), "ab", replicates=5, rng=generator())
+
+
+def test_siblings_choose_their_scheme_alike():
+    joint = joint_of()
+    how: Any = {"replicates": 30}
+    costs = lambda j: cost_moments(j, PROBLEM).mean()  # noqa: E731
+    first = compare(costs, joint, joint.models, rng=generator(), **how)
+    second = compare(costs, joint, joint.models, rng=generator(), scheme=AllCases(), **how)
+    assert first == second
+    for problem, scheme in ((PROBLEM, AllCases()), (PROBLEM.with_prior([0.9, 0.1]), None)):
+        chosen = WithinClasses() if scheme is None else scheme
+        made, twin = (
+            bootstrap_problems(
+                expected_cost, joint.model("a"), [problem], rng=generator(), scheme=one, **how
+            )
+            for one in (None, chosen)
+        )
+        assert made == twin

@@ -34,7 +34,7 @@ def generator(seed: int = 7) -> np.random.Generator:
 def compared(values: np.ndarray, rng: np.random.Generator, replicates: int = 199) -> Comparison:
     """Means (J,) of what each unit (N, J) adds, as models are compared."""
     units = Counts(values[:, None, :] + 50)  # far above zero, as weights must be
-    names = "abcdef"[: values.shape[1]]
+    names = list("abcdef"[: values.shape[1]])
     mean = lambda c: c.values[..., 0, :] / len(values)  # noqa: E731
     return compare(mean, units, names, replicates=replicates, rng=rng, scheme=Units())
 

@@ -385,6 +385,6 @@ def test_a_comparison_of_areas_takes_units_beside_the_tuples():
     y, scores, unit = scored(300, 60)
     joint = JointScores.from_scores(y, scores, units=unit)
     areas = lambda j: np.stack([auc(j.table(m)) for m in "ab"], axis=-1)  # noqa: E731
-    found = compare(areas, joint, "ab", replicates=200, rng=generator(), scheme=Units())
+    found = compare(areas, joint, ["a", "b"], replicates=200, rng=generator(), scheme=Units())
     np.testing.assert_allclose(found.values, delong(JointScores.from_scores(y, scores)).values)
     assert np.isfinite(found.difference("a", "b").interval(0.95).width)

@@ -214,6 +214,38 @@ def test_what_regions_are_made_of_is_checked():
             make()
 
 
+def test_points_and_classifiers_that_are_none_are_refused():
+    regions = cost_proportion_regions({"a": Counts([[6, 4], [1, 9]])}, prior=None)
+    for wrong in ("x", None, [0.1, 0.2]):
+        with pytest.raises(InputError, match="x must"):
+            regions.at(wrong)  # type: ignore[arg-type]
+    for outside in (1.5, np.nan):
+        with pytest.raises(InputError, match=r"x must lie in \[0, 1\]"):
+            regions.at(outside)
+    assert as_cost_ratios(regions).at(np.inf) == ("a",)
+    scores = JointScores.from_scores([0, 1, 0, 1], {"a": [1, 2, 3, 4]})
+    how: Any = {"replicates": 5, "rng": generator()}
+    for pair, match in (
+        ("a", r"a model of the scores and a method; that of 'one' is 'a'"),
+        (("a", Optimal), r"such as \(table, Optimal\(\)\)"),
+        (("z", Optimal()), "one of the models"),
+    ):
+        with pytest.raises(InputError, match=match):
+            bootstrap_classifier_crossings(
+                scores,
+                {"one": pair},  # type: ignore[dict-item]
+                CostProportions,
+                **how,
+            )
+    with pytest.raises(InputError, match="scores must be JointScores; got ScoreTable"):
+        bootstrap_classifier_crossings(
+            scores.table("a"),  # type: ignore[arg-type]
+            {"one": ("a", Optimal())},
+            CostProportions,
+            **how,
+        )
+
+
 def test_cost_ratios_are_cost_proportions_on_another_scale():
     regions = cost_proportion_regions({"careful": CAREFUL, "bold": BOLD}, prior=None)
     ratios = as_cost_ratios(regions)

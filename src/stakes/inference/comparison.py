@@ -164,7 +164,7 @@ def compare(
     *,
     replicates: int,
     rng: np.random.Generator,
-    scheme: Scheme,
+    scheme: Scheme = AllCases(),  # noqa: B008 - a frozen value without fields
 ) -> Comparison:
     """Compare anything that a measure gives for each model, by joint redraws of one tally.
 
@@ -172,21 +172,26 @@ def compare(
     ----------
     measure : function of a tally (…) whose value (…, J) holds a number for each model
     names : J labels of the models
+    scheme : as in `bootstrap`; all cases unless told otherwise
 
     Examples
     --------
     Areas under the ROC curve of two models on the same cases:
 
-    >>> from stakes.inference import AllCases, JointScores
+    >>> from stakes.inference import JointScores
     >>> from stakes.ranking import auc
     >>> scores = JointScores.from_scores([0, 0, 1, 1] * 9, {"a": [1, 2, 2, 3] * 9,
     ...                                                    "b": [1, 2, 1, 3] * 9})
     >>> areas = lambda joint: np.stack([auc(joint.table(m)) for m in "ab"], axis=-1)
-    >>> compare(areas, scores, "ab", replicates=200, rng=np.random.default_rng(0),
-    ...         scheme=AllCases()).values
+    >>> compare(areas, scores, ["a", "b"], replicates=200, rng=np.random.default_rng(0)).values
     array([0.875, 0.625])
     """
-    labels = _check.labels("names", list(names) if isinstance(names, str) else names)
+    if isinstance(names, str):
+        raise InputError(
+            f"names must be a list of labels, one for each model; got the text {names!r}. Put it "
+            f"into a list."
+        )
+    labels = _check.labels("names", names)
     return comparison_of(
         bootstrap(measure, tally, replicates=replicates, rng=rng, scheme=scheme), labels
     )

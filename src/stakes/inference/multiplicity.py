@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.comparison import Comparison, p_value
-from stakes.inference.estimate import checked_level
+from stakes.inference.estimate import checked_level, counted
 from stakes.inference.intervals import quantile
 from stakes.inference.student import normal_scores, student_quantile
 
@@ -36,7 +36,7 @@ def holm(p_values: object) -> FloatArray:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    given = np.array(p_values, dtype=np.float64)
+    given = _check.reals("p_values", p_values)
     if given.ndim != 1:
         raise InputError(f"p_values must be one row of numbers; the shape is {given.shape}.")
     defined = np.flatnonzero(~np.isnan(given))
@@ -108,11 +108,14 @@ def max_t(
     [-0.25, -0.5, -0.25]
     """
     level = checked_level(level)
-    chosen = comparison.pairs if pairs is None else tuple(pairs)
-    if not chosen:
-        raise InputError("comparison must hold two models to be compared; there is one pair short.")
+    chosen = _chosen_pairs(comparison, pairs)
+    if not len(comparison.replicates):
+        raise InputError(
+            f"comparison must hold replicates, whose joint tails correct it; this one has none "
+            f"({comparison.method}). Make it with compare_costs, call drawn(replicates=…, rng=…), "
+            f"or take holm_pairs."
+        )
     made = [comparison.difference(first, second) for first, second in chosen]
-    comparison.probability_lowest()  # refuses a comparison without replicates
     value = np.array([float(one.value) for one in made])
     error = np.array([float(one.standard_error) for one in made])
     count = np.array([float(one.intervals.effective_count(())) for one in made])
@@ -131,8 +134,25 @@ def max_t(
         high=value + reach,
         p_values=np.maximum(_step_down(scores, distance), np.where(count < _FEW, safe, 0.0)),
         level=level,
-        method=f"max-T over {len(chosen)} pairs, {comparison.method}",
+        method=f"max-T over {counted(len(chosen), 'pair')}, {comparison.method}",
     )
+
+
+def _chosen_pairs(comparison: Comparison, pairs: object) -> tuple[tuple[Label, Label], ...]:
+    """All pairs of the models, or those given."""
+    if len(comparison.names) < 2:
+        raise InputError(
+            f"comparison must hold at least two models; it holds {comparison.names}. Compare "
+            f"several on the same cases, as compare_costs does."
+        )
+    if pairs is None:
+        return comparison.pairs
+    given = tuple(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str) else ()
+    if not given or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in given):
+        raise InputError(
+            f"pairs must be a list of pairs of models; got {pairs!r}. Write [(first, second), …]."
+        )
+    return tuple((first, second) for first, second in given)
 
 
 def _student_reach(count: FloatArray, furthest: FloatArray, share: float) -> FloatArray:
@@ -167,12 +187,12 @@ def holm_pairs(comparison: Comparison, *, level: float) -> Pairwise:
     >>> y = [0, 0, 1, 1] * 25
     >>> joint = JointCounts.from_decisions(y, {"a": y, "b": [0, 1, 1, 1] * 25}, Problem.zero_one(2))
     >>> print(holm_pairs(delta_compare_costs(joint, Problem.zero_one(2)), level=0.95))
-    Holm over 1 pairs, delta method
+    Holm over 1 pair, delta method
            difference  95% low     high          p
     a − b       -0.25  -0.3353  -0.1647  9.216e-09
     """
     level = checked_level(level)
-    made = [comparison.difference(first, second) for first, second in comparison.pairs]
+    made = [comparison.difference(*pair) for pair in _chosen_pairs(comparison, None)]
     ends = [one.interval(1 - (1 - level) / len(made)) for one in made]
     labels: Labels = comparison.names
     return Pairwise._trusted(
@@ -182,6 +202,6 @@ def holm_pairs(comparison: Comparison, *, level: float) -> Pairwise:
         high=np.array([float(one.high) for one in ends]),
         p_values=holm([float(p_value(one, null=0.0)) for one in made]),
         level=level,
-        method=f"Holm over {len(made)} pairs, {comparison.method}"
+        method=f"Holm over {counted(len(made), 'pair')}, {comparison.method}"
         + (f" of {len(labels)} models" if len(labels) > 3 else ""),
     )

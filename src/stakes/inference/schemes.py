@@ -232,11 +232,11 @@ def checked_rng(rng: object) -> None:
         )
 
 
-def checked_replicates(replicates: object) -> int:
+def checked_replicates(replicates: object, name: str = "replicates") -> int:
     """A number of redraws: at least two, or there is no spread to speak of."""
-    count = _check.number("replicates", replicates, low=2)
+    count = _check.number(name, replicates, low=2)
     if count != int(count):
-        raise InputError(f"replicates must be a whole number; got {count:g}. 2000 is usual.")
+        raise InputError(f"{name} must be a whole number; got {count:g}. 2000 is usual.")
     return int(count)
 
 

@@ -304,7 +304,7 @@ def bootstrap_classifier_crossings(
     *,
     replicates: int,
     rng: np.random.Generator,
-    scheme: Scheme,
+    scheme: Scheme = AllCases(),  # noqa: B008 - a frozen value without fields
 ) -> tuple[Crossing, ...]:
     """The borders of `classifier_regions` for models scored on the same cases.
 
@@ -323,6 +323,7 @@ def bootstrap_classifier_crossings(
         return classifier_regions(pairs, over)
 
     checked_scheme(scheme)
+    _refuse_pairs(scores, classifiers)
     whole = regions(scheme.whole(scores))
     borders, points = _borders(whole), whole.crossings
 
@@ -334,6 +335,21 @@ def bootstrap_classifier_crossings(
         return ()
     made = bootstrap(each(nearest), scores, replicates=replicates, rng=rng, scheme=scheme)
     return _crossings(borders, made)
+
+
+def _refuse_pairs(scores: object, classifiers: Mapping[Any, Any]) -> None:
+    """Refuse all but scores of several models, and pairs of one of them and a method."""
+    if not isinstance(scores, JointScores):
+        raise InputError(
+            f"scores must be JointScores; got {type(scores).__name__}. Tally the scores of all "
+            f"models together with JointScores.from_scores."
+        )
+    for name, pair in classifiers.items():
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            raise InputError(
+                f"classifiers must map names to a model of the scores and a method; that of "
+                f"{name!r} is {pair!r}. Pass pairs such as (model, Optimal())."
+            )
 
 
 def probability_cheapest(
