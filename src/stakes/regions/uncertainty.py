@@ -28,12 +28,16 @@ from stakes.inference.schemes import checked_scheme
 from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.regions.classifiers import classifier_regions
-from stakes.regions.decisions import (
-    cost_proportion_regions,
-    line_ends,
-    prior_line_ends,
-    prior_regions,
+from stakes.regions.crossings import (
+    Ends,
+    as_ratio,
+    prior_ends,
+    proportion_ends,
+    refuse_separate,
+    rising_root,
+    shares_of,
 )
+from stakes.regions.decisions import cost_proportion_regions, line_ends, prior_regions
 from stakes.regions.partition import Regions
 from stakes.tally import JointCounts
 from stakes.thresholds import Method
@@ -44,9 +48,6 @@ __all__ = [
     "bootstrap_cost_proportion_crossings",
     "bootstrap_cost_ratio_crossings",
     "bootstrap_prior_crossings",
-    "cost_proportion_crossing",
-    "cost_ratio_crossing",
-    "prior_crossing",
     "probability_cheapest",
 ]
 
@@ -66,83 +67,6 @@ class Crossing(Value):
 
     def __str__(self) -> str:
         return f"{self.below} | {self.above} at {self.at}"
-
-
-# What a first model costs above a second at both ends of an axis.
-Ends = tuple[FloatArray, FloatArray]
-
-
-def _root(ends: Ends) -> FloatArray:
-    """Where a line from the first number at 0 to the second at 1 crosses zero; nan if nowhere."""
-    start, end = ends
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(start * end < 0, start / (start - end), np.nan)
-
-
-def _rising_root(ends: Ends) -> FloatArray:
-    """Where the line crosses zero from below: the first model is the cheaper one before it."""
-    return np.where(ends[0] < 0, _root(ends), np.nan)
-
-
-def _proportion_ends(
-    joint: JointCounts, first: Label, second: Label, shares: FloatArray | None
-) -> Ends:
-    (start, end), (other_start, other_end) = (
-        line_ends(joint.model(model), shares) for model in (first, second)
-    )
-    return start - other_start, end - other_end
-
-
-def _prior_ends(
-    joint: JointCounts, problem: Problem, label: Label, first: Label, second: Label
-) -> Ends:
-    (start, end), (other_start, other_end) = (
-        prior_line_ends(joint.model(model), problem, label) for model in (first, second)
-    )
-    return start - other_start, end - other_end
-
-
-def _ratio(proportion: FloatArray) -> FloatArray:
-    return np.asarray(proportion / (1 - proportion))
-
-
-def cost_proportion_crossing(
-    joint: JointCounts, first: Label, second: Label, *, prior: object
-) -> FloatArray:
-    """Cost proportion (…) at which two models cost the same; nan where one is always cheaper.
-
-    A measure of JointCounts, so that `bootstrap` takes it.
-
-    Examples
-    --------
-    >>> joint = JointCounts.from_decisions(
-    ...     [0] * 10 + [1] * 10,
-    ...     {"a": [0] * 6 + [1] * 14, "b": [0] * 9 + [1] * 1 + [0] * 2 + [1] * 8},
-    ...     Problem.zero_one(2))
-    >>> float(cost_proportion_crossing(joint, "a", "b", prior=None).round(4))
-    0.4
-    """
-    return _root(_proportion_ends(joint, first, second, _shares(joint, prior)))
-
-
-def cost_ratio_crossing(
-    joint: JointCounts, first: Label, second: Label, *, prior: object
-) -> FloatArray:
-    """Ratio false alarm : miss (…) at which two models cost the same; nan where they never do.
-
-    The c/(1 − c) of `cost_proportion_crossing`, a measure too.
-    """
-    return _ratio(cost_proportion_crossing(joint, first, second, prior=prior))
-
-
-def prior_crossing(
-    joint: JointCounts, problem: Problem, label: Label, first: Label, second: Label
-) -> FloatArray:
-    """Prior (…) of one class at which two models cost the same; nan where they never do.
-
-    The other classes keep their proportions; a measure, as `cost_proportion_crossing` is.
-    """
-    return _root(_prior_ends(joint, problem, label, first, second))
 
 
 def bootstrap_cost_proportion_crossings(
@@ -170,7 +94,7 @@ def bootstrap_cost_proportion_crossings(
     careful | bold at 0.3333 (95% 0.2083 to 0.4444, 999 bootstrap tables)
     """
     return _proportion_crossings(
-        joint, prior, _rising_root, replicates=replicates, rng=rng, scheme=scheme
+        joint, prior, rising_root, replicates=replicates, rng=rng, scheme=scheme
     )
 
 
@@ -201,7 +125,7 @@ def bootstrap_cost_ratio_crossings(
     return _proportion_crossings(
         joint,
         prior,
-        lambda ends: _ratio(_rising_root(ends)),
+        lambda ends: as_ratio(rising_root(ends)),
         replicates=replicates,
         rng=rng,
         scheme=scheme,
@@ -219,10 +143,10 @@ def _proportion_crossings(
 ) -> tuple[Crossing, ...]:
     """The borders of the cost proportion, on the scale that places them."""
     chosen = _scheme(scheme, prior)
-    shares = _shares(joint, prior)
+    shares = shares_of(joint, prior)
     return _redrawn_crossings(
         _borders(cost_proportion_regions(chosen.whole(joint), prior=prior)),
-        lambda redrawn, one, two: place(_proportion_ends(redrawn, one, two, shares)),
+        lambda redrawn, one, two: place(proportion_ends(redrawn, one, two, shares)),
         joint,
         replicates=replicates,
         rng=rng,
@@ -244,29 +168,15 @@ def bootstrap_prior_crossings(
     The prior is what varies along the axis, so that the class sizes of the data say nothing.
     """
     checked_scheme(scheme)
-    _joint(joint)
+    refuse_separate(joint)
     return _redrawn_crossings(
         _borders(prior_regions(scheme.whole(joint), problem, label)),
-        lambda redrawn, *pair: _rising_root(_prior_ends(redrawn, problem, label, *pair)),
+        lambda redrawn, *pair: rising_root(prior_ends(redrawn, problem, label, *pair)),
         joint,
         replicates=replicates,
         rng=rng,
         scheme=scheme,
     )
-
-
-def _shares(joint: JointCounts, prior: object) -> FloatArray | None:
-    _joint(joint)
-    return None if prior is None else _check.prior("prior", prior, joint.classes)
-
-
-def _joint(joint: object) -> None:
-    """Refuse all but decisions about the same cases: only these can be redrawn together."""
-    if not isinstance(joint, JointCounts):
-        raise InputError(
-            f"joint must be JointCounts; got {type(joint).__name__}. Tally the decisions of all "
-            f"models together with JointCounts.from_decisions."
-        )
 
 
 def _scheme(scheme: Scheme | None, prior: object) -> Scheme:
@@ -380,7 +290,7 @@ def probability_cheapest(
            [0. , 1. ]])
     """
     at = _check.probabilities("cost_proportions", cost_proportions, ndim=1)
-    shares = _shares(joint, prior)
+    shares = shares_of(joint, prior)
 
     def measure(redrawn: JointCounts) -> FloatArray:
         ends = [line_ends(redrawn.model(model), shares) for model in joint.models]
