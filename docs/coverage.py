@@ -53,6 +53,7 @@ GOOD = (93.0, 97.0)
 SIZES = (100, 1_000, 10_000)
 PREVALENCES = (0.5, 0.02)
 UNIT_SIZE = 5
+FEW, LARGE_UNIT = (2, 3, 4, 5, 6), 50  # few units, which hold many cases
 INTRACLASS = 0.2  # correlation of the cases of one unit
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
@@ -286,15 +287,49 @@ def clustered(
 ) -> Iterator[tuple[Setting, Row]]:
     """The same numbers when units of five cases that resemble each other were drawn."""
     world, pair = World(prevalence), Pair(prevalence)
-    subjects: list[tuple[Any, Any, FloatArray, tuple[str, ...]]] = [
+    subjects: list[Subject] = [
         (world.measures, world.table, world.cells, MEASURES),
         (pair.difference, pair.joint, pair.cells, ("EC difference",)),
     ]
+    for name, row in by_units(subjects, size // UNIT_SIZE, UNIT_SIZE, samples, replicates, rng):
+        design = "paired, units" if name == "EC difference" else "units"
+        yield Setting(name, design, size, prevalence), row
+
+
+def few(
+    size: int, prevalence: float, *, samples: int, replicates: int, rng: np.random.Generator
+) -> Iterator[tuple[Setting, Row]]:
+    """Costs when a handful of units of fifty cases were drawn."""
+    world, pair = World(prevalence), Pair(prevalence)
+    subjects: list[Subject] = [
+        (lambda table: world.measures(table)[..., :1], world.table, world.cells, ("EC",)),
+        (pair.difference, pair.joint, pair.cells, ("EC difference",)),
+    ]
+    count = size // LARGE_UNIT
+    for name, row in by_units(subjects, count, LARGE_UNIT, samples, replicates, rng):
+        design = f"{count} units of {LARGE_UNIT}"
+        paired_ = "paired, " if name == "EC difference" else ""
+        yield Setting(name, paired_ + design, size, prevalence), row
+
+
+# A measure, what makes a tally of draws, the population, and the names of what is measured.
+Subject = tuple[Any, Any, FloatArray, tuple[str, ...]]
+
+
+def by_units(
+    subjects: list[Subject],
+    count: int,
+    cases: int,
+    samples: int,
+    replicates: int,
+    rng: np.random.Generator,
+) -> Iterator[tuple[str, Row]]:
+    """Coverage by every interval type of samples of as many units of as many cases."""
     for measure, tally, cells, names in subjects:
         truth = measure(tally(cells.ravel()))
         held: dict[str, list[Any]] = {}
         for _ in range(samples):
-            units = tally(_units(cells, size // UNIT_SIZE, rng))
+            units = tally(_units(cells, count, cases, rng))
             made = bootstrap(measure, units, replicates=replicates, rng=rng, scheme=Units())
             pull = jackknife(measure, units, scheme=Units(), rng=rng).acceleration
             kinds = {
@@ -309,9 +344,7 @@ def clustered(
                 held.setdefault(kind, []).append(one.interval(LEVEL).covers(truth))
         shares = {kind: 100 * np.mean(hits, axis=0) for kind, hits in held.items()}
         for place, name in enumerate(names):
-            design = "paired, units" if name == "EC difference" else "units"
-            row = {kind: float(share[place]) for kind, share in shares.items()}
-            yield Setting(name, design, size, prevalence), row
+            yield name, {kind: float(share[place]) for kind, share in shares.items()}
 
 
 def _drawn(cells: FloatArray, size: int, samples: int, rng: np.random.Generator) -> FloatArray:
@@ -319,11 +352,11 @@ def _drawn(cells: FloatArray, size: int, samples: int, rng: np.random.Generator)
     return rng.multinomial(size, shares, size=samples).astype(np.float64)
 
 
-def _units(cells: FloatArray, units: int, rng: np.random.Generator) -> FloatArray:
+def _units(cells: FloatArray, units: int, cases: int, rng: np.random.Generator) -> FloatArray:
     """Each unit has cell probabilities of its own, Dirichlet about those of the population."""
     shares = cells.ravel() / cells.sum()
     own = rng.dirichlet(shares * (1 / INTRACLASS - 1), size=units)
-    return rng.multinomial(UNIT_SIZE, own / own.sum(axis=1, keepdims=True)).astype(np.float64)
+    return rng.multinomial(cases, own / own.sum(axis=1, keepdims=True)).astype(np.float64)
 
 
 # The page ----------------------------------------------------------------------------------------
@@ -343,8 +376,9 @@ def run(task: Task) -> list[tuple[Setting, Row]]:
     seeds = [SEED, crc32(name.encode()), size, round(1000 * prevalence)]
     rng = np.random.default_rng(seeds)
     common: dict[str, Any] = {"replicates": REPLICATES, "rng": rng}
-    if name == "clustered":
-        return list(clustered(size, prevalence, samples=UNIT_SAMPLES, **common))
+    if name in ("clustered", "few"):
+        study_of_units = clustered if name == "clustered" else few
+        return list(study_of_units(size, prevalence, samples=UNIT_SAMPLES, **common))
     if name in ("paired", "tied"):
         study = paired if name == "paired" else tied
         return list(study(size, prevalence, samples=SAMPLES, **common))
@@ -402,11 +436,12 @@ points (units: 0.5). Bold: outside 93 to 97. An interval that is undefined count
 - *percentile*: `bootstrap`. *BCa*: `bootstrap_bca`. *studentised*: `bootstrap_t`.
 - *formula*: `delta_expected_cost`, `delta_normalized_cost`, `delong_auc`, `compare_losses`,
   `delta_compare_costs`; *formula, log-odds* is the same read by `Logit()`.
-- *expanded*: `bootstrap` with `Units()`, percentiles widened by how few units count.
-  *cases, not units*: what comes of ignoring the units.
+- *expanded*: `bootstrap` with `Units()`, percentiles widened by how few units count, Student's
+  interval for fewer than six. *cases, not units*: what comes of ignoring the units.
 
 Scores have fifteen levels; two classes, three decisions; misses cost as much more as they are
-rarer. Units hold {UNIT_SIZE} cases whose correlation is {INTRACLASS}, so that n = 100 are 20 units.
+rarer. Units hold {UNIT_SIZE} cases whose correlation is {INTRACLASS}, so that n = 100 are 20 units;
+the last rows are about a handful of units that hold {LARGE_UNIT} cases each.
 *Tied*: costs in inverse proportion to the classes, so that deciding blindly costs the same either
 way and the normalised cost has a kink.
 
@@ -426,9 +461,13 @@ that, though studentised intervals come closest for costs and areas. Units that 
 count for less than their cases, and few of them hold a rare class: at a prevalence of 0.02 about
 140 of 2,000, whose misses are dear and whose totals are so skewed that they tell as much about
 their own spread as 25 units of normal totals would. Plain percentiles do not know that; expanded
-ones go by that number. At the tie of two blind decisions, prefer BCa or the formula for the
-normalised cost. By the type of interval that `bootstrap` takes by itself, these settings miss the
-band:
+ones go by that number.
+
+A handful of units tell their mean and next to nothing about their skewness: Student's interval
+holds differences of costs, and falls short for the costs themselves, which are skewed. One case of
+a class, where a prior is stated, gives no interval at all. At the tie of two blind decisions,
+prefer BCa or the formula for the normalised cost. By the type of interval that `bootstrap` takes by
+itself, these settings miss the band:
 
 {chr(10).join(listed) if listed else "none"}
 """
@@ -438,6 +477,7 @@ def main() -> None:
     """Run all studies, on all cores, and write the page."""
     names = ("cases", "prior", "tied", "paired", "clustered")
     tasks: list[Task] = [(name, n, p) for name in names for p in PREVALENCES for n in SIZES]
+    tasks += [("few", LARGE_UNIT * count, 0.5) for count in FEW]
     slow_first = sorted(tasks, key=lambda task: (task[0] != "clustered", -task[1]))
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as many processes as cores, each with one thread
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:

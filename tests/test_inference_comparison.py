@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from stakes.inference import (
     compare_costs,
     compare_losses,
     compare_problems,
+    cost_moments,
     delong,
     delta_compare_costs,
     delta_expected_cost,
@@ -157,11 +159,29 @@ def test_losses_of_units_are_compared_by_their_moments():
     losses = {m: PROBLEM.costs[y, d] for m, d in decided.items()}
     moments = LossMoments.from_losses(y, losses, by=unit)
     found = compare(
-        lambda m: m.mean(), moments, "ab", replicates=400, rng=generator(), scheme=Units()
+        lambda m: m.mean(), moments, ["a", "b"], replicates=400, rng=generator(), scheme=Units()
     )
     np.testing.assert_allclose(found.values, [losses["a"].mean(), losses["b"].mean()])
     with pytest.raises(InputError, match=r"compare with Units\(\)"):
         compare_losses(moments, prior=None)
+
+
+def test_fractional_weights_of_losses_are_refused_and_units_take_them():
+    y, decided = decisions(60)
+    losses = {m: PROBLEM.costs[y, d] for m, d in decided.items()}
+    weights = generator().uniform(0.2, 3, 60)
+    moments = LossMoments.from_losses(y, losses, weights=weights)
+    with pytest.raises(InputError, match=r"whole cases; the weight of class 0 is .*scheme=Units"):
+        compare_losses(moments, prior=None)
+    compare_losses(LossMoments.from_losses(y, losses, weights=np.ceil(weights)), prior=None)
+    each = LossMoments.from_losses(y, losses, weights=weights, by=np.arange(60))
+    how: Any = {"replicates": 4000, "rng": generator(), "scheme": Units()}
+    gap = compare(lambda m: m.mean(), each, ["a", "b"], **how).difference("a", "b")
+    cost = losses["a"] - losses["b"]
+    mean = weights @ cost / weights.sum()
+    twin = np.sqrt(np.sum(weights**2 * (cost - mean) ** 2)) / weights.sum()  # of a ratio of means
+    assert float(gap.value) == pytest.approx(mean)
+    assert float(gap.standard_error) == pytest.approx(twin, rel=0.06)
 
 
 def test_areas_are_compared_by_redraws_as_delong_compares_them():
@@ -170,7 +190,7 @@ def test_areas_are_compared_by_redraws_as_delong_compares_them():
     scores = {"a": rng.normal(y, 1), "b": rng.normal(y, 1.2)}
     joint = JointScores.from_scores(y, scores)
     areas = lambda j: np.stack([auc(j.table(m)) for m in "ab"], axis=-1)  # noqa: E731
-    found = compare(areas, joint, "ab", replicates=800, rng=rng, scheme=WithinClasses())
+    found = compare(areas, joint, ["a", "b"], replicates=800, rng=rng, scheme=WithinClasses())
     formula = delong(joint)
     np.testing.assert_allclose(found.values, formula.values)
     gap, twin = found.difference("a", "b"), formula.difference("a", "b")
@@ -241,7 +261,7 @@ def test_comparisons_refuse_unknown_names_and_wrong_shapes():
         compare(
             lambda c: expected_cost(c, PROBLEM),
             joint_of().model("a"),
-            "ab",
+            ["a", "b"],
             replicates=5,
             rng=generator(),
             scheme=AllCases(),
@@ -381,7 +401,7 @@ def test_max_t_takes_chosen_pairs_and_leaves_certain_ones_out():
     assert np.isnan(pairs.p_values[1])
     assert np.isfinite(pairs.low[0])
     assert "b − a" in str(pairs)
-    with pytest.raises(InputError, match="need replicates"):
+    with pytest.raises(InputError, match=r"must hold replicates.*drawn.*holm_pairs"):
         max_t(delta_compare_costs(joint, PROBLEM), level=0.9)
 
 
@@ -453,7 +473,7 @@ def test_a_single_problem_is_the_plain_bootstrap():
         scheme=WithinClasses(),
     )
     np.testing.assert_array_equal(made.replicates, plain.replicates)
-    assert "1 problems" in str(made)
+    assert "1 problem)" in str(made)
 
 
 def test_uncertain_priors_and_costs_widen_the_interval_as_variances_add():
@@ -564,10 +584,13 @@ def test_one_known_problem_compares_as_compare_costs_does():
         np.testing.assert_allclose(found.replicates, plain.replicates)
         np.testing.assert_allclose(found.values, plain.values)
     unit = generator(9).integers(0, 25, 400)
-    units = compare_problems(
-        joint_of(by=unit), [PROBLEM], replicates=60, rng=generator(), scheme=Units()
-    )
-    assert units.difference("a", "b").intervals == ExpandedPercentile(25)
+    how: Any = {"replicates": 60, "scheme": Units()}
+    units = compare_problems(joint_of(by=unit), [PROBLEM], rng=generator(), **how)
+    plain = compare_costs(joint_of(by=unit), PROBLEM, rng=generator(), **how)
+    gap, twin = (made.difference("a", "b") for made in (units, plain))
+    assert isinstance(gap.intervals, ExpandedPercentile)
+    assert gap.intervals.pulls.shape == (25,)
+    assert gap.interval(0.9) == twin.interval(0.9)
     for wrong in (PROBLEM, [], [PROBLEM, 3]):
         with pytest.raises(InputError, match=r"at least one Problem.*uncertain_problems"):
             compare_problems(joint_of(), wrong, replicates=5, rng=generator())  # type: ignore[arg-type]
@@ -652,3 +675,53 @@ def test_an_offset_of_all_costs_leaves_every_error_as_it_is(offset):
     plain = delta_compare_costs(joint, Problem(costs))
     assert made.covariance == pytest.approx(plain.covariance, rel=1e-5)
     assert made.values - offset == pytest.approx(plain.values, abs=1e-5)
+
+
+# What is refused in words ------------------------------------------------------------------------
+
+
+def test_samplers_that_are_no_functions_are_refused():
+    for name in ("prior", "costs"):
+        how: Any = {"draws": 5, "rng": generator(), name: [0.5, 0.5]}
+        with pytest.raises(InputError, match=rf"{name} must be a sampler.*got list.*Dirichlet"):
+            uncertain_problems(KNOWN, **how)
+    with pytest.raises(InputError, match="draws must be one real number within"):
+        uncertain_problems(KNOWN, draws=1, rng=generator())
+
+
+def test_corrections_refuse_what_makes_no_pairs():
+    found = compare_costs(joint_of(), PROBLEM, replicates=50, rng=generator())
+    for wrong in (("a", "b"), "ab", [], [("a",)], 3):
+        with pytest.raises(InputError, match="pairs must be a list of pairs of models"):
+            max_t(found, level=0.9, pairs=wrong)  # type: ignore[arg-type]
+    single = compare_costs(joint_of(models=1), PROBLEM, replicates=50, rng=generator())
+    for correct in (max_t, holm_pairs):
+        with pytest.raises(InputError, match=r"at least two models; it holds \('a',\)"):
+            correct(single, level=0.9)
+    assert max_t(found, level=0.9).method == "max-T over 1 pair, 50 bootstrap tables"
+    with pytest.raises(InputError, match="p_values"):
+        holm("x")
+
+
+def test_names_are_a_list_and_not_a_text():
+    areas = lambda j: cost_moments(j, PROBLEM).mean()  # noqa: E731
+    with pytest.raises(InputError, match=r"names must be a list of labels.*the text 'ab'"):
+        compare(areas, joint_of(), "ab", replicates=5, rng=generator())
+
+
+def test_siblings_choose_their_scheme_alike():
+    joint = joint_of()
+    how: Any = {"replicates": 30}
+    costs = lambda j: cost_moments(j, PROBLEM).mean()  # noqa: E731
+    first = compare(costs, joint, joint.models, rng=generator(), **how)
+    second = compare(costs, joint, joint.models, rng=generator(), scheme=AllCases(), **how)
+    assert first == second
+    for problem, scheme in ((PROBLEM, AllCases()), (PROBLEM.with_prior([0.9, 0.1]), None)):
+        chosen = WithinClasses() if scheme is None else scheme
+        made, twin = (
+            bootstrap_problems(
+                expected_cost, joint.model("a"), [problem], rng=generator(), scheme=one, **how
+            )
+            for one in (None, chosen)
+        )
+        assert made == twin

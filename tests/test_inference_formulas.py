@@ -301,6 +301,37 @@ def test_joint_scores_refuse_what_is_not_the_same_cases():
         JointScores.from_scores([0, 1], {"a": [1, np.nan]})
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_joint_scores_of_chunks_add_up_to_those_of_all(grouped):
+    rng = generator()
+    y, site = rng.integers(0, 2, 60), np.array(["n", "s"])[np.arange(60) % 2]
+    scores = {"a": np.round(rng.normal(y, 1), 1), "b": np.round(rng.normal(y, 1), 0)}
+    by = site if grouped else None
+    parts = [
+        JointScores.from_scores(
+            y[own], {m: s[own] for m, s in scores.items()}, by=None if by is None else by[own]
+        )
+        for own in (slice(0, 25), slice(25, 40), slice(40, 60))
+    ]
+    whole = JointScores.from_scores(y, scores, by=by)
+    assert sum(parts) == whole
+    if grouped:
+        own = site == "s"
+        alone = JointScores.from_scores(y[own], {m: s[own] for m, s in scores.items()})
+        assert whole.group("s").table("a").n_cases == alone.n_cases
+        np.testing.assert_allclose(auc(whole.group("s").table("a")), auc(alone.table("a")))
+        assert len(list(whole)) == 2
+        with pytest.raises(InputError, match="one of the groups"):
+            whole.group("west")
+        with pytest.raises(InputError, match="same leading axes"):
+            _ = whole[:1] + whole
+    units = JointScores.from_scores(y, scores, units=np.arange(60) // 4)
+    with pytest.raises(InputError, match="name units cannot be added"):
+        _ = units + units
+    with pytest.raises(InputError, match="the models must be the same"):
+        _ = JointScores.from_scores(y, {"a": y}) + JointScores.from_scores(y, {"b": y})
+
+
 def test_joint_scores_of_units_are_redrawn_unit_by_unit():
     rng = generator()
     y, unit = rng.integers(0, 2, 90), rng.integers(0, 12, 90)

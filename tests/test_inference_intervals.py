@@ -178,7 +178,10 @@ def test_the_studentised_bootstrap_counts_redraws_with_one_case_of_a_class():
 
 def test_a_class_in_place_of_a_type_of_intervals_is_refused():
     with pytest.raises(InputError, match=r"intervals must be a type of intervals.*Normal\(\)"):
-        Estimate(1.0, 0.1, np.empty(0), Normal, "").interval(0.9)  # type: ignore[arg-type]
+        Estimate(1.0, 0.1, np.empty(0), Normal, "")  # type: ignore[arg-type]
+    made = Estimate(1.0, 0.1, np.empty(0), Normal(), "")
+    with pytest.raises(InputError, match=r"intervals must be a type of intervals.*Normal\(\)"):
+        made.with_intervals(Normal)  # type: ignore[arg-type]
 
 
 def test_normal_and_logit_intervals_are_symmetric_on_their_scales():

@@ -32,6 +32,8 @@ from stakes.inference import (
     bootstrap_bca,
     bootstrap_problems,
     bootstrap_t,
+    compare_costs,
+    compare_problems,
     delta_compare_costs,
     each,
     expected_cost_error,
@@ -42,6 +44,7 @@ from stakes.inference import (
 )
 from stakes.inference.cells import cells_of, classes_of_cells, with_cells
 from stakes.inference.schemes import _without_strays
+from stakes.measures import decision_rates
 from stakes.ranking import auc, auc_of_hull, equal_error_rate
 from stakes.scoring import brier
 
@@ -143,6 +146,25 @@ def test_leading_axes_are_redrawn_each_with_its_own_size():
     assert (drawn[:, counts.values == 0] == 0).all()
     within = redraws(counts, WithinClasses(), replicates=200, rng=generator()).values
     assert (within.sum(axis=-1) == counts.values.sum(axis=-1)).all()
+
+
+@pytest.mark.parametrize("scheme", [AllCases(), WithinClasses()])
+def test_groups_of_mostly_empty_cells_are_drawn_as_each_group_alone(scheme):
+    """Twenty cases of a group in sixty cells: what `by=` makes of continuous scores."""
+    y, _, _ = rows(60, 1)
+    score, group = generator(2).permutation(60), np.arange(60) % 3
+    table = ScoreTable.from_scores(y, score, by=group)
+    drawn = redraws(table, scheme, replicates=20_000, rng=generator()).weights
+    assert (drawn[:, table.weights == 0] == 0).all()
+    axes = (-2, -1) if scheme == AllCases() else -2
+    assert (drawn.sum(axis=axes) == table.weights.sum(axis=axes)).all()
+    for k in (0, 1):
+        held = table.weights[..., k] > 0
+        total = 20 if scheme == AllCases() else table.weights[..., k].sum(axis=-1)
+        share = np.broadcast_to(1 / np.asarray(total)[..., None], held.shape)[held]
+        found = drawn[..., k][:, held]
+        assert (np.abs(found.mean(axis=0) - 1) < 5 / np.sqrt(20_000)).all()
+        np.testing.assert_allclose(found.var(axis=0), 1 - share, atol=0.06)
 
 
 def test_what_rounding_leaves_over_never_lands_in_an_empty_cell():
@@ -620,3 +642,55 @@ def test_runs_are_pooled_where_all_groups_agree():
     assert pooled.weights[0].tolist() == [[3, 0], [0, 0], [0, 1]]
     rare = ScoreTable(np.arange(1000), np.eye(2)[(np.arange(1000) % 100 == 0).astype(int)])
     assert pooled_runs(rare).scores.size == 20
+
+
+# One case of a class -----------------------------------------------------------------------------
+
+
+def test_one_case_of_a_class_does_not_tell_how_its_cases_vary():
+    stated = Problem.binary(false_alarm=1, miss=5, prior=[0.5, 0.5])
+    counts = Counts([[90, 10], [1, 0]])
+    cost = lambda c: expected_cost(c, stated)  # noqa: E731
+    for make in (bootstrap, bootstrap_bca):
+        made = make(cost, counts, replicates=50, rng=generator(), scheme=WithinClasses())
+        assert np.isnan(made.standard_error)
+        assert np.isnan(made.interval(0.95).high)
+        assert int(made.n_undefined) == 50
+    two = bootstrap(
+        cost, Counts([[90, 10], [1, 1]]), replicates=50, rng=generator(), scheme=WithinClasses()
+    )
+    assert int(two.n_undefined) == 0
+    joint = JointCounts.from_decisions(
+        [0] * 9 + [1], {"m": [0] * 9 + [0], "n": [1] * 3 + [0] * 7}, stated
+    )
+    compared = compare_costs(joint, stated, replicates=50, rng=generator())
+    assert np.isnan(compared.difference("m", "n").standard_error)
+    assert np.isnan(compared.probability_lowest()).all()
+    problems = compare_problems(joint, [stated, stated], replicates=50, rng=generator())
+    assert np.isnan(problems.difference("m", "n").standard_error)
+
+
+def test_one_case_of_a_class_that_does_not_matter_is_left_alone():
+    """A class of prior zero, the rates of the other class, and the other groups."""
+    counts = Counts([[90, 10], [1, 0]])
+    how: Any = {"replicates": 50, "rng": generator(), "scheme": WithinClasses()}
+    ignored = Problem.binary(false_alarm=1, miss=5, prior=[1.0, 0.0])
+    assert np.isfinite(bootstrap(lambda c: expected_cost(c, ignored), counts, **how).standard_error)
+    rates = bootstrap(decision_rates, counts, **how)
+    assert np.isfinite(rates.standard_error).tolist() == [[True, True], [False, False]]
+    stated = Problem.binary(false_alarm=1, miss=5, prior=[0.5, 0.5])
+    groups = Counts([[[90, 10], [1, 0]], [[90, 10], [3, 2]]])
+    made = bootstrap(lambda c: expected_cost(c, stated), groups, **how)
+    assert np.isfinite(made.standard_error).tolist() == [False, True]
+
+
+def test_a_measure_that_refuses_an_empty_class_hangs_on_its_only_case():
+    def strict(counts: Counts) -> np.ndarray:
+        if (counts.values.sum(axis=-1) == 0).any():
+            raise InputError("no empty class here")
+        return counts.values[..., 0, 0]
+
+    made = bootstrap(
+        strict, Counts([[5, 4], [1, 0]]), replicates=9, rng=generator(), scheme=WithinClasses()
+    )
+    assert int(made.n_undefined) == 9

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,17 +24,22 @@ from stakes import (
 )
 from stakes.inference import (
     AllCases,
+    BayesianBootstrap,
     BCa,
     ExpandedPercentile,
     JointScores,
     Percentile,
+    PoissonWeights,
     Units,
     WithinClasses,
     bootstrap,
     bootstrap_bca,
     bootstrap_problems,
+    bootstrap_t,
     compare,
     compare_costs,
+    delong,
+    expected_cost_error,
     jackknife,
     redraws,
 )
@@ -111,11 +117,26 @@ def test_units_and_groups_stand_side_by_side():
         assert float(made.value[place]) == pytest.approx(float(auc(table)))
 
 
-def test_cases_of_a_tally_with_units_are_still_cases():
+@pytest.mark.parametrize(
+    "scheme", [AllCases(), WithinClasses(), PoissonWeights(), BayesianBootstrap()]
+)
+def test_cases_that_came_in_units_are_not_taken_for_independent(scheme):
     y, scores, unit = scored()
     joint = JointScores.from_scores(y, scores, units=unit)
-    drawn = redraws(joint, WithinClasses(), replicates=30, rng=generator()).table("a")
-    assert (drawn.weights.sum(axis=-2) == np.bincount(y)).all()
+    refusals: list[Callable[[], object]] = [
+        lambda: redraws(joint, scheme, replicates=5, rng=generator()),
+        lambda: bootstrap(area, joint, replicates=5, rng=generator(), scheme=scheme),
+        lambda: jackknife(area, joint, scheme=scheme, rng=generator()),
+        lambda: delong(joint),
+    ]
+    for refused in refusals:
+        with pytest.raises(InputError, match=r"not name units here.*scheme=Units\(\).*without un"):
+            refused()
+
+
+def test_scores_with_units_are_values():
+    y, scores, unit = scored()
+    joint = JointScores.from_scores(y, scores, units=unit)
     assert joint == JointScores.from_scores(
         y[::-1], {m: s[::-1] for m, s in scores.items()}, units=unit[::-1]
     )
@@ -256,8 +277,8 @@ def test_a_difference_has_an_effective_number_of_its_own():
     almost = np.where(unit == 7, 1 - wrong, wrong)  # differs from the other on one unit
     joint = JointCounts.from_decisions(y, {"a": wrong, "b": almost}, ZERO_ONE, by=unit)
     found = compare_costs(joint, ZERO_ONE, replicates=99, rng=generator(), scheme=Units())
-    alone = [found.estimate(m).intervals.effective_count(()) for m in "ab"]  # type: ignore[attr-defined]
-    both = found.difference("a", "b").intervals.effective_count(())  # type: ignore[attr-defined]
+    alone = [found.estimate(m).intervals.effective_count(()) for m in "ab"]
+    both = found.difference("a", "b").intervals.effective_count(())
     assert min(float(one) for one in alone) > 20
     assert float(both) < 3
 
@@ -271,12 +292,32 @@ def test_an_estimate_of_another_shape_goes_by_the_number_of_units():
     assert Percentile().along(np.ones(3)) == Percentile()
 
 
-def test_problems_that_vary_keep_the_intervals_of_the_scheme():
+def test_one_known_problem_is_read_as_the_plain_bootstrap_of_units_reads_it():
     counts = Counts(generator(3).integers(1, 9, (10, 2, 2)))
+    how: Any = {"replicates": 99, "scheme": Units()}
+    cost = lambda c: expected_cost(c, ZERO_ONE)  # noqa: E731
+    plain = bootstrap(cost, counts, rng=generator(), **how)
+    made = bootstrap_problems(expected_cost, counts, [ZERO_ONE], rng=generator(), **how)
+    assert made.intervals == plain.intervals
+    assert made.interval(0.9) == plain.interval(0.9)
+
+
+def test_under_several_problems_a_unit_pulls_at_the_mean_over_them():
+    """Slow twin: leave out each unit, and average the cost over the problems."""
+    counts = Counts(generator(3).integers(1, 9, (10, 2, 2)))
+    problems = [Problem.binary(false_alarm=1, miss=m) for m in (1, 4, 30)]
     made = bootstrap_problems(
-        expected_cost, counts, [ZERO_ONE], replicates=50, rng=generator(), scheme=Units()
+        expected_cost, counts, problems, replicates=30, rng=generator(), scheme=Units()
     )
-    assert made.intervals == ExpandedPercentile(10)
+    total = counts.values.sum(axis=0)
+    left = np.array(
+        [
+            np.mean([float(expected_cost(Counts(total - unit), one)) for one in problems])
+            for unit in counts.values
+        ]
+    )
+    assert isinstance(made.intervals, ExpandedPercentile)
+    np.testing.assert_allclose(made.intervals.pulls, left.mean() - left, atol=1e-12)
 
 
 def test_the_jackknife_takes_units_beside_the_tuples():
@@ -288,6 +329,19 @@ def test_the_jackknife_takes_units_beside_the_tuples():
     assert float(first.acceleration) == pytest.approx(float(second.acceleration))
     made = bootstrap_bca(area, beside, replicates=99, rng=generator(), scheme=Units())
     assert isinstance(made.intervals, BCa)
+
+
+def test_the_studentised_bootstrap_does_not_take_units_for_cases():
+    counts = Counts(generator(3).integers(1, 9, (10, 2, 2)))
+    with pytest.raises(InputError, match=r"redraw cases here.*bootstrap\(…, scheme=Units\(\)\)"):
+        bootstrap_t(
+            lambda c: expected_cost(c, ZERO_ONE),
+            lambda c: expected_cost_error(c, ZERO_ONE),
+            counts,
+            replicates=9,
+            rng=generator(),
+            scheme=Units(),
+        )
 
 
 # The order of rows -------------------------------------------------------------------------------
@@ -331,7 +385,6 @@ def test_a_comparison_of_areas_takes_units_beside_the_tuples():
     y, scores, unit = scored(300, 60)
     joint = JointScores.from_scores(y, scores, units=unit)
     areas = lambda j: np.stack([auc(j.table(m)) for m in "ab"], axis=-1)  # noqa: E731
-    found = compare(areas, joint, "ab", replicates=200, rng=generator(), scheme=Units())
-    alone = compare(areas, joint, "ab", replicates=200, rng=generator(), scheme=AllCases())
-    np.testing.assert_allclose(found.values, alone.values)
+    found = compare(areas, joint, ["a", "b"], replicates=200, rng=generator(), scheme=Units())
+    np.testing.assert_allclose(found.values, delong(JointScores.from_scores(y, scores)).values)
     assert np.isfinite(found.difference("a", "b").interval(0.95).width)

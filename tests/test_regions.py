@@ -20,7 +20,7 @@ from stakes import (
 )
 from stakes.conditions import CostProportions, Skews
 from stakes.curve import Curve
-from stakes.inference import AllCases, ExpandedPercentile, JointScores, Units, bootstrap
+from stakes.inference import AllCases, ExpandedPercentile, JointScores, Units, bootstrap, redraws
 from stakes.regions import (
     as_cost_ratios,
     bootstrap_classifier_crossings,
@@ -45,6 +45,7 @@ from stakes.regions import (
     skews_as_cost_proportions,
     skews_as_priors,
 )
+from stakes.regions.decisions import line_ends
 from stakes.thresholds import Optimal, RateDriven, ScoreDriven, ScoreFixed, ScoreUniform
 
 SCAN = np.linspace(0, 1, 2001)
@@ -171,6 +172,78 @@ def test_models_on_other_cases_are_refused():
 
 
 CAREFUL, BOLD = Counts([[60, 40], [5, 95]]), Counts([[90, 10], [20, 80]])
+
+
+def test_models_of_other_labels_are_refused():
+    """Regions add up classes and decisions by their place; permuted ones would be mixed up."""
+    plain = Counts([[60, 40], [5, 95]], classes=["well", "ill"], decisions=["home", "treat"])
+    turned = Counts([[60, 40], [5, 95]], classes=["ill", "well"], decisions=["home", "treat"])
+    other = Counts([[60, 40], [5, 95]], classes=["well", "ill"], decisions=["treat", "home"])
+    bare = Counts([[60, 40], [5, 95]])
+    for make in (
+        lambda models: cost_proportion_regions(models, prior=None),
+        lambda models: sensitivity(models, Problem.zero_one(2)),
+    ):
+        for wrong, what in ((turned, "classes"), (other, "decisions")):
+            with pytest.raises(InputError, match=f"the {what} of the models must be the same"):
+                make({"bare": bare, "a": plain, "b": wrong})
+    assert cost_proportion_regions({"a": bare, "b": plain}, prior=None).models == ("a", "b")
+    y, score = ["x", "y", "y", "x"], [1.0, 2.0, 3.0, 4.0]
+    tables = {p: (ScoreTable.from_scores(y, score, positive=p), Optimal()) for p in "xy"}
+    with pytest.raises(InputError, match="the classes of the tables must be the same"):
+        classifier_regions(tables, CostProportions)
+
+
+def test_what_regions_are_made_of_is_checked():
+    rows: Any = {"a": [[1, 2], [3, 4]]}
+    with pytest.raises(InputError, match=r"models must be.*that of 'a' is list"):
+        cost_proportion_regions(rows, prior=None)
+    table = ScoreTable.from_scores([0, 1], [1, 2])
+    for pair in ((table, Optimal), table, (table,), ("a", Optimal())):
+        with pytest.raises(InputError, match=r"a table and a method; that of 'a'.*Optimal\(\)"):
+            classifier_regions({"a": pair}, CostProportions)  # type: ignore[dict-item]
+    models: Any = {"a": Counts([[6, 4], [1, 9]]), "b": Counts([[9, 1], [3, 7]])}
+    how: Any = {"replicates": 9, "rng": generator()}
+    for make in (
+        lambda: bootstrap_cost_proportion_crossings(models, prior=None, **how),
+        lambda: bootstrap_cost_ratio_crossings(models, prior=None, **how),
+        lambda: bootstrap_prior_crossings(models, Problem.zero_one(2), 1, **how),
+        lambda: probability_cheapest(models, [0.5], prior=None, **how),
+    ):
+        with pytest.raises(InputError, match=r"joint must be JointCounts; got dict"):
+            make()
+
+
+def test_points_and_classifiers_that_are_none_are_refused():
+    regions = cost_proportion_regions({"a": Counts([[6, 4], [1, 9]])}, prior=None)
+    for wrong in ("x", None, [0.1, 0.2]):
+        with pytest.raises(InputError, match="x must"):
+            regions.at(wrong)  # type: ignore[arg-type]
+    for outside in (1.5, np.nan):
+        with pytest.raises(InputError, match=r"x must lie in \[0, 1\]"):
+            regions.at(outside)
+    assert as_cost_ratios(regions).at(np.inf) == ("a",)
+    scores = JointScores.from_scores([0, 1, 0, 1], {"a": [1, 2, 3, 4]})
+    how: Any = {"replicates": 5, "rng": generator()}
+    for pair, match in (
+        ("a", r"a model of the scores and a method; that of 'one' is 'a'"),
+        (("a", Optimal), r"such as \(table, Optimal\(\)\)"),
+        (("z", Optimal()), "one of the models"),
+    ):
+        with pytest.raises(InputError, match=match):
+            bootstrap_classifier_crossings(
+                scores,
+                {"one": pair},  # type: ignore[dict-item]
+                CostProportions,
+                **how,
+            )
+    with pytest.raises(InputError, match="scores must be JointScores; got ScoreTable"):
+        bootstrap_classifier_crossings(
+            scores.table("a"),  # type: ignore[arg-type]
+            {"one": ("a", Optimal())},
+            CostProportions,
+            **how,
+        )
 
 
 def test_cost_ratios_are_cost_proportions_on_another_scale():
@@ -521,6 +594,37 @@ def test_redraws_without_a_crossing_are_counted():
         rng=generator(),
     )
     assert 0 < int(found.n_undefined) < 400
+
+
+def slow_order(joint: JointCounts, first: str, second: str) -> float:
+    """Where the first stops and the second starts being the cheaper one, by a dense scan."""
+    grid = np.linspace(0, 1, 4001)
+    ends = [line_ends(joint.model(model), None) for model in (first, second)]
+    lines = [(1 - grid) * start + grid * end for start, end in ends]
+    gap = lines[0] - lines[1]
+    place = np.flatnonzero((gap[:-1] < 0) & (gap[1:] > 0) | (gap[:-1] < 0) & (gap[1:] == 0))
+    inner = [grid[i] for i in place if (gap[i + 1 :] > 0).any()]
+    return float(inner[0]) if inner else np.nan
+
+
+def test_redraws_that_cross_the_other_way_round_are_no_replicates_of_a_border():
+    """Two models that hardly differ cross in both orders, and a border is about one of them."""
+    y = np.repeat([0, 1], 60)
+    a = np.concatenate([np.arange(60) < 12, np.arange(60) >= 11]).astype(int)
+    b = np.concatenate([np.arange(60) >= 50, np.arange(60) < 48]).astype(int)
+    joint = JointCounts.from_decisions(y, {"a": a, "b": b}, Problem.zero_one(2))
+    how: Any = {"replicates": 150, "scheme": AllCases()}
+    (border,) = bootstrap_cost_proportion_crossings(joint, prior=None, rng=generator(), **how)
+    drawn = redraws(joint, AllCases(), replicates=150, rng=generator())
+    twins = [slow_order(drawn[r], str(border.below), str(border.above)) for r in range(150)]
+    np.testing.assert_allclose(border.at.replicates, twins, atol=1 / 2000)
+    either = cost_proportion_crossing(drawn, "a", "b", prior=None)
+    assert np.isnan(either).sum() < np.isnan(twins).sum() < 150
+    (ratio,) = bootstrap_cost_ratio_crossings(joint, prior=None, rng=generator(), **how)
+    np.testing.assert_array_equal(np.isnan(ratio.at.replicates), np.isnan(border.at.replicates))
+    (prior,) = bootstrap_prior_crossings(joint, Problem.zero_one(2), 1, rng=generator(), **how)
+    both = prior_crossing(drawn, Problem.zero_one(2), 1, "a", "b")
+    assert np.isnan(both).sum() < int(prior.at.n_undefined) < 150
 
 
 def test_the_probability_of_being_cheapest_follows_the_cost_proportion():

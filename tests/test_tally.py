@@ -335,3 +335,37 @@ def test_infinite_scores_are_fine_for_ranks():
     assert table.weights.tolist() == [[1, 0], [1, 1], [0, 1]]
     assert table.binned([]).scores.tolist() == [0.0]
     assert table.binned([0.0]).scores.tolist() == [-np.inf, np.inf]
+
+
+# Joint counts given as tuples --------------------------------------------------------------------
+
+
+def test_tuples_given_in_any_order_make_the_tally_that_rows_make():
+    y, a, b = [0, 1, 1, 0, 1, 0], ["x", "y", "y", "z", "x", "x"], ["x", "x", "y", "y", "z", "x"]
+    problem = Problem([[0, 1, 2], [3, 1, 0]], decisions=["x", "y", "z"])
+    rows = JointCounts.from_decisions(y, {"a": a, "b": b}, problem)
+    codes = [[k, *("xyz".index(d) for d in pair)] for k, *pair in zip(y, a, b, strict=True)]
+    order = [4, 2, 0, 5, 1, 3]
+    labels = (("a", "b"), problem.classes, problem.decisions)
+    made = JointCounts(np.array(codes)[order], np.ones(6), *labels)
+    assert made == rows
+    grouped = JointCounts(codes, np.stack([np.ones(6), np.arange(6.0)]), *labels, groups=["n", "s"])
+    assert grouped.group("n").weights.tolist() == rows.weights.tolist()
+    assert float(grouped.group("s").n_cases) == 15
+
+
+@pytest.mark.parametrize(
+    ("cells", "weights", "groups", "match"),
+    [
+        ([[0, 0]], [1.0], None, r"cells must have shape \(T, 3\)"),
+        ([[0, 0, 3]], [1.0], None, r"below 2 for the class and 3 for decisions.*column 2 is 3"),
+        ([[2, 0, 0]], [1.0], None, r"tuple 0, column 0 is 2"),
+        ([[0, 0.5, 0]], [1.0], None, r"column 1 is 0\.5.*from_decisions takes labels"),
+        ([[0, 0, 0]], [1.0, 2.0], None, r"weights must have shape \(…, 1\)"),
+        ([[0, 0, 0]], [-1.0], None, "weights"),
+        ([[0, 0, 0]], [1.0], ["n"], "groups must name the first leading axis"),
+    ],
+)
+def test_tuples_that_make_no_tally_are_refused(cells, weights, groups, match):
+    with pytest.raises(InputError, match=match):
+        JointCounts(cells, weights, ["a", "b"], [0, 1], ["x", "y", "z"], groups)

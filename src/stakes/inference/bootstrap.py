@@ -8,13 +8,21 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.inference.cells import Measure, T, cells_of, leading_axes, numbers
+from stakes.inference.cells import Measure, T, leading_axes, numbers
 from stakes.inference.estimate import Estimate, IntervalType
-from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised
-from stakes.inference.jackknife import jackknife, unit_pulls
-from stakes.inference.schemes import AllCases, Scheme, checked_redraws
+from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised, spread
+from stakes.inference.jackknife import hangs_on_one_case, jackknife, unit_pulls
+from stakes.inference.schemes import AllCases, Scheme, Units, checked_redraws
 
-__all__ = ["bootstrap", "bootstrap_bca", "bootstrap_t", "carried", "estimate_of", "redraw_blocks"]
+__all__ = [
+    "bootstrap",
+    "bootstrap_bca",
+    "bootstrap_t",
+    "carried",
+    "estimate_of",
+    "intervals_of",
+    "redraw_blocks",
+]
 
 _BLOCK = 1 << 18  # cells redrawn at a time: two megabytes stay in the cache
 _KEPT = (1 << 22) - (1 << 12)  # just below 32 MiB, the most that glibc takes for a hint
@@ -31,8 +39,10 @@ def bootstrap(
     """Redraw the sample, measure every redraw, and read intervals off the quantiles.
 
     A replicate costs as much as the tally is large, whatever the number of rows. Leading axes of
-    the tally (groups) are redrawn independently of each other, except by `Units`. All replicates
-    of a single case are undefined: it does not tell how cases vary.
+    the tally (groups) are redrawn independently of each other, except by `Units`. One case does
+    not tell how cases vary: where the value hangs on the only case of a sample (that of all cases,
+    or that of a class by `WithinClasses`), all its replicates are nan. A value hangs on a case when
+    it changes without it; a class of prior zero does not matter.
 
     Parameters
     ----------
@@ -54,10 +64,7 @@ def bootstrap(
     0.5216 (95% 0.3786 to 0.6638, 2000 bootstrap tables)
     """
     whole, values = _replicates(measure, tally, scheme, replicates, rng)
-    intervals = scheme.intervals(tally)
-    if isinstance(intervals, ExpandedPercentile):
-        intervals = ExpandedPercentile(intervals.count, unit_pulls(measure, tally, rng))
-    return estimate_of(whole, values, intervals)
+    return estimate_of(whole, values, intervals_of(measure, tally, scheme, rng))
 
 
 def bootstrap_bca(
@@ -98,7 +105,7 @@ def bootstrap_t(
 
     Where a formula for the standard error is at hand, such as `expected_cost_error` or
     `auc_error`, it costs as little as the measure itself. That formula is also the standard error
-    of the estimate.
+    of the estimate. It sees cases, not the units that they came in, so that `Units` is refused.
 
     Examples
     --------
@@ -119,6 +126,13 @@ def bootstrap_t(
             )
         return np.stack([value, error], axis=-1)
 
+    leading_axes(tally)  # refuses what is no tally
+    if isinstance(scheme, Units):
+        raise InputError(
+            "scheme must redraw cases here; by Units() the standard error would be that of "
+            "independent cases, since it is taken from the sum of the units. Call "
+            "bootstrap(…, scheme=Units()), whose intervals know how few units there are."
+        )
     whole, values = _replicates(both, tally, scheme, replicates, rng)
     drawn = np.array(values[..., 0])
     method = f"{len(drawn)} studentised bootstrap tables"
@@ -133,13 +147,18 @@ def estimate_of(value: FloatArray, replicates: FloatArray, intervals: IntervalTy
     >>> print(estimate_of(np.array(2.0), np.array([1.0, 2.0, 3.0, np.nan]), Percentile()))
     2 (95% 1 to 3, 4 bootstrap tables, 1 of them undefined)
     """
-    defined = np.where(np.isfinite(replicates), replicates, np.nan)
-    count = np.sum(~np.isnan(defined), axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.nansum(defined, axis=0) / count
-        error = np.sqrt(np.nansum((defined - mean) ** 2, axis=0) / (count - 1))
-    error = np.where(count > 1, error, np.nan)
-    return Estimate(value, error, replicates, intervals, f"{len(replicates)} bootstrap tables")
+    method = f"{len(replicates)} bootstrap tables"
+    return Estimate(value, spread(replicates), replicates, intervals, method)
+
+
+def intervals_of(
+    measure: Measure[T], tally: T, scheme: Scheme, rng: np.random.Generator
+) -> IntervalType:
+    """The intervals of the scheme, which for units go by how much each of them pulls."""
+    intervals = scheme.intervals(tally)
+    if isinstance(intervals, ExpandedPercentile):
+        return ExpandedPercentile(intervals.count, unit_pulls(measure, tally, rng))
+    return intervals
 
 
 def redraw_blocks(
@@ -168,9 +187,7 @@ def _replicates(
         size = leading_axes(redrawn)[0]
         blocks.append(carried(measure(redrawn), size, whole.shape))
     values = np.concatenate(blocks)
-    lone = np.asarray(summed.n_cases == 1) & (np.count_nonzero(cells_of(summed), axis=-1) == 1)
-    if lone.any() and whole.shape[: lone.ndim] == lone.shape:
-        values[:, lone] = np.nan  # one case does not tell how cases vary
+    values[:, hangs_on_one_case(measure, summed, scheme, whole)] = np.nan
     return whole, values
 
 

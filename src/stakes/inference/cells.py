@@ -21,6 +21,7 @@ __all__ = [
     "each",
     "leading_axes",
     "numbers",
+    "refuse_units",
     "whole_cells",
     "with_cells",
 ]
@@ -115,9 +116,20 @@ _REMEDY = (
 )
 
 
+def refuse_units(tally: Tally) -> None:
+    """Refuse scores that name units where their cases would be taken for independent."""
+    if isinstance(tally, JointScores) and tally.units is not None:
+        raise InputError(
+            "scores must not name units here; their cases came together and would be taken for "
+            "independent. Redraw the units, compare(…, scheme=Units()); to take cases as "
+            "independent all the same, read the scores without units=."
+        )
+
+
 def whole_cells(tally: Tally, remedy: str = _REMEDY) -> FloatArray:
-    """Cells (…, C) that are numbers of cases; fractional weights are refused."""
+    """Cells (…, C) that are numbers of cases; fractional weights are refused, and so are units."""
     classes_of_cells(tally)
+    refuse_units(tally)
     cells = cells_of(tally)
     bad = np.flatnonzero(~(cells == np.floor(cells)))  # nan is bad too
     if bad.size:

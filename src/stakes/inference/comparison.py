@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Self
 
 import numpy as np
-from scipy.special import ndtr
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
@@ -27,6 +26,7 @@ from stakes.inference.schemes import (
     checked_rng,
     scheme_of,
 )
+from stakes.inference.student import student_tail
 from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.tally import JointCounts, LossMoments
@@ -164,7 +164,7 @@ def compare(
     *,
     replicates: int,
     rng: np.random.Generator,
-    scheme: Scheme,
+    scheme: Scheme = AllCases(),  # noqa: B008 - a frozen value without fields
 ) -> Comparison:
     """Compare anything that a measure gives for each model, by joint redraws of one tally.
 
@@ -172,21 +172,26 @@ def compare(
     ----------
     measure : function of a tally (…) whose value (…, J) holds a number for each model
     names : J labels of the models
+    scheme : as in `bootstrap`; all cases unless told otherwise
 
     Examples
     --------
     Areas under the ROC curve of two models on the same cases:
 
-    >>> from stakes.inference import AllCases, JointScores
+    >>> from stakes.inference import JointScores
     >>> from stakes.ranking import auc
     >>> scores = JointScores.from_scores([0, 0, 1, 1] * 9, {"a": [1, 2, 2, 3] * 9,
     ...                                                    "b": [1, 2, 1, 3] * 9})
     >>> areas = lambda joint: np.stack([auc(joint.table(m)) for m in "ab"], axis=-1)
-    >>> compare(areas, scores, "ab", replicates=200, rng=np.random.default_rng(0),
-    ...         scheme=AllCases()).values
+    >>> compare(areas, scores, ["a", "b"], replicates=200, rng=np.random.default_rng(0)).values
     array([0.875, 0.625])
     """
-    labels = _check.labels("names", list(names) if isinstance(names, str) else names)
+    if isinstance(names, str):
+        raise InputError(
+            f"names must be a list of labels, one for each model; got the text {names!r}. Put it "
+            f"into a list."
+        )
+    labels = _check.labels("names", names)
     return comparison_of(
         bootstrap(measure, tally, replicates=replicates, rng=rng, scheme=scheme), labels
     )
@@ -277,8 +282,11 @@ def refuse_groups(joint: JointCounts, scheme: Scheme) -> None:
 def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
     """Mean losses (proper scores, per-case costs) with their covariances by formula.
 
-    Weights are taken for numbers of cases. With a prior (None: the data's own shares), the mean
-    to expect once deployed. Losses without names are called 0, 1, ….
+    With a prior (None: the data's own shares), the mean to expect once deployed. Losses without
+    names are called 0, 1, …. Weights are numbers of cases, and classes whose weights do not add up
+    to whole numbers are refused: the formula would take any other weight for so many cases. For
+    such weights tally with ``by=`` and call `compare` with `Units`, each case perhaps a unit of its
+    own; `mean_covariance` is the formula that takes weights as they come.
 
     Examples
     --------
@@ -291,6 +299,7 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
             f"moments must have no leading axes here; theirs are {moments.weight.shape[:-1]}. "
             f"Index one, or for units that were drawn as a whole call compare with Units()."
         )
+    _refuse_fractions(moments)
     shares = None if prior is None else _check.prior("prior", prior, moments.classes)
     names = moments.names or tuple(range(moments.sums.shape[-1]))
     return Comparison._trusted(
@@ -301,6 +310,18 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
         intervals=Normal(),
         method="delta method",
     )
+
+
+def _refuse_fractions(moments: LossMoments) -> None:
+    """As `whole_cells` does, as far as sums of weights tell."""
+    bad = np.flatnonzero(~(moments.weight == np.floor(moments.weight)))  # nan is bad too
+    if bad.size:
+        raise InputError(
+            f"moments must hold whole cases; the weight of class {moments.classes[bad[0]]} is "
+            f"{moments.weight[bad[0]]:g}. Fractional weights do not say how many cases there were: "
+            f"tally with by=, the label of each case's unit, and call compare(…, scheme=Units()). "
+            f"To reweight the classes, pass prior=."
+        )
 
 
 def _triangular_root(covariance: FloatArray) -> FloatArray:
@@ -321,7 +342,8 @@ def _triangular_root(covariance: FloatArray) -> FloatArray:
 def p_value(estimate: Estimate, *, null: float) -> FloatArray:
     r"""Two-sided p-value of a normal test, :math:`2\Phi(-|\theta - \theta_0|/se)`, elementwise.
 
-    nan where the standard error is zero or undefined.
+    Of redrawn units Student's in place of the normal's, as `ExpandedPercentile` has it. nan where
+    the standard error is zero or undefined.
 
     Examples
     --------
@@ -333,4 +355,5 @@ def p_value(estimate: Estimate, *, null: float) -> FloatArray:
     undefined = np.full(distance.shape, np.nan)
     error = estimate.standard_error
     ratio = np.divide(distance, error, out=undefined, where=error > 0)
-    return np.asarray(2 * ndtr(-ratio))
+    count = estimate.intervals.effective_count(distance.shape)
+    return np.asarray(2 * student_tail(count, ratio))

@@ -90,6 +90,9 @@ def delong_auc(table: ScoreTable) -> Estimate:
 def delong(scores: JointScores) -> Comparison:
     """Areas under the ROC curve of several models on the same cases, with their covariances.
 
+    The formula takes cases as independent; scores that name units are refused, and
+    ``compare(…, scheme=Units())`` compares the areas of these.
+
     Examples
     --------
     >>> joint = JointScores.from_scores([0, 1] * 20, {"a": [k % 7 + k % 2 for k in range(40)],

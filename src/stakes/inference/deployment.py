@@ -13,11 +13,12 @@ from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.bootstrap import carried, estimate_of, redraw_blocks
+from stakes.inference.bootstrap import carried, estimate_of, intervals_of, redraw_blocks
 from stakes.inference.cells import T, leading_axes, numbers
 from stakes.inference.comparison import Comparison, comparison_of, refuse_groups
 from stakes.inference.delta import cost_moments
-from stakes.inference.estimate import Estimate
+from stakes.inference.estimate import Estimate, counted
+from stakes.inference.jackknife import hangs_on_one_case
 from stakes.inference.schemes import (
     Scheme,
     checked_redraws,
@@ -88,8 +89,15 @@ def uncertain_problems(
     >>> [float(one.prior[1].round(4)) for one in found]
     [0.0059, 0.0072]
     """
-    count = checked_replicates(draws)
+    count = checked_replicates(draws, "draws")
     checked_rng(rng)
+    for name, sampler in (("prior", prior), ("costs", costs)):
+        if sampler is not None and not callable(sampler):
+            raise InputError(
+                f"{name} must be a sampler, a function of a number of draws and a generator; got "
+                f"{type(sampler).__name__}. Dirichlet(cases) is one of priors; what is known for "
+                f"sure belongs in the problem."
+            )
     priors = None if prior is None else np.asarray(prior(count, rng))
     tables = None if costs is None else np.asarray(costs(count, rng))
     for name, array, shape in (
@@ -120,12 +128,14 @@ def bootstrap_problems(
     *,
     replicates: int,
     rng: np.random.Generator,
-    scheme: Scheme,
+    scheme: Scheme | None = None,
 ) -> Estimate:
     """Redraw the sample and let the problem vary too: the interval is about deployment.
 
-    Redraw r is measured under problem r modulo their number. The value is the mean over the
-    problems, which for expected costs is that of the expected problem (dyrland, eq 18).
+    Redraw r is measured under problem r modulo their number. Without a scheme the cases are
+    redrawn, within classes when the problems state a prior. The value is the mean over the
+    problems, which for expected costs is that of the expected problem (dyrland, eq 18); by it the
+    intervals of `Units` judge how few units count.
 
     Parameters
     ----------
@@ -135,20 +145,23 @@ def bootstrap_problems(
     Examples
     --------
     >>> from stakes import Counts, expected_cost
-    >>> from stakes.inference import WithinClasses
     >>> rng = np.random.default_rng(0)
     >>> counts = Counts([[2680, 72], [23, 28]])
     >>> known = Problem.binary(false_alarm=1, miss=20, prior=[0.98, 0.02])
     >>> belief = uncertain_problems(known, draws=500, rng=rng, prior=Dirichlet([98, 2]))
-    >>> print(bootstrap_problems(expected_cost, counts, belief, replicates=2000, rng=rng,
-    ...                          scheme=WithinClasses()))
+    >>> print(bootstrap_problems(expected_cost, counts, belief, replicates=2000, rng=rng))
     0.208... (95% 0.04... to 0.5..., 2000 bootstrap tables, 500 problems)
     """
     given = _checked_problems(problems)
+    scheme = scheme_of(given[0]) if scheme is None else scheme
     count = checked_redraws(scheme, replicates, rng)
     leading_axes(tally)  # refuses what is no tally
+
+    def mean(redrawn: T) -> FloatArray:
+        return np.asarray(sum(numbers(measure(redrawn, problem)) for problem in given) / len(given))
+
     whole = scheme.whole(tally)
-    value = np.mean([numbers(measure(whole, problem)) for problem in given], axis=0)
+    value = mean(whole)
     drawn, first = np.empty((count, *value.shape)), 0
     for block in redraw_blocks(tally, scheme, count, rng):
         size = leading_axes(block)[0]
@@ -158,8 +171,9 @@ def bootstrap_problems(
             found = measure(cast(T, block[own]), given[which])
             drawn[first + own] = carried(found, own.size, value.shape)
         first += size
-    made = estimate_of(value, drawn, scheme.intervals(tally))
-    method = f"{made.method}, {len(given)} problems"
+    drawn[:, hangs_on_one_case(mean, whole, scheme, value)] = np.nan
+    made = estimate_of(value, drawn, intervals_of(mean, tally, scheme, rng))
+    method = f"{made.method}, {counted(len(given), 'problem')}"
     return made._trusted(**{**vars(made), "method": method})
 
 

@@ -15,7 +15,7 @@ from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 
-__all__ = ["Estimate", "Interval", "IntervalType", "checked_level"]
+__all__ = ["Estimate", "Interval", "IntervalType", "checked_level", "counted"]
 
 _SHOWN = 20  # elements of an array of estimates that a print shows
 
@@ -59,6 +59,10 @@ class IntervalType(Value, ABC):
         """The replicates (R, …) that these intervals leave out."""
         return np.isnan(estimate.replicates)
 
+    def effective_count(self, shape: tuple[int, ...]) -> FloatArray:
+        """How many things were drawn, as far as an estimate of this shape tells; inf for many."""
+        return np.full(shape, np.inf)
+
     def along(self, contrast: FloatArray) -> IntervalType:
         """The type for a weighted sum of values, given the weights, of their shape."""
         return self
@@ -75,6 +79,9 @@ class Estimate(Value):
     replicates : (R, …)
         The values of redrawn tallies; R = 0 where a formula gives the standard error. Undefined
         ones are nan: they are counted in `n_undefined`, shown, and left out of everything else.
+        Infinite ones, of ratios, are defined: they stand at the ends, where an interval may
+        reach them. No standard deviation could hold them, and the standard error is that of the
+        finite ones; where an end is infinite, go by the interval.
     intervals : the type of interval that `interval` gives
     method : what made the estimate, in words
 
@@ -116,22 +123,17 @@ class Estimate(Value):
                 f"for each redraw; the shape is {drawn.shape}."
             )
         parts = {"value": numbers, "standard_error": errors, "replicates": drawn}
-        self._fill({**parts, "intervals": intervals, "method": method})
+        self._fill({**parts, "intervals": _checked_type(intervals), "method": method})
 
     def interval(self, level: float) -> Interval:
         """Interval that is meant to hold the truth with this probability; nan where undefined."""
         level = checked_level(level)
-        if not isinstance(self.intervals, IntervalType):
-            raise InputError(
-                f"intervals must be a type of intervals; got {self.intervals!r}. Pass one, such as "
-                f"Normal()."
-            )
         low, high = self.intervals.ends(self, level)
         return Interval._trusted(low=np.asarray(low), high=np.asarray(high), level=level)
 
     def with_intervals(self, intervals: IntervalType) -> Self:
         """Read the same estimate by another type of interval."""
-        return self._trusted(**{**vars(self), "intervals": intervals})
+        return self._trusted(**{**vars(self), "intervals": _checked_type(intervals)})
 
     @property
     def n_undefined(self) -> IntArray:
@@ -161,6 +163,15 @@ class Estimate(Value):
     __repr__ = __str__
 
 
+def _checked_type(intervals: object) -> IntervalType:
+    """Refuse what is no type of intervals, such as the class of one."""
+    if isinstance(intervals, IntervalType):
+        return intervals
+    raise InputError(
+        f"intervals must be a type of intervals; got {intervals!r}. Pass one, such as Normal()."
+    )
+
+
 def checked_level(level: object, name: str = "level", usual: float = 0.95) -> float:
     """A probability strictly between zero and one, such as a confidence level."""
     checked = _check.number(name, level, low=0, high=1)
@@ -169,6 +180,15 @@ def checked_level(level: object, name: str = "level", usual: float = 0.95) -> fl
             f"{name} must lie strictly between 0 and 1; got {checked:g}. {usual:g} is usual."
         )
     return checked
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "pair"), counted(3, "pair")
+    ('1 pair', '3 pairs')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _ends(low: FloatArray, high: FloatArray) -> str:

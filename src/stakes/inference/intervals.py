@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri, stdtrit
+from scipy.special import expit, logit, ndtr, ndtri
 
 from stakes._check import BoolArray, FloatArray
 from stakes.errors import InputError
 from stakes.inference.estimate import Estimate, IntervalType
+from stakes.inference.student import student_quantile
 
 __all__ = [
     "BCa",
@@ -20,9 +21,25 @@ __all__ = [
     "Studentised",
     "Wilson",
     "quantile",
+    "spread",
 ]
 
 _TIE = 1e-12  # relative: replicates that differ from the value by rounding alone are equal to it
+_FEW = 6  # redraws of fewer units have too few values for quantiles so far out
+
+
+def spread(replicates: FloatArray) -> FloatArray:
+    """Standard deviation (…) of the replicates (R, …) that are finite; nan of less than two.
+
+    >>> float(spread(np.array([1.0, 2.0, 3.0, np.nan, np.inf])))
+    1.0
+    """
+    defined = np.where(np.isfinite(replicates), replicates, np.nan)
+    count = np.sum(~np.isnan(defined), axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.nansum(defined, axis=0) / count
+        error = np.sqrt(np.nansum((defined - mean) ** 2, axis=0) / (count - 1))
+    return np.where(count > 1, error, np.nan)
 
 
 def quantile(replicates: FloatArray, share: FloatArray) -> FloatArray:
@@ -64,7 +81,10 @@ class ExpandedPercentile(IntervalType):
     Redraws of n units vary less than new units would, by :math:`\sqrt{(n-1)/n}`, and do not know
     that their spread is itself an estimate. The quantiles are those that turn a normal interval
     into Student's: at :math:`\Phi(\pm\sqrt{n/(n-1)}\, t_{n-1})` (Hesterberg 2015). The type that
-    `bootstrap` takes for `Units`.
+    `bootstrap` takes for `Units`. No replicate lies that far out when fewer than six units were
+    drawn: their interval is Student's itself, :math:`\theta \pm \sqrt{n/(n-1)}\, t_{n-1}\, se`.
+    Where an end would lie beyond the outermost replicate for another reason, it is Student's or
+    that replicate, whichever is further.
 
     A few units that hold the rare class or the dear mistakes may count for all others. With `pulls`
     (G, …), the pull d of each unit or random group of units on the estimate, n is Satterthwaite's
@@ -81,9 +101,19 @@ class ExpandedPercentile(IntervalType):
     def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Quantiles at a level that is higher by what n things do not tell."""
         _need_replicates(estimate, "ExpandedPercentile")
-        n = self.effective_count(estimate.value.shape)
-        return _central(
-            estimate, 2 * ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 + level) / 2)) - 1
+        shape = estimate.value.shape
+        distance = student_quantile(self.effective_count(shape), (1 + level) / 2)
+        beyond = np.asarray(ndtr(-distance))
+        low, high = (quantile(estimate.replicates, share) for share in (beyond, 1 - beyond))
+        defined = np.sum(~np.isnan(estimate.replicates), axis=0)
+        reach = distance * spread(estimate.replicates)
+        ends = estimate.value - reach, estimate.value + reach
+        if self.count < _FEW:
+            return ends
+        out = beyond * (defined + 1) < 1
+        return (
+            np.where(out, np.minimum(low, ends[0]), low),
+            np.where(out, np.maximum(high, ends[1]), high),
         )
 
     def effective_count(self, shape: tuple[int, ...]) -> FloatArray:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stakes._check import FloatArray, IntArray
+from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._value import Value
-from stakes.inference.cells import Measure, T, numbers, whole_cells, with_cells
+from stakes.inference.cells import Measure, T, cells_of, numbers, whole_cells, with_cells
 from stakes.inference.schemes import Scheme, Units, checked_redraws
 from stakes.inference.units import n_units, sum_units
 
-__all__ = ["Jackknife", "jackknife", "unit_pulls"]
+__all__ = ["Jackknife", "hangs_on_one_case", "jackknife", "unit_pulls"]
 
 _BLOCK = 1 << 18
 _CELLS = 4096  # beyond as many distinct cells, groups of cases are left out instead
@@ -88,6 +88,24 @@ def unit_pulls(measure: Measure[T], tally: T, rng: np.random.Generator) -> Float
     left = _without_groups(measure, tally, group)
     with np.errstate(invalid="ignore"):  # without some units a ratio may be infinite
         return np.asarray(left.mean(axis=0) - left)
+
+
+def hangs_on_one_case(
+    measure: Measure[T], tally: T, scheme: Scheme, value: FloatArray
+) -> BoolArray:
+    """Where the value (…) of a tally changes without the only case of a sample of the scheme."""
+    cells, strata = cells_of(tally), scheme.strata(tally)
+    own = strata[:, None] == np.unique(strata)
+    lone = ((cells @ own) == 1) & ((cells > 0) @ own == 1)  # (…, samples)
+    if not lone.any():
+        return np.zeros(value.shape, dtype=bool)
+    fewer = np.where((lone[..., None, :] & own).any(axis=-1), 0.0, cells)
+    try:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            without = numbers(measure(with_cells(tally, fewer)))
+    except ValueError:  # the measure refuses an empty class
+        return np.ones(value.shape, dtype=bool)
+    return ~np.isclose(without, value, rtol=1e-12, atol=0.0, equal_nan=True)
 
 
 def _without_groups(measure: Measure[T], tally: T, group: IntArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -64,8 +64,9 @@ class JointScores(Value):
         """Read the rows once; `positive` may be left out for labels 0/1 and booleans.
 
         `by` holds labels, one per case, of groups; the tally gets a leading axis of them. `units`
-        holds labels of units that were observed together, for redraws by `Units`. The unit is then
-        part of the tuple: whatever their number, the tally is as large as the cases are many.
+        holds labels of units that were observed together, for redraws by `Units`; whatever takes
+        cases as independent refuses such scores. The unit is then part of the tuple: whatever
+        their number, the tally is as large as the cases are many.
         """
         models, values = _columns(scores)
         table = ScoreTable.from_scores(y_true, values[0], positive=positive)  # settles the classes
@@ -124,6 +125,70 @@ class JointScores(Value):
         chosen = self.weights[index].reshape(*leading.shape, len(self.cells))
         return self._trusted(**{**vars(self), "weights": chosen, "groups": None})
 
+    def __iter__(self) -> Iterator[Self]:
+        """The tallies along the first leading axis."""
+        return (self[place] for place in range(len(self)))
+
+    def __len__(self) -> int:
+        if self.weights.ndim == 1:
+            raise TypeError("a single JointScores has no length and no parts")
+        return len(self.weights)
+
+    def group(self, label: Label) -> Self:
+        """The tally of one group."""
+        groups = self.groups or ()
+        if label not in groups:
+            raise InputError(
+                f"label must be one of the groups {groups}; got {label!r}. "
+                f"Groups come from by= when rows are read."
+            )
+        return self[groups.index(label)]
+
+    def __radd__(self, other: object) -> Self:
+        """Let ``sum(tallies)`` start from nothing."""
+        return self if other == 0 else NotImplemented
+
+    def __add__(self, other: Self) -> Self:
+        """Tallies of two sets of cases as the tally of all; units are numbered in one tally only.
+
+        >>> rows = JointScores.from_scores([0, 1, 1], {"a": [1, 2, 3], "b": [5, 6, 8]})
+        >>> rows + JointScores.from_scores([1, 0], {"a": [2, 7], "b": [6, 4]})
+        JointScores of 5 cases, models a, b, 4 distinct tuples
+        """
+        if not isinstance(other, JointScores):
+            return NotImplemented
+        groups = _check.same_labels("the groups", self.groups, other.groups)
+        classes = _check.same_labels("the classes", self.classes, other.classes)
+        _check.same_labels("the models", self.models, other.models)
+        self._refuse_apart(other)
+        scores = tuple(map(np.union1d, self.scores, other.scores))
+        cells = np.concatenate([_recoded(tally, scores) for tally in (self, other)])
+        weights = np.concatenate([self.weights, other.weights], axis=-1)
+        order, starts = _lexical(cells)
+        return self._trusted(
+            cells=cells[order][starts],
+            weights=np.add.reduceat(weights[..., order], starts, axis=-1),
+            scores=tuple(_check.frozen(column) for column in scores),
+            models=self.models,
+            classes=classes,
+            groups=groups,
+            units=None,
+        )
+
+    def _refuse_apart(self, other: Self) -> None:
+        """Refuse what cannot be added up: named units, and other leading axes."""
+        if self.units is not None or other.units is not None:
+            raise InputError(
+                "JointScores that name units cannot be added: units are numbered within one tally. "
+                "Read all rows at once."
+            )
+        if self.weights.shape[:-1] != other.weights.shape[:-1]:
+            raise InputError(
+                f"both JointScores must have the same leading axes; they have "
+                f"{self.weights.shape[:-1]} and {other.weights.shape[:-1]}. Name all groups in "
+                f"both."
+            )
+
     def _content(self) -> tuple[Any, ...]:
         scores = tuple(column.tobytes() for column in self.scores)
         rest = (self.cells.tobytes(), self.weights.shape, self.weights.tobytes())
@@ -174,11 +239,27 @@ def _unit_codes(units: object) -> IntArray:
     return codes.reshape(-1).astype(np.intp)
 
 
-def _distinct(rows: IntArray, group: IntArray | None) -> tuple[IntArray, FloatArray]:
-    """The distinct rows in lexical order, and how often each occurs (in each group)."""
+def _recoded(tally: JointScores, scores: tuple[FloatArray, ...]) -> IntArray:
+    """The cells of a tally by the positions of its scores among others that hold them all."""
+    columns = [
+        np.searchsorted(held, own)[tally.cells[:, 1 + j]]
+        for j, (held, own) in enumerate(zip(scores, tally.scores, strict=True))
+    ]
+    return np.stack([tally.cells[:, 0], *columns], axis=1).astype(np.intp)
+
+
+def _lexical(rows: IntArray) -> tuple[IntArray, IntArray]:
+    """The lexical order of rows, and where in it a new row starts."""
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
-    starts = np.flatnonzero(np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)]))
+    changed = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return order, np.flatnonzero(np.concatenate([[True], changed]))
+
+
+def _distinct(rows: IntArray, group: IntArray | None) -> tuple[IntArray, FloatArray]:
+    """The distinct rows in lexical order, and how often each occurs (in each group)."""
+    order, starts = _lexical(rows)
+    ordered = rows[order]
     sizes = np.diff(starts, append=len(rows))
     if group is None:
         return ordered[starts], sizes.astype(np.float64)

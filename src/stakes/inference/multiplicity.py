@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
@@ -13,10 +14,13 @@ from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.comparison import Comparison, p_value
-from stakes.inference.estimate import checked_level
+from stakes.inference.estimate import checked_level, counted
 from stakes.inference.intervals import quantile
+from stakes.inference.student import normal_scores, student_quantile
 
 __all__ = ["Pairwise", "holm", "holm_pairs", "max_t"]
+
+_FEW = 30
 
 
 def holm(p_values: object) -> FloatArray:
@@ -32,7 +36,7 @@ def holm(p_values: object) -> FloatArray:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    given = np.array(p_values, dtype=np.float64)
+    given = _check.reals("p_values", p_values)
     if given.ndim != 1:
         raise InputError(f"p_values must be one row of numbers; the shape is {given.shape}.")
     defined = np.flatnonzero(~np.isnan(given))
@@ -87,6 +91,10 @@ def max_t(
     Sharper than `holm` where the differences depend on each other. A pair whose standard error is
     zero is nan and takes no part.
 
+    Of redrawn units q and t are Student's of the same normal tail, for each pair by the units that
+    count for it. Fewer than thirty do not tell how the spreads of the pairs depend on each other:
+    such a pair is no surer than by Bonferroni's intervals and `holm`.
+
     Examples
     --------
     >>> from stakes.inference import compare_costs
@@ -100,27 +108,58 @@ def max_t(
     [-0.25, -0.5, -0.25]
     """
     level = checked_level(level)
-    chosen = comparison.pairs if pairs is None else tuple(pairs)
-    if not chosen:
-        raise InputError("comparison must hold two models to be compared; there is one pair short.")
+    chosen = _chosen_pairs(comparison, pairs)
+    if not len(comparison.replicates):
+        raise InputError(
+            f"comparison must hold replicates, whose joint tails correct it; this one has none "
+            f"({comparison.method}). Make it with compare_costs, call drawn(replicates=…, rng=…), "
+            f"or take holm_pairs."
+        )
     made = [comparison.difference(first, second) for first, second in chosen]
-    comparison.probability_lowest()  # refuses a comparison without replicates
     value = np.array([float(one.value) for one in made])
     error = np.array([float(one.standard_error) for one in made])
+    count = np.array([float(one.intervals.effective_count(())) for one in made])
     drawn = np.stack([one.replicates for one in made], axis=1)
     drawn = drawn[~np.isnan(drawn).any(axis=1)]
     error = np.where(error > 0, error, np.nan)
     distance = np.nan_to_num(np.abs(drawn - value) / error, nan=-np.inf)
-    reach = quantile(distance.max(axis=1), np.asarray(level)) * error
+    furthest = quantile(distance.max(axis=1), np.asarray(level))
+    reach = _student_reach(count, furthest, (1 - level) / max(1, np.isfinite(error).sum())) * error
+    scores = normal_scores(count, np.abs(value) / error)
+    safe = holm([float(p_value(one, null=0.0)) for one in made])
     return Pairwise._trusted(
         pairs=chosen,
         differences=value,
         low=value - reach,
         high=value + reach,
-        p_values=_step_down(np.abs(value) / error, distance),
+        p_values=np.maximum(_step_down(scores, distance), np.where(count < _FEW, safe, 0.0)),
         level=level,
-        method=f"max-T over {len(chosen)} pairs, {comparison.method}",
+        method=f"max-T over {counted(len(chosen), 'pair')}, {comparison.method}",
     )
+
+
+def _chosen_pairs(comparison: Comparison, pairs: object) -> tuple[tuple[Label, Label], ...]:
+    """All pairs of the models, or those given."""
+    if len(comparison.names) < 2:
+        raise InputError(
+            f"comparison must hold at least two models; it holds {comparison.names}. Compare "
+            f"several on the same cases, as compare_costs does."
+        )
+    if pairs is None:
+        return comparison.pairs
+    given = tuple(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str) else ()
+    if not given or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in given):
+        raise InputError(
+            f"pairs must be a list of pairs of models; got {pairs!r}. Write [(first, second), …]."
+        )
+    return tuple((first, second) for first, second in given)
+
+
+def _student_reach(count: FloatArray, furthest: FloatArray, share: float) -> FloatArray:
+    """How far the intervals go, in standard errors of redraws; a pair's share of the level."""
+    tail = ndtr(-furthest)
+    tail = np.where(count < _FEW, np.minimum(tail, share / 2), tail)
+    return np.where(np.isinf(count), furthest, -student_quantile(count, tail))
 
 
 def _step_down(observed: FloatArray, drawn: FloatArray) -> FloatArray:
@@ -148,12 +187,12 @@ def holm_pairs(comparison: Comparison, *, level: float) -> Pairwise:
     >>> y = [0, 0, 1, 1] * 25
     >>> joint = JointCounts.from_decisions(y, {"a": y, "b": [0, 1, 1, 1] * 25}, Problem.zero_one(2))
     >>> print(holm_pairs(delta_compare_costs(joint, Problem.zero_one(2)), level=0.95))
-    Holm over 1 pairs, delta method
+    Holm over 1 pair, delta method
            difference  95% low     high          p
     a − b       -0.25  -0.3353  -0.1647  9.216e-09
     """
     level = checked_level(level)
-    made = [comparison.difference(first, second) for first, second in comparison.pairs]
+    made = [comparison.difference(*pair) for pair in _chosen_pairs(comparison, None)]
     ends = [one.interval(1 - (1 - level) / len(made)) for one in made]
     labels: Labels = comparison.names
     return Pairwise._trusted(
@@ -163,6 +202,6 @@ def holm_pairs(comparison: Comparison, *, level: float) -> Pairwise:
         high=np.array([float(one.high) for one in ends]),
         p_values=holm([float(p_value(one, null=0.0)) for one in made]),
         level=level,
-        method=f"Holm over {len(made)} pairs, {comparison.method}"
+        method=f"Holm over {counted(len(made), 'pair')}, {comparison.method}"
         + (f" of {len(labels)} models" if len(labels) > 3 else ""),
     )

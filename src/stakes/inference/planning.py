@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
 
 from stakes import _check
 from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.inference.estimate import Estimate, checked_level
+from stakes.inference.student import student_quantile
 
 __all__ = ["cases_for_half_width", "cases_to_detect", "minimal_detectable_difference"]
 
@@ -19,7 +19,8 @@ def minimal_detectable_difference(estimate: Estimate, *, level: float, power: fl
     .. math:: (z_{(1+level)/2} + z_{power})\, se
 
     A true difference of that size makes the interval of that level exclude zero with the
-    probability `power`. Pass the paired difference of two models.
+    probability `power`. Pass the paired difference of two models. Of redrawn units z is Student's
+    quantile, as in `ExpandedPercentile`, here and in the functions below.
 
     Examples
     --------
@@ -28,7 +29,7 @@ def minimal_detectable_difference(estimate: Estimate, *, level: float, power: fl
     >>> float(minimal_detectable_difference(difference, level=0.95, power=0.8).round(4))
     0.056
     """
-    return np.asarray(_reach(level, power) * estimate.standard_error)
+    return np.asarray(_reach(estimate, level, power) * estimate.standard_error)
 
 
 def cases_to_detect(
@@ -39,7 +40,8 @@ def cases_to_detect(
     .. math:: n \left(\frac{(z_{(1+level)/2} + z_{power})\, se}{difference}\right)^2
 
     The estimate came from n cases; more of them shrink its standard error by the root of their
-    number, with the classes in the same shares. For units, pass and get numbers of units.
+    number, with the classes in the same shares. For units, pass and get numbers of units; how
+    little few units tell about the spread stays in the answer, which is then on the safe side.
 
     Examples
     --------
@@ -49,7 +51,7 @@ def cases_to_detect(
     4005.0
     """
     wanted = np.abs(_check.floats("difference", difference))
-    return _scaled(estimate, n_cases, _reach(level, power), wanted, "difference")
+    return _scaled(estimate, n_cases, _reach(estimate, level, power), wanted, "difference")
 
 
 def cases_for_half_width(
@@ -67,16 +69,26 @@ def cases_for_half_width(
     1537.0
     """
     wanted = _check.floats("half_width", half_width)
-    reach = float(ndtri((1 + checked_level(level)) / 2))
+    reach = _quantile(estimate, (1 + checked_level(level)) / 2)
     return _scaled(estimate, n_cases, reach, wanted, "half_width")
 
 
-def _reach(level: float, power: float) -> float:
-    return float(ndtri((1 + checked_level(level)) / 2) + ndtri(checked_level(power, "power", 0.8)))
+def _reach(estimate: Estimate, level: float, power: float) -> FloatArray:
+    level, power = checked_level(level), checked_level(power, "power", 0.8)
+    if power <= (1 - level) / 2:
+        raise InputError(
+            f"power must be above {(1 - level) / 2:.4g}, (1 − level)/2; got {power:g}. An interval "
+            f"of that level lies above zero as often without any difference. 0.8 is usual."
+        )
+    return _quantile(estimate, (1 + level) / 2) + _quantile(estimate, power)
+
+
+def _quantile(estimate: Estimate, share: float) -> FloatArray:
+    return student_quantile(estimate.intervals.effective_count(estimate.value.shape), share)
 
 
 def _scaled(
-    estimate: Estimate, n_cases: object, reach: float, wanted: FloatArray, name: str
+    estimate: Estimate, n_cases: object, reach: FloatArray, wanted: FloatArray, name: str
 ) -> FloatArray:
     if not (wanted > 0).all():
         raise InputError(

@@ -17,7 +17,15 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.cells import T, Tally, cells_of, classes_of_cells, whole_cells, with_cells
+from stakes.inference.cells import (
+    T,
+    Tally,
+    cells_of,
+    classes_of_cells,
+    refuse_units,
+    whole_cells,
+    with_cells,
+)
 from stakes.inference.estimate import IntervalType
 from stakes.inference.intervals import ExpandedPercentile, Percentile
 from stakes.inference.units import n_units, sum_units
@@ -83,7 +91,8 @@ class AllCases(Scheme):
 class WithinClasses(Scheme):
     """The cases of each class are a sample of their own; class sizes stay as they are.
 
-    The scheme for problems that state a prior: no redraw loses a class.
+    The scheme for problems that state a prior: no redraw loses a class. A class of one case would
+    be redrawn as itself; what hangs on it is undefined, see `bootstrap`.
     """
 
     def strata(self, tally: Tally) -> IntArray:  # noqa: D102
@@ -132,6 +141,7 @@ class BayesianBootstrap(Scheme):
     def drawer(self, tally: T) -> Drawer[T]:
         """Gamma draws, cell by cell, scaled to the total weight."""
         classes_of_cells(tally)  # refuses tallies that hold no cases
+        refuse_units(tally)
         cells = cells_of(tally)
         total = cells.sum(axis=-1, keepdims=True)
 
@@ -222,11 +232,11 @@ def checked_rng(rng: object) -> None:
         )
 
 
-def checked_replicates(replicates: object) -> int:
+def checked_replicates(replicates: object, name: str = "replicates") -> int:
     """A number of redraws: at least two, or there is no spread to speak of."""
-    count = _check.number("replicates", replicates, low=2)
+    count = _check.number(name, replicates, low=2)
     if count != int(count):
-        raise InputError(f"replicates must be a whole number; got {count:g}. 2000 is usual.")
+        raise InputError(f"{name} must be a whole number; got {count:g}. 2000 is usual.")
     return int(count)
 
 
@@ -273,6 +283,8 @@ def _indices(owner: IntArray, n_cells: int) -> Drawer[FloatArray]:
 
 def _many_multinomials(cells: FloatArray) -> Drawer[FloatArray]:
     """The same for all leading axes at once."""
+    if 0 < cells.sum() < cells.size:  # most cells are empty, and each would cost a binomial draw
+        return _many_indices(cells)
     total = cells.sum(axis=-1)
     shares = cells / np.maximum(total, 1)[..., None]
     counts = total.astype(np.int64)
@@ -280,6 +292,23 @@ def _many_multinomials(cells: FloatArray) -> Drawer[FloatArray]:
     def draw(size: int, rng: np.random.Generator) -> FloatArray:
         drawn = rng.multinomial(counts, shares, size=(size, *counts.shape))
         return _without_strays(drawn.astype(np.float64), cells)
+
+    return draw
+
+
+def _many_indices(cells: FloatArray) -> Drawer[FloatArray]:
+    """The same by drawing cases and counting their cells, each table from its own cases."""
+    rows = cells.reshape(-1, cells.shape[-1]).astype(np.intp)
+    sizes = rows.sum(axis=-1)
+    ends = np.cumsum(sizes)
+    low, high = np.repeat(ends - sizes, sizes), np.repeat(ends, sizes)
+    owner = np.repeat(np.arange(rows.size), rows.ravel())
+
+    def draw(size: int, rng: np.random.Generator) -> FloatArray:
+        drawn = np.empty((size, rows.size))
+        for part in drawn:  # one redraw of all tables fills the cache
+            part[:] = np.bincount(owner.take(rng.integers(low, high)), minlength=rows.size)
+        return drawn.reshape(size, *cells.shape)
 
     return draw
 

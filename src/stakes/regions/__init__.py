@@ -11,6 +11,11 @@ from stakes.regions.classifiers import (
     skews_as_cost_proportions,
     skews_as_priors,
 )
+from stakes.regions.crossings import (
+    cost_proportion_crossing,
+    cost_ratio_crossing,
+    prior_crossing,
+)
 from stakes.regions.decisions import (
     as_cost_ratios,
     constant_rules,
@@ -28,9 +33,6 @@ from stakes.regions.uncertainty import (
     bootstrap_cost_proportion_crossings,
     bootstrap_cost_ratio_crossings,
     bootstrap_prior_crossings,
-    cost_proportion_crossing,
-    cost_ratio_crossing,
-    prior_crossing,
     probability_cheapest,
 )
 

@@ -32,14 +32,28 @@ def classifier_curves(
     classifiers: Mapping[Any, tuple[ScoreTable, Method]], over: Condition | type[Condition]
 ) -> dict[Label, Curve]:
     """Loss of each classifier at every cost proportion or skew."""
-    tables = [table for table, _ in classifiers.values()]
+    tables = [_table(label, pair) for label, pair in classifiers.items()]
+    classes = None
     for label, table in zip(classifiers, tables, strict=True):
+        classes = _check.same_labels("the classes of the tables", classes, table.classes)
         if not np.allclose(table.shares, tables[0].shares, rtol=0, atol=1e-9, equal_nan=True):
             raise InputError(
                 f"classifiers must be scored on the same cases; the class shares of {label!r} "
                 f"differ from those of the first. Reweight both tables with with_prior."
             )
     return {label: method.loss_curve(table, over) for label, (table, method) in classifiers.items()}
+
+
+def _table(label: object, pair: object) -> ScoreTable:
+    """The table of one classifier, once it is a table and a method."""
+    if isinstance(pair, tuple) and len(pair) == 2:
+        table, method = pair
+        if isinstance(table, ScoreTable) and isinstance(method, Method):
+            return table
+    raise InputError(
+        f"classifiers must map names to a table and a method; that of {label!r} is {pair!r}. Pass "
+        f"pairs such as (table, Optimal()), the method being a value and not its class."
+    )
 
 
 def classifier_regions(

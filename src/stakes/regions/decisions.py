@@ -42,9 +42,21 @@ def counts_of(models: Models) -> dict[Label, Counts]:
     if isinstance(models, JointCounts):
         return {model: models.model(model) for model in models.models}
     if not isinstance(models, Mapping) or not models:
-        raise InputError("models must be JointCounts, or a mapping from model to Counts.")
-    first = next(iter(models.values()))
+        raise InputError(
+            f"models must be JointCounts, or a mapping from model to Counts; got "
+            f"{type(models).__name__}. Name at least one model."
+        )
     for model, counts in models.items():
+        if not isinstance(counts, Counts):
+            raise InputError(
+                f"models must be JointCounts, or a mapping from model to Counts; that of {model!r} "
+                f"is {type(counts).__name__}. Tally its decisions with Counts.from_decisions."
+            )
+    first = next(iter(models.values()))
+    classes, decisions = first.classes, first.decisions
+    for model, counts in models.items():
+        classes = _check.same_labels("the classes of the models", classes, counts.classes)
+        decisions = _check.same_labels("the decisions of the models", decisions, counts.decisions)
         if counts.values.shape != first.values.shape or not np.allclose(
             counts.shares, first.shares, rtol=0, atol=1e-9, equal_nan=True
         ):

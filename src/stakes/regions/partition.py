@@ -74,10 +74,11 @@ class Regions(Value):
 
     def at(self, x: float) -> Labels:
         """The cheapest models at a point; at a crossing those of both sides."""
-        found = [part.cheapest for part in self.parts if part.low <= x <= part.high]
+        point = float(_check.reals("x", x, ndim=0))
+        found = [part.cheapest for part in self.parts if part.low <= point <= part.high]
         if not found:
             low, high = self.parts[0].low, self.parts[-1].high
-            raise InputError(f"x must lie in [{low:g}, {high:g}]; got {x:g}.")
+            raise InputError(f"x must lie in [{low:g}, {high:g}]; got {point:g}.")
         return tuple(dict.fromkeys(label for labels in found for label in labels))
 
     def of(self, model: Label) -> tuple[tuple[float, float], ...]:

@@ -13,6 +13,7 @@ from stakes import _check
 from stakes._check import FloatArray, Label
 from stakes._value import Value
 from stakes.conditions import Condition
+from stakes.errors import InputError
 from stakes.inference import (
     AllCases,
     Estimate,
@@ -27,12 +28,16 @@ from stakes.inference.schemes import checked_scheme
 from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.regions.classifiers import classifier_regions
-from stakes.regions.decisions import (
-    cost_proportion_regions,
-    line_ends,
-    prior_line_ends,
-    prior_regions,
+from stakes.regions.crossings import (
+    Ends,
+    as_ratio,
+    prior_ends,
+    proportion_ends,
+    refuse_separate,
+    rising_root,
+    shares_of,
 )
+from stakes.regions.decisions import cost_proportion_regions, line_ends, prior_regions
 from stakes.regions.partition import Regions
 from stakes.tally import JointCounts
 from stakes.thresholds import Method
@@ -43,9 +48,6 @@ __all__ = [
     "bootstrap_cost_proportion_crossings",
     "bootstrap_cost_ratio_crossings",
     "bootstrap_prior_crossings",
-    "cost_proportion_crossing",
-    "cost_ratio_crossing",
-    "prior_crossing",
     "probability_cheapest",
 ]
 
@@ -55,8 +57,8 @@ class Crossing(Value):
     """A border between two regions, and how sure it is.
 
     `below` is the cheapest model on its lower side, `above` on its upper side. Replicates in which
-    the two do not cross are nan: counted, shown and left out of the interval. Many of them say
-    that one of the two may be cheaper everywhere.
+    the two do not cross, or cross the other way round, are nan: counted, shown and left out of the
+    interval. Many of them say that one of the two may be cheaper everywhere.
     """
 
     below: Label
@@ -65,57 +67,6 @@ class Crossing(Value):
 
     def __str__(self) -> str:
         return f"{self.below} | {self.above} at {self.at}"
-
-
-def _root(start: FloatArray, end: FloatArray) -> FloatArray:
-    """Where a line from `start` at 0 to `end` at 1 crosses zero; nan where it does not."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(start * end < 0, start / (start - end), np.nan)
-
-
-def cost_proportion_crossing(
-    joint: JointCounts, first: Label, second: Label, *, prior: object
-) -> FloatArray:
-    """Cost proportion (…) at which two models cost the same; nan where one is always cheaper.
-
-    A measure of JointCounts, so that `bootstrap` takes it.
-
-    Examples
-    --------
-    >>> joint = JointCounts.from_decisions(
-    ...     [0] * 10 + [1] * 10,
-    ...     {"a": [0] * 6 + [1] * 14, "b": [0] * 9 + [1] * 1 + [0] * 2 + [1] * 8},
-    ...     Problem.zero_one(2))
-    >>> float(cost_proportion_crossing(joint, "a", "b", prior=None).round(4))
-    0.4
-    """
-    shares = None if prior is None else _check.prior("prior", prior, joint.classes)
-    ends = (line_ends(joint.model(model), shares) for model in (first, second))
-    (start, end), (other_start, other_end) = ends
-    return _root(start - other_start, end - other_end)
-
-
-def cost_ratio_crossing(
-    joint: JointCounts, first: Label, second: Label, *, prior: object
-) -> FloatArray:
-    """Ratio false alarm : miss (…) at which two models cost the same; nan where they never do.
-
-    The c/(1 − c) of `cost_proportion_crossing`, a measure too.
-    """
-    proportion = cost_proportion_crossing(joint, first, second, prior=prior)
-    return np.asarray(proportion / (1 - proportion))
-
-
-def prior_crossing(
-    joint: JointCounts, problem: Problem, label: Label, first: Label, second: Label
-) -> FloatArray:
-    """Prior (…) of one class at which two models cost the same; nan where they never do.
-
-    The other classes keep their proportions; a measure, as `cost_proportion_crossing` is.
-    """
-    ends = (prior_line_ends(joint.model(model), problem, label) for model in (first, second))
-    (start, end), (other_start, other_end) = ends
-    return _root(start - other_start, end - other_end)
 
 
 def bootstrap_cost_proportion_crossings(
@@ -142,14 +93,8 @@ def bootstrap_cost_proportion_crossings(
     ...     print(crossing)
     careful | bold at 0.3333 (95% 0.2083 to 0.4444, 999 bootstrap tables)
     """
-    chosen = _scheme(scheme, prior)
-    return _redrawn_crossings(
-        _borders(cost_proportion_regions(chosen.whole(joint), prior=prior)),
-        lambda redrawn, *pair: cost_proportion_crossing(redrawn, *pair, prior=prior),
-        joint,
-        replicates=replicates,
-        rng=rng,
-        scheme=chosen,
+    return _proportion_crossings(
+        joint, prior, rising_root, replicates=replicates, rng=rng, scheme=scheme
     )
 
 
@@ -177,10 +122,31 @@ def bootstrap_cost_ratio_crossings(
     ...     print(crossing)
     careful | bold at 0.5 (95% 0.2632 to 0.8, 999 bootstrap tables)
     """
+    return _proportion_crossings(
+        joint,
+        prior,
+        lambda ends: as_ratio(rising_root(ends)),
+        replicates=replicates,
+        rng=rng,
+        scheme=scheme,
+    )
+
+
+def _proportion_crossings(
+    joint: JointCounts,
+    prior: object,
+    place: Callable[[Ends], FloatArray],
+    *,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme | None,
+) -> tuple[Crossing, ...]:
+    """The borders of the cost proportion, on the scale that places them."""
     chosen = _scheme(scheme, prior)
+    shares = shares_of(joint, prior)
     return _redrawn_crossings(
         _borders(cost_proportion_regions(chosen.whole(joint), prior=prior)),
-        lambda redrawn, *pair: cost_ratio_crossing(redrawn, *pair, prior=prior),
+        lambda redrawn, one, two: place(proportion_ends(redrawn, one, two, shares)),
         joint,
         replicates=replicates,
         rng=rng,
@@ -202,9 +168,10 @@ def bootstrap_prior_crossings(
     The prior is what varies along the axis, so that the class sizes of the data say nothing.
     """
     checked_scheme(scheme)
+    refuse_separate(joint)
     return _redrawn_crossings(
         _borders(prior_regions(scheme.whole(joint), problem, label)),
-        lambda redrawn, *pair: prior_crossing(redrawn, problem, label, *pair),
+        lambda redrawn, *pair: rising_root(prior_ends(redrawn, problem, label, *pair)),
         joint,
         replicates=replicates,
         rng=rng,
@@ -247,7 +214,7 @@ def bootstrap_classifier_crossings(
     *,
     replicates: int,
     rng: np.random.Generator,
-    scheme: Scheme,
+    scheme: Scheme = AllCases(),  # noqa: B008 - a frozen value without fields
 ) -> tuple[Crossing, ...]:
     """The borders of `classifier_regions` for models scored on the same cases.
 
@@ -266,6 +233,7 @@ def bootstrap_classifier_crossings(
         return classifier_regions(pairs, over)
 
     checked_scheme(scheme)
+    _refuse_pairs(scores, classifiers)
     whole = regions(scheme.whole(scores))
     borders, points = _borders(whole), whole.crossings
 
@@ -277,6 +245,21 @@ def bootstrap_classifier_crossings(
         return ()
     made = bootstrap(each(nearest), scores, replicates=replicates, rng=rng, scheme=scheme)
     return _crossings(borders, made)
+
+
+def _refuse_pairs(scores: object, classifiers: Mapping[Any, Any]) -> None:
+    """Refuse all but scores of several models, and pairs of one of them and a method."""
+    if not isinstance(scores, JointScores):
+        raise InputError(
+            f"scores must be JointScores; got {type(scores).__name__}. Tally the scores of all "
+            f"models together with JointScores.from_scores."
+        )
+    for name, pair in classifiers.items():
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            raise InputError(
+                f"classifiers must map names to a model of the scores and a method; that of "
+                f"{name!r} is {pair!r}. Pass pairs such as (model, Optimal())."
+            )
 
 
 def probability_cheapest(
@@ -307,7 +290,7 @@ def probability_cheapest(
            [0. , 1. ]])
     """
     at = _check.probabilities("cost_proportions", cost_proportions, ndim=1)
-    shares = None if prior is None else _check.prior("prior", prior, joint.classes)
+    shares = shares_of(joint, prior)
 
     def measure(redrawn: JointCounts) -> FloatArray:
         ends = [line_ends(redrawn.model(model), shares) for model in joint.models]

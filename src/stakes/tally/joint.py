@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
@@ -21,12 +22,13 @@ __all__ = ["JointCounts"]
 _DENSE_CELLS = 1 << 20  # up to here one pass of counting beats a sort
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class JointCounts(Grouped):
     """The distinct tuples (class, decision of model 1, … , decision of model J) and their weights.
 
     The tally of paired work: differences between models on the same cases are sums over it.
-    Made by `from_decisions`.
+    Made by `from_decisions`; tuples that were counted elsewhere may be given in any order, and
+    those that occur twice are added up.
 
     Attributes
     ----------
@@ -53,6 +55,38 @@ class JointCounts(Grouped):
     classes: Labels
     decisions: Labels
     groups: Labels | None
+
+    def __init__(
+        self,
+        cells: npt.ArrayLike,
+        weights: npt.ArrayLike,
+        models: object,
+        classes: object,
+        decisions: object,
+        groups: object = None,
+    ) -> None:
+        names = {
+            name: _check.labels(name, given)
+            for name, given in (("models", models), ("classes", classes), ("decisions", decisions))
+        }
+        tuples = _checked_cells(cells, *names.values())
+        held = _check.non_negative("weights", weights)
+        if held.ndim == 0 or held.shape[-1] != len(tuples):
+            raise InputError(
+                f"weights must have shape (…, {len(tuples)}), one for each tuple of cells; the "
+                f"shape is {held.shape}."
+            )
+        labels = None if groups is None else _check.labels("groups", groups)
+        if labels is not None and held.shape[:-1][:1] != (len(labels),):
+            raise InputError(
+                f"groups must name the first leading axis of weights; there are {len(labels)} "
+                f"labels, and the leading axes are {held.shape[:-1]}."
+            )
+        distinct, where = np.unique(tuples, axis=0, return_inverse=True)
+        sums = np.zeros((len(distinct), *held.shape[:-1]))
+        np.add.at(sums, where.reshape(-1), np.moveaxis(held, -1, 0))
+        weights = np.ascontiguousarray(np.moveaxis(sums, 0, -1))
+        self._fill({"cells": distinct, "weights": weights, **names, "groups": labels})
 
     @classmethod
     def from_decisions(
@@ -215,6 +249,28 @@ class JointCounts(Grouped):
             f"JointCounts of {self.n_cases:.7g} cases, models {shown}, "
             f"{len(self.cells)} distinct tuples"
         )
+
+
+def _checked_cells(
+    cells: npt.ArrayLike, models: Labels, classes: Labels, decisions: Labels
+) -> IntArray:
+    """Tuples of positions: of the class, then of each model's decision."""
+    given = _check.floats("cells", cells, ndim=2)
+    if given.shape[1] != 1 + len(models) or not len(given):
+        raise InputError(
+            f"cells must have shape (T, {1 + len(models)}), the class and the decision of each "
+            f"model; the shape is {given.shape}."
+        )
+    most = np.array([len(classes), *(len(decisions) for _ in models)])
+    bad = np.argwhere(~((given >= 0) & (given < most) & (given == np.floor(given))))
+    if len(bad):
+        row, column = bad[0].tolist()
+        raise InputError(
+            f"cells must hold positions, whole numbers from 0, below {most[0]} for the class and "
+            f"{most[1]} for decisions; that of tuple {row}, column {column} is "
+            f"{given[row, column]:g}. from_decisions takes labels."
+        )
+    return given.astype(np.intp)
 
 
 def _distinct_cells(rows: Rows, sizes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:

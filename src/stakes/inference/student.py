@@ -1,0 +1,44 @@
+"""Student's t for few units: normal quantiles and tails that know how few things were drawn.
+
+Redraws of n things vary less than new ones would, by √((n − 1)/n), and their spread is itself an
+estimate with n − 1 degrees of freedom. An infinite n gives the normal's back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from stakes._check import FloatArray
+
+__all__ = ["normal_scores", "student_quantile", "student_tail"]
+
+
+def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:
+    r"""The quantile :math:`\sqrt{n/(n-1)}\, t_{n-1}` at a share, in standard errors of redraws.
+
+    >>> student_quantile(np.array([5.0, np.inf]), 0.975).round(3)
+    array([3.104, 1.96 ])
+    """
+    few = np.isfinite(n)
+    own = np.where(few, n, 2.0)
+    return np.asarray(
+        np.where(few, np.sqrt(own / (own - 1)) * stdtrit(own - 1, share), ndtri(share))
+    )
+
+
+def student_tail(n: FloatArray, distance: FloatArray) -> FloatArray:
+    """The chance beyond a distance in standard errors of redraws: what undoes the quantile.
+
+    >>> student_tail(np.array([5.0, np.inf]), np.array([3.104, 1.96])).round(3)
+    array([0.025, 0.025])
+    """
+    few = np.isfinite(n)
+    own = np.where(few, n, 2.0)
+    scaled = np.asarray(-distance) * np.sqrt((own - 1) / own)
+    return np.asarray(np.where(few, stdtr(own - 1, scaled), ndtr(-np.asarray(distance))))
+
+
+def normal_scores(n: FloatArray, distance: FloatArray) -> FloatArray:
+    """Distances of a normal variable that are as unlikely as these are with n things drawn."""
+    return np.where(np.isfinite(n), -ndtri(student_tail(n, distance)), distance)
