@@ -496,7 +496,8 @@ def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_said():
     assert width(heavy.system("good").cost) < 0.2 * width(plain.system("good").cost)
     assert "whole weights" not in kinds(few(y, models, FRAUD, weights=np.ones(600)))
     rows = few(y, models, FRAUD, weights=np.full(600, 100), cluster=np.arange(600))
-    assert 0.7 < width(rows.system("good").cost) / width(plain.system("good").cost) < 1.4
+    wider = width(rows.system("good").cost) / width(plain.system("good").cost)
+    assert 0.7 < wider < 3  # a few dear cases count for all, which only units take into account
 
 
 def test_intervals_under_fractional_weights_are_those_of_redrawn_rows():
