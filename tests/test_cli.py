@@ -166,7 +166,7 @@ def test_a_terminal_gets_tables_and_names_are_never_markup(monkeypatch):
     assert done.exit_code == 0, done.stderr
     plain = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
     assert "[red]bold[/red] (moved)" in plain
-    for title in ("Verdict", "Cost of each system", "Assumptions"):
+    for title in ("The stakes", "Verdict", "Cost of each system", "Assumptions"):
         assert f"\n{title}\n" in plain
     assert "=====" not in plain
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from stakes.adapters.files import check_target
 from stakes.cli.loading import said
 from stakes.errors import InputError
-from stakes.render.tables import Section, sections
+from stakes.render.tables import Section, sections, stakes_sections
 from stakes.report import Report
 
 __all__ = ["check_targets", "show", "write"]
@@ -55,8 +55,7 @@ def show(report: Report) -> None:
     if not console.is_terminal:
         click.echo(report.to_text())
         return
-    console.print(Text(str(report.problem)))
-    for part in sections(report):
+    for part in (*stakes_sections(report.problem), *sections(report)):
         _show_section(console, part)
 
 
