@@ -16,6 +16,7 @@ from stakes import (
     Problem,
     Report,
     Scores,
+    bayes_decision_indices,
     bayes_decisions,
     best_threshold,
     evaluate,
@@ -24,6 +25,7 @@ from stakes import (
     shift_prior,
 )
 from stakes.calibration import Affine, Isotonic, VectorScaling
+from stakes.evaluation.pooling import decision_changes
 from stakes.report import TUNED, TUNED_APART, Interval
 
 FRAUD = Problem(
@@ -752,6 +754,18 @@ def test_a_single_case_has_a_cost_and_no_interval():
     report = few(np.array([1]), np.array([0.7]), BINARY)
     assert "undefined" not in " ".join(report.verdict.sentences)
     assert "nan" not in " ".join(report.verdict.sentences)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_change_of_the_decision_is_found_between_milestones(seed):
+    rng = np.random.default_rng(seed)
+    problem = Problem(np.round(rng.uniform(0, 10, (2, rng.integers(2, 6))), seed % 3))
+    scores = np.unique(np.round(rng.beta(0.5, 0.5, 20_000), 3 + seed % 5))
+    moving = None if seed % 2 else (np.array([0.7, 0.3]), np.array([0.95, 0.05]))
+    posteriors = scores if moving is None else shift_prior(scores, *moving)
+    changes = np.diff(bayes_decision_indices(posteriors, problem)) != 0
+    found = np.concatenate([np.empty(0), *decision_changes(scores, problem, moving)])
+    np.testing.assert_array_equal(found, scores[:-1][changes])
 
 
 # What is refused ---------------------------------------------------------------------------------

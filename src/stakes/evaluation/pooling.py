@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, IntArray
 from stakes.decide import bayes_decision_indices, shift_prior
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.rules import POSTERIORS
@@ -14,9 +14,9 @@ from stakes.problem import Problem
 from stakes.report import FEWER_BINS, MOST_BINS, TUNED
 from stakes.tally import ScoreTable
 
-__all__ = ["held_recalibrated", "held_table"]
+__all__ = ["decision_changes", "held_recalibrated", "held_table"]
 
-_BLOCK = 1 << 16  # scores at a time, so that memory stays flat
+_STRIDE = 1 << 12  # scores from one look at the decision to the next
 
 
 def held_table(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
@@ -33,7 +33,7 @@ def held_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable |
     table = tallied.recalibrated
     if table is None or table.scores.size <= MOST_BINS:
         return table
-    cuts = np.concatenate(list(_changes(table.scores, evidence.problem)))
+    cuts = np.concatenate([np.empty(0), *decision_changes(table.scores, evidence.problem)])
     return _pooled(table, cuts, FEWER_BINS)
 
 
@@ -45,19 +45,28 @@ def _own_cuts(
     yield np.array([rule.threshold for rule in own if rule.name == TUNED], dtype=np.float64)
     if tallied.kind == POSTERIORS:
         yield np.array([0.5])
-        yield from _changes(scores, evidence.problem)
+        yield from decision_changes(scores, evidence.problem)
         if tallied.moving is not None:
-            yield from _changes(scores, evidence.problem, tallied.moving)
+            yield from decision_changes(scores, evidence.problem, tallied.moving)
 
 
-def _changes(
+def decision_changes(
     scores: FloatArray, problem: Problem, moving: tuple[FloatArray, FloatArray] | None = None
 ) -> Iterator[FloatArray]:
-    """The last score before each change of the Bayes decision, by posteriors that may be moved."""
-    for start in range(0, len(scores), _BLOCK):
-        part = scores[start : start + _BLOCK + 1]
-        posteriors = part if moving is None else shift_prior(part, *moving)
-        yield part[:-1][np.diff(bayes_decision_indices(posteriors, problem)) != 0]
+    """The last score before each change of the Bayes decision, by posteriors that may be moved.
+
+    Each decision is the best on one interval of probabilities, so that it need not be looked for
+    between two scores that share it.
+    """
+
+    def decided(some: FloatArray) -> IntArray:
+        posteriors = some if moving is None else shift_prior(some, *moving)
+        return bayes_decision_indices(posteriors, problem)
+
+    milestones = np.append(np.arange(0, len(scores) - 1, _STRIDE), len(scores) - 1)
+    for i in np.flatnonzero(np.diff(decided(scores[milestones]))):
+        part = scores[milestones[i] : milestones[i + 1] + 1]
+        yield part[:-1][np.diff(decided(part)) != 0]
 
 
 def _pooled(table: ScoreTable, kept: FloatArray, most: int) -> ScoreTable:
