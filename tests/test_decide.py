@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from stakes import (
     posteriors_from_log_odds,
     shift_prior,
 )
+from stakes.decide import reachable_decisions
 
 numbers = st.floats(-50, 50).map(lambda x: round(x, 2))
 probability = st.floats(0, 1)
@@ -238,3 +240,48 @@ def test_an_estimate_that_has_not_come_to_rest_says_so():
     assert found.iterations == 1
     with pytest.raises(InputError, match="positive for every class"):
         estimate_prior([0.4], [1.0, 0.0])
+
+
+# Decisions that a posterior can lead to ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_decisions_of_two_classes_are_reached_at_the_ends_or_where_lines_cross(seed):
+    """In fractions: the set in which a decision is the cheapest ends there."""
+    rng = np.random.default_rng(seed)
+    costs = rng.integers(0, 7, (2, 5))
+    lines = [(Fraction(int(a)), Fraction(int(b - a))) for a, b in costs.T]
+    reached = []
+    for own in lines:
+        points = {Fraction(0), Fraction(1)}
+        points |= {(b[0] - own[0]) / (own[1] - b[1]) for b in lines if b[1] != own[1]}
+        points = {point for point in points if 0 <= point <= 1}
+        reached.append(any(all(own[0] + p * own[1] <= a + p * b for a, b in lines) for p in points))
+    assert reachable_decisions(Problem(1e3 * costs - 7.0, decisions=range(5))).tolist() == reached
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_decisions_of_three_classes_are_reached_where_a_grid_of_posteriors_comes_near(seed):
+    rng = np.random.default_rng(seed)
+    problem = Problem(rng.integers(0, 10, (3, 8)).astype(float), decisions=range(8))
+    step = 50
+    grid = [(i / step, j / step, (step - i - j) / step)
+            for i in range(step + 1) for j in range(step + 1 - i)]  # fmt: skip
+    expected = np.array(grid) @ problem.costs
+    nearest = (expected - expected.min(axis=1, keepdims=True)).min(axis=0)
+    reached = reachable_decisions(problem)
+    assert reached[nearest <= 1e-12].all()
+    assert not reached[nearest > 2 * 10 * 3 / step].any()  # moving a step changes no more
+    assert set(bayes_decision_indices(grid, problem)) <= set(np.flatnonzero(reached))
+
+
+def test_decisions_that_are_never_the_cheapest_are_not_reached():
+    assert reachable_decisions(Problem([[0, 10, 2], [5, 10, 0]])).tolist() == [True, False, True]
+    tied = Problem([[0, 1, 2], [2, 1, 0]])  # at one probability alone
+    assert reachable_decisions(tied).all()
+    never = Problem([[0, 1 + 1e-6, 2], [2, 1, 0]])
+    assert reachable_decisions(never).tolist() == [True, False, True]
+    abstaining = Problem.zero_one(4)
+    assert reachable_decisions(abstaining.with_abstention(0.74)).all()
+    assert not reachable_decisions(abstaining.with_abstention(0.76))[-1]
+    assert reachable_decisions(Problem([[3, 3], [2, 2], [1, 1]])).all()

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Labels
+from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import Problem
@@ -29,10 +29,12 @@ __all__ = [
     "log_likelihood_ratios",
     "posteriors_from_log_likelihoods",
     "posteriors_from_log_odds",
+    "reachable_decisions",
     "shift_prior",
 ]
 
 _BLOCK = 1 << 16  # rows at a time, so that memory stays flat
+_UNREACHED = 1e-9  # of the largest regret: how much dearer a decision is that is never the cheapest
 _TIE = 4 * np.finfo(np.float64).eps  # per class, relative to the largest cost: rounding at most
 
 
@@ -113,6 +115,49 @@ def bayes_decisions(
     """
     chosen = bayes_decision_indices(posteriors, problem, case_costs=case_costs)
     return label_array(problem.decisions)[chosen]
+
+
+def reachable_decisions(problem: Problem) -> BoolArray:
+    r"""Whether some posterior makes each decision the cheapest, of shape (M,); ties count.
+
+    .. math:: \exists\, p: \quad \sum_k p_k c_{kd} \le \sum_k p_k c_{ke} \text{ for all } e
+
+    A decision that is best for a class is reached where that class is certain; for the others a
+    linear programme looks for a posterior. Bayes decisions never take a decision that cannot be
+    reached; people may.
+
+    Examples
+    --------
+    Asking for 4 is dearer than the better of the others at every probability, for 2 it is not:
+
+    >>> reachable_decisions(Problem([[0, 10, 4], [5, 0, 4]], decisions=["go", "stop", "ask"]))
+    array([ True,  True, False])
+    >>> reachable_decisions(Problem([[0, 10, 2], [5, 0, 2]], decisions=["go", "stop", "ask"]))
+    array([ True,  True,  True])
+    """
+    regret = problem.costs - problem.costs.min(axis=1, keepdims=True)
+    regret = regret / (regret.max() or 1.0)
+    reached = (regret == 0).any(axis=0)
+    for decision in np.flatnonzero(~reached):
+        reached[decision] = _least_excess(regret, int(decision)) <= _UNREACHED
+    return np.asarray(reached)
+
+
+def _least_excess(costs: FloatArray, decision: int) -> float:
+    """By how much, at the posterior that suits it best, a decision is dearer than another."""
+    from scipy.optimize import linprog
+
+    size = len(costs)
+    against = np.delete(costs[:, [decision]] - costs, decision, axis=1)
+    found = linprog(
+        np.append(np.zeros(size), 1.0),  # the posteriors, and the excess that is minimised
+        A_ub=np.column_stack([against.T, -np.ones(against.shape[1])]),
+        b_ub=np.zeros(against.shape[1]),
+        A_eq=np.append(np.ones(size), 0.0)[None],
+        b_eq=[1.0],
+        bounds=[(0.0, 1.0)] * size + [(-1.0, 1.0)],
+    )
+    return float(found.fun)
 
 
 def label_array(names: Labels) -> npt.NDArray[Any]:
