@@ -116,7 +116,9 @@ class LogLoss(ScoringRule):
 class Brier(ScoringRule):
     r"""Squared error summed over the classes, :math:`\sum_j (q_j - [j = k])^2`, from 0 to 2.
 
-    Brier's own scale of 1950. `HalfBrier` is the one that is usual for two classes.
+    Brier's own scale of 1950, and what scikit-learn's ``brier_score_loss`` gives for more than two
+    classes. For two classes it is twice the Brier score that scikit-learn, yardstick and everybody
+    else print: that is `HalfBrier`. Reports call this one the summed Brier score.
 
     Examples
     --------
@@ -135,7 +137,8 @@ class Brier(ScoringRule):
 class HalfBrier(ScoringRule):
     r"""Half of `Brier`, from 0 to 1; for two classes the squared error :math:`(q_1 - y)^2`.
 
-    The Brier score of hernandez-orallo, definition 8, and of most software for two classes.
+    The Brier score of hernandez-orallo, definition 8, and of scikit-learn and yardstick for two
+    classes; the one that reports print for them.
 
     Examples
     --------
