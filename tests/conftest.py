@@ -20,9 +20,7 @@ settings.register_profile(
     "thorough", settings.get_profile("dev"), max_examples=1000, print_blob=True
 )
 # The default is the fixed profile, so that a run can be repeated; CI takes no other.
-settings.load_profile(
-    "ci" if os.environ.get("CI") else os.environ.get("STAKES_HYPOTHESIS", "ci")
-)
+settings.load_profile("ci" if os.environ.get("CI") else os.environ.get("STAKES_HYPOTHESIS", "ci"))
 
 _PEERS = Path(__file__).parent / "peers"
 _NO_SKIP = os.environ.get("STAKES_NO_SKIP") == "1"

@@ -70,8 +70,8 @@ def test_costs_are_those_of_the_bayes_decisions():
         assert system.cost.value == pytest.approx(float(expected_cost(counts, FRAUD)))
         assert system.normalized.value == pytest.approx(float(normalized_cost(counts, FRAUD)))
         assert system.cost.low <= system.cost.value <= system.cost.high
-    assert report.verdict.cheapest == "good"
-    assert report.verdict.runner_up == "sharp"
+    assert report.verdict.cheapest == "good (as is)"
+    assert report.verdict.runner_up == "sharp (as is)"
     saved = report.system("sharp").cost.value - report.system("good").cost.value
     assert report.verdict.saving_over_runner_up is not None
     assert report.verdict.saving_over_runner_up.value == pytest.approx(saved)
@@ -96,7 +96,7 @@ def test_a_stated_prior_shows_posteriors_as_they_come_and_moved():
         float(expected_cost(counts, problem))
     )
     given = few(y, models, problem, posterior_prior=[0.95, 0.05])
-    assert [s.name for s in given.systems] == ["good", "sharp"]
+    assert [s.name for s in given.systems] == ["good (as is)", "sharp (as is)"]
 
 
 def test_two_decisions_have_thresholds_and_a_tuned_one_that_cannot_win():
@@ -275,7 +275,7 @@ def test_half_a_report_is_refused_by_what_it_lacks():
 def test_a_system_that_is_not_there_is_answered_with_those_that_are():
     y, models = two_models(100)
     report = few(y, models, FRAUD)
-    with pytest.raises(InputError, match=r"none called 'zz'\. The systems are 'good', 'sharp'"):
+    with pytest.raises(InputError, match=r"none called 'zz'\. The systems are 'good \(as is\)'"):
         report.system("zz")
 
 
@@ -430,7 +430,7 @@ def test_mistakes_that_no_case_shows_are_said_where_they_could_matter():
     decided[:200] = 1
     report = few(y, {"m": Decisions(decided)}, problem)
     text = next(c.text for c in report.caveats if c.kind == "unseen mistakes")
-    assert "None of the 40 cases of 1" in text
+    assert "No case of 1 (40 of them)" in text
     assert "0.3 per case" in text  # 0.02 · 3/40 · 200
     decided[-10:] = 0
     assert "unseen mistakes" not in kinds(few(y, {"m": Decisions(decided)}, problem))
@@ -527,7 +527,7 @@ def test_what_was_left_out_is_said():
     report = few(
         y[rare], {k: p[rare] for k, p in models.items()}, FRAUD, calibrator=Affine(), cluster=None
     )
-    assert [s.name for s in report.systems] == ["good", "sharp"]
+    assert [s.name for s in report.systems] == ["good (as is)", "sharp (as is)"]
     assert "was not recalibrated" in next(c.text for c in report.caveats if c.kind == "left out")
     assert "left out" not in kinds(few(y, models, FRAUD, calibrator=Affine()))
     beside = few(y, {**models, "raw": Scores(models["good"])}, FRAUD)
@@ -544,7 +544,7 @@ def test_what_was_left_out_is_said():
 def test_not_looking_wins_where_it_is_cheaper():
     y, models = two_models()
     report = few(y, {"bad": 1 - models["good"]}, Problem.zero_one(["no", "yes"]))
-    assert report.verdict.sentences[0].startswith("Deploy none of these models: always deciding no")
+    assert report.verdict.sentences[0].startswith("Do not deploy bad: always deciding no")
     assert report.verdict.saving_over_naive.value < 0
     assert report.verdict.probability_cheapest < 0.01
     names = {part.cheapest for region in report.regions for part in region.parts}
@@ -569,7 +569,7 @@ def test_equally_cheap_systems_tie():
     first, second = y.copy(), y.copy()
     first[:3], second[-1] = 1, 0
     report = few(y, {"A": Decisions(first), "B": Decisions(second)}, problem)
-    assert report.verdict.cheapest == "A"
+    assert report.verdict.cheapest == "A (as decided)"
     assert "costs the same" in report.verdict.sentences[2]
     assert report.verdict.saving_over_runner_up is not None
     assert report.verdict.saving_over_runner_up.value == 0
@@ -580,7 +580,7 @@ def test_where_no_decision_matters_nothing_is_saved_and_nothing_is_normalised():
     report = few(y, models, Problem([[0.1, 0.1], [0.3, 0.3]]))
     assert np.isnan(report.systems[0].normalized.value)
     assert report.verdict.saving_over_naive.value == 0
-    assert "saves nothing" in report.verdict.sentences[1]
+    assert "costs as little" in report.verdict.sentences[0]
     assert "nan" not in " ".join(report.verdict.sentences)
 
 

@@ -65,9 +65,9 @@ def test_every_library_gets_the_same_rows(report, library, kind):
 
 def test_a_threshold_that_does_not_exist_is_missing(report):
     thresholds = {row["system"]: row["threshold"] for row in as_rows(report.frame("pyarrow"))}
-    assert thresholds["old"] is None
+    assert thresholds["old (as decided)"] is None
     assert thresholds["new (as is)"] == pytest.approx(0.1)
-    assert math.isnan(report.frame("pandas").set_index("system")["threshold"]["old"])
+    assert math.isnan(report.frame("pandas").set_index("system")["threshold"]["old (as decided)"])
     assert report.frame("polars").schema["threshold"] == pl.Float64
 
 

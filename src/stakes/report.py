@@ -6,14 +6,18 @@ Markdown, HTML and frames; none of these computes anything.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from stakes._check import Label, Labels
 from stakes._value import Value
 from stakes.audit import Disagreement
 from stakes.errors import InputError
+from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.regions import Margin, Regions
 from stakes.tally import Counts, ScoreTable
@@ -33,11 +37,13 @@ __all__ = [
     "Interval",
     "ModelQuality",
     "NaiveDecision",
+    "Pick",
     "Report",
     "Slice",
     "SliceCost",
     "System",
     "Verdict",
+    "cheapest_of",
 ]
 
 # Decision rules by their names in a report.
@@ -75,14 +81,25 @@ class NaiveDecision(Value):
 class Verdict(Value):
     """What to deploy, and how sure one can be.
 
-    `cheapest` and `runner_up` are names of systems, of different models where there are several;
-    `told_apart` says whether the interval of their difference leaves zero out, whatever decisions
-    that were never seen might add. `probability_cheapest` is that of the model: the share of the
-    redraws in which one of its rules is cheaper than all others and than not looking.
-    `sentences` say it all in plain words.
+    `deploy` is the system to deploy, `model` its model and `cheapest` its name; all three are None
+    where no system is cheaper than the best decision made without looking: a model that saves
+    nothing is not worth running. `reason` is the sentence that says why.
+
+    `saving_over_naive` is what the cheapest of the systems saves against always taking the
+    decision that `Report.naive` names; it is negative where that decision is cheaper. `runner_up`
+    is a system of another model where there are several; `told_apart` says whether the interval
+    of what is saved against it leaves zero out, whatever decisions that were never seen might add.
+    All of these are None where nothing is deployed.
+
+    `probability_cheapest` is that of the model of the cheapest system: the share of the replicates
+    in which one of its rules is cheaper than all others and than not looking. `sentences` say it
+    all in plain words.
     """
 
-    cheapest: str
+    deploy: System | None
+    model: str | None
+    reason: str
+    cheapest: str | None
     runner_up: str | None
     saving_over_naive: Interval
     saving_over_runner_up: Interval | None
@@ -132,15 +149,26 @@ class System(Value):
     probability_cheapest: float
 
 
+def cheapest_of(systems: Iterable[System]) -> System:
+    """The first of the cheapest systems; one that is no candidate only for want of any other.
+
+    Rounding alone keeps no two apart. Where no cost is defined it is the first of all.
+    """
+    listed = list(systems)
+    listed = [system for system in listed if system.candidate] or listed
+    return listed[int(np.argmax(least(np.array([system.cost.value for system in listed]))))]
+
+
 @dataclass(frozen=True, eq=False)
 class ModelQuality(Value):
     """How good the scores of a model are, whatever is done with them.
 
-    Numbers that the predictions do not allow are None. `calibration_cost` is what bad calibration
-    costs per case: Bayes decisions as they come against those of recalibrated posteriors or, where
-    no calibrator was asked for, against the best thresholds in hindsight, less what calibrated
-    scores would lose against theirs; `calibration_share` is its share of the cost above perfect
-    decisions. `expected_losses` maps each
+    Numbers that the predictions do not allow are None. `backwards` is the class whose cases the
+    model ranks below the others, beyond noise; None if there is none. `calibration_cost` is what
+    bad calibration costs per case: Bayes decisions as they come against those of recalibrated
+    posteriors or, where no calibrator was asked for, against the best thresholds in hindsight,
+    less what calibrated scores would lose against theirs; `calibration_share` is its share of the
+    cost above perfect decisions. `expected_losses` maps each
     threshold-choice method to its expected loss over uniform cost proportions, `advice` says which
     of them these scores are good for. `table` holds the scores of two classes and `recalibrated`
     the recalibrated ones; where there are more than 1,024 of them they are pooled, into 1,024 and
@@ -151,6 +179,7 @@ class ModelQuality(Value):
     model: str
     kind: str
     auc: Interval | None
+    backwards: Label | None
     h: float | None
     normalized_log_loss: float | None
     normalized_brier: float | None
@@ -182,13 +211,35 @@ class SliceCost(Value):
 
 @dataclass(frozen=True, eq=False)
 class Slice(Value):
-    """The same numbers for one group of cases; `note` says when it is too small to tell."""
+    """The same numbers for one group of cases; `note` says when it is too small to tell.
+
+    Where another system than `Report.best` is the cheapest here, `saving` is what it saves per
+    case, and `clear` says whether the interval leaves zero out; None otherwise, and where there is
+    no interval.
+    """
 
     group: Label
     n_cases: float
     cheapest: str | None
+    saving: Interval | None
+    clear: bool | None
     costs: tuple[SliceCost, ...]
     note: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Pick(Value):
+    """The model that a metric puts first, and what that costs per case above the cheapest model.
+
+    Each model is charged with its best system; of several that the metric ties, `model` is the
+    dearest, and None where the metric picks none. `clear` says whether the interval leaves zero
+    out; it is None where the pick is as cheap as any, and where there is no interval.
+    """
+
+    metric: str
+    model: str | None
+    costs_more: Interval
+    clear: bool | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,19 +259,27 @@ class Report(Value):
     regions: tuple[Regions, ...]
     margins: tuple[Margin, ...]
     disagreement: Disagreement | None
+    picks: tuple[Pick, ...]  # one for each metric of the disagreement
     caveats: tuple[Caveat, ...]
     slices: tuple[Slice, ...]
 
+    @property
+    def best(self) -> System:
+        """The cheapest of the systems that may be deployed, even if not looking is cheaper."""
+        return cheapest_of(self.systems)
+
     def system(self, name: str) -> System:
-        """The system of that name."""
-        found = next((system for system in self.systems if system.name == name), None)
-        if found is None:
+        """The system of that name, or the best one of the model of that name."""
+        named = [system for system in self.systems if system.name == name]
+        named = named or [system for system in self.systems if system.model == name]
+        if not named:
             known = ", ".join(repr(system.name) for system in self.systems)
+            models = ", ".join(map(repr, dict.fromkeys(system.model for system in self.systems)))
             raise InputError(
-                f"name must be that of a system; there is none called {name!r}. "
-                f"The systems are {known}."
+                f"name must be that of a system or of a model; there is none called {name!r}. "
+                f"The systems are {known}; the models are {models}."
             )
-        return found
+        return cheapest_of(named)
 
     def __repr__(self) -> str:
         return self.to_text()

@@ -97,7 +97,7 @@ def _disagreement(report: Report) -> str:
         return "There is one model only: no metric could have picked another."
     misled = [name for name, wrong in zip(found.metrics, found.misled, strict=True) if wrong]
     told = f"misled: {', '.join(misled)}" if misled else "no metric is misled"
-    return f"{found}\n\nThe cheapest system is {report.verdict.cheapest}; {told}."
+    return f"{found}\n\nThe cheapest system is {report.best.name}; {told}."
 
 
 def _implied(model: ModelQuality) -> Iterator[tuple[str, ...]]:

@@ -95,17 +95,15 @@ def _lookup(name: Name, report: Report) -> float | bool | None:
 
 def _system(name: Name, report: Report) -> System:
     """The cheapest system, the system of that name, or the cheapest one of the model."""
-    wanted = report.verdict.cheapest if name.of is None else name.of
-    own = [one for one in report.systems if one.name == wanted]
-    own = own or [one for one in report.systems if one.model == wanted and one.candidate]
-    own = own or [one for one in report.systems if one.model == wanted]
-    if not own:
+    if name.of is None:
+        return report.best
+    if name.of not in {label for one in report.systems for label in (one.name, one.model)}:
         known = ", ".join(one.name for one in report.systems)
         raise InputError(
             f"the condition asks for {name}, but no model or system has that name. "
             f"The systems are {known}."
         )
-    return min(own, key=lambda one: (isnan(one.cost.value), one.cost.value))
+    return report.system(name.of)
 
 
 def _value(interval: Interval | None) -> float | None:

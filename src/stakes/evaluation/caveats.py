@@ -42,19 +42,44 @@ def caveats_of(
     costs: Costs,
     hindsight: Mapping[str, Hindsight | None],
 ) -> tuple[Caveat, ...]:
-    """All caveats that apply."""
+    """All caveats that apply; what is said of the system to deploy needs one."""
+    best = verdict.deploy
     return (
+        *_backwards(models, evidence.problem),
         *_prior_mismatch(evidence, systems),
         *_small_classes(evidence),
-        *_unseen(evidence, systems, verdict),
-        *_selection(systems, verdict, costs, evidence.problem),
-        *_tuned_threshold(systems, verdict),
+        *(() if best is None else _unseen(evidence, best, verdict)),
+        *(() if best is None else _selection(best, systems, costs, evidence.problem)),
+        *(() if best is None else _tuned_threshold(best)),
         *_sums(evidence.models),
         *_miscalibration(models, systems, costs, hindsight, evidence.problem),
         *_unchecked(evidence, hindsight),
         *_sampling(evidence, costs),
         *evidence.left_out,
     )
+
+
+def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[Caveat]:
+    """Ranks that are the wrong way round, which is hardly ever the model's fault."""
+    for model in models:
+        if model.backwards is None:
+            continue
+        what = f"{model.model} ranks backwards"
+        if model.auc is not None:
+            what += f" (AUC {number(model.auc.value)})"
+        else:
+            what += (
+                f": its posteriors of {model.backwards} are lower for cases of that class than for "
+                f"the others"
+            )
+        if model.kind == POSTERIORS:
+            asked = (
+                "are the columns in the order of problem.classes? "
+                "Posteriors(values, classes=model.classes_) takes them by name."
+            )
+        else:
+            asked = f"a higher score must speak for {problem.classes[1]}. Change the sign if not."
+        yield Caveat("ranks backwards", f"{what}; {asked}")
 
 
 def _prior_mismatch(evidence: Evidence, systems: tuple[System, ...]) -> Iterator[Caveat]:
@@ -81,8 +106,8 @@ def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
         if size == 0 and share > 0:
             yield Caveat(
                 "absent class",
-                f"There is no case of {label}, which the prior expects with {percent(share)}: what "
-                f"decisions about it cost is unknown, and so is every expected cost.",
+                f"There is no case of {label}, which the prior expects with {percent(share)}: how "
+                f"models decide about it is unknown, and so is the expected cost of each.",
             )
         elif size == 0:
             yield Caveat(
@@ -93,22 +118,21 @@ def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
             yield Caveat(
                 "tiny class",
                 f"Cases of {label}: {size:.4g}. Its rates, and the costs that hang on them, are "
-                f"hardly known, and intervals are too short.",
+                f"hardly known; intervals, where there are any, are too short.",
             )
 
 
-def _unseen(evidence: Evidence, systems: tuple[System, ...], verdict: Verdict) -> Iterator[Caveat]:
-    """Mistakes that no case shows, where they could matter: no redraw can draw them."""
-    best = next(system for system in systems if system.name == verdict.cheapest)
+def _unseen(evidence: Evidence, best: System, verdict: Verdict) -> Iterator[Caveat]:
+    """Mistakes that no case shows, where they could matter: no replicate can hold them."""
     unit = evidence.problem.unit
     mistake = unseen_mistake(best.name, evidence)
     perfect = float(evidence.prior @ evidence.problem.costs.min(axis=1))
     if mistake is not None and mistake.cost > _UNSEEN * (best.cost.value - perfect):
         yield Caveat(
             "unseen mistakes",
-            f"None of the {mistake.cases:.4g} cases of {mistake.label} was met with "
-            f"{mistake.decision} by {best.name}, so redraws take it for impossible. Up to three in "
-            f"{mistake.cases:.4g} are compatible with that; they would add up to "
+            f"No case of {mistake.label} ({mistake.cases:.4g} of them) was met with "
+            f"{mistake.decision} by {best.name}, so bootstrap replicates take that for impossible. "
+            f"Up to {percent(mistake.share)} of such cases could be; they would add up to "
             f"{money(mistake.cost, unit)} per case to its cost.",
         )
     saving = verdict.saving_over_runner_up
@@ -119,29 +143,27 @@ def _unseen(evidence: Evidence, systems: tuple[System, ...], verdict: Verdict) -
         yield Caveat(
             "unseen differences",
             f"In no case of {against.label} ({against.cases:.4g} of them) is {best.name} dearer "
-            f"than {verdict.runner_up}, so redraws take that for impossible. Cases that were not "
-            f"seen could cost it up to {money(against.cost, unit)} per case, which is more than "
+            f"than {verdict.runner_up}, so bootstrap replicates take that for impossible. Unseen "
+            f"cases could cost it up to {money(against.cost, unit)} per case, which is more than "
             f"its lead: the data do not tell the two apart.",
         )
 
 
 def _selection(
-    systems: tuple[System, ...], verdict: Verdict, costs: Costs, problem: Problem
+    best: System, systems: tuple[System, ...], costs: Costs, problem: Problem
 ) -> Iterator[Caveat]:
     rivals = [system for system in systems if system.candidate]
-    best = next(system for system in rivals if system.name == verdict.cheapest)
     flattery = costs.optimism([system.name for system in rivals])
     if flattery > _CURSE * (best.cost.high - best.cost.low) / 2 and flattery > 0:
         yield Caveat(
             "selection",
             f"{best.name} was chosen as the cheapest of {len(rivals)} on the cases that measure "
-            f"its cost, which flatters it: by the redraws, expect about "
+            f"its cost, which flatters it: by the bootstrap, expect about "
             f"{money(flattery, problem.unit)} more per case once deployed.",
         )
 
 
-def _tuned_threshold(systems: tuple[System, ...], verdict: Verdict) -> Iterator[Caveat]:
-    best = next(system for system in systems if system.name == verdict.cheapest)
+def _tuned_threshold(best: System) -> Iterator[Caveat]:
     if best.rule == TUNED:
         yield Caveat(
             "tuned threshold",
@@ -170,6 +192,8 @@ def _miscalibration(
 ) -> Iterator[Caveat]:
     """Where there is no doubt that calibration costs something, and it is much."""
     for model in models:
+        if model.backwards is not None:
+            continue  # no calibrator should mend that
         own = {system.rule: system.name for system in systems if system.model == model.model}
         as_is, repaired = own.get(MOVED, own.get(BAYES)), own.get(RECALIBRATED)
         looked = hindsight.get(model.model)
@@ -209,13 +233,7 @@ def _sampling(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:
         )
         return
     if costs.undefined:
-        drawn = len(costs.estimate.replicates)
-        follows = "intervals are too short" if costs.undefined < drawn else "there are no intervals"
-        yield Caveat(
-            "undefined replicates",
-            f"{costs.undefined} of {drawn} redraws are undefined, as they lost a class, and were "
-            f"left out: {follows}. Gather cases of the rare class.",
-        )
+        yield _undefined(evidence, costs)
     if sample.clusters is not None and sample.clusters < _MANY_CLUSTERS:
         yield Caveat(
             "few clusters",
@@ -224,6 +242,26 @@ def _sampling(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:
         )
     elif sample.clusters is None and evidence.weighted:
         yield from _weights(evidence)
+
+
+def _undefined(evidence: Evidence, costs: Costs) -> Caveat:
+    """Clusters can all miss a class; cases redrawn within classes cannot, but may be alone."""
+    kind = "undefined replicates"
+    if evidence.sample.clusters is None:
+        sizes = zip(evidence.problem.classes, evidence.sample.sizes, strict=True)
+        lone = ", ".join(str(label) for label, size in sizes if size == 1)
+        return Caveat(
+            kind,
+            f"There is a single case of {lone}: how such cases differ is unknown, and costs that "
+            f"hang on it have no interval. Gather more of them.",
+        )
+    drawn = len(costs.estimate.replicates)
+    follows = "intervals are too short" if costs.undefined < drawn else "there are no intervals"
+    return Caveat(
+        kind,
+        f"{costs.undefined:,} of {drawn:,} bootstrap replicates are undefined, as they lost a "
+        f"class, and were left out: {follows}. Gather cases of the rare class.",
+    )
 
 
 def _weights(evidence: Evidence) -> Iterator[Caveat]:

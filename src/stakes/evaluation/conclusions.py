@@ -8,7 +8,7 @@ import numpy as np
 
 from stakes._version import __version__
 from stakes.evaluation.caveats import caveats_of
-from stakes.evaluation.disagreement import disagreement_of
+from stakes.evaluation.disagreement import disagreement_of, picks_of
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.hindsight import Hindsight, hindsight_of
 from stakes.evaluation.pooling import held_table
@@ -27,12 +27,19 @@ from stakes.regions import (
     prior_regions,
     sensitivity,
 )
-from stakes.report import BAYES, MOVED, RECALIBRATED, Assumptions, NaiveDecision, Report, System
+from stakes.report import (
+    BAYES,
+    MOVED,
+    RECALIBRATED,
+    Assumptions,
+    NaiveDecision,
+    Report,
+    System,
+    cheapest_of,
+)
 from stakes.tally import Counts, ScoreTable
 
 __all__ = ["report_of"]
-
-_LEVEL = 0.95
 
 
 def report_of(
@@ -41,6 +48,7 @@ def report_of(
     replicates: int,
     seed: int,
     rng: np.random.Generator,
+    level: float = 0.95,
     library: str | None = None,
 ) -> Report:
     """All that the evidence says; `rng` was made from the seed, and may have been used.
@@ -48,7 +56,7 @@ def report_of(
     `library` is that of the frames that were given.
     """
     problem, prior = evidence.problem, evidence.prior
-    drawing: dict[str, Any] = {"replicates": replicates, "rng": rng, "level": _LEVEL}
+    drawing: dict[str, Any] = {"replicates": replicates, "rng": rng, "level": level}
     costs = costs_of(evidence.sample, problem, **drawing)
     systems = _systems(evidence, costs)
     tables = {one.model: held_table(one, evidence) for one in evidence.models}
@@ -66,19 +74,21 @@ def report_of(
     )
     naive = _naive(evidence)
     verdict = verdict_of(systems, costs, naive, evidence)
+    disagreement = disagreement_of(evidence, systems, models)
     return Report(
         problem=problem,
         verdict=verdict,
-        assumptions=_assumptions(evidence, replicates, seed, library),
+        assumptions=_assumptions(evidence, replicates, seed, level, library),
         naive=naive,
         perfect_cost=float(prior @ problem.costs.min(axis=1)),
         systems=systems,
         models=models,
         regions=_regions(systems, evidence),
         margins=_margins(systems, evidence),
-        disagreement=disagreement_of(evidence, systems, models),
+        disagreement=disagreement,
+        picks=picks_of(disagreement, systems, costs),
         caveats=caveats_of(evidence, systems, models, verdict, costs, hindsight),
-        slices=slices_of(evidence, **drawing),
+        slices=slices_of(evidence, cheapest_of(systems).name, **drawing),
     )
 
 
@@ -154,7 +164,7 @@ def _margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margin, .
 
 
 def _assumptions(
-    evidence: Evidence, replicates: int, seed: int, library: str | None
+    evidence: Evidence, replicates: int, seed: int, level: float, library: str | None
 ) -> Assumptions:
     return Assumptions(
         n_cases=float(evidence.sample.pooled.n_cases),
@@ -167,7 +177,7 @@ def _assumptions(
         clusters=evidence.sample.clusters,
         replicates=replicates,
         seed=seed,
-        level=_LEVEL,
+        level=level,
         version=__version__,
         frame_library=library,
     )

@@ -10,11 +10,13 @@ from stakes.audit import FAMILIAR, FAMILIAR_MULTICLASS, Disagreement
 from stakes.audit.models import picked
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.proper import expected_score
-from stakes.report import ModelQuality, System
+from stakes.evaluation.uncertainty import Costs
+from stakes.report import Interval, ModelQuality, Pick, System, cheapest_of
 
-__all__ = ["disagreement_of"]
+__all__ = ["disagreement_of", "picks_of"]
 
-_LOSSES = ("log loss", "Brier score")  # of the RULES; lower is better
+_LOG_LOSS, _BRIER, _SUMMED = "log loss", "Brier score", "summed Brier score"
+_LOSSES = (_LOG_LOSS, _BRIER, _SUMMED)  # lower is better
 
 
 def disagreement_of(
@@ -25,7 +27,9 @@ def disagreement_of(
     Metrics are computed as people compute them: on the data at hand, the most probable class for a
     decision. A pick is charged with the cheapest system of the model that it picks. A metric that
     only one model has, as the AUC beside a model of mere decisions, compares nothing and is left
-    out; one that is undefined for some of those that have it is kept, and never picks these.
+    out; one that is undefined for some of those that have it is kept, and never picks these. The
+    Brier score of two classes is the mean squared error of P(second class), as everywhere; that of
+    more classes is the sum over them, and is called so.
     """
     models = evidence.models
     if len(models) < 2:
@@ -55,8 +59,36 @@ def disagreement_of(
 
 
 def _least_cost(model: str, systems: tuple[System, ...]) -> float:
-    own = [system.cost.value for system in systems if system.model == model and system.candidate]
-    return min((cost for cost in own if not isnan(cost)), default=nan)
+    own = [system for system in systems if system.model == model]
+    return cheapest_of(own).cost.value if own else nan
+
+
+def picks_of(
+    found: Disagreement | None, systems: tuple[System, ...], costs: Costs
+) -> tuple[Pick, ...]:
+    """What each metric's pick costs above the cheapest model, with the interval."""
+    if found is None:
+        return ()
+    best = cheapest_of(systems)
+    dearest_first = np.argsort(-np.where(np.isnan(found.costs), np.inf, found.costs), kind="stable")
+    picks = []
+    for metric, chosen in zip(found.metrics, found.picks, strict=True):
+        taken = [str(found.models[j]) for j in dearest_first if chosen[j]]
+        picks.append(_pick(metric, taken[0] if taken else None, best, systems, costs))
+    return tuple(picks)
+
+
+def _pick(
+    metric: str, model: str | None, best: System, systems: tuple[System, ...], costs: Costs
+) -> Pick:
+    own = [system for system in systems if system.model == model]
+    if not own or isnan(best.cost.value):
+        return Pick(metric, model, Interval(nan, nan, nan), None)
+    system = cheapest_of(own)
+    if system.name == best.name:
+        return Pick(metric, model, Interval(0.0, 0.0, 0.0), None)
+    more = costs.saving(system.name, best.name)
+    return Pick(metric, model, more, costs.clear(more))
 
 
 def _values(one: ModelTallies, quality: ModelQuality, evidence: Evidence) -> dict[str, float]:
@@ -68,6 +100,7 @@ def _values(one: ModelTallies, quality: ModelQuality, evidence: Evidence) -> dic
     if quality.auc is not None:
         found["AUC"] = quality.auc.value
     if one.losses is not None:
-        for name, losses in zip(_LOSSES, one.losses, strict=True):
-            found[name] = expected_score(losses, evidence.shares)
+        log_loss, summed = (expected_score(losses, evidence.shares) for losses in one.losses)
+        brier = {_BRIER: summed / 2} if evidence.problem.n_classes == 2 else {_SUMMED: summed}
+        found |= {_LOG_LOSS: log_loss, **brier}
     return found

@@ -49,7 +49,7 @@ class Sample:
 class ModelTallies:
     """What one model says, tallied; None where its predictions do not allow it.
 
-    Losses are means within each class, (2, K): log loss and Brier score.
+    Losses are means within each class, (2, K): log loss, and Brier score summed over classes.
     """
 
     model: str
@@ -61,6 +61,7 @@ class ModelTallies:
     deployed_losses: FloatArray | None = None  # of those for the prior of the report
     moving: tuple[FloatArray, FloatArray] | None = None  # the priors from and to which they move
     predicted: Counts | None = None  # the most probable classes, or decisions that stand for them
+    leads: FloatArray | None = None  # (2, K), of posteriors as they came, where there is no table
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
 
 

@@ -12,6 +12,7 @@ from stakes.evaluation.cases import frame_library, read_cases, read_models
 from stakes.evaluation.conclusions import report_of
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tallying import evidence_of
+from stakes.inference.estimate import checked_level
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.scoring.arguments import require, whole
@@ -29,6 +30,7 @@ def evaluate(
     cluster: object = None,
     posterior_prior: object = None,
     calibrator: Calibrator | None = None,
+    level: float = 0.95,
     replicates: int = 2000,
     seed: int = 0,
 ) -> Report:
@@ -39,13 +41,16 @@ def evaluate(
     y_true : labels of the true classes, (n,)
     models : predictions of one model, or a mapping from name to predictions
         `Posteriors`, `Decisions` or `Scores`; a bare float array is posteriors, a bare array of
-        ints, booleans or text is decisions.
+        ints, booleans or text is decisions. The columns of a bare array stand in the order of
+        ``problem.classes``. scikit-learn sorts them: write
+        ``Posteriors(model.predict_proba(X), classes=model.classes_)``, and they go by their names.
     problem : what is at stake
     weights : (n,) weights of the cases
     by : labels, one per case; the report has a slice for each of them
     cluster : labels, one per case, of units that were sampled together (patients, sites)
     posterior_prior : the prior for which posteriors hold; by default the shares of the data
     calibrator : a calibrator of `stakes.calibration`; recalibrated posteriors are made out of fold
+    level : of all intervals, and of the sentences that quote them
     replicates : redraws behind every interval
     seed : of the random numbers; the report prints it
 
@@ -55,10 +60,22 @@ def evaluate(
     >>> problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
     >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
     >>> report = evaluate(y, {"new": p, "old": [0.1] * 100}, problem)
-    >>> report.verdict.cheapest, report.system("new (as is)").cost.value
+    >>> report.verdict.deploy.name, report.system("new").cost.value
     ('new (as is)', 0.25)
+
+    The columns of scikit-learn are in the order of its sorted classes, here the other way round:
+
+    >>> from stakes import Posteriors
+    >>> problem = Problem.binary(false_alarm=1, miss=9, classes=["well", "ill"])
+    >>> y, proba = ["well", "well", "well", "ill"] * 25, [[q, 1 - q] for q in p]
+    >>> report = evaluate(y, Posteriors(proba, classes=["ill", "well"]), problem)
+    >>> report.verdict.model, report.caveats[0].kind == "ranks backwards"
+    ('model', False)
+    >>> print(evaluate(y, proba, problem).caveats[0].kind)
+    ranks backwards
     """
     require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    level = checked_level(level)
     replicates = whole("replicates", replicates, low=2)
     whole("seed", seed, low=0)
     cases = read_cases(y_true, problem, weights, by, cluster)
@@ -73,5 +90,11 @@ def evaluate(
         for name, given in read_models(models, cases.n_rows).items()
     ]
     evidence = evidence_of(cases, predictions, posterior_prior=held, calibrator=calibrator)
-    library = frame_library(y_true, models)
-    return report_of(evidence, replicates=replicates, seed=int(seed), rng=rng, library=library)
+    return report_of(
+        evidence,
+        replicates=replicates,
+        seed=int(seed),
+        rng=rng,
+        level=level,
+        library=frame_library(y_true, models),
+    )

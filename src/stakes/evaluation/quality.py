@@ -8,6 +8,8 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.conditions import Beta, CostProportions
+from stakes.evaluation.backwards import LEVEL as BEYOND_NOISE
+from stakes.evaluation.backwards import backwards_class
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.evaluation.hindsight import Hindsight
 from stakes.evaluation.pooling import held_recalibrated
@@ -31,6 +33,7 @@ __all__ = ["quality_of"]
 
 _SLACK = 1.05  # a method within 5 % of another is as good
 _NEAR = 1.25  # and within 25 % of the best in hindsight it is good
+_BACKWARDS = "they rank backwards, as the caveats say: find out why before you use them"
 _OPTIMAL, _DRIVEN, _RATE = (
     "optimal threshold",
     "threshold driven by the costs",
@@ -52,17 +55,22 @@ def quality_of(
     log_loss, brier = _proper(tallied.deployed_losses, evidence.prior)
     losses = _expected_losses(tallied, ranks)
     wasted, share = _wasted(own, costs, hindsight)
+    area = None if table is None else _auc(table, evidence.sample)
+    suspect = None if area is None else _interval(area, BEYOND_NOISE)
+    backwards = backwards_class(tallied, suspect, evidence)
+    advice = None if ranks is None else _advice(dict(losses), ranks)
     return ModelQuality(
         model=tallied.model,
         kind=tallied.kind,
-        auc=None if table is None else _auc(table, evidence.sample, costs.level),
+        auc=None if area is None else _interval(area, costs.level),
+        backwards=backwards,
         h=None if ranks is None else _h(ranks),
         normalized_log_loss=log_loss,
         normalized_brier=brier,
         calibration_cost=wasted,
         calibration_share=share,
         expected_losses=losses,
-        advice=None if ranks is None else _advice(dict(losses), ranks),
+        advice=advice if backwards is None else _BACKWARDS,
         table=held,
         recalibrated=held_recalibrated(tallied, evidence),
         n_scores=_size(table),
@@ -104,13 +112,16 @@ def _proper(losses: FloatArray | None, prior: FloatArray) -> list[float] | tuple
         ]
 
 
-def _auc(table: ScoreTable, sample: Sample, level: float) -> Interval:
-    """Area under the ROC curve; DeLong's interval where every case was drawn by itself."""
-    if sample.clusters is not None or not sample.whole:
-        return Interval(float(auc(table)), float("nan"), float("nan"))
-    made = Estimate(auc(table), auc_error(table), np.empty((0,)), Logit(), "DeLong")
-    ends = made.interval(level)
-    return Interval(float(made.value), float(ends.low), float(ends.high))
+def _auc(table: ScoreTable, sample: Sample) -> Estimate:
+    """Area under the ROC curve; DeLong's error, unknown unless every case was drawn by itself."""
+    known = sample.clusters is None and sample.whole
+    error = auc_error(table) if known else np.asarray(nan)
+    return Estimate(auc(table), error, np.empty((0,)), Logit(), "DeLong")
+
+
+def _interval(estimate: Estimate, level: float) -> Interval:
+    ends = estimate.interval(level)
+    return Interval(float(estimate.value), float(ends.low), float(ends.high))
 
 
 def _h(table: ScoreTable) -> float | None:

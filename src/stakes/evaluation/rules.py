@@ -100,17 +100,14 @@ def class_of_decisions(problem: Problem) -> IntArray | None:
 
 
 def named(rules: Iterable[Rule], problem: Problem) -> dict[str, Rule]:
-    """Rules by the name of their system: the model's alone where it has one rule, else tagged."""
+    """Rules by the name of their system: the model's, and the rule's in brackets."""
     listed = list(rules)
-    models = [rule.model for rule in listed]
     if not listed:
         raise InputError(
             "models must allow at least one decision rule; raw scores alone allow none for "
             f"{problem.n_decisions} decisions. Pass a calibrator, such as Isotonic()."
         )
-    systems = [
-        rule.model if models.count(rule.model) == 1 else f"{rule.model} ({_TAGS[rule.name]})"
-        for rule in listed
-    ]
-    _check.labels("the names of models with their rules", systems)
+    systems = [f"{rule.model} ({_TAGS[rule.name]})" for rule in listed]
+    models = dict.fromkeys(rule.model for rule in listed)
+    _check.labels("the names of models with their rules", [*models, *systems])
     return dict(zip(systems, listed, strict=True))

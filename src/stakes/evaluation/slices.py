@@ -22,14 +22,21 @@ _FEW_CLUSTERS = 10
 
 
 def slices_of(
-    evidence: Evidence, *, replicates: int, rng: np.random.Generator, level: float
+    evidence: Evidence, best: str, *, replicates: int, rng: np.random.Generator, level: float
 ) -> tuple[Slice, ...]:
-    """Costs of every system in every group, by redraws of that group alone."""
+    """Costs of every system in every group, by replicates of that group alone.
+
+    `best` is the system that is the cheapest for all cases.
+    """
     drawing: dict[str, Any] = {"replicates": replicates, "rng": rng, "level": level}
-    return tuple(_slice(evidence, label, sample, drawing) for label, sample in evidence.slices)
+    return tuple(
+        _slice(evidence, label, sample, best, drawing) for label, sample in evidence.slices
+    )
 
 
-def _slice(evidence: Evidence, label: Label, sample: Sample, drawing: dict[str, Any]) -> Slice:
+def _slice(
+    evidence: Evidence, label: Label, sample: Sample, best: str, drawing: dict[str, Any]
+) -> Slice:
     rules = evidence.rules
     costs = costs_of(sample, _problem_of(sample, evidence), **drawing)
     spent = tuple(SliceCost(name, costs.cost(name)) for name in rules)
@@ -38,10 +45,13 @@ def _slice(evidence: Evidence, label: Label, sample: Sample, drawing: dict[str, 
     if eligible:
         found = least(np.array([one.cost.value for one in eligible]))
         cheapest = eligible[int(np.argmax(found))].system
+    saving = None if cheapest in (None, best) else costs.saving(best, str(cheapest))
     return Slice(
         group=label,
         n_cases=float(sample.joint.n_cases.sum()),
         cheapest=cheapest,
+        saving=saving,
+        clear=None if saving is None else costs.clear(saving),
         costs=spent,
         note="; ".join(_notes(sample, evidence)) or None,
     )

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.calibration import Calibrator
+from stakes.evaluation.backwards import own_class_leads
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.evaluation.folds import described
@@ -99,6 +100,9 @@ def _tallies(one: Predictions, cases: Cases) -> ModelTallies:
         deployed_losses=losses if moved is None else class_losses(moved, cases),
         moving=one.moving,
         predicted=_predicted(one, cases),
+        leads=None
+        if one.posteriors is None or table is not None
+        else own_class_leads(one.posteriors, cases),
         off_sum=one.off_sum,
     )
 

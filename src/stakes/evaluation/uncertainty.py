@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 
-from stakes._check import FloatArray, Labels
+from stakes._check import BoolArray, FloatArray, Labels
 from stakes.evaluation.evidence import Sample
 from stakes.inference import (
     AllCases,
@@ -31,8 +32,9 @@ __all__ = ["Costs", "costs_of", "scheme_for"]
 class Costs:
     """Costs and normalised costs of J systems and of not looking, with joint replicates.
 
-    `estimate` has shape (2, J + 1): costs, then normalised costs; the last column is the best
-    decision without looking.
+    `estimate` has shape (2, J + 2): costs, then normalised costs. The last column but one is the
+    blind decision that is the cheapest for all cases, the same in every replicate; the last one
+    is the cheapest blind decision of each replicate.
     """
 
     names: Labels
@@ -49,23 +51,40 @@ class Costs:
         return self._along({(1, self.names.index(name)): 1.0})
 
     def saving(self, dearer: str | None, cheaper: str) -> Interval:
-        """What the cheaper system saves against another, or against not looking (None)."""
+        """What the cheaper system saves against another, or the named blind decision (None).
+
+        That decision stays the same in every replicate. Chosen anew, it would be the least of
+        several random numbers, too cheap on average, and the interval would cover too seldom.
+        """
         first = len(self.names) if dearer is None else self.names.index(dearer)
         return self._along({(0, first): 1.0, (0, self.names.index(cheaper)): -1.0})
+
+    @staticmethod
+    def clear(saving: Interval) -> bool | None:
+        """Whether a saving is more than noise; None where it has no interval."""
+        return None if isnan(saving.low) else saving.low > 0
 
     def probability_cheapest(self, among: list[str]) -> dict[str, float]:
         """Share of the replicates in which each of these is cheaper than the others and naive.
 
-        Ties are split.
+        Every blind decision is a rival here. Ties are split.
         """
-        places = [self.names.index(name) for name in among]
-        drawn = self.estimate.replicates[:, 0][:, [*places, -1]]
-        drawn = drawn[~np.isnan(drawn).any(axis=1)]
-        if not len(drawn):
+        chosen = self._cheapest(among)
+        if not len(chosen):
             return dict.fromkeys(among, float("nan"))
-        chosen = least(drawn)
         shares = (chosen / chosen.sum(axis=1, keepdims=True)).mean(axis=0)
         return dict(zip(among, shares[:-1].tolist(), strict=True))
+
+    def probability_of_saving(self, among: list[str]) -> float:
+        """Share of the replicates in which one of these is cheaper than every blind decision."""
+        chosen = self._cheapest(among)
+        return float(1 - chosen[:, -1].mean()) if len(chosen) else float("nan")
+
+    def _cheapest(self, among: list[str]) -> BoolArray:
+        """Which of these systems, and of not looking, are the cheapest in each replicate."""
+        places = [self.names.index(name) for name in among]
+        drawn = self.estimate.replicates[:, 0][:, [*places, -1]]
+        return least(drawn[~np.isnan(drawn).any(axis=1)])
 
     def optimism(self, among: list[str]) -> float:
         """How much cheaper the cheapest of these looks because it was chosen on the same cases.
@@ -127,8 +146,9 @@ def costs_of(
     names = tuple(str(name) for name in joint.models)
     shares = sample.pooled.shares if problem.prior is None else problem.prior
     perfect = float(shares @ problem.costs.min(axis=1))
+    named = problem.decisions.index(problem.with_prior(shares).naive.decision)
     if sample.clusters == 1:  # nothing is known about other units
-        value = _costs(sample.pooled, problem)
+        value = _costs(sample.pooled, problem, named)
         unknown = np.full((replicates, *value.shape), np.nan)
         return Costs(names, estimate_of(value, unknown, Percentile()), perfect, level)
     size: FloatArray | float = 1.0  # weight of one case in each cell
@@ -136,7 +156,7 @@ def costs_of(
         size = sample.squares / joint.weights
 
     def measure(tally: JointCounts) -> FloatArray:
-        return _costs(tally.with_weights(tally.weights * size), problem)
+        return _costs(tally.with_weights(tally.weights * size), problem, named)
 
     cases = joint.with_weights(joint.weights / size)
     scheme = scheme_for(sample, problem)
@@ -144,8 +164,8 @@ def costs_of(
     return Costs(names, made, perfect, level)
 
 
-def _costs(joint: JointCounts, problem: Problem) -> FloatArray:
-    """Costs and normalised costs (…, 2, J + 1) of all systems and of not looking.
+def _costs(joint: JointCounts, problem: Problem, named: int) -> FloatArray:
+    """Costs and normalised costs (…, 2, J + 2) of all systems and of not looking.
 
     Costs are taken above the perfect one, so that what makes no difference is exactly zero.
     """
@@ -153,11 +173,12 @@ def _costs(joint: JointCounts, problem: Problem) -> FloatArray:
     shares = joint.shares if problem.prior is None else problem.prior
     tally = joint if problem.prior is None else joint.with_prior(problem.prior)
     spent = np.stack([_cost(tally, place, regret) for place in range(len(joint.models))], axis=-1)
-    naive = np.asarray(shares @ regret).min(axis=-1)[..., None] + 0 * spent[..., :1]
-    above = np.concatenate([spent, naive], axis=-1)
+    of_blind = np.asarray(shares @ regret)
+    of_blind = np.stack([of_blind[..., named], of_blind.min(axis=-1)], axis=-1)
+    above = np.concatenate([spent, of_blind + 0 * spent[..., :1]], axis=-1)
     perfect = np.asarray(shares @ problem.costs.min(axis=1))[..., None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.stack([perfect + above, above / naive], axis=-2)
+        return np.stack([perfect + above, above / above[..., -1:]], axis=-2)
 
 
 def _cost(joint: JointCounts, place: int, costs: FloatArray) -> FloatArray:

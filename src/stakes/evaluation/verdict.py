@@ -11,10 +11,9 @@ from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.uncertainty import Costs
 from stakes.evaluation.unseen import unseen_against
 from stakes.evaluation.words import chance, money, number, span
-from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.regions import decision_regions
-from stakes.report import AS_DECIDED, Interval, NaiveDecision, System, Verdict
+from stakes.report import AS_DECIDED, Interval, NaiveDecision, System, Verdict, cheapest_of
 
 __all__ = ["verdict_of"]
 
@@ -22,31 +21,66 @@ __all__ = ["verdict_of"]
 def verdict_of(
     systems: tuple[System, ...], costs: Costs, naive: NaiveDecision, evidence: Evidence
 ) -> Verdict:
-    """The cheapest system that may win, against not looking and against the runner-up."""
+    """Whether the cheapest system that may win beats not looking, and how sure that is.
+
+    A system that costs exactly as much as a blind decision is not deployed: it saves nothing, and
+    running a model is never free.
+    """
     rivals = [system for system in systems if system.candidate]
-    best = _cheapest(rivals)
-    others = [one for one in rivals if one.model != best.model] or rivals
+    best = cheapest_of(rivals)
+    saving = _untied(costs.saving(None, best.name), naive.cost, costs.perfect)
+    words = _Words(evidence.problem, costs.level, naive, len({one.model for one in rivals}) > 1)
+    own = best.probability_cheapest
+    if words.several:
+        own = sum(one.probability_cheapest for one in rivals if one.model == best.model)
+    if saving.value > 0:
+        return _deployed(best, rivals, saving, own, costs, evidence, words)
+    sentences = [words.none(best, saving), words.at_best(best, saving)]
+    if not isnan(saving.value):
+        likely = costs.probability_of_saving([one.name for one in rivals])
+        sentences.append(words.any_saves(best, likely))
+    return Verdict(
+        deploy=None,
+        model=None,
+        reason=sentences[0],
+        cheapest=None,
+        runner_up=None,
+        saving_over_naive=saving,
+        saving_over_runner_up=None,
+        probability_cheapest=own,
+        told_apart=None,
+        sentences=tuple(sentences),
+    )
+
+
+def _deployed(
+    best: System,
+    rivals: list[System],
+    saving: Interval,
+    own: float,
+    costs: Costs,
+    evidence: Evidence,
+    words: _Words,
+) -> Verdict:
+    """Deploy the best system; the runner-up is one of another model where there are several."""
+    others = [one for one in rivals if one.model != best.model or not words.several]
     others = [one for one in others if one is not best and not isnan(one.cost.value)]
-    rival = _cheapest(others) if others else None
-    words = _Words(evidence.problem.unit, costs.level)
-    over_naive = _untied(costs.saving(None, best.name), naive.cost)
+    rival = cheapest_of(others) if others else None
+    sentences = [words.deploy(best), words.saves(best, saving)]
     over_rival, apart = None, None
     if rival is not None:
-        over_rival = _untied(costs.saving(rival.name, best.name), best.cost.value)
+        over_rival = _untied(costs.saving(rival.name, best.name), best.cost.value, costs.perfect)
         unseen = unseen_against(best.name, rival.name, evidence)
         apart = over_rival.low > (0.0 if unseen is None else unseen.cost)
-    several = len({one.model for one in rivals}) > 1
-    own = best.probability_cheapest
-    if several:
-        own = sum(one.probability_cheapest for one in rivals if one.model == best.model)
-    sentences = [*words.deploy(best, over_naive, naive, evidence.problem)]
-    if rival is not None and over_rival is not None:
-        sentences.append(words.against_rival(best, rival, over_rival, bool(apart)))
-        sentences.append(words.probability(best.model if several else best.name, own))
+        sentences.append(words.against_rival(rival, over_rival, apart))
+        sentences.append(words.probability(best.model if words.several else best.name, own))
     return Verdict(
+        deploy=best,
+        model=best.model,
+        reason=sentences[1],
         cheapest=best.name,
         runner_up=None if rival is None else rival.name,
-        saving_over_naive=over_naive,
+        saving_over_naive=saving,
         saving_over_runner_up=over_rival,
         probability_cheapest=own,
         told_apart=apart,
@@ -54,60 +88,83 @@ def verdict_of(
     )
 
 
-def _cheapest(systems: list[System]) -> System:
-    """The first of those that are equally cheap."""
-    return systems[int(np.argmax(least(np.array([one.cost.value for one in systems]))))]
-
-
-def _untied(saving: Interval, scale: float) -> Interval:
+def _untied(saving: Interval, cost: float, perfect: float) -> Interval:
     """A saving that is rounding alone is none."""
-    if abs(saving.value) > 1e-12 * abs(scale) or isnan(saving.value):
+    rounding = 1e-12 * abs(cost - perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
+    if abs(saving.value) > rounding or isnan(saving.value):
         return saving
     return Interval(0.0, saving.low, saving.high)
 
 
 @dataclass(frozen=True)
 class _Words:
-    unit: str | None
+    problem: Problem
     level: float
+    naive: NaiveDecision
+    several: bool  # models
 
     def _money(self, value: float) -> str:
-        return money(value, self.unit)
+        return money(value, self.problem.unit)
 
     def _span(self, interval: Interval) -> str:
         """The interval in brackets after a space, or nothing where there is none."""
         return "" if isnan(interval.low) else f" ({span(interval, self.level)})"
 
-    def deploy(
-        self, best: System, saving: Interval, naive: NaiveDecision, problem: Problem
-    ) -> tuple[str, ...]:
-        """What to deploy, at which cost, and what that saves against not looking."""
-        cost = f"{self._money(best.cost.value)} per case{self._span(best.cost)}"
-        always = f"always deciding {naive.decision}, which costs {self._money(naive.cost)}"
-        how = f"{best.model} {_how(best, problem)}"
-        if isnan(best.cost.value):
-            return (
-                "No model can be recommended: a class that the prior expects has no cases here, so "
-                "every cost is undefined.",
-                f"The best decision without looking at the case is {always} per case.",
-            )
-        if saving.value < 0:
-            return (
-                f"Deploy none of these models: {always} per case, is cheaper.",
-                f"The best of them, {how}, costs {cost}, {self._money(-saving.value)} "
-                f"more{self._span(Interval(-saving.value, -saving.high, -saving.low))}.",
-            )
-        first = f"Deploy {how}: it costs {cost}."
-        if saving.value == 0:
-            return first, f"It saves nothing against {always} per case."
+    def _cost(self, system: System) -> str:
+        return f"{self._money(system.cost.value)} per case{self._span(system.cost)}"
+
+    @property
+    def _always(self) -> str:
+        return f"always deciding {self.naive.decision}"
+
+    def deploy(self, best: System) -> str:
+        """What to deploy, at which cost."""
+        return f"Deploy {best.model} {_how(best, self.problem)}: it costs {self._cost(best)}."
+
+    def saves(self, best: System, saving: Interval) -> str:
+        """What that saves against not looking."""
         sure = "" if not saving.low <= 0 else ", but the data cannot rule out that it saves nothing"
-        return first, (
-            f"Against {always} per case, it saves {self._money(saving.value)} per "
-            f"case{self._span(saving)}{sure}; its normalised cost is "
-            f"{number(best.normalized.value)}."
+        return (
+            f"Against {self._always}, which costs {self._money(self.naive.cost)} per case, it "
+            f"saves {self._money(saving.value)} per case{self._span(saving)}{sure}; its normalised "
+            f"cost is {number(best.normalized.value)}."
         )
 
-    def against_rival(self, best: System, rival: System, saving: Interval, apart: bool) -> str:
+    def none(self, best: System, saving: Interval) -> str:
+        """Why nothing is deployed."""
+        if isnan(saving.value):
+            return (
+                "No model can be recommended: a class that the prior expects has no cases here, so "
+                "the cost of every model is undefined."
+            )
+        which = "Deploy none of these models" if self.several else f"Do not deploy {best.model}"
+        price = f"{self._money(self.naive.cost)} per case"
+        if saving.value < 0:
+            return f"{which}: {self._always}, which costs {price}, is cheaper."
+        return f"{which}: {self._always} costs as little, {price}, and needs no model."
+
+    def at_best(self, best: System, saving: Interval) -> str:
+        """What the best of the systems would cost, if none is deployed."""
+        if isnan(saving.value):
+            return (
+                f"The best decision without looking at the case is {self._always}, which costs "
+                f"{self._money(self.naive.cost)} per case."
+            )
+        how = _how(best, self.problem)
+        first = f"The best of them, {best.model} {how}," if self.several else f"At best, {how}, it"
+        said = f"{first} costs {self._cost(best)}"
+        if saving.value == 0:
+            return f"{said}."
+        more = Interval(-saving.value, -saving.high, -saving.low)
+        doubt = "; the data cannot rule out that it is cheaper" if more.low <= 0 else ""
+        return f"{said}, {self._money(more.value)} more{self._span(more)}{doubt}."
+
+    def any_saves(self, best: System, chance_of_saving: float) -> str:
+        """How often replicates of the cases speak for a model after all."""
+        whose = "any of them" if self.several else best.model
+        return self._likely(f"{whose} is cheaper than not looking", chance_of_saving)
+
+    def against_rival(self, rival: System, saving: Interval, apart: bool) -> str:
         """Whether the data tell the first two apart."""
         told = "the data tell the two apart" if apart else "the data cannot tell the two apart"
         if saving.value == 0:
@@ -118,10 +175,14 @@ class _Words:
         )
 
     def probability(self, name: str, own: float) -> str:
-        """How often redraws of the cases agree."""
+        """How often replicates of the cases agree."""
+        return self._likely(f"{name} is the cheapest of all", own)
+
+    @staticmethod
+    def _likely(what: str, own: float) -> str:
         if isnan(own):
             return "How sure that is cannot be said."
-        return f"The probability that {name} is the cheapest of all is {chance(own)}."
+        return f"The probability that {what} is {chance(own)}."
 
 
 def _how(system: System, problem: Problem) -> str:
@@ -135,4 +196,5 @@ def _how(system: System, problem: Problem) -> str:
         parts = [(part.cheapest[0], part.high) for part in decision_regions(problem).parts]
         low = (f"{decision} up to {number(high)}" for decision, high in parts[:-1])
         cut = f" ({', '.join([*low, f'{parts[-1][0]} above'])})"
-    return f"with {system.rule}{cut}"
+    article = "a " if system.rule.startswith("threshold") else ""
+    return f"with {article}{system.rule}{cut}"

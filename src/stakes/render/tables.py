@@ -147,7 +147,7 @@ def _ends(interval: Interval | None) -> str:
 
 def _money(report: Report) -> Section:
     """Counts of the cheapest system and each cell's share of its cost."""
-    best = report.system(report.verdict.cheapest)
+    best = report.best
     problem = report.problem
     below = bool((problem.costs < 0).any())
     basis = (problem.regret() if below else problem).with_prior(np.array(report.assumptions.prior))
@@ -298,12 +298,11 @@ def _nearest_first(report: Report) -> list[Margin]:
 
 
 def _slices(report: Report) -> Section:
-    best = report.verdict.cheapest
+    best = report.best.name
     level = _text.percent(report.assumptions.level)
-    name = middle(best, _NAME)
-    header = ("slice", "cases", name, level, "cheapest here", "at", "note")
+    header = ("slice", "cases", "cost", level, "cheapest here", "at", "note")
     rows = tuple(_slice(one, best) for one in report.slices)
-    return Section("Slices", ("Cost per case.",), filled(Table(header, rows)))
+    return Section("Slices", (f"Cost per case of {best}.",), filled(Table(header, rows)))
 
 
 def _slice(one: Slice, best: str) -> tuple[str, ...]:

@@ -42,10 +42,15 @@ def page_data(report: Report) -> dict[str, Any]:
         "holds_for": made.posterior_prior,
         "level": made.level,
         "as_decided": AS_DECIDED,
+        "verdict": {
+            "deploy": report.verdict.cheapest,
+            "model": report.verdict.model,
+            "reason": report.verdict.reason,
+        },
         "told_apart": report.verdict.told_apart,
         "chance": report.verdict.probability_cheapest,
         "saving": _ends(report.verdict.saving_over_naive),
-        "cheapest": [one.name for one in report.systems].index(report.verdict.cheapest),
+        "cheapest": [one.name for one in report.systems].index(report.best.name),
         "systems": [_system(report, one, added=added) for one, added in _systems(report)],
         "models": [_model(one) for one in report.models],
         "disagreement": _disagreement(report),
@@ -109,6 +114,8 @@ def _disagreement(report: Report) -> dict[str, Any] | None:
         "models": _texts(found.models),
         "values": found.values,
         "picks": found.picks,
+        "more": [_ends(pick.costs_more) for pick in report.picks],
+        "clear": [pick.clear for pick in report.picks],
     }
 
 
@@ -119,6 +126,7 @@ def _slice(report: Report, one: Slice) -> dict[str, Any]:
         "group": str(one.group),
         "cases": one.n_cases,
         "cheapest": None if one.cheapest is None else names.index(one.cheapest),
+        "clear": one.clear,
         "costs": [costs[name] for name in names],
         "note": one.note,
     }

@@ -45,15 +45,18 @@ function winnerSentences({ best, naive }) {
     stays
       ? `The decisions that ${best.name} made for the stakes of the report would cost ${cost}, the least of all.`
       : `Deploy ${model} with ${ruleText(best)}: it costs ${cost}.`,
-    saving > TIE * Math.abs(naive.cost)
-      ? `Against ${always}, ${it} ${money(saving)} per case; ${stays ? normal.replace("its", "their") : normal}.`
-      : `That saves nothing against ${always}.`,
+    `Against ${always}, ${it} ${money(saving)} per case; ${stays ? normal.replace("its", "their") : normal}.`,
   ];
 }
 
 function notLookingSentences({ best, naive }) {
-  const always = `always deciding ${decisions[naive.decision]}, which costs ${money(naive.cost)} per case, is cheaper`;
-  const cost = `${money(best.cost)} per case, ${money(best.cost - naive.cost)} more`;
+  const [decision, price] = [decisions[naive.decision], `${money(naive.cost)} per case`];
+  const ties = best.cost - naive.cost <= TIE * Math.abs(naive.cost);
+  const always = ties
+    ? `always deciding ${decision} costs as little, ${price}, and needs no model`
+    : `always deciding ${decision}, which costs ${price}, is cheaper`;
+  const more = ties ? "" : `, ${money(best.cost - naive.cost)} more`;
+  const cost = `${money(best.cost)} per case${more}`;
   if (best.way === "fixed" && isRemade(best)) {
     return [
       `Deploy none of these decisions: ${always}.`,
@@ -67,7 +70,7 @@ function notLookingSentences({ best, naive }) {
 function showVerdict() {
   const { best, naive, looking, changed } = result;
   const calls = { true: "as reported · a clear call", false: "as reported · a close call" };
-  const told = looking ? calls[DATA.told_apart] : "as reported · not looking is cheaper";
+  const told = looking ? calls[DATA.told_apart] : "as reported · deploy none";
   document.body.classList.toggle("changed", changed);
   place("verdict-reported").hidden = changed;
   place("verdict-changed").hidden = !changed;

@@ -105,7 +105,7 @@ function evaluate(given) {
     best,
     rival: (foreign.length ? foreign : others).find((one) => !Number.isNaN(one.cost)),
     naive,
-    looking: !(best.cost > naive.cost + slack), // whether not looking is no cheaper
+    looking: !(best.cost >= naive.cost - slack), // whether not looking is dearer
     perfect: perfectCost(costs, prior),
     changed: isChanged(given),
   };

@@ -1,0 +1,454 @@
+"""The verdict is a value that programs can read, and every sentence of it is true."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from stakes import Decisions, InputError, Posteriors, Problem, Report, Scores, evaluate
+from stakes.calibration import Affine
+from stakes.evaluation.backwards import backwards_class, own_class_leads
+from stakes.evaluation.cases import read_cases
+from stakes.evaluation.evidence import ModelTallies, Sample
+from stakes.evaluation.rules import POSTERIORS
+from stakes.evaluation.uncertainty import costs_of
+from stakes.report import Interval
+from stakes.tally import JointCounts
+
+FRAUD = Problem(
+    [[0, 3, 25], [180, 8, 0]],
+    classes=["legit", "fraud"],
+    decisions=["approve", "review", "block"],
+    unit="EUR",
+)
+BINARY = Problem.binary(false_alarm=1, miss=5, classes=["no", "yes"], unit="EUR")
+ZERO_ONE = Problem.zero_one(["no", "yes"])
+
+
+def cases(n_cases: int = 600, share: float = 0.3, seed: int = 1):
+    """True classes and calibrated posteriors of the second one."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n_cases) < share).astype(int)
+    log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), 2**0.5) + np.log(share / (1 - share))
+    return y, 1 / (1 + np.exp(-log_odds))
+
+
+def three_classes(n_cases: int = 500, seed: int = 0):
+    """True classes of unequal shares and posteriors (n, 3) that know something about them."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(3, n_cases, p=[0.6, 0.3, 0.1])
+    raw = np.exp(rng.normal(1.5 * np.eye(3)[y], 1.0)) * [0.6, 0.3, 0.1]
+    return y, raw / raw.sum(axis=1, keepdims=True)
+
+
+def few(y, models, problem, **settings) -> Report:
+    labels = np.array(problem.classes, dtype=object)[y]
+    return evaluate(labels, models, problem, **{"replicates": 50, "calibrator": None, **settings})
+
+
+def kinds(report: Report) -> set[str]:
+    return {caveat.kind for caveat in report.caveats}
+
+
+# What to deploy ----------------------------------------------------------------------------------
+
+
+def test_the_verdict_names_the_system_to_deploy():
+    y, p = cases()
+    report = few(y, {"good": p, "noise": np.random.default_rng(0).permutation(p)}, FRAUD)
+    verdict = report.verdict
+    assert verdict.deploy == report.system("good (as is)") == report.best
+    assert (verdict.cheapest, verdict.model) == ("good (as is)", "good")
+    assert verdict.reason in verdict.sentences
+    assert verdict.reason.startswith("Against always deciding")
+
+
+def test_a_model_that_loses_to_a_blind_decision_is_not_the_cheapest():
+    y, p = cases()
+    report = few(y, {"bad": 1 - p, "worse": 1 - p**2}, ZERO_ONE)
+    verdict = report.verdict
+    assert (verdict.deploy, verdict.model, verdict.cheapest) == (None, None, None)
+    assert (verdict.runner_up, verdict.saving_over_runner_up) == (None, None)
+    assert verdict.told_apart is None
+    assert verdict.reason.startswith("Deploy none of these models: always deciding no")
+    assert report.best.cost.value == min(one.cost.value for one in report.systems if one.candidate)
+    assert verdict.saving_over_naive.value == pytest.approx(
+        report.naive.cost - report.best.cost.value
+    )
+    assert "runner-up" not in " ".join(verdict.sentences)
+
+
+def test_a_model_that_saves_nothing_against_a_blind_decision_is_not_deployed():
+    """It decides as one would without it; whatever the model itself costs would be wasted."""
+    y, _ = cases(share=0.1)
+    report = few(y, {"shy": np.full(len(y), 0.05)}, BINARY)
+    assert report.best.cost.value == pytest.approx(report.naive.cost)
+    assert report.verdict.deploy is None
+    assert report.verdict.cheapest is None
+    assert "needs no model" in report.verdict.reason
+    assert "Deploy shy" not in " ".join(report.verdict.sentences)
+
+
+def test_nothing_is_deployed_where_every_cost_is_undefined():
+    y, p = cases()
+    only = y == 0
+    report = few(y[only], {"m": p[only]}, FRAUD.with_prior([0.9, 0.1]))
+    assert (report.verdict.deploy, report.verdict.cheapest) == (None, None)
+    assert report.verdict.reason.startswith("No model can be recommended")
+    assert report.best.model == "m"
+
+
+@pytest.mark.parametrize("loses", [False, True])
+def test_what_to_deploy_travels_as_json_and_is_on_the_page(loses):
+    from stakes.render.page.data import page_data
+
+    y, p = cases(200)
+    report = few(y, {"m": 1 - p if loses else p}, ZERO_ONE, by=y)
+    assert Report.from_json(report.to_json()) == report
+    written, shown = json.loads(report.to_json())["verdict"], page_data(report)["verdict"]
+    assert (written["deploy"] is None) == (written["model"] is None) == loses
+    assert shown["deploy"] == (None if loses else "m (as is)")
+    assert shown["model"] == (None if loses else "m")
+    assert shown["reason"] == written["reason"] == report.verdict.reason
+    assert [part["clear"] for part in page_data(report)["slices"]] == [
+        part.clear for part in report.slices
+    ]
+    for text in (report.to_text(), report.to_markdown(), report._repr_html_()):
+        assert "None" not in text.replace("None.", "")
+
+
+def test_the_chance_that_some_model_beats_not_looking_is_said_where_none_is_deployed():
+    y, p = cases(80)
+    noisy = np.clip(np.random.default_rng(5).permutation(p), 0, 1)
+    report = few(y, {"noise": noisy, "more": 1 - p}, ZERO_ONE, replicates=400)
+    assert report.verdict.deploy is None
+    chance = sum(one.probability_cheapest for one in report.systems if one.candidate)
+    assert 0 < chance < 0.5
+    assert "any of them is cheaper than not looking" in report.verdict.sentences[-1]
+
+
+# Names -------------------------------------------------------------------------------------------
+
+
+def test_systems_are_called_by_model_and_rule_whatever_the_problem():
+    y, p = cases()
+    models = {
+        "m": p,
+        "raw": Scores(7 * p),
+        "rules": Decisions(np.where(p > 0.4, "yes", "no")),
+    }
+    names = [one.name for one in few(y, models, BINARY).systems]
+    assert {"m (as is)", "raw (tuned out of fold)", "rules (as decided)"} <= set(names)
+    assert [one.name for one in few(y, {"m": p}, FRAUD).systems] == ["m (as is)"]
+    decided = Decisions(np.array(FRAUD.decisions)[1 * (p > 0.4)])
+    assert [one.name for one in few(y, decided, FRAUD).systems] == ["model (as decided)"]
+
+
+def test_a_model_is_found_by_its_name_and_answers_with_its_best_system():
+    y, p = cases(2000)
+    sharp = 1 / (1 + np.exp(-4 * np.log(p / (1 - p))))
+    report = few(y, {"sharp": sharp}, BINARY, calibrator=Affine())
+    own = {one.name: one.cost.value for one in report.systems if one.candidate}
+    assert report.system("sharp").name == min(own, key=own.__getitem__) == "sharp (recalibrated)"
+    assert report.system("sharp (tuned)").cost.value < report.system("sharp").cost.value
+    assert not report.system("sharp (tuned)").candidate
+    with pytest.raises(InputError, match=r"'zz'.*'sharp \(as is\)'.*models are 'sharp'"):
+        report.system("zz")
+
+
+# Levels ------------------------------------------------------------------------------------------
+
+
+def test_intervals_and_sentences_have_the_level_that_was_asked_for():
+    y, p = cases()
+    models = {"m": p, "n": np.clip(p, 0.1, 0.9)}
+    wide, narrow = (few(y, models, BINARY, level=level, replicates=400) for level in (0.95, 0.5))
+    assert narrow.assumptions.level == 0.5
+    assert "50 % interval" in narrow.verdict.sentences[0]
+    assert "95" not in " ".join(narrow.verdict.sentences)
+    for a, b in zip(narrow.systems, wide.systems, strict=True):
+        assert b.cost.low < a.cost.low <= a.cost.high < b.cost.high
+    for a, b in zip(narrow.models, wide.models, strict=True):
+        assert b.auc.low < a.auc.low < a.auc.high < b.auc.high
+    with pytest.raises(InputError, match="level must lie strictly between 0 and 1; got 1"):
+        few(y, models, BINARY, level=1.0)
+
+
+# The named blind decision ------------------------------------------------------------------------
+
+
+def test_the_saving_is_against_the_named_blind_decision_in_every_replicate():
+    """As if that decision were a model of its own; here the other one is nearly as cheap."""
+    y, p = cases(300, share=1 / 6, seed=2)
+    labels = np.array(BINARY.classes)[y]
+    always = few(y, {"m": p}, BINARY).naive.decision
+    models = {"m": p, "blind": Decisions([always] * len(y))}
+    joint = JointCounts.from_decisions(
+        labels, {"m": np.where(p > 1 / 6, "yes", "no"), "blind": [always] * len(y)}, BINARY
+    )
+    sample = Sample(joint, np.bincount(y), None)
+    rng = np.random.default_rng(0)
+    costs = costs_of(sample, BINARY, replicates=300, rng=rng, level=0.95)
+    assert models.keys() == set(costs.names)
+    assert costs.saving(None, "m") == costs.saving("blind", "m")
+    assert costs.saving(None, "blind").high == pytest.approx(0, abs=1e-12)
+
+
+def test_intervals_of_the_saving_cover_where_two_blind_decisions_tie():
+    """Nominal 95 %; taking the cheaper of the two anew in each replicate covered 88 %."""
+    problem = Problem.binary(false_alarm=1, miss=4, classes=["no", "yes"])
+    rng = np.random.default_rng(0)
+    n_cases, trials, truth = 400, 400, 0.8 - (0.8 * 0.2 + 0.2 * 0.2 * 4)
+    covered = 0
+    for _ in range(trials):
+        counts = rng.multinomial(n_cases, [0.64, 0.16, 0.04, 0.16]).astype(float)
+        cells = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+        joint = JointCounts(
+            cells, counts, models=["m"], classes=problem.classes, decisions=problem.decisions
+        )
+        sizes = counts.reshape(2, 2).sum(axis=1)
+        costs = costs_of(Sample(joint, sizes, None), problem, replicates=200, rng=rng, level=0.95)
+        saving = costs.saving(None, "m")
+        covered += saving.low <= truth <= saving.high
+    assert covered / trials > 0.92  # standard error 1.1 points
+
+
+# Backwards ---------------------------------------------------------------------------------------
+
+
+def test_columns_in_the_order_of_scikit_learn_are_suspected_first():
+    """Sorted classes, "fraud" before "legit", against a problem that has them the other way."""
+    y, p = cases()
+    rows = np.stack([p, 1 - p], axis=1)
+    report = few(y, {"forest": rows}, FRAUD)
+    first = report.caveats[0]
+    assert first.kind == "ranks backwards"
+    assert first.text.startswith("forest ranks backwards (AUC 0.")
+    assert "are the columns in the order of problem.classes" in first.text
+    assert "Posteriors(values, classes=model.classes_)" in first.text
+    assert "miscalibration" not in kinds(report)
+    assert "alibrate" not in (report.models[0].advice or "")
+    named = few(y, {"forest": Posteriors(rows, classes=["fraud", "legit"])}, FRAUD)
+    assert "ranks backwards" not in kinds(named)
+
+
+def test_a_model_that_knows_nothing_seldom_seems_to_rank_backwards():
+    """With 95 % for all classes together, at most 2.5 % of the models do by chance."""
+    y, rows = three_classes(200)
+    rng = np.random.default_rng(0)
+    evidence = SimpleNamespace(problem=Problem.zero_one(3))
+    read = read_cases(y, evidence.problem, None, None, None)
+    said = 0
+    for _ in range(400):
+        leads = own_class_leads(rng.permutation(rows), read)
+        tallied = ModelTallies("m", POSTERIORS, leads=leads)
+        said += backwards_class(tallied, None, evidence) is not None
+    assert said <= 20  # 10 are expected, with a standard deviation of 3
+    y, p = cases(60)
+    assert "ranks backwards" not in kinds(few(y, {"m": rng.permutation(p)}, BINARY))
+
+
+@pytest.mark.parametrize("settings", [{}, {"weights": np.linspace(0.3, 0.9, 60)}])
+def test_ranks_that_are_all_wrong_are_backwards_without_an_interval(settings):
+    y = np.repeat([0, 1], [40, 20])
+    for model in (Scores(-7.0 * y), 0.9 - 0.8 * y):
+        report = few(y, {"m": model}, BINARY, **settings)
+        assert report.models[0].auc == Interval(0.0, np.nan, np.nan)
+        assert report.caveats[0].kind == "ranks backwards"
+    few_cases = few(y[37:43], {"m": Scores(-7.0 * y[37:43])}, BINARY)
+    assert "ranks backwards" in kinds(few_cases)  # three of each: one order in twenty
+    pair = few(y[38:42], {"m": Scores(-7.0 * y[38:42])}, BINARY)
+    assert "ranks backwards" not in kinds(pair)
+
+
+def test_raw_scores_that_fall_with_the_positive_class_are_asked_about():
+    y, p = cases()
+    report = few(y, {"raw": Scores(-7 * p)}, BINARY)
+    assert report.caveats[0].kind == "ranks backwards"
+    assert "a higher score must speak for yes" in report.caveats[0].text
+    assert "columns" not in report.caveats[0].text
+
+
+@pytest.mark.parametrize("order", [[1, 2, 0], [2, 1, 0], [1, 0, 2]])
+def test_columns_of_many_classes_in_another_order_are_suspected(order):
+    y, rows = three_classes()
+    problem = Problem([[0, 1, 4, 1], [2, 0, 3, 1], [9, 5, 0, 1]], classes=["a", "b", "c"])
+    assert "ranks backwards" not in kinds(few(y, {"m": rows}, problem))
+    report = few(y, {"m": rows[:, order]}, problem)
+    assert report.caveats[0].kind == "ranks backwards"
+    assert "classes=model.classes_" in report.caveats[0].text
+    worst = [k for k in "abc" if f" of {k} " in report.caveats[0].text]
+    assert len(worst) == 1
+
+
+def test_clusters_make_it_harder_to_rank_backwards_beyond_noise():
+    """Ten cases that are copies of each other say as little as one."""
+    y, p = cases(24, seed=6)
+    backwards, copies = 1 - p, np.tile(np.arange(24), 40)
+    many = {"m": np.tile(backwards, 40)}
+    alone = few(np.tile(y, 40), many, BINARY)
+    assert "ranks backwards" in kinds(alone)
+    weak = {"m": np.tile(0.5 - 0.02 * y + np.linspace(-0.2, 0.2, 24), 40)}
+    clustered = few(np.tile(y, 40), weak, BINARY, cluster=copies)
+    assert "ranks backwards" not in kinds(clustered)
+    strong = few(np.tile(y, 40), {"m": np.tile(0.7 - 0.4 * y, 40)}, BINARY, cluster=copies)
+    assert "ranks backwards" in kinds(strong)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_lead_of_a_class_is_a_difference_of_means_with_its_standard_error(weighted):
+    y, rows = three_classes(90)
+    weights = np.random.default_rng(1).uniform(0.2, 3, 90) if weighted else None
+    problem, cluster = Problem.zero_one(3), np.arange(90) // 2
+    for units, inflation in ((None, 1.0), (cluster, 2.0)):
+        found = own_class_leads(rows, read_cases(y, problem, weights, None, units))
+        w = [1.0 if weights is None else float(weights[i]) for i in range(90)]
+        for k in range(3):
+            of_all = sum(w[i] * rows[i, k] for i in range(90)) / sum(w)
+            spread = sum(w[i] * (rows[i, k] - of_all) ** 2 for i in range(90)) / sum(w)
+            means, errors = [], []
+            for group in ([i for i in range(90) if y[i] == k], [i for i in range(90) if y[i] != k]):
+                mass = sum(w[i] for i in group)
+                means.append(sum(w[i] * rows[i, k] for i in group) / mass)
+                errors.append(spread * sum(w[i] ** 2 for i in group) / mass**2)
+            error = (inflation * sum(errors)) ** 0.5
+            assert found[:, k] == pytest.approx([means[0] - means[1], error])
+
+
+@given(
+    hnp.arrays(float, (5, 3), elements=st.floats(0.001, 1)),
+    hnp.arrays(float, 5, elements=st.floats(0.1, 9)),
+)
+def test_calibrated_posteriors_never_rank_a_class_backwards(raw, mass):
+    """E[p | k] is at least the share of k, E[p | not k] at most: whatever the posteriors are."""
+    rows = raw / raw.sum(axis=1, keepdims=True)
+    weights = (mass[:, None] * rows).ravel()  # each class as often as they say
+    given_rows, y = np.repeat(rows, 3, axis=0), np.tile([0, 1, 2], 5)
+    cases = read_cases(y, Problem.zero_one(3), weights, None, None)
+    assert (own_class_leads(given_rows, cases)[0] >= -1e-9).all()
+
+
+def test_without_rows_outside_a_class_nothing_leads():
+    rows = np.array([[0.7, 0.3], [0.6, 0.4]])
+    found = own_class_leads(rows, read_cases([0, 0], Problem.zero_one(2), None, None, None))
+    assert np.isnan(found).all()
+    report = few(np.zeros(30, int), {"m": np.full(30, 0.2)}, FRAUD)
+    assert "ranks backwards" not in kinds(report)
+
+
+# Brier scores ------------------------------------------------------------------------------------
+
+
+def test_the_brier_score_of_two_classes_is_the_mean_squared_error():
+    """As scikit-learn and yardstick print it."""
+    y, p = cases()
+    found = few(y, {"a": p, "b": np.clip(p, 0.2, 0.8)}, FRAUD).disagreement
+    assert found is not None
+    values = found.values[found.metrics.index("Brier score")]
+    np.testing.assert_allclose(values, [np.mean((q - y) ** 2) for q in (p, np.clip(p, 0.2, 0.8))])
+
+
+def test_the_brier_score_of_more_classes_says_that_it_is_a_sum():
+    y, rows = three_classes()
+    blunt = 0.5 * rows + 0.5 / 3
+    found = few(y, {"a": rows, "b": blunt}, Problem.zero_one(3)).disagreement
+    assert found is not None
+    assert "Brier score" not in found.metrics
+    values = found.values[found.metrics.index("summed Brier score")]
+    sums = [np.mean(np.sum((q - np.eye(3)[y]) ** 2, axis=1)) for q in (rows, blunt)]
+    np.testing.assert_allclose(values, sums)
+    assert found.picks_of("summed Brier score") == ("a",)
+
+
+# Unseen ------------------------------------------------------------------------------------------
+
+
+def test_mistakes_that_no_posterior_can_lead_to_are_not_feared():
+    problem = Problem([[0, 10, 2], [5, 10, 0]], decisions=["wait", "never", "act"])
+    y, p = cases(60)
+    assert not any("never" in c.text for c in few(y, {"m": p}, problem).caveats)
+    decided = Decisions(np.where(p > 0.5, "act", "wait"))
+    said = few(y, {"m": decided}, problem).caveats  # a person may decide anything
+    assert any("met with never" in c.text for c in said)
+
+
+def test_no_more_cases_are_feared_than_there_are():
+    y = np.array([0] * 30 + [1])
+    report = few(y, {"m": Decisions(np.array(["no", "yes"])[y])}, BINARY)
+    text = " ".join(caveat.text for caveat in report.caveats)
+    assert "unseen mistakes" in kinds(report)
+    assert "three in" not in text
+    assert "100 % of such cases" in text
+
+
+def test_replicates_lose_a_class_only_where_they_can():
+    """Within classes none is ever lost: a cost that hangs on one case has no interval instead."""
+    y = np.array([0] * 30 + [1])
+    p = np.where(y == 1, 0.6, np.linspace(0.05, 0.3, 31))
+    report = few(y, {"m": p}, BINARY.with_prior([0.9, 0.1]))
+    assert np.isnan(report.best.cost.low)
+    said = [c.text for c in report.caveats if c.kind == "undefined replicates"]
+    assert len(said) == 1
+    assert "lost" not in said[0]
+    assert "single case" in said[0]
+
+
+# Whether the data can tell -----------------------------------------------------------------------
+
+
+def test_what_a_metric_s_pick_costs_more_has_an_interval():
+    y, p = cases(3000)
+    sharp = 1 / (1 + np.exp(-4 * np.log(p / (1 - p))))
+    report = few(y, {"good": p, "sharp": sharp}, FRAUD, replicates=200)
+    found = report.disagreement
+    assert found is not None
+    assert tuple(one.metric for one in report.picks) == found.metrics
+    for one, regret in zip(report.picks, found.regret, strict=True):
+        assert one.costs_more.value == pytest.approx(regret)
+        assert one.model in found.picks_of(one.metric)
+        if one.model == "good":
+            assert one.clear is None
+            assert (one.costs_more.low, one.costs_more.high) == (0, 0)
+    dearer = [one for one in report.picks if one.model == "sharp"]
+    assert dearer
+    saving = report.verdict.saving_over_runner_up
+    assert all(one.costs_more == saving and one.clear for one in dearer)
+
+
+def test_a_metric_that_picks_another_of_two_equals_is_not_blamed():
+    y, p = cases(300)
+    rng = np.random.default_rng(3)
+    same = 1 / (1 + np.exp(-np.log(p / (1 - p)) - rng.normal(0, 0.2, 300)))
+    report = few(y, {"a": p, "b": same}, FRAUD, replicates=200)
+    others = [one for one in report.picks if one.model != report.best.model]
+    assert others
+    assert not any(one.clear for one in others)
+
+
+def test_slices_say_whether_another_system_is_clearly_cheaper_there():
+    y, p = cases(3000)
+    rng = np.random.default_rng(2)
+    site = rng.integers(0, 2, 3000)
+    first, second = (np.where(site == place, p, 1 - p) for place in (0, 1))
+    mixed = np.where(rng.random(3000) < 0.7, p, first)
+    report = few(y, {"mixed": mixed, "second": second}, FRAUD, by=site)
+    assert report.best.model == "mixed"
+    here, there = report.slices
+    assert (here.cheapest, here.saving, here.clear) == ("mixed (as is)", None, None)
+    assert there.cheapest == "second (as is)"
+    assert there.saving is not None
+    assert there.saving.low > 0
+    assert there.clear is True
+    spent = {one.system: one.cost.value for one in there.costs}
+    difference = spent["mixed (as is)"] - spent["second (as is)"]
+    assert there.saving.value == pytest.approx(difference)
+    alike = few(y, {"a": p, "b": p**1.02}, FRAUD, by=np.arange(3000) % 8)
+    other = [one for one in alike.slices if one.clear is not None]
+    assert other
+    assert not all(one.clear for one in other)
