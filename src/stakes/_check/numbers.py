@@ -1,0 +1,131 @@
+"""Numbers: real, finite, zero or more, probabilities, scores."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+
+from stakes._check.kinds import BoolArray, FloatArray, described, frozen
+from stakes.errors import InputError
+
+__all__ = [
+    "floats",
+    "non_negative",
+    "number",
+    "probabilities",
+    "real_scores",
+    "reals",
+    "refuse",
+    "unwrapped",
+]
+
+
+def _real(name: str, values: object, ndim: int | None) -> FloatArray:
+    """A read-only float64 copy of real numbers; nan and infinities still inside."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O" and not any(isinstance(item, str) for item in array.flat):
+            array = array.astype(np.float64)
+        if array.dtype.kind not in "biuf" or np.ma.is_masked(values):
+            raise TypeError
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            f"{name} must hold real numbers; got {described(values)}. "
+            f"Pass a list or array of numbers of one shape."
+        ) from None
+    if ndim is not None and array.ndim != ndim:
+        raise InputError(
+            f"{name} must have {ndim} dimension{'s' * (ndim != 1)}; its shape is {array.shape}. "
+            f"Reshape it, or pass one axis less."
+        )
+    return cast(FloatArray, frozen(np.array(array, dtype=np.float64)))
+
+
+def refuse(bad: BoolArray, array: FloatArray, rule: str, remedy: str) -> None:
+    """Raise with the count, the first bad value and its position, if any is bad."""
+    positions = np.flatnonzero(bad)
+    if positions.size:
+        first = int(positions[0])
+        where = np.unravel_index(first, array.shape)
+        place = first if array.ndim <= 1 else tuple(int(axis) for axis in where)
+        raise InputError(
+            f"{rule}; {positions.size} of {array.size} "
+            f"{'does' if positions.size == 1 else 'do'} not, "
+            f"the first being {array.flat[first]:g} at position {place}. {remedy}"
+        )
+
+
+def reals(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
+    """Real numbers of any shape; infinities and nan may be among them."""
+    return _real(name, values, ndim)
+
+
+def floats(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
+    """Finite real numbers of any shape."""
+    array = _real(name, values, ndim)
+    refuse(
+        ~np.isfinite(array),
+        array,
+        f"{name} must hold finite numbers",
+        "Remove or repair these entries first.",
+    )
+    return array
+
+
+def non_negative(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
+    """Finite numbers that are zero or more."""
+    array = floats(name, values, ndim=ndim)
+    refuse(
+        ~(array >= 0),
+        array,
+        f"{name} must hold numbers that are zero or more",
+        "Weights and counts say how often a case occurs.",
+    )
+    return array
+
+
+def unwrapped(values: Any) -> FloatArray:
+    """An array as it is; one of no dimensions as the number in it, which prints and compares."""
+    return np.asarray(values, dtype=np.float64)[()]
+
+
+def number(name: str, value: object, *, low: float = -math.inf, high: float = math.inf) -> float:
+    """One finite real number within [low, high]."""
+    try:
+        result = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        result = math.nan
+    if isinstance(value, str) or not (math.isfinite(result) and low <= result <= high):
+        bounded = math.isfinite(low) or math.isfinite(high)
+        rule = f"within [{low:g}, {high:g}]" if bounded else "that is finite"
+        raise InputError(
+            f"{name} must be one real number {rule}; got {value!r}. Pass a single such number."
+        )
+    return result
+
+
+def probabilities(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
+    """Numbers in [0, 1]."""
+    array = _real(name, values, ndim)
+    refuse(
+        ~((array >= 0) & (array <= 1)),  # written positively, so that nan is bad too
+        array,
+        f"{name} must hold probabilities in [0, 1]",
+        "Raw scores belong in Scores or a ScoreTable, which accept any real number; "
+        "a calibrator turns them into probabilities.",
+    )
+    return array
+
+
+def real_scores(name: str, values: object) -> FloatArray:
+    """One score for every case: real numbers or infinities."""
+    array = _real(name, values, 1)
+    refuse(
+        np.isnan(array),
+        array,
+        f"{name} must hold numbers that can be ordered",
+        "Remove the cases without a score first.",
+    )
+    return array

@@ -1,0 +1,56 @@
+"""Rows: what is said of the same cases has the same length, and weights are weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes._check.kinds import FloatArray, frozen
+from stakes._check.numbers import non_negative
+from stakes.errors import InputError
+
+__all__ = ["same_length", "weights"]
+
+
+def same_length(**arrays: npt.NDArray[Any]) -> int:
+    """Return the common number of rows."""
+    lengths = {name: len(array) for name, array in arrays.items()}
+    first, *others = lengths.items()
+    for name, length in others:
+        if length != first[1]:
+            raise InputError(
+                f"{first[0]} and {name} must describe the same cases; "
+                f"{first[0]} has {first[1]} rows and {name} has {length}. "
+                f"Pass one entry for every case in both."
+            )
+    return first[1]
+
+
+def weights(name: str, values: object, n: int, *, of: str = "y_true") -> FloatArray:
+    """Weights of n cases, ones when None: finite, not negative, with a positive total.
+
+    `of` is the argument that the weights belong to.
+    """
+    if values is None:
+        if n == 0:
+            raise InputError(
+                "the data must hold at least one case; there are none. Pass some rows."
+            )
+        return cast(FloatArray, frozen(np.ones(n)))
+    array = non_negative(name, values, ndim=1)
+    same_length(**{of: np.empty(n, dtype=bool), name: array})
+    with np.errstate(over="ignore"):
+        total = float(array.sum())
+    if math.isinf(total):
+        raise InputError(
+            f"{name} must have a total that is a number; the sum is too large. Scale them down."
+        )
+    if not total > 0:
+        raise InputError(
+            f"{name} must have a positive total; all {n} are zero. "
+            f"Leave {name} out to count every case once."
+        )
+    return array

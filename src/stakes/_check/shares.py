@@ -1,0 +1,90 @@
+"""Distributions over classes: priors and posteriors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import numpy as np
+
+from stakes._check.kinds import FloatArray, Labels, frozen, listed
+from stakes._check.labels import by_label
+from stakes._check.numbers import probabilities, reals, refuse
+from stakes.errors import InputError
+
+__all__ = ["posteriors", "prior"]
+
+_SUM_TOLERANCE = 1e-9
+_SUM_TOLERANCE_SINGLE = 1e-6  # what float32 arithmetic can promise
+_SUM_TOLERANCE_HALF = 5e-3  # and float16
+
+
+def _sum_tolerance(values: object) -> float:
+    kind = getattr(values, "dtype", None)
+    if kind == np.float16:
+        return _SUM_TOLERANCE_HALF
+    return _SUM_TOLERANCE_SINGLE if kind == np.float32 else _SUM_TOLERANCE
+
+
+def prior(name: str, values: object, classes: Labels) -> FloatArray:
+    """A probability for every class, by position or as a mapping by label."""
+    if hasattr(values, "to_dict") and hasattr(values, "index"):  # a series that names its entries
+        entries = values.to_dict()
+        unnamed = list(entries) == list(range(len(classes))) != sorted(classes, key=str)
+        values = list(entries.values()) if unnamed else entries
+    if isinstance(values, Mapping):
+        values = by_label(name, values, classes)
+    array = reals(name, values)
+    if array.ndim != 1:
+        raise InputError(
+            f"{name} must hold one probability for each class; its shape is {array.shape}. "
+            f"For two classes write [1 - p, p]."
+        )
+    refuse(
+        ~((array >= 0) & (array <= 1)),
+        array,
+        f"{name} must hold probabilities in [0, 1]",
+        "Divide by the sum if these are relative shares.",
+    )
+    if array.size != len(classes):
+        raise InputError(
+            f"{name} must hold one probability for each of the {len(classes)} classes; "
+            f"it holds {array.size}. The classes are {listed(classes)}."
+        )
+    total = float(array.sum())
+    if abs(total - 1) > _sum_tolerance(values):
+        raise InputError(
+            f"{name} must sum to one; it sums to {total:.12g}. "
+            f"Divide it by its sum if these are relative shares."
+        )
+    return array
+
+
+def posteriors(name: str, values: object, size: int) -> FloatArray:
+    """Posteriors of shape (n, size); an (n,) array is P(second class) of two."""
+    if hasattr(values, "columns"):
+        raise InputError(
+            f"{name} must be an array here, whose columns go by position; this frame names them. "
+            f"Pass its values, columns in the order of the classes."
+        )
+    array = probabilities(name, values)
+    if array.ndim == 1 and size == 2:
+        rows = np.empty((2, array.size)).T  # each class in one piece: columns are read one by one
+        np.subtract(1, array, out=rows[:, 0])
+        rows[:, 1] = array
+        return cast(FloatArray, frozen(rows))
+    if array.ndim != 2 or array.shape[1] != size:
+        raise InputError(
+            f"{name} must have shape (n, {size}), one column for each class"
+            f"{', or (n,) for P(second class)' * (size == 2)}; its shape is {array.shape}. "
+            f"Column k belongs to classes[k]."
+        )
+    totals = array.sum(axis=1)
+    tolerance = max(_sum_tolerance(values), _SUM_TOLERANCE_SINGLE)
+    refuse(
+        np.abs(totals - 1) > tolerance,
+        totals,
+        f"{name} must sum to one in every row",
+        "Divide each row by its sum if these are unnormalised.",
+    )
+    return array
