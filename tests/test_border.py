@@ -119,7 +119,6 @@ def test_unknown_labels_are_counted_and_shown():
 def test_missing_labels_are_counted_and_shown():
     for y in ([0, None, None], [0.0, np.nan, np.nan], np.array(["a", None, None], dtype=object)):
         refuses(lambda y=y: Counts.from_labels(y, [0, 1, 1]), "y_true", "2 of 3", "position 1")
-    refuses(lambda: Counts.from_labels([0, 1], [0, 1], by=["a", None]), "by", "1 of 2")
     pd = pytest.importorskip("pandas")
     missing = pd.Series(["a", None, "b"], dtype="string")
     refuses(lambda: Counts.from_labels(missing, ["a", "a", "b"]), "y_true", "1 of 3", "position 1")

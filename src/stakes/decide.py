@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import read_posteriors
+from stakes.rows import Posteriors, read_posteriors
 
 __all__ = [
     "PriorEstimate",
@@ -35,7 +36,7 @@ __all__ = [
 
 _BLOCK = 1 << 16  # rows at a time, so that memory stays flat
 _UNREACHED = 1e-9  # of the largest regret: how much dearer a decision is that is never the cheapest
-_TIE = 4 * np.finfo(np.float64).eps  # per class, relative to the largest cost: rounding at most
+_ROUNDING = 4 * np.finfo(np.float64).eps  # of a posterior, and of the arithmetic upon it, at most
 
 
 def expected_costs(
@@ -74,29 +75,47 @@ def bayes_decision_indices(
 ) -> IntArray:
     """Position of the cheapest decision for every case (ferrer-ec, eq 7).
 
-    Decisions whose expected costs differ by rounding alone are tied; the first one wins.
+    Decisions whose expected costs differ by rounding alone are tied; the first one wins. Posteriors
+    of single precision stand for all numbers that round to them, so that they decide at a
+    threshold as those of double precision do.
     """
-    rows = read_posteriors("posteriors", posteriors, problem.classes)
-    return cheapest_decisions(rows, _costs(rows, problem, case_costs))
+    wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
+    rows = wrapped.read("posteriors", problem.classes)
+    rounding = wrapped.rounding("posteriors", problem.classes)
+    return cheapest_decisions(rows, _costs(rows, problem, case_costs), rounding)
 
 
-def cheapest_decisions(rows: FloatArray, costs: FloatArray) -> IntArray:
-    """Position of the cheapest decision for posteriors (n, K) that were checked before."""
-    tie = tie_slack(costs)
+def cheapest_decisions(
+    rows: FloatArray, costs: FloatArray, rounding: FloatArray | None = None
+) -> IntArray:
+    """Position of the cheapest decision for posteriors (n, K) that were checked before.
+
+    `rounding` says by how much each of them may be off, (n, K), beyond double precision. The first
+    decision wins whose lowest possible cost does not exceed the lowest of the highest ones.
+    """
+    costs = regrets(costs)
+    slack = tie_slack(costs)
     chosen = np.empty(len(rows), dtype=np.intp)
     for block, expected in _expected_blocks(rows, costs):
-        slack = tie if costs.ndim == 2 else tie[block]
-        columns = np.ascontiguousarray(expected.T)
-        cheapest = columns.min(axis=0) + slack
+        off = slack if costs.ndim == 2 else slack[block]
+        if rounding is not None:
+            off = off + _expected(rounding[block], costs if costs.ndim == 2 else costs[block])
+        columns = list(zip(np.ascontiguousarray(expected.T), off.T, strict=True))
+        limit = reduce(np.minimum, (cost + most for cost, most in columns))
         part = chosen[block]
-        for place in range(costs.shape[-1] - 1, -1, -1):
-            part[columns[place] <= cheapest] = place
+        for place, (cost, most) in reversed(list(enumerate(columns))):
+            part[cost <= limit + most] = place
     return chosen
 
 
-def tie_slack(costs: FloatArray) -> FloatArray:
-    """What rounding may do to expected costs of costs (…, K, M): closer ones are tied, (…)."""
-    return np.asarray(_TIE * costs.shape[-2] * np.abs(costs).max(axis=(-2, -1), initial=0.0))
+def regrets(costs: FloatArray) -> FloatArray:
+    """Costs (…, K, M) above the cheapest decision of each class: what all of them cost is gone."""
+    return np.asarray(costs - costs.min(axis=-1, keepdims=True))
+
+
+def tie_slack(regret: FloatArray) -> FloatArray:
+    """What double precision may do to the expected regret of each decision, (…, M)."""
+    return np.asarray(_ROUNDING * regret.sum(axis=-2))
 
 
 def bayes_decisions(
@@ -240,7 +259,7 @@ def shift_prior(posteriors: object, from_prior: object, to_prior: object) -> Flo
             f"from_prior must be positive where to_prior is; class number {lost[0]} has 0 and "
             f"{new[lost[0]]:g}. Posteriors say nothing about a class that they rule out."
         )
-    moved = _moved(rows, np.divide(new, old, out=np.zeros(old.size), where=old > 0))
+    moved = _moved(rows, class_ratios(old, new))
     return np.asarray(moved[:, 1] if single else moved)
 
 
@@ -318,15 +337,23 @@ def _costs(rows: FloatArray, problem: Problem, case_costs: object) -> FloatArray
 def _expected_blocks(rows: FloatArray, costs: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
     """Expected costs (B, M) of the decisions, a block of cases at a time."""
     for block in _blocks(len(rows)):
-        if costs.ndim == 2:
-            yield block, rows[block] @ costs
-        else:
-            yield block, np.einsum("nk,nkm->nm", rows[block], costs[block])
+        yield block, _expected(rows[block], costs if costs.ndim == 2 else costs[block])
+
+
+def _expected(rows: FloatArray, costs: FloatArray) -> FloatArray:
+    if costs.ndim == 2:
+        return np.asarray(rows @ costs)
+    return np.asarray(np.einsum("nk,nkm->nm", rows, costs))
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:
     for start in range(0, n_rows, _BLOCK):
         yield slice(start, start + _BLOCK)
+
+
+def class_ratios(old: FloatArray, new: FloatArray) -> FloatArray:
+    """What a case of each class is worth under a new prior; 0 where the old one rules it out."""
+    return np.divide(new, old, out=np.zeros(old.size), where=old > 0)
 
 
 def _moved(rows: FloatArray, ratio: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Labels
+from stakes._check import FloatArray, IntArray, Labels, frame_columns
 from stakes.errors import InputError
 
 __all__ = [
@@ -26,7 +26,19 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Posteriors:
+class _Predicted:
+    """One entry or row for every case."""
+
+    values: Any
+
+    @property
+    def index(self) -> Any:
+        """The index of a series or frame; None where there is none."""
+        return getattr(self.values, "index", None)
+
+
+@dataclass(frozen=True, eq=False)
+class Posteriors(_Predicted):
     """Probabilities of the classes: (n, K), or (n,) for P(second class) of two.
 
     Parameters
@@ -37,23 +49,37 @@ class Posteriors:
         scikit-learn sorts. Left out, column k belongs to ``problem.classes[k]``.
     """
 
-    values: Any
     classes: Any = None
 
     def read(self, name: str, classes: Labels) -> FloatArray:
         """Posteriors of shape (n, K), columns in the order of the problem's classes."""
         bare = self.unframed()
-        given, columns = bare.values, bare.classes
-        if columns is None:
-            return _check.posteriors(name, given, len(classes))
-        order = _check.codes(f"the classes of {name}", list(columns), classes)
-        if sorted(order.tolist()) != list(range(len(classes))):
+        order = bare._order(name, classes)
+        values = _check.posteriors(name, bare.values, len(classes))
+        return values if bare.classes is None else values[:, order]
+
+    def rounding(self, name: str, classes: Labels) -> FloatArray | None:
+        """How far each of these may lie from what was meant, (n, K); None in double precision."""
+        bare = self.unframed()
+        gaps = _check.rounding(bare.values)
+        if gaps is None:
+            return None
+        if gaps.ndim == 1:  # what P(second class) is off by, P(first class) is too
+            return np.column_stack([gaps, gaps])
+        return gaps[:, bare._order(name, classes)]
+
+    def _order(self, name: str, classes: Labels) -> list[int]:
+        """The column of each class."""
+        if self.classes is None:
+            return list(range(len(classes)))
+        named = _check.labels(f"the classes of {name}", self.classes)
+        if set(named) != set(classes):
             raise InputError(
-                f"the classes of {name} must be those of the problem, {classes}; they are "
-                f"{tuple(columns)}. Give one column for every class."
+                f"the classes of {name} must be those of the problem, {classes}; they are {named}. "
+                f"Give one column for every class, named as the class; a frame with one column for "
+                f"each model is {{name: frame[name] for name in frame.columns}}."
             )
-        values = _check.posteriors(name, given, len(classes))
-        return values[:, np.argsort(order)]
+        return [named.index(label) for label in classes]
 
     def unframed(self) -> Posteriors:
         """The same with an array: the names of a frame's columns say which class is which."""
@@ -65,21 +91,17 @@ class Posteriors:
 
 
 @dataclass(frozen=True, eq=False)
-class Decisions:
+class Decisions(_Predicted):
     """Decisions that were taken: one label of the problem's decisions for every case."""
-
-    values: Any
 
     def read(self, name: str, decisions: Labels) -> IntArray:
         """Positions of the decisions."""
-        return _check.codes(name, self.values, decisions)
+        return _check.decisions(name, self.values, decisions)
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(_Predicted):
     """Raw scores for two classes, on any scale: a higher one speaks for the second class."""
-
-    values: Any
 
     def read(self, name: str) -> FloatArray:
         """One score for every case."""
@@ -90,13 +112,6 @@ def read_posteriors(name: str, given: object, classes: Labels) -> FloatArray:
     """Posteriors of shape (n, K), from a wrapper, a frame with named columns, or an array."""
     wrapped = given if isinstance(given, Posteriors) else Posteriors(given)
     return wrapped.read(name, classes)
-
-
-def frame_columns(values: Any) -> list[Any] | None:
-    """The names of a frame's columns; None where the values are no frame."""
-    named = hasattr(type(values), "column_names")  # pyarrow calls its arrays the columns
-    names = getattr(values, "column_names" if named else "columns", None)
-    return None if names is None else list(names)
 
 
 def as_predictions(name: str, given: Any) -> Posteriors | Decisions | Scores:

@@ -4,8 +4,18 @@ The only place that validates. Every function takes the name of the argument fir
 message says: argument, rule, evidence (how many, the first and where), remedy.
 """
 
+from stakes._check.groups import Groups, columns_of, frame_columns, groups, missing_label
 from stakes._check.kinds import BoolArray, FloatArray, IntArray, Label, Labels, frozen
-from stakes._check.labels import by_label, codes, distinct, labels, same_labels
+from stakes._check.labels import (
+    FoundLabels,
+    answers,
+    by_label,
+    codes,
+    decisions,
+    distinct,
+    labels,
+    same_labels,
+)
 from stakes._check.numbers import (
     floats,
     non_negative,
@@ -13,23 +23,33 @@ from stakes._check.numbers import (
     probabilities,
     real_scores,
     reals,
+    rounding,
     unwrapped,
 )
-from stakes._check.rows import same_length, weights
+from stakes._check.rows import aligned, same_length, weights
 from stakes._check.shares import posteriors, prior
 
 __all__ = [
     "BoolArray",
     "FloatArray",
+    "FoundLabels",
+    "Groups",
     "IntArray",
     "Label",
     "Labels",
+    "aligned",
+    "answers",
     "by_label",
     "codes",
+    "columns_of",
+    "decisions",
     "distinct",
     "floats",
+    "frame_columns",
     "frozen",
+    "groups",
     "labels",
+    "missing_label",
     "non_negative",
     "number",
     "posteriors",
@@ -37,6 +57,7 @@ __all__ = [
     "probabilities",
     "real_scores",
     "reals",
+    "rounding",
     "same_labels",
     "same_length",
     "unwrapped",

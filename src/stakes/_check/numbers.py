@@ -18,6 +18,7 @@ __all__ = [
     "real_scores",
     "reals",
     "refuse",
+    "rounding",
     "unwrapped",
 ]
 
@@ -117,6 +118,17 @@ def probabilities(name: str, values: object, *, ndim: int | None = None) -> Floa
         "a calibrator turns them into probabilities.",
     )
     return array
+
+
+def rounding(values: object) -> FloatArray | None:
+    """How far the number that was meant may lie from each one of single or half precision.
+
+    That is half the gap to the next such number; None where the precision is double.
+    """
+    array = np.asarray(values)
+    if array.dtype not in (np.float16, np.float32):
+        return None
+    return np.asarray(np.spacing(np.abs(array)), dtype=np.float64) / 2
 
 
 def real_scores(name: str, values: object) -> FloatArray:

@@ -12,7 +12,29 @@ from stakes._check.kinds import FloatArray, frozen
 from stakes._check.numbers import non_negative
 from stakes.errors import InputError
 
-__all__ = ["same_length", "weights"]
+__all__ = ["aligned", "same_length", "weights"]
+
+
+def aligned(**columns: Any) -> None:
+    """Refuse series and frames whose indexes differ: their rows may be other cases.
+
+    Rows are taken by position, as those of arrays, which have no index, always are.
+    """
+    indexes: dict[str, Any] = {
+        name: getattr(column, "index", None) for name, column in columns.items()
+    }
+    labelled = [(name, index) for name, index in indexes.items() if hasattr(index, "equals")]
+    for name, index in labelled[1:]:
+        first, expected = labelled[0]
+        if index is expected or len(index) != len(expected) or index.equals(expected):
+            continue  # another length is refused by those who read the rows
+        same = set(index) == set(expected)
+        found = "hold the same labels in another order" if same else "hold different labels"
+        raise InputError(
+            f"{first} and {name} must have the same index, row by row; their indexes {found}. "
+            f"Align them by their labels ({name}.loc[{first}.index]), or call "
+            f".reset_index(drop=True) on both if their rows are in the same order already."
+        )
 
 
 def same_length(**arrays: npt.NDArray[Any]) -> int:

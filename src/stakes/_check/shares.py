@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from stakes._check.kinds import FloatArray, Labels, frozen, listed
-from stakes._check.labels import by_label
+from stakes._check.labels import FoundLabels, by_label
 from stakes._check.numbers import probabilities, reals, refuse
 from stakes.errors import InputError
 
@@ -34,6 +34,12 @@ def prior(name: str, values: object, classes: Labels) -> FloatArray:
         values = list(entries.values()) if unnamed else entries
     if isinstance(values, Mapping):
         values = by_label(name, values, classes)
+    elif isinstance(classes, FoundLabels) and classes != tuple(range(len(classes))):
+        raise InputError(
+            f"{name} must say which class each share belongs to: nobody stated the order of the "
+            f"classes {listed(classes)}, which were found in the rows. Pass a mapping "
+            f"{{{classes[0]!r}: …}}, or state the classes where the rows are read."
+        )
     array = reals(name, values)
     if array.ndim != 1:
         raise InputError(

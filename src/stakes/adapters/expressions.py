@@ -14,7 +14,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from stakes._check import FloatArray
-from stakes.decide import tie_slack
+from stakes.decide import regrets, tie_slack
 
 __all__ = [
     "Lazy",
@@ -66,15 +66,16 @@ def picked(code: nw.Expr, values: Sequence[nw.Expr]) -> nw.Expr:
 
 def cheapest(frame: Lazy, posteriors: Sequence[str], costs: FloatArray, name: str) -> Lazy:
     """Add the position of the cheapest decision; the first one of several that are tied."""
-    rows = [nw.col(one) for one in posteriors]
+    rows, regret = [nw.col(one) for one in posteriors], regrets(costs)
     expected = [
         sum_of(list(map(mul, rows, column))).alias(f"{name}_{place}")
-        for place, column in enumerate(costs.T.tolist())
+        for place, column in enumerate(regret.T.tolist())
     ]
     made = [nw.col(f"{name}_{place}") for place in range(len(expected))]
-    least = nw.min_horizontal(*made) + float(tie_slack(costs))
+    slack = tie_slack(regret).tolist()
+    least = nw.min_horizontal(*(one + off for one, off in zip(made, slack, strict=True)))
     places = [nw.lit(place) for place in range(len(made) - 1)]
-    tied = [one <= nw.col(_LEAST) for one in made[:-1]]
+    tied = [one - off <= nw.col(_LEAST) for one, off in zip(made[:-1], slack[:-1], strict=True)]
     return (
         frame.with_columns(*expected)
         .with_columns(least.alias(_LEAST))

@@ -56,7 +56,7 @@ class Cases:
 
     def rows(self, column: Any) -> Any:
         """The rows of a column that have weight."""
-        return column if self.kept is None else column[self.kept]
+        return column if self.kept is None or column is None else column[self.kept]
 
 
 def read_cases(

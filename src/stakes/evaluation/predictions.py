@@ -8,7 +8,7 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes.calibration import Calibrator
-from stakes.decide import cheapest_decisions, shift_prior
+from stakes.decide import cheapest_decisions, class_ratios, regrets, shift_prior
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.folds import recalibrated, tuned_apart
@@ -44,6 +44,7 @@ class Predictions:
     scores: FloatArray | None = None  # (n,), raw or P(second class), for two classes
     tuned_apart: IntArray | None = None  # decisions by thresholds tuned on the other folds
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
+    rounding: FloatArray | None = None  # by how much posteriors of single precision may be off
     left_out: tuple[Caveat, ...] = ()
 
     @property
@@ -57,9 +58,11 @@ class Predictions:
             return np.asarray(np.asarray(self.scores) > rule.threshold, dtype=np.intp)
         if rule.name in (AS_DECIDED, TUNED_APART):
             return np.asarray(self.decided if rule.name == AS_DECIDED else self.tuned_apart)
-        held = {BAYES: "posteriors", MOVED: "moved", RECALIBRATED: "recalibrated"}[rule.name]
-        rows: FloatArray = getattr(self, held)
-        return cheapest_decisions(rows, costs)
+        if rule.name == RECALIBRATED:
+            return cheapest_decisions(np.asarray(self.recalibrated), costs)
+        if rule.name == MOVED and self.moving is not None:  # cases are worth more, or less
+            costs = regrets(costs) * class_ratios(*self.moving)[:, None]
+        return cheapest_decisions(np.asarray(self.posteriors), costs, self.rounding)
 
 
 def read_predictions(
@@ -99,6 +102,7 @@ def read_predictions(
         recalibrated=repaired,
         scores=scores,
         off_sum=off_sum,
+        rounding=cases.rows(given.rounding(name, problem.classes)),
         left_out=(*unmoved, *unrepaired),
     )
 

@@ -82,9 +82,10 @@ class Counts(Grouped):
         array([[1., 0., 1.],
                [0., 1., 0.]])
         """
+        _check.aligned(y_true=y_true, decided=decided, weights=weights, by=by)
         columns = {
             "y_true": _check.codes("y_true", y_true, problem.classes),
-            "decided": _check.codes("decided", decided, problem.decisions),
+            "decided": _check.decisions("decided", decided, problem.decisions),
         }
         return cls._of_rows(read_rows(columns, weights, by), problem.classes, problem.decisions)
 
@@ -106,24 +107,14 @@ class Counts(Grouped):
         cat    1    0
         dog    1    1
         """
-        names = (
-            _check.labels("labels", labels)
-            if labels is not None
-            else _check.distinct(
-                "the labels of y_true and y_pred",
-                list(
-                    dict.fromkeys(
-                        (*_check.distinct("y_true", y_true), *_check.distinct("y_pred", y_pred))
-                    )
-                ),
-            )
-        )
+        _check.aligned(y_true=y_true, y_pred=y_pred, weights=weights, by=by)
+        names = _labels_of(y_true, y_pred) if labels is None else _check.labels("labels", labels)
         truth = _check.codes("y_true", y_true, names)
-        predicted = _check.codes("y_pred", y_pred, names)
+        predicted = _check.decisions("y_pred", y_pred, names)
         rows = read_rows({"y_true": truth, "y_pred": predicted}, weights, by)
         if labels is None and len(rows.columns[0]) < len(truth):  # labels of weight zero are absent
             present = np.unique(np.concatenate(rows.columns))
-            names = tuple(names[place] for place in present)
+            names = _check.FoundLabels(names[place] for place in present)
             rows = rows._replace(columns=tuple(np.searchsorted(present, c) for c in rows.columns))
         return cls._of_rows(rows, names, names)
 
@@ -237,6 +228,12 @@ class Counts(Grouped):
         if self.values.ndim > 2:
             return f"<p>{self!r}</p>"
         return html_table(*self._table(), f"Counts of {self.n_cases:.7g} cases")
+
+
+def _labels_of(y_true: object, y_pred: object) -> Labels:
+    """All labels that occur, sorted."""
+    both = dict.fromkeys((*_check.distinct("y_true", y_true), *_check.distinct("y_pred", y_pred)))
+    return _check.distinct("the labels of y_true and y_pred", list(both))
 
 
 def _axis_labels(name: str, values: object, size: int) -> Labels | None:

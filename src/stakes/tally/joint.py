@@ -109,10 +109,11 @@ class JointCounts(Grouped):
                 "Use Counts.from_decisions for a single array."
             )
         models = _check.labels("the models", decided)
+        named = {f"decided[{model!r}]": column for model, column in decided.items()}
+        _check.aligned(y_true=y_true, **named, weights=weights, by=by)
         columns: dict[str, Any] = {"y_true": _check.codes("y_true", y_true, problem.classes)}
-        for model, labels in zip(models, decided.values(), strict=True):
-            name = f"decided[{model!r}]"
-            columns[name] = _check.codes(name, labels, problem.decisions)
+        for name, labels in named.items():
+            columns[name] = _check.decisions(name, labels, problem.decisions)
         return cls._of_codes(columns, models, problem, weights, by)
 
     @classmethod

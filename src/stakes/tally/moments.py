@@ -62,26 +62,31 @@ class LossMoments(Grouped):
     ) -> Self:
         """Sum the losses: a mapping from name to (n,) array, or one (n, J) array.
 
+        State `classes` where a prior follows as an array: classes that are found in `y_true` are
+        sorted, and take a prior as a mapping only, unless they are 0 … K − 1 or booleans.
         `by` holds labels, one per case, of groups or of units that were observed together; the
         tally gets a leading axis of them.
         """
-        labels = (
+        labels: Labels = (
             _check.distinct("y_true", y_true)
             if classes is None
             else _check.labels("classes", classes)
         )
+        named = losses if isinstance(losses, Mapping) else {}
+        columns = {f"losses[{name!r}]": column for name, column in named.items()}
+        _check.aligned(y_true=y_true, losses=losses, **columns, weights=weights, by=by)
         names, matrix = _loss_matrix(losses)
         truth = _check.codes("y_true", y_true, labels)
         rows = read_rows({"y_true": truth, "losses": matrix}, weights, by)
         code, loss = rows.columns
         if classes is None and len(code) < len(truth):  # labels of weight zero are absent
             present, code = np.unique(code, return_inverse=True)
-            labels = tuple(labels[place] for place in present)
-        columns = list(loss.T)
-        sums = np.stack([_sums(rows, code, column, len(labels)) for column in columns], axis=-1)
-        products = np.empty((*sums.shape, len(columns)))
-        for i, first in enumerate(columns):
-            for j, second in enumerate(columns[: i + 1]):
+            labels = _check.FoundLabels(labels[place] for place in present)
+        parts = list(loss.T)
+        sums = np.stack([_sums(rows, code, part, len(labels)) for part in parts], axis=-1)
+        products = np.empty((*sums.shape, len(parts)))
+        for i, first in enumerate(parts):
+            for j, second in enumerate(parts[: i + 1]):
                 product = _sums(rows, code, first * second, len(labels))
                 products[..., i, j] = products[..., j, i] = product
         return cls._trusted(

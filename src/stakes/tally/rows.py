@@ -63,17 +63,14 @@ def read_rows(
         keep = None if weight.all() else weight > 0
     if keep is not None:
         parts = tuple(part[keep] for part in parts)
-    group, groups = None, None
-    if by is not None:
-        groups = _check.distinct("by", by)
-        group = _check.codes("by", by, groups)
-        _check.same_length(**columns, by=group)
-        if keep is not None:
-            present, group = np.unique(group[keep], return_inverse=True)
-            groups = tuple(groups[place] for place in present)
     if weight is not None and keep is not None:
         weight = weight[keep]
-    return Rows(parts, weight, group, groups)
+    if by is None:
+        return Rows(parts, weight, None, None)
+    groups = _check.groups("by", by)
+    _check.same_length(**columns, by=groups.codes)
+    groups = groups.only(keep)
+    return Rows(parts, weight, groups.codes, groups.labels)
 
 
 def refuse_too_many(groups: int, cells: int) -> None:

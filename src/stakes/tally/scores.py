@@ -92,6 +92,7 @@ class ScoreTable(Grouped):
         positive : label of the positive class; may be left out for labels 0/1 and booleans
         by : labels, one per case; the table gets a leading axis of groups that share its scores
         """
+        _check.aligned(y_true=y_true, scores=scores, weights=weights, by=by)
         names, truth = _two_classes(y_true, positive)
         score = _check.real_scores("scores", scores)
         rows = read_rows({"y_true": truth, "scores": score}, weights, by)

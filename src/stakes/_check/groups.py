@@ -1,0 +1,116 @@
+"""Groups of cases: one label for each, whatever marks them, and for every case its group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes._check.kinds import IntArray, Labels
+from stakes._check.labels import categories, in_order, label_array, labels, missing, plain
+from stakes.errors import InputError
+
+__all__ = ["MISSING", "Groups", "columns_of", "frame_columns", "groups", "missing_label"]
+
+MISSING = "(missing)"  # the group of cases that are in none
+_ONE_COLUMN = "Pass one column, or a mapping from name to column."
+_MIDNIGHT = "T00:00:00"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Labels of groups, and for every case the position of its own."""
+
+    labels: Labels
+    codes: IntArray
+
+    def only(self, kept: npt.NDArray[np.bool_] | None) -> Groups:
+        """The groups of the cases that are kept; those without cases go."""
+        if kept is None:
+            return self
+        present, codes = np.unique(self.codes[kept], return_inverse=True)
+        return Groups(tuple(self.labels[place] for place in present), codes)
+
+
+def groups(name: str, values: object) -> Groups:
+    """The groups of a column of labels, dates, periods, intervals, or categories in their order.
+
+    Labels other than text, whole numbers and booleans become text, sorted by what they mean. Cases
+    without a label are a group of their own, the last one.
+    """
+    coded = categories(values)
+    if coded is None:
+        array = label_array(name, values, _ONE_COLUMN)
+        absent = missing(array)
+        found = in_order(name, array[~absent])
+        codes = np.full(array.shape, len(found), dtype=np.intp)
+        codes[~absent] = _places(array[~absent], found)
+    else:
+        used = np.flatnonzero(np.bincount(coded.codes[coded.codes >= 0], minlength=1))
+        found = [coded.values[k] for k in used] if (coded.codes >= 0).any() else []
+        codes = np.searchsorted(used, coded.codes)
+        absent = coded.codes < 0
+        codes[absent] = len(found)
+    known = _labels_of(name, found, is_category=coded is not None)
+    return Groups((*known, missing_label(known)) if absent.any() else known, codes)
+
+
+def missing_label(known: Labels) -> str:
+    """The label of cases that have none, which no other group has."""
+    label = MISSING
+    while label in known:
+        label = f"({label})"
+    return label
+
+
+def _places(array: npt.NDArray[Any], found: Any) -> IntArray:
+    if array.dtype.kind != "O":
+        return np.asarray(np.searchsorted(found, array))
+    place = {value: k for k, value in enumerate(found)}
+    return np.fromiter(map(place.__getitem__, array.tolist()), np.intp, array.size)
+
+
+def _labels_of(name: str, found: Sequence[Any], *, is_category: bool) -> Labels:
+    """Labels of distinct values: as they are, or all of them as text."""
+    if isinstance(found, np.ndarray) and found.dtype.kind == "M":
+        return tuple(np.datetime_as_string(found, unit="auto").tolist())
+    values: list[Any] = [plain(value) for value in found]
+    broken = [value for value in values if isinstance(value, float)]
+    if broken and not is_category:
+        raise InputError(
+            f"{name} must hold labels, not measurements; {broken[0]:g} is no whole number. "
+            f"Cut them into intervals, or convert them to text."
+        )
+    if all(isinstance(value, str | int) for value in values):
+        return labels(name, values)
+    texts = [value.isoformat() if hasattr(value, "isoformat") else str(value) for value in values]
+    if all(text.endswith(_MIDNIGHT) for text in texts):
+        texts = [text.removesuffix(_MIDNIGHT) for text in texts]
+    return labels(name, texts)
+
+
+def columns_of(name: str, values: Any) -> list[tuple[str | None, Any]]:
+    """One column or several, each with its name; None where it has none."""
+    if hasattr(values, "collect"):
+        raise InputError(
+            f"{name} must hold rows; got a lazy {type(values).__name__}, whose rows were not read "
+            f"yet. Collect it first."
+        )
+    names = list(values) if isinstance(values, Mapping) else frame_columns(values)
+    if names is None:
+        own = getattr(values, "name", None)  # that of a series
+        return [(None if own is None else str(own), values)]
+    if not names:
+        raise InputError(f"{name} must hold at least one column; there is none. Leave it out.")
+    texts = labels(f"the columns of {name}", map(str, names))
+    return [(str(text), values[column]) for text, column in zip(texts, names, strict=True)]
+
+
+def frame_columns(values: Any) -> list[Any] | None:
+    """The names of a frame's columns; None where the values are no frame."""
+    named = hasattr(type(values), "column_names")  # pyarrow calls its arrays the columns
+    names = getattr(values, "column_names" if named else "columns", None)
+    return None if names is None else list(names)
