@@ -460,13 +460,25 @@ def test_K13_the_numbers_of_the_program():
         lambda counts: all_against_all(mcc, counts, average=1),
     ],
 )
-def test_tables_whose_decisions_are_not_the_classes_are_refused(measure):
+def test_decisions_answer_classes_by_label_else_by_place(measure):
     with pytest.raises(InputError, match="has 2 classes and 3 decisions"):
         measure(Counts([[8, 1, 1], [2, 6, 2]]))
-    with pytest.raises(
-        InputError, match="the classes and the decisions of counts must be the same"
-    ):
-        measure(Counts([[8, 1], [2, 6]], classes=["a", "b"], decisions=["b", "a"]))
+    classes = ["a", "b", "c"]
+    table = np.array([[8, 1, 1], [2, 6, 2], [0, 1, 5]])
+    plain = measure(Counts(table, classes=classes, decisions=classes))
+    by_place = measure(Counts(table, classes=classes, decisions=["x", "y", "z"]))
+    swapped = measure(Counts(table[:, [1, 2, 0]], classes=classes, decisions=["b", "c", "a"]))
+    assert np.array_equal(plain, by_place, equal_nan=True) if plain is not None else True
+    assert np.array_equal(plain, swapped, equal_nan=True) if plain is not None else True
+    with pytest.raises(InputError, match="by their labels or by their places"):
+        measure(Counts(table, classes=classes, decisions=["b", "x", "y"]))
+
+
+def test_a_perfect_relabelling_names_the_decisions():
+    counts = Counts([[0, 3], [4, 0]], classes=["well", "ill"], decisions=["wait", "treat"])
+    assert perfect_relabelling(counts) == {"wait": "ill", "treat": "well"}
+    swapped = Counts([[0, 3], [4, 0]], classes=["well", "ill"], decisions=["ill", "well"])
+    assert perfect_relabelling(swapped) == {"ill": "ill", "well": "well"}
 
 
 def test_cramers_phi_takes_decisions_of_any_number_and_name():

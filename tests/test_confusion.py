@@ -499,12 +499,19 @@ def test_a_table_that_is_not_square_has_no_f_score(measure):
 
 
 @pytest.mark.parametrize("measure", SQUARE_ONLY)
-def test_decisions_that_are_not_the_classes_are_refused(measure):
-    swapped = Counts([[8, 2], [1, 9]], classes=["well", "sick"], decisions=["sick", "well"])
-    with pytest.raises(
-        InputError, match="the classes and the decisions of counts must be the same"
-    ):
-        measure(swapped)
+def test_decisions_answer_classes_by_label_else_by_place(measure):
+    def measured(table, decisions):
+        counts = Counts(table, classes=["well", "sick", "dead"], decisions=decisions)
+        found = measure(counts)
+        return found.values if isinstance(found, Counts) else found
+
+    table = np.array([[8, 2, 1], [1, 9, 3], [0, 2, 7]])
+    plain = measured(table, ["well", "sick", "dead"])
+    assert np.array_equal(plain, measured(table, ["home", "treat", "bury"]), equal_nan=True)
+    swapped = measured(table[:, [1, 0, 2]], ["sick", "well", "dead"])
+    assert np.array_equal(plain, swapped, equal_nan=True)
+    with pytest.raises(InputError, match="by their labels or by their places"):
+        measured(table, ["sick", "treat", "bury"])
 
 
 def test_decisions_without_labels_match_by_position():

@@ -319,7 +319,7 @@ def test_mcnemar_carries_groups_and_wants_classes_for_decisions():
     stacked = first.with_weights(np.stack([first.weights, 2 * first.weights]))
     assert mcnemar(stacked, "a", "b").first_wrong.tolist() == [5, 10]
     assert mcnemar(stacked, "a", "b").exact_p.shape == (2,)
-    with pytest.raises(InputError, match="decisions that are the classes"):
+    with pytest.raises(InputError, match="decisions that answer the classes"):
         mcnemar(joint_of(), "a", "b")
     with pytest.raises(InputError, match="one of the models"):
         mcnemar(first, "a", "z")

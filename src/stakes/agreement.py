@@ -16,7 +16,15 @@ import numpy.typing as npt
 
 from stakes._check import FloatArray, Label, number, reals, unwrapped
 from stakes.errors import InputError
-from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, scaled, square
+from stakes.measures.table import (
+    answer_columns,
+    diagonal,
+    elsewhere,
+    off_diagonal,
+    ratio,
+    scaled,
+    square,
+)
 from stakes.tally import Counts
 
 __all__ = [
@@ -113,8 +121,11 @@ def association_matrix(counts: Counts, *, mean: float) -> FloatArray:
            [0.113, 0.436, 0.501],
            [0.462, 0.112, 0.466]])
     """
-    order = _inner_order(mean)
-    values = scaled(counts.values)
+    return _associations(counts.values, mean)
+
+
+def _associations(table: FloatArray, mean: float) -> FloatArray:
+    order, values = _inner_order(mean), scaled(table)
     rows, columns = values.sum(axis=-1)[..., :, None], values.sum(axis=-2)[..., None, :]
     if order == 0:  # the paper's own case, and much cheaper than logarithms
         return ratio(values, np.sqrt(rows * columns))
@@ -127,8 +138,7 @@ def association_matrix(counts: Counts, *, mean: float) -> FloatArray:
 
 def _class_means(counts: Counts, mean: float) -> FloatArray:
     """Mean of recall and precision of each class, (..., K)."""
-    square(counts)
-    return diagonal(association_matrix(counts, mean=mean))
+    return diagonal(_associations(square(counts), mean))
 
 
 def general_f1(counts: Counts, *, average: float, mean: float = -1) -> FloatArray:
@@ -237,7 +247,7 @@ def determinant_mcc(counts: Counts, *, mean: float = 0) -> FloatArray:
     0.225669288
     """
     values = square(counts)
-    matrix = association_matrix(counts, mean=mean)
+    matrix = _associations(values, mean)
     undefined = _has_empty_margin(values) | np.any(np.isnan(matrix), axis=(-2, -1))
     matrix = np.where(undefined[..., None, None], np.eye(counts.n_classes), matrix)
     return unwrapped(np.where(undefined, np.nan, np.linalg.det(matrix)))
@@ -298,7 +308,9 @@ def perfect_relabelling(counts: Counts) -> dict[Label, Label] | None:
     if not (np.all(present.sum(axis=0) == 1) and np.all(present.sum(axis=1) == 1)):
         return None
     names = counts.classes or counts.decisions or tuple(range(counts.n_classes))
-    return {names[j]: names[int(i)] for j, i in enumerate(np.argmax(present, axis=0))}
+    decided = counts.decisions or names
+    order = answer_columns(names, decided)
+    return {decided[order[j]]: names[int(i)] for j, i in enumerate(np.argmax(present, axis=0))}
 
 
 # Pairs of classes --------------------------------------------------------------------------------

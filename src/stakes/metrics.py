@@ -14,6 +14,7 @@ from stakes.decide import bayes_decisions
 from stakes.errors import InputError
 from stakes.measures import cost
 from stakes.problem import Problem
+from stakes.rows import Posteriors
 from stakes.tally import Counts, LossMoments
 from stakes.tally.rows import read_rows
 
@@ -99,6 +100,7 @@ def bayes_cost(
     y_proba: object,
     *,
     problem: Problem,
+    classes: object = None,
     sample_weight: object = None,
     case_costs: object = None,
 ) -> float:
@@ -106,10 +108,24 @@ def bayes_cost(
 
     The posteriors are taken as they are; ``shift_prior`` moves them to another prior.
 
+    Parameters
+    ----------
+    y_proba : array_like of shape (n, K), or (n,) for P(second class) of two
+    classes : K labels, optional
+        The class of each column, in the order of the columns; pass ``model.classes_``, which
+        scikit-learn sorts. Left out, column k belongs to ``problem.classes[k]``.
+
+    Examples
+    --------
     >>> bayes_cost([0, 0, 1], [0.05, 0.3, 0.2], problem=Problem.binary(false_alarm=1, miss=9))
     0.333333
+    >>> problem = Problem.binary(false_alarm=1, miss=9, classes=["legit", "fraud"])
+    >>> y_proba = [[0.05, 0.95], [0.9, 0.1]]  # of a model with classes_ ["fraud", "legit"]
+    >>> bayes_cost(["legit", "fraud"], y_proba, problem=problem, classes=["fraud", "legit"])
+    0.0
     """
-    decided = bayes_decisions(y_proba, problem, case_costs=case_costs)
+    _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
+    decided = bayes_decisions(_posteriors(y_proba, classes), problem, case_costs=case_costs)
     return expected_cost(
         y_true, decided, problem=problem, sample_weight=sample_weight, case_costs=case_costs
     )
@@ -120,21 +136,45 @@ def normalized_bayes_cost(
     y_proba: object,
     *,
     problem: Problem,
+    classes: object = None,
     sample_weight: object = None,
     case_costs: object = None,
 ) -> float:
-    """Normalised cost of the Bayes decisions that these posteriors lead to."""
-    decided = bayes_decisions(y_proba, problem, case_costs=case_costs)
+    """Normalised cost of the Bayes decisions that these posteriors lead to.
+
+    `classes` names the columns of `y_proba`, as in `bayes_cost`.
+
+    >>> problem = Problem.zero_one(["legit", "fraud"])
+    >>> normalized_bayes_cost(
+    ...     ["legit", "fraud"], [[0.1, 0.9], [0.2, 0.8]], problem=problem,
+    ...     classes=["fraud", "legit"])
+    1.0
+    """
+    _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
+    decided = bayes_decisions(_posteriors(y_proba, classes), problem, case_costs=case_costs)
     return normalized_cost(
         y_true, decided, problem=problem, sample_weight=sample_weight, case_costs=case_costs
     )
 
 
+def _posteriors(y_proba: object, classes: object) -> object:
+    """Posteriors whose columns are named where their classes are stated."""
+    if classes is None:
+        return y_proba
+    if isinstance(y_proba, Posteriors) or _check.frame_columns(y_proba) is not None:
+        raise InputError(
+            "classes must name the columns of an array; those of y_proba have names already. "
+            "Leave classes out, or pass the values alone."
+        )
+    return Posteriors(y_proba, classes)
+
+
 def _counts(y_true: object, y_pred: object, problem: Problem, sample_weight: object) -> Counts:
     """Counts of decisions, with scikit-learn's names in every message."""
+    _check.aligned(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     columns = {
         "y_true": _check.codes("y_true", y_true, problem.classes),
-        "y_pred": _check.codes("y_pred", y_pred, problem.decisions),
+        "y_pred": _check.decisions("y_pred", y_pred, problem.decisions),
     }
     rows = read_rows(columns, sample_weight, weights_name="sample_weight")
     return Counts._of_rows(rows, problem.classes, problem.decisions)
@@ -144,8 +184,9 @@ def _case_losses(
     y_true: object, y_pred: object, problem: Problem, sample_weight: object, case_costs: object
 ) -> FloatArray:
     """Means per case: the cost of the decisions, their regret, that of each constant decision."""
+    _check.aligned(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     truth = _check.codes("y_true", y_true, problem.classes)
-    decided = _check.codes("y_pred", y_pred, problem.decisions)
+    decided = _check.decisions("y_pred", y_pred, problem.decisions)
     costs = _check.floats("case_costs", case_costs, ndim=3)
     n_cases = _check.same_length(y_true=truth, y_pred=decided, case_costs=costs)
     if costs.shape[1:] != problem.costs.shape:

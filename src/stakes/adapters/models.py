@@ -23,7 +23,7 @@ from stakes.adapters.groups import Arrays, arrays_of, grouped
 from stakes.adapters.lazy import TRUTH, WEIGHT, LazyColumns, column_of
 from stakes.decide import shift_prior
 from stakes.evaluation.evidence import ModelTallies
-from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES, class_of_decisions
+from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.tally import Counts, ScoreTable
@@ -123,13 +123,13 @@ class LazyModel:
         return self._of_posteriors(frame, masses)
 
     def _of_decisions(self, frame: Lazy) -> ModelTallies:
-        stands_for, name = class_of_decisions(self.problem), column_of(self.place)
-        if stands_for is None:
+        answered, name = self.problem.answered, column_of(self.place)
+        if answered is None:
             return ModelTallies(self.given.name, DECISIONS)
         size = self.problem.n_classes
-        sizes = {TRUTH: size, name: size}
+        sizes = {TRUTH: size, name: self.problem.n_decisions}
         found = arrays_of(grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT).sum()}), sizes)
-        predicted = _counts(found, stands_for[found[name]], size)
+        predicted = _counts(found, answered[found[name]], size)
         return ModelTallies(self.given.name, DECISIONS, predicted=predicted)
 
     def _of_posteriors(self, frame: Lazy, masses: FloatArray) -> Tallied:

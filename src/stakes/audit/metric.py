@@ -142,15 +142,16 @@ FAMILIAR_MULTICLASS: Mapping[str, Metric] = MappingProxyType(
 def familiar_metrics(problem: Problem) -> Mapping[str, Metric]:
     """The familiar metrics that this problem allows.
 
-    `FAMILIAR` for two classes and two decisions, `FAMILIAR_MULTICLASS` where the decisions are the
-    classes, and none otherwise: a decision that is no class has a cost but no recall.
+    `FAMILIAR` for two classes and two decisions, `FAMILIAR_MULTICLASS` where the decisions answer
+    the classes one by one, and none otherwise: a decision that answers no class has a cost but no
+    recall.
 
     >>> len(familiar_metrics(Problem([[0, 3, 25], [180, 8, 0]])))
     0
     """
     if problem.costs.shape == (2, 2):
         return FAMILIAR
-    return FAMILIAR_MULTICLASS if problem.classes == problem.decisions else {}
+    return FAMILIAR_MULTICLASS if problem.answers == problem.classes else {}
 
 
 def read_metrics(metrics: Mapping[str, Metric]) -> tuple[tuple[str, ...], tuple[Metric, ...]]:

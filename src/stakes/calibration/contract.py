@@ -132,6 +132,7 @@ class CheckedCalibrator(Calibrator, Generic[Fitted]):
         weights: object = None,
         prior: object = None,
     ) -> Fitted:
+        _check.aligned(scores=scores, y=y, weights=weights)
         return self._fitted(*self._read(scores, y, classes, weights, prior))
 
     @staticmethod

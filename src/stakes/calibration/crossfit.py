@@ -59,6 +59,7 @@ def cross_calibrate(
     """
     require("calibrator", calibrator, Calibrator, "Write Isotonic(), Affine() or another.")
     require_rng(rng)
+    _check.aligned(scores=scores, y=y, weights=weights, groups=groups)
     rows, size, names, part = _read_rows(scores, y, classes)
     names = read_cases(rows, y, size, names, weights, prior)[1].classes
     codes = _check.codes("y", y, names)
@@ -115,8 +116,7 @@ def fold_numbers(
     count = _check.number("folds", folds, low=2)
     unit = np.arange(codes.size)
     if groups is not None:
-        names = _check.distinct("groups", groups)
-        unit = _check.codes("groups", groups, names)
+        unit = _check.groups("groups", groups).codes
         _check.same_length(y=codes, groups=unit)
     n_units = int(unit.max(initial=-1)) + 1
     if not (count.is_integer() and count <= n_units):

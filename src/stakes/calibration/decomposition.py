@@ -123,7 +123,7 @@ def decompose_by_recalibration(
     >>> float(decompose_by_recalibration([0, 1], before, after, Brier()).miscalibration.round(9))
     0.32
     """
-    before = read_forecasts(y_true, posteriors, classes)
+    before = read_forecasts(y_true, posteriors, classes, weights)
     after = read_forecasts(y_true, recalibrated, before.classes, name="recalibrated")
     score, shares = expected_score(before, rule, weights, prior)
     return _parts(score, expected_score(after, rule, weights, prior)[0], rule.entropy(shares))

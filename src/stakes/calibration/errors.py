@@ -95,7 +95,7 @@ def top_label_table(
     array([[1., 0.],
            [0., 1.]])
     """
-    _, truth, rows = read_forecasts(y_true, posteriors, classes)
+    _, truth, rows = read_forecasts(y_true, posteriors, classes, weights)
     top = np.argmax(rows, axis=1)
     return ScoreTable.from_scores(top == truth, rows.max(axis=1), weights=weights)
 
@@ -104,7 +104,7 @@ def class_tables(
     y_true: object, posteriors: object, *, classes: object = None, weights: object = None
 ) -> tuple[ScoreTable, ...]:
     """For every class its posterior and whether it was true: K tables, each against the rest."""
-    names, truth, rows = read_forecasts(y_true, posteriors, classes)
+    names, truth, rows = read_forecasts(y_true, posteriors, classes, weights)
     return tuple(
         ScoreTable.from_scores(truth == k, rows[:, k], weights=weights) for k in range(len(names))
     )

@@ -16,7 +16,6 @@ from stakes.evaluation.left_out import left_out, no_decision, no_move
 from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES, Rule, is_movable
 from stakes.report import (
     AS_DECIDED,
-    BAYES,
     MOVED,
     RECALIBRATED,
     TUNED,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray
+from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED, RECALIBRATED, TUNED, TUNED_APART
@@ -20,7 +20,6 @@ __all__ = [
     "POSTERIORS",
     "SCORES",
     "Rule",
-    "class_of_decisions",
     "is_movable",
     "named",
     "rules_of",
@@ -87,16 +86,6 @@ def is_movable(held: FloatArray, prior: FloatArray) -> bool:
     """Whether posteriors that hold for one prior can and must be moved to another."""
     lost = (held == 0) & (prior > 0)
     return bool(np.abs(held - prior).max() > 1e-9 and not lost.any())
-
-
-def class_of_decisions(problem: Problem) -> IntArray | None:
-    """The class for which each decision stands, (M,): by its label, else by place if both are two.
-
-    None where decisions do not stand for classes.
-    """
-    if set(problem.decisions) == set(problem.classes):
-        return np.array([problem.classes.index(decision) for decision in problem.decisions])
-    return np.arange(2) if problem.costs.shape == (2, 2) else None
 
 
 def named(rules: Iterable[Rule], problem: Problem) -> dict[str, Rule]:

@@ -16,7 +16,7 @@ from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.evaluation.folds import described
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.proper import class_losses
-from stakes.evaluation.rules import POSTERIORS, class_of_decisions, named, rules_of
+from stakes.evaluation.rules import POSTERIORS, named, rules_of
 from stakes.tally import Counts, JointCounts, ScoreTable
 
 __all__ = ["evidence_of"]
@@ -119,8 +119,8 @@ def _deployed(table: ScoreTable, moved: FloatArray | None, cases: Cases) -> Scor
 
 
 def _predicted(one: Predictions, cases: Cases) -> Counts | None:
-    """Predicted classes: the most probable ones, or decisions that stand for classes."""
-    place, size = class_of_decisions(cases.problem), cases.problem.n_classes
+    """Predicted classes: the most probable ones, or decisions that answer classes."""
+    place, size = cases.problem.answered, cases.problem.n_classes
     if one.posteriors is not None:
         decided: Any = _most_probable(one.posteriors)
     elif one.decided is None or place is None:

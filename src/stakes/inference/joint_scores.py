@@ -69,10 +69,12 @@ class JointScores(Value):
         their number, the tally is as large as the cases are many.
         """
         models, values = _columns(scores)
+        named = {f"scores[{model!r}]": column for model, column in scores.items()}
+        _check.aligned(y_true=y_true, **named, by=by, units=units)
         table = ScoreTable.from_scores(y_true, values[0], positive=positive)  # settles the classes
         truth = _positives(y_true, table, positive)
-        names = None if by is None else _check.distinct("by", by)
-        group = None if names is None else _check.codes("by", by, names)
+        groups = None if by is None else _check.groups("by", by)
+        group = None if groups is None else groups.codes
         unit = None if units is None else _unit_codes(units)
         given: dict[str, Any] = {f"scores[{m!r}]": v for m, v in zip(models, values, strict=True)}
         others = {"by": group, "units": unit}
@@ -88,7 +90,7 @@ class JointScores(Value):
             scores=tuple(_check.frozen(found) for found, _ in parts),
             models=models,
             classes=table.classes,
-            groups=names,
+            groups=None if groups is None else groups.labels,
             units=None if unit is None else cells[:, -1],
         )
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainc, chdtrc, gammaln
 
-from stakes._check import FloatArray, Label
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Label
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.cells import whole_cells
+from stakes.problem import Problem
 from stakes.tally import JointCounts
 
 __all__ = ["McNemar", "mcnemar"]
@@ -77,8 +79,13 @@ class McNemar(Value):
         return np.minimum(*pair), np.maximum(*pair)
 
 
-def mcnemar(joint: JointCounts, first: Label, second: Label) -> McNemar:
-    """Count the cases that tell two models apart; the decisions must be the classes.
+def mcnemar(
+    joint: JointCounts, first: Label, second: Label, *, problem: Problem | None = None
+) -> McNemar:
+    """Count the cases that tell two models apart; a decision is right where it answers the class.
+
+    Decisions answer classes by their labels, else by their places where there are as many of both,
+    or as the problem says.
 
     Examples
     --------
@@ -93,16 +100,12 @@ def mcnemar(joint: JointCounts, first: Label, second: Label) -> McNemar:
     (0.0923, 0.0574)
     """
     whole_cells(joint)
-    if joint.classes != joint.decisions:
-        raise InputError(
-            f"joint must hold decisions that are the classes {joint.classes}; its decisions are "
-            f"{joint.decisions}. compare_costs weighs any decisions by their costs."
-        )
+    answered = _answered(joint, problem)
     for name in (first, second):
         if name not in joint.models:
             raise InputError(f"name must be one of the models {joint.models}; got {name!r}.")
     wrong = [
-        joint.cells[:, 1 + joint.models.index(name)] != joint.cells[:, 0]
+        answered[joint.cells[:, 1 + joint.models.index(name)]] != joint.cells[:, 0]
         for name in (first, second)
     ]
     return McNemar._trusted(
@@ -110,3 +113,19 @@ def mcnemar(joint: JointCounts, first: Label, second: Label) -> McNemar:
         second_wrong=np.asarray(joint.weights @ (wrong[1] & ~wrong[0]).astype(np.float64)),
         n_cases=joint.n_cases,
     )
+
+
+def _answered(joint: JointCounts, problem: Problem | None) -> IntArray:
+    """Position of the class that each decision answers, (M,)."""
+    answers = _check.answers(joint.classes, joint.decisions)
+    if problem is not None:
+        _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
+        _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
+        answers = problem.answers
+    if None in answers:
+        raise InputError(
+            f"joint must hold decisions that answer the classes {joint.classes}; not all of "
+            f"{joint.decisions} do. Pass the problem, which says so: Problem(…, answers={{…}}); "
+            f"compare_costs weighs any decisions by their costs."
+        )
+    return np.array([joint.classes.index(one) for one in answers if one is not None])

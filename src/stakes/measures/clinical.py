@@ -20,7 +20,7 @@ from stakes.measures.confusion import (
     recall,
     specificity,
 )
-from stakes.measures.table import ratio
+from stakes.measures.table import ratio, square
 from stakes.tally import Counts
 
 __all__ = [
@@ -141,7 +141,7 @@ def _shares(counts: Counts) -> FloatArray:
             f"{counts.n_classes} classes and {counts.n_decisions} decisions. "
             f"Pick a class with one_vs_rest, or state costs and use expected_cost."
         )
-    return ratio(counts.values, counts.n_cases[..., None, None])
+    return ratio(square(counts), counts.n_cases[..., None, None])
 
 
 def net_benefit(counts: Counts, threshold: npt.ArrayLike) -> FloatArray:

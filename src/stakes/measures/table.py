@@ -5,18 +5,31 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check import BoolArray, FloatArray, same_labels
+from stakes import _check
+from stakes._check import BoolArray, FloatArray, Labels
 from stakes.errors import InputError
 from stakes.tally import Counts
 
-__all__ = ["diagonal", "elsewhere", "least", "off_diagonal", "ratio", "scaled", "square"]
+__all__ = [
+    "answer_columns",
+    "diagonal",
+    "elsewhere",
+    "least",
+    "off_diagonal",
+    "ratio",
+    "scaled",
+    "square",
+]
 
 
 _TIE = 1e-12  # relative to the largest value: what rounding may do to equal ones
 
 
 def square(counts: Counts) -> FloatArray:
-    """Table (..., K, K) of counts whose decisions are the classes; others are refused."""
+    """Table (..., K, K) of counts, column k counting the decisions that answer class k.
+
+    Decisions answer classes by their labels, else by their places; others are refused.
+    """
     if not isinstance(counts, Counts):
         raise InputError(
             f"this measure takes Counts; got {type(counts).__name__}. Wrap a table: Counts(table)."
@@ -25,10 +38,25 @@ def square(counts: Counts) -> FloatArray:
         raise InputError(
             f"counts must have one decision for every class, in the same order; it has "
             f"{counts.n_classes} classes and {counts.n_decisions} decisions. Measure decisions "
-            f"that are no class with expected_cost, or leave their columns out."
+            f"that are no class with expected_cost, or say which class each answers: "
+            f"counts.answering(problem), where the problem has answers."
         )
-    same_labels("the classes and the decisions of counts", counts.classes, counts.decisions)
-    return counts.values
+    if counts.classes is None or counts.decisions is None or counts.classes == counts.decisions:
+        return counts.values
+    order = answer_columns(counts.classes, counts.decisions)
+    return counts.values[..., order]
+
+
+def answer_columns(classes: Labels, decisions: Labels) -> list[int]:
+    """The decision that answers each class of a square table."""
+    answers = _check.answers(classes, decisions)
+    if None in answers:
+        raise InputError(
+            f"decisions must answer the classes {classes}, by their labels or by their places; of "
+            f"{decisions} some are labels of classes in other places. Name all decisions after "
+            f"classes, or none, or say which answers which: Problem(…, answers={{…}})."
+        )
+    return [answers.index(label) for label in classes]
 
 
 def scaled(values: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Problem files: TOML that names classes, decisions, costs (or utilities), prior and unit."""
+"""Problem files: TOML that names classes, decisions, costs (or utilities), prior, answers, unit."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes.errors import InputError
 
 __all__ = ["read", "write"]
 
-_KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior"}
+_KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers"}
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def read(path: str | Path) -> dict[str, Any]:
         fault = f"it holds {unknown[0]!r}" if unknown else "it holds both, or neither"
         raise InputError(
             f"{path} must hold [costs] or [utilities], and beside them only classes, decisions, "
-            f"prior and unit; {fault}."
+            f"prior, answers and unit; {fault}."
         )
     sign = 1 if "costs" in stated else -1
     table = stated.get("costs", stated.get("utilities"))
@@ -51,7 +52,27 @@ def read(path: str | Path) -> dict[str, Any]:
         "decisions": decisions,
         "prior": prior,
         "unit": stated.get("unit"),
+        "answers": _answers(path, stated.get("answers"), classes, decisions),
     }
+
+
+def _answers(
+    path: str | Path, stated: Any, classes: list[Label], decisions: list[Label]
+) -> dict[Label, Label] | None:
+    """The class that each decision answers, where the file says so; both match by text."""
+    if stated is None:
+        return None
+    if not isinstance(stated, Mapping):
+        raise InputError(f"{path}: answers must be a table decision → class; it is {stated!r}.")
+    known = {_text(one): one for one in decisions}, {_text(one): one for one in classes}
+    for labels, texts in zip(known, (stated, map(_text, stated.values())), strict=True):
+        unknown = [text for text in texts if text not in labels]
+        if unknown:
+            raise InputError(
+                f"{path}: answers must map decisions to classes; {unknown[0]!r} is none of "
+                f"{', '.join(labels)}."
+            )
+    return {known[0][one]: known[1][_text(label)] for one, label in stated.items()}
 
 
 def _signed(path: str | Path, cost: Any, sign: int) -> float:
@@ -86,6 +107,7 @@ def write(
     decisions: Labels,
     prior: FloatArray | None,
     unit: str | None,
+    answers: tuple[Label | None, ...],
 ) -> None:
     """Write the file in one piece."""
     for labels in (classes, decisions):
@@ -107,6 +129,10 @@ def write(
             f"{_quoted(label)} = {share!r}"
             for label, share in zip(classes, prior.tolist(), strict=True)
         ]
+    if answers != _check.answers(classes, decisions):
+        pairs = zip(decisions, answers, strict=True)
+        lines += ["", "[answers]"]
+        lines += [f"{_quoted(one)} = {_quoted(label)}" for one, label in pairs if label is not None]
     Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from stakes import _check
-from stakes._check import Labels
+from stakes._check import Label, Labels
 from stakes.errors import InputError
 
-__all__ = ["axis_names", "class_names", "from_mapping", "named_table"]
+__all__ = ["answered", "axis_names", "class_names", "from_mapping", "named_table"]
 
 
 def axis_names(what: str, given: object, size: int, default: Labels) -> Labels:
@@ -26,6 +26,30 @@ def axis_names(what: str, given: object, size: int, default: Labels) -> Labels:
     return names
 
 
+def answered(given: object, classes: Labels, decisions: Labels) -> tuple[Label | None, ...]:
+    """The class that each decision answers, None for one that answers none."""
+    if given is None:
+        return _check.answers(classes, decisions)
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"answers must be a mapping from decision to class; got {type(given).__name__}. "
+            f"Write {{{decisions[0]!r}: {classes[0]!r}, …}}."
+        )
+    stated = {decision: label for decision, label in given.items() if label is not None}
+    for what, used, known in (
+        ("decisions", stated.keys(), decisions),
+        ("classes", stated.values(), classes),
+    ):
+        unknown = [label for label in used if label not in known]
+        if unknown:
+            raise InputError(
+                f"answers must map decisions to classes; {unknown[0]!r} is none of the {what} "
+                f"{known}. Labels match by equality: 1 and '1' are different labels."
+            )
+    places = (stated.get(decision) for decision in decisions)
+    return tuple(None if one is None else classes[classes.index(one)] for one in places)
+
+
 def class_names(classes: Any) -> Labels:
     """Labels as given, or 0, 1, … for a number of classes."""
     if isinstance(classes, bool) or not hasattr(classes, "__index__"):
@@ -40,6 +64,8 @@ def class_names(classes: Any) -> Labels:
 def named_table(table: Any) -> Any:
     """A frame with an index as a mapping row → column → number; anything else as it is."""
     if hasattr(table, "columns") and hasattr(table, "index"):
+        _check.labels("the index of costs", table.index)  # a label that stands twice would be lost
+        _check.labels("the columns of costs", table.columns)
         return table.to_dict("index")
     if hasattr(table, "columns"):
         raise InputError(

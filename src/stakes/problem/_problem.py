@@ -10,13 +10,13 @@ from typing import Any, Self
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, Label, Labels
+from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._text import html_table, text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import _file
 from stakes.problem._binary import bayes_threshold, excess, log_odds_threshold
-from stakes.problem._names import axis_names, class_names, from_mapping, named_table
+from stakes.problem._names import answered, axis_names, class_names, from_mapping, named_table
 from stakes.problem._relations import noise, proportional, same_prior
 
 __all__ = ["Naive", "Problem"]
@@ -52,6 +52,10 @@ class Problem(Value):
         Shares of the classes once deployed. None: the shares of the data at hand.
     unit : str, optional
         What a cost is counted in.
+    answers : mapping from decision to class, optional
+        The class that each decision stands for, if any, as "treat" does for "ill": recall and other
+        measures of predicted classes ask. By default decisions answer classes by their labels,
+        else by their places where there are as many of both.
 
     Examples
     --------
@@ -71,6 +75,7 @@ class Problem(Value):
     decisions: Labels
     prior: FloatArray | None
     unit: str | None
+    answers: tuple[Label | None, ...]
 
     def __init__(
         self,
@@ -80,6 +85,7 @@ class Problem(Value):
         decisions: object = None,
         prior: object = None,
         unit: str | None = None,
+        answers: object = None,
     ) -> None:
         costs = named_table(costs)
         if isinstance(costs, Mapping):
@@ -98,13 +104,15 @@ class Problem(Value):
         n_classes, n_decisions = array.shape
         names = axis_names("classes", classes, n_classes, tuple(range(n_classes)))
         same = names if n_classes == n_decisions else tuple(range(n_decisions))
+        decided = axis_names("decisions", decisions, n_decisions, same)
         self._fill(
             {
                 "costs": array,
                 "classes": names,
-                "decisions": axis_names("decisions", decisions, n_decisions, same),
+                "decisions": decided,
                 "prior": None if prior is None else _check.prior("prior", prior, names),
                 "unit": None if unit is None else str(unit),
+                "answers": answered(answers, names, decided),
             }
         )
 
@@ -238,12 +246,10 @@ class Problem(Value):
         shares = _check.weights("weights", weights, len(given), of="problems")
         costs = np.average([problem.costs for problem in given], axis=0, weights=shares)
         units = {problem.unit for problem in given}
-        settings = {
-            "classes": first.classes,
-            "decisions": first.decisions,
-            "prior": first.prior,
-            "unit": first.unit if len(units) == 1 else None,
-        }
+        names = {"classes": first.classes, "decisions": first.decisions, "prior": first.prior}
+        settings: dict[str, Any] = {**names, "unit": first.unit if len(units) == 1 else None}
+        if not {"classes", "decisions"} & set(common):
+            settings["answers"] = dict(zip(first.decisions, first.answers, strict=True))
         return cls(costs, **{**settings, **common})
 
     # Files ---------------------------------------------------------------------------------------
@@ -255,7 +261,7 @@ class Problem(Value):
 
     def to_toml(self, path: str | Path) -> None:
         """Write a problem file that `from_toml` reads back as an equal problem."""
-        _file.write(path, self.costs, self.classes, self.decisions, self.prior, self.unit)
+        _file.write(path, **vars(self))
 
     # Transformations -----------------------------------------------------------------------------
 
@@ -285,6 +291,7 @@ class Problem(Value):
         return self._but(
             costs=np.concatenate([self.costs, columns], axis=1),
             decisions=_check.labels("decisions", (*self.decisions, name)),
+            answers=(*self.answers, None),
         )
 
     def regret(self) -> Self:
@@ -301,8 +308,7 @@ class Problem(Value):
         return self._but(costs=-(self.costs.max() - self.costs) / span, unit=None)
 
     def _but(self, **changes: Any) -> Self:
-        parts = {name: getattr(self, name) for name in ("costs", "classes", "decisions")}
-        return self._trusted(**{**parts, "prior": self.prior, "unit": self.unit, **changes})
+        return self._trusted(**{**vars(self), **changes})
 
     # Questions -----------------------------------------------------------------------------------
 
@@ -315,6 +321,12 @@ class Problem(Value):
     def n_decisions(self) -> int:
         """M."""
         return int(self.costs.shape[1])
+
+    @property
+    def answered(self) -> IntArray | None:
+        """Position of the class that each decision answers, (M,); None unless all answer one."""
+        places = [self.classes.index(one) for one in self.answers if one is not None]
+        return np.array(places) if len(places) == self.n_decisions else None
 
     @property
     def utilities(self) -> FloatArray:

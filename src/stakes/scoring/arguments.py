@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import numpy as np
 
 from stakes import _check
@@ -17,10 +19,16 @@ def require(name: str, value: object, kind: type, remedy: str) -> None:
     found = f"{type(value).__name__} {value!r}"
     if isinstance(value, type):
         found = f"the class {value.__name__}"
-        if issubclass(value, kind):
+        if issubclass(value, kind) and _needs_nothing(value):
             remedy = f"Write {value.__name__}()."
     found = found if len(found) <= 60 else f"{found[:57]}..."
     raise InputError(f"{name} must be a {kind.__name__}; got {found}. {remedy}")
+
+
+def _needs_nothing(kind: type) -> bool:
+    """Whether an instance can be made without arguments."""
+    needed = signature(kind).parameters.values()
+    return all(one.default is not one.empty or one.kind is one.VAR_KEYWORD for one in needed)
 
 
 def require_rng(rng: object) -> None:

@@ -82,9 +82,18 @@ def shape_of(name: str, values: Any) -> tuple[int, ...]:
 
 
 def read_forecasts(
-    y_true: object, posteriors: object, classes: object, *, name: str = "posteriors"
+    y_true: object,
+    posteriors: object,
+    classes: object,
+    weights: object = None,
+    *,
+    name: str = "posteriors",
 ) -> Forecasts:
-    """Check labels and posteriors; columns that name their classes go by these names."""
+    """Check labels and posteriors; columns that name their classes go by these names.
+
+    Weights are for the same cases too, which is all that is checked of them.
+    """
+    _check.aligned(**{"y_true": y_true, name: posteriors, "weights": weights})
     named = column_classes(name, posteriors)
     if named is None:
         names = class_labels(y_true, classes, n_columns(name, posteriors))
@@ -145,7 +154,8 @@ def mean_score(
     >>> mean_score(y, q, HalfBrier()), mean_score(y, q, HalfBrier(), prior=[0.5, 0.5])
     (0.4375, 0.625)
     """
-    return expected_score(read_forecasts(y_true, posteriors, classes), rule, weights, prior)[0]
+    forecasts = read_forecasts(y_true, posteriors, classes, weights)
+    return expected_score(forecasts, rule, weights, prior)[0]
 
 
 def expected_score(
@@ -180,7 +190,7 @@ def normalized_score(
     >>> normalized_score([0, 0, 0, 1], [0.25] * 4, LogLoss())
     1.0
     """
-    forecasts = read_forecasts(y_true, posteriors, classes)
+    forecasts = read_forecasts(y_true, posteriors, classes, weights)
     mean, shares = expected_score(forecasts, rule, weights, prior)
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(mean / rule.entropy(shares))

@@ -12,7 +12,7 @@ from stakes._check import FloatArray, Labels
 from stakes._text import html_table, text_table
 from stakes.errors import InputError
 from stakes.tally._groups import Grouped, leading_index
-from stakes.tally.rows import Labelled, Rows, cell_sums, class_factors, read_rows, total
+from stakes.tally.rows import Answering, Labelled, Rows, cell_sums, class_factors, read_rows, total
 
 __all__ = ["Counts"]
 
@@ -186,6 +186,37 @@ class Counts(Grouped):
         """Shares of all cases; they sum to one, or are nan without cases."""
         with np.errstate(invalid="ignore"):
             return self._with(self.values / self.n_cases[..., None, None], groups=self.groups)
+
+    def answering(self, problem: Answering) -> Self:
+        """Predicted classes, (…, K, K): each decision counts for the class that it answers.
+
+        A decision that answers none is refused: what it would have predicted is unknown.
+
+        >>> from stakes import Problem
+        >>> problem = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"],
+        ...                   decisions=["approve", "review", "block"],
+        ...                   answers={"approve": "legit", "review": "fraud", "block": "fraud"})
+        >>> counts = Counts([[90, 8, 2], [1, 4, 5]], decisions=problem.decisions)
+        >>> counts.answering(problem).values
+        array([[90., 10.],
+               [ 1.,  9.]])
+        """
+        classes, decisions = problem.classes, problem.decisions
+        _check.same_labels("the classes of counts and problem", self.classes, classes)
+        _check.same_labels("the decisions of counts and problem", self.decisions, decisions)
+        if None in problem.answers or self.values.shape[-2:] != (len(classes), len(decisions)):
+            raise InputError(
+                f"every decision of counts must answer a class of the problem; answers are "
+                f"{dict(zip(decisions, problem.answers, strict=True))}. "
+                f"State them: Problem(…, answers={{decision: class, …}})."
+            )
+        own = np.array(problem.answers, dtype=object)[:, None] == np.array(classes, dtype=object)
+        return self._trusted(
+            values=self.values @ own.astype(np.float64),
+            classes=classes,
+            decisions=classes,
+            groups=self.groups,
+        )
 
     def with_prior(self, prior: object) -> Self:
         """Reweight the classes to these shares; every measure of it is a deployment measure.

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Labels
+from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
 
 __all__ = [
+    "Answering",
     "Labelled",
     "Rows",
     "cell_sums",
@@ -35,6 +36,15 @@ class Labelled(Protocol):
     @property
     def decisions(self) -> Labels:
         """M labels."""
+        ...
+
+
+class Answering(Labelled, Protocol):
+    """Whatever also says which class each decision answers; a Problem does."""
+
+    @property
+    def answers(self) -> tuple[Label | None, ...]:
+        """M labels of classes; None for a decision that answers none."""
         ...
 
 
