@@ -213,11 +213,12 @@ class SliceCost(Value):
 class Slice(Value):
     """The same numbers for one group of cases; `note` says when it is too small to tell.
 
-    Where another system than `Report.best` is the cheapest here, `saving` is what it saves per
-    case, and `clear` says whether the interval leaves zero out; None otherwise, and where there is
-    no interval.
+    `by` is the name of the column that makes the groups, None where it has none. Where another
+    system than `Report.best` is the cheapest here, `saving` is what it saves per case, and `clear`
+    says whether the interval leaves zero out; None otherwise, and where there is no interval.
     """
 
+    by: str | None
     group: Label
     n_cases: float
     cheapest: str | None

@@ -4,7 +4,7 @@ The only place that validates. Every function takes the name of the argument fir
 message says: argument, rule, evidence (how many, the first and where), remedy.
 """
 
-from stakes._check.groups import Groups, columns_of, frame_columns, groups, missing_label
+from stakes._check.groups import Groups, absent, columns_of, frame_columns, groups, missing_label
 from stakes._check.kinds import BoolArray, FloatArray, IntArray, Label, Labels, frozen
 from stakes._check.labels import (
     FoundLabels,
@@ -37,6 +37,7 @@ __all__ = [
     "IntArray",
     "Label",
     "Labels",
+    "absent",
     "aligned",
     "answers",
     "by_label",

@@ -13,7 +13,7 @@ from stakes._check.kinds import IntArray, Labels
 from stakes._check.labels import categories, in_order, label_array, labels, missing, plain
 from stakes.errors import InputError
 
-__all__ = ["MISSING", "Groups", "columns_of", "frame_columns", "groups", "missing_label"]
+__all__ = ["MISSING", "Groups", "absent", "columns_of", "frame_columns", "groups", "missing_label"]
 
 MISSING = "(missing)"  # the group of cases that are in none
 _ONE_COLUMN = "Pass one column, or a mapping from name to column."
@@ -44,21 +44,27 @@ def groups(name: str, values: object) -> Groups:
     coded = categories(values)
     if coded is None:
         array = label_array(name, values, _ONE_COLUMN)
-        absent = missing(array)
-        found = in_order(name, array[~absent])
+        gaps = missing(array)
+        found = in_order(name, array[~gaps])
         codes = np.full(array.shape, len(found), dtype=np.intp)
-        codes[~absent] = _places(array[~absent], found)
+        codes[~gaps] = _places(array[~gaps], found)
     else:
         used = np.flatnonzero(np.bincount(coded.codes[coded.codes >= 0], minlength=1))
         found = [coded.values[k] for k in used] if (coded.codes >= 0).any() else []
         codes = np.searchsorted(used, coded.codes)
-        absent = coded.codes < 0
-        codes[absent] = len(found)
+        gaps = coded.codes < 0
+        codes[gaps] = len(found)
     known = _labels_of(name, found, is_category=coded is not None)
-    return Groups((*known, missing_label(known)) if absent.any() else known, codes)
+    return Groups((*known, missing_label(known)) if gaps.any() else known, codes)
 
 
-def missing_label(known: Labels) -> str:
+def absent(name: str, values: object) -> npt.NDArray[np.bool_]:
+    """Which cases of a column have no label."""
+    coded = categories(values)
+    return missing(label_array(name, values, _ONE_COLUMN)) if coded is None else coded.codes < 0
+
+
+def missing_label(known: Sequence[object]) -> str:
     """The label of cases that have none, which no other group has."""
     label = MISSING
     while label in known:

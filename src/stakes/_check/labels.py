@@ -258,7 +258,7 @@ def categories(values: Any) -> Categories | None:
         if hasattr(coded, "categories") and hasattr(coded, "codes"):
             return Categories(list(coded.categories), np.asarray(coded.codes))
     if str(getattr(values, "dtype", "")).startswith("Enum("):  # polars
-        found = values.cat.get_categories().to_list()
+        found = list(values.dtype.categories)
         return Categories(found, np.asarray(values.to_physical().cast(int).fill_null(-1)))
     return None
 

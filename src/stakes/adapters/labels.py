@@ -6,12 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stakes._check import Label, Labels
+from stakes._check import Label, Labels, missing_label
 from stakes.errors import InputError
 
-__all__ = ["MISSING", "Wanted", "group_labels", "refused", "spellings"]
-
-MISSING = "(missing)"  # the group of rows that are in none
+__all__ = ["Wanted", "group_labels", "refused", "spellings"]
 
 
 @dataclass(frozen=True)
@@ -56,10 +54,7 @@ def group_labels(texts: Sequence[str], *, gaps: bool) -> Labels:
     ('(missing)', '((missing))')
     """
     if gaps:
-        missing = MISSING
-        while missing in texts:
-            missing = f"({missing})"
-        return (*texts, missing)
+        return (*texts, missing_label(texts))
     if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in texts):
         return tuple(map(int, texts))
     return tuple(texts)

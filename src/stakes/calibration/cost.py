@@ -117,9 +117,7 @@ def cost_of_miscalibration(
     (1.0, 0.75)
     """
     _require_problem(problem)
-    _check.aligned(
-        y_true=y_true, posteriors=posteriors, recalibrated=recalibrated, weights=weights
-    )
+    _check.aligned(y_true=y_true, posteriors=posteriors, recalibrated=recalibrated, weights=weights)
     truth = _check.codes("y_true", y_true, problem.classes)
     weight = _check.weights("weights", weights, truth.size)
     given = {"posteriors": posteriors, "recalibrated": recalibrated}

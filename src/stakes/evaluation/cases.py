@@ -9,25 +9,17 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
-from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes._check import BoolArray, FloatArray, Groups, IntArray, Labels
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores, as_predictions
 
-__all__ = ["LIBRARIES", "Cases", "frame_library", "read_cases", "read_models"]
+__all__ = ["LIBRARIES", "Cases", "frame_library", "read_cases", "read_models", "refuse_misaligned"]
 
 LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
 
 _MOST = 2.0**53  # beyond, whole numbers cannot be told from their neighbours
 _LIGHTEST, _HEAVIEST = 1e-100, 1e100
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Labels of groups, and for every case the position of its own."""
-
-    labels: Labels
-    codes: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +31,7 @@ class Cases:
     kept: BoolArray | None  # rows that have weight; None: all of them. The others play no part
     truth: IntArray
     weights: FloatArray | None  # None: every case counts once
-    by: Groups | None
+    by: tuple[tuple[str | None, Groups], ...]  # each with the name of its column, if it has one
     cluster: Groups | None
     shares: FloatArray
 
@@ -63,12 +55,16 @@ def read_cases(
     y_true: object, problem: Problem, weights: object, by: object, cluster: object
 ) -> Cases:
     """Encode the truth and check that everything describes the same cases."""
+    columns = [] if by is None else _check.columns_of("by", by)
     truth = _check.codes("y_true", y_true, problem.classes)
     if not len(truth):
         raise InputError("y_true must hold at least one case; there are none. Pass some.")
     weight, kept = _weights(weights, len(truth))
-    n_rows, groups = len(truth), {"by": by, "cluster": cluster}
-    found = {name: _groups(name, labels, truth, kept) for name, labels in groups.items()}
+    n_rows = len(truth)
+    groups = tuple(
+        (name, _groups(_column("by", name), column, truth, kept)) for name, column in columns
+    )
+    clusters = None if cluster is None else _clusters(cluster, truth, kept)
     truth = truth if kept is None else truth[kept]
     mass = np.bincount(truth, weights=weight, minlength=problem.n_classes)
     return Cases(
@@ -77,8 +73,9 @@ def read_cases(
         kept=kept,
         truth=truth,
         weights=weight,
+        by=groups,
+        cluster=clusters,
         shares=mass / mass.sum(),
-        **found,
     )
 
 
@@ -96,20 +93,52 @@ def _weights(given: object, n_rows: int) -> tuple[FloatArray | None, BoolArray |
     return (weight, None) if kept.all() else (weight[kept], kept)
 
 
-def _groups(name: str, labels: object, truth: IntArray, kept: BoolArray | None) -> Groups | None:
-    if labels is None:
-        return None
-    distinct = _check.distinct(name, labels)
-    codes = _check.codes(name, labels, distinct)
-    _check.same_length(y_true=truth, **{name: codes})
-    if kept is None:
-        return Groups(distinct, codes)
-    present, codes = np.unique(codes[kept], return_inverse=True)
-    return Groups(tuple(distinct[place] for place in present), codes)
+def refuse_misaligned(
+    y_true: object, models: Mapping[str, object], weights: object, by: object, cluster: object
+) -> None:
+    """Refuse series and frames whose rows may be other cases."""
+    columns = {f"models[{name!r}]": given for name, given in models.items()}
+    if by is not None:
+        columns |= {_column("by", name): given for name, given in _check.columns_of("by", by)}
+    _check.aligned(y_true=y_true, weights=weights, cluster=cluster, **columns)
+
+
+def _column(argument: str, name: str | None) -> str:
+    return argument if name is None else f"{argument}[{name!r}]"
+
+
+def _groups(name: str, labels: object, truth: IntArray, kept: BoolArray | None) -> Groups:
+    groups = _check.groups(name, labels)
+    _check.same_length(y_true=truth, **{name: groups.codes})
+    return groups.only(kept)
+
+
+def _clusters(labels: object, truth: IntArray, kept: BoolArray | None) -> Groups:
+    """The clusters; a case without one is refused: who was sampled with it is unknown."""
+    columns = _check.columns_of("cluster", labels)
+    if len(columns) > 1:
+        raise InputError(
+            f"cluster must be one column; there are {len(columns)}. "
+            f"Join them into one label for every case."
+        )
+    column = columns[0][1]
+    absent = _check.absent("cluster", column)
+    if absent.any():
+        raise InputError(
+            f"cluster must hold a label for every case; {absent.sum()} of {absent.size} are "
+            f"missing, the first at position {int(np.argmax(absent))}. Remove these cases, or give "
+            f"each a cluster of its own."
+        )
+    return _groups("cluster", column, truth, kept)
 
 
 def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions | Scores]:
     """Predictions by the name of their model; a single one is called "model"."""
+    if hasattr(models, "collect"):
+        raise InputError(
+            f"models must hold rows; got a lazy {type(models).__name__}, whose rows were not read "
+            f"yet. Collect it first."
+        )
     named: Labels | None = None
     if isinstance(models, Mapping):
         if not models:

@@ -74,7 +74,7 @@ class Evidence:
     sample: Sample
     rules: dict[str, Rule]  # by the name of the system
     models: tuple[ModelTallies, ...]
-    slices: tuple[tuple[Label, Sample], ...]
+    slices: tuple[tuple[str | None, Label, Sample], ...]  # column that makes the groups, group
     posterior_prior: FloatArray
     weighted: bool
     calibrator: str | None = None

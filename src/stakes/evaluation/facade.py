@@ -8,7 +8,7 @@ import numpy as np
 
 from stakes import _check
 from stakes.calibration import Calibrator
-from stakes.evaluation.cases import frame_library, read_cases, read_models
+from stakes.evaluation.cases import frame_library, read_cases, read_models, refuse_misaligned
 from stakes.evaluation.conclusions import report_of
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tallying import evidence_of
@@ -46,8 +46,9 @@ def evaluate(
         ``Posteriors(model.predict_proba(X), classes=model.classes_)``, and they go by their names.
     problem : what is at stake
     weights : (n,) weights of the cases
-    by : labels, one per case; the report has a slice for each of them
-    cluster : labels, one per case, of units that were sampled together (patients, sites)
+    by : labels, dates, periods, intervals or categories, one per case; the report has a slice for
+        each of them, and one for the cases without. Several columns are a mapping or a frame.
+    cluster : the same, of units that were sampled together (patients, sites)
     posterior_prior : the prior for which posteriors hold; by default the shares of the data
     calibrator : a calibrator of `stakes.calibration`; recalibrated posteriors are made out of fold
     level : of all intervals, and of the sentences that quote them
@@ -84,10 +85,12 @@ def evaluate(
         if posterior_prior is None
         else _check.prior("posterior_prior", posterior_prior, problem.classes)
     )
+    named = read_models(models, cases.n_rows)
+    refuse_misaligned(y_true, named, weights, by, cluster)
     rng = np.random.default_rng(int(seed))
     predictions = [
         read_predictions(name, given, cases, posterior_prior=held, calibrator=calibrator, rng=rng)
-        for name, given in read_models(models, cases.n_rows).items()
+        for name, given in named.items()
     ]
     evidence = evidence_of(cases, predictions, posterior_prior=held, calibrator=calibrator)
     return report_of(

@@ -29,13 +29,16 @@ def slices_of(
     `best` is the system that is the cheapest for all cases.
     """
     drawing: dict[str, Any] = {"replicates": replicates, "rng": rng, "level": level}
-    return tuple(
-        _slice(evidence, label, sample, best, drawing) for label, sample in evidence.slices
-    )
+    return tuple(_slice(evidence, *group, best, drawing) for group in evidence.slices)
 
 
 def _slice(
-    evidence: Evidence, label: Label, sample: Sample, best: str, drawing: dict[str, Any]
+    evidence: Evidence,
+    by: str | None,
+    label: Label,
+    sample: Sample,
+    best: str,
+    drawing: dict[str, Any],
 ) -> Slice:
     rules = evidence.rules
     costs = costs_of(sample, _problem_of(sample, evidence), **drawing)
@@ -47,6 +50,7 @@ def _slice(
         cheapest = eligible[int(np.argmax(found))].system
     saving = None if cheapest in (None, best) else costs.saving(best, str(cheapest))
     return Slice(
+        by=by,
         group=label,
         n_cases=float(sample.joint.n_cases.sum()),
         cheapest=cheapest,

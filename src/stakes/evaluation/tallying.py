@@ -78,10 +78,12 @@ def _sample(cases: Cases, decided: dict[str, IntArray], own: BoolArray | None = 
     return Sample(joint, np.bincount(truth, None, problem.n_classes), squares)
 
 
-def _slices(cases: Cases, decided: dict[str, IntArray]) -> Iterator[tuple[Label, Sample]]:
-    if cases.by is not None:
-        for place, label in enumerate(cases.by.labels):
-            yield label, _sample(cases, decided, cases.by.codes == place)
+def _slices(
+    cases: Cases, decided: dict[str, IntArray]
+) -> Iterator[tuple[str | None, Label, Sample]]:
+    for name, groups in cases.by:
+        for place, label in enumerate(groups.labels):
+            yield name, label, _sample(cases, decided, groups.codes == place)
 
 
 def _tallies(one: Predictions, cases: Cases) -> ModelTallies:
