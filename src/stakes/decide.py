@@ -36,7 +36,8 @@ __all__ = [
 
 _BLOCK = 1 << 16  # rows at a time, so that memory stays flat
 _UNREACHED = 1e-9  # of the largest regret: how much dearer a decision is that is never the cheapest
-_ROUNDING = 4 * np.finfo(np.float64).eps  # of a posterior, and of the arithmetic upon it, at most
+_EPS = np.finfo(np.float64).eps
+_ROUNDING = 4 * _EPS  # of a posterior, and of the arithmetic upon it, at most
 
 
 def expected_costs(
@@ -93,8 +94,7 @@ def cheapest_decisions(
     `rounding` says by how much each of them may be off, (n, K), beyond double precision. The first
     decision wins whose lowest possible cost does not exceed the lowest of the highest ones.
     """
-    costs = regrets(costs)
-    slack = tie_slack(costs)
+    slack, costs = tie_slack(costs), regrets(costs)
     chosen = np.empty(len(rows), dtype=np.intp)
     for block, expected in _expected_blocks(rows, costs):
         off = slack if costs.ndim == 2 else slack[block]
@@ -113,9 +113,13 @@ def regrets(costs: FloatArray) -> FloatArray:
     return np.asarray(costs - costs.min(axis=-1, keepdims=True))
 
 
-def tie_slack(regret: FloatArray) -> FloatArray:
-    """What double precision may do to the expected regret of each decision, (…, M)."""
-    return np.asarray(_ROUNDING * regret.sum(axis=-2))
+def tie_slack(costs: FloatArray) -> FloatArray:
+    """What double precision may do to the expected regret of each decision, (…, M).
+
+    Posteriors are rounded, and so are the costs: 0.1 * 3 is meant to be 0.3.
+    """
+    own, least = np.abs(costs).max(axis=-2), np.abs(costs.min(axis=-1)).max(axis=-1, keepdims=True)
+    return np.asarray(_ROUNDING * regrets(costs).sum(axis=-2) + _EPS / 2 * (own + least))
 
 
 def bayes_decisions(
@@ -154,7 +158,7 @@ def reachable_decisions(problem: Problem) -> BoolArray:
     >>> reachable_decisions(Problem([[0, 10, 2], [5, 0, 2]], decisions=["go", "stop", "ask"]))
     array([ True,  True,  True])
     """
-    regret = problem.costs - problem.costs.min(axis=1, keepdims=True)
+    regret = regrets(problem.costs)
     regret = regret / (regret.max() or 1.0)
     reached = (regret == 0).any(axis=0)
     for decision in np.flatnonzero(~reached):

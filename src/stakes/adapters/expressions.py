@@ -72,7 +72,7 @@ def cheapest(frame: Lazy, posteriors: Sequence[str], costs: FloatArray, name: st
         for place, column in enumerate(regret.T.tolist())
     ]
     made = [nw.col(f"{name}_{place}") for place in range(len(expected))]
-    slack = tie_slack(regret).tolist()
+    slack = tie_slack(costs).tolist()
     least = nw.min_horizontal(*(one + off for one, off in zip(made, slack, strict=True)))
     places = [nw.lit(place) for place in range(len(made) - 1)]
     tied = [one - off <= nw.col(_LEAST) for one, off in zip(made[:-1], slack[:-1], strict=True)]

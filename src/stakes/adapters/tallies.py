@@ -74,7 +74,7 @@ def tallied_evidence(
         sample=joint.sample(),
         rules=rules,
         models=tuple(one.tallies for one in found),
-        slices=tuple(joint.slices(layout.by)),
+        slices=tuple((None, *part) for part in joint.slices()),
         posterior_prior=held,
         weighted=layout.weights is not None,
         left_out=tuple(_left_out(models, found, calibrator)),
@@ -175,7 +175,7 @@ class _Joint:
             groups=None,
         )
 
-    def slices(self, by: str | None) -> Iterator[tuple[str | None, Label, Sample]]:
+    def slices(self) -> Iterator[tuple[Label, Sample]]:
         """The joint decisions of every group, in the order of their labels."""
         if BY not in self.sums:
             return
@@ -184,7 +184,7 @@ class _Joint:
         labels = group_labels(known, gaps=len(known) < len(set(texts)))
         pairs = zip(labels, [*known, None], strict=False)
         for label, text in sorted(pairs, key=itemgetter(0)):
-            yield by, label, self.sample(np.array([one == text for one in texts]))
+            yield label, self.sample(np.array([one == text for one in texts]))
 
 
 def _joint(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -22,7 +24,8 @@ __all__ = [
 ]
 
 
-_TIE = 1e-12  # relative to the largest value: what rounding may do to equal ones
+_TIE = 1e-12  # relative to what the values span: what rounding may do to equal ones
+_ROUNDING = 64 * np.finfo(np.float64).eps  # the same, relative to the largest value
 
 
 def square(counts: Counts) -> FloatArray:
@@ -78,8 +81,12 @@ def least(values: FloatArray) -> BoolArray:
     nan is never among them.
     """
     known = np.where(np.isnan(values), np.inf, values)
-    slack = _TIE * np.max(np.abs(values), axis=-1, keepdims=True, initial=0.0, where=known < np.inf)
-    return np.asarray((known <= known.min(axis=-1, keepdims=True) + slack) & (known < np.inf))
+    least = known.min(axis=-1, keepdims=True)
+    shape: dict[str, Any] = {"axis": -1, "keepdims": True, "where": known < np.inf}
+    largest = np.max(np.abs(values), initial=0.0, **shape)
+    with np.errstate(invalid="ignore"):  # where all are infinite or unknown
+        slack = _TIE * np.max(known - least, initial=0.0, **shape) + _ROUNDING * largest
+    return np.asarray((known <= least + slack) & (known < np.inf))
 
 
 def diagonal(values: FloatArray) -> FloatArray:

@@ -340,11 +340,13 @@ class Problem(Value):
         >>> Problem.binary(false_alarm=1, miss=9, prior=[0.95, 0.05]).naive
         Naive(decision=0, cost=0.45, tied=(0,))
         """
-        per_decision = self._stated_prior("naive") @ self.costs
-        tied = np.flatnonzero(per_decision <= per_decision.min() + self._tie())
+        regret = self.regret().costs  # what every decision costs makes no difference
+        above = self._stated_prior("naive") @ regret
+        rounding = 2 * np.finfo(np.float64).eps * float(np.abs(self.costs).max())
+        tied = np.flatnonzero(above <= above.min() + _TIE * float(regret.max()) + rounding)
         return Naive(
             decision=self.decisions[tied[0]],
-            cost=float(per_decision.min()),
+            cost=float((self._stated_prior("naive") @ self.costs).min()),
             tied=tuple(self.decisions[j] for j in tied),
         )
 

@@ -121,7 +121,8 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     counts = counts_of(models)
     prior = _prior(next(iter(counts.values())), problem)
     rates = np.stack([decision_rates(one) for one in counts.values()])
-    per_class = np.stack([expected_cost_per_class(one, problem) for one in counts.values()])
+    regret = problem.regret()  # what all decisions of a class cost makes no difference
+    per_class = np.stack([expected_cost_per_class(one, regret) for one in counts.values()])
     totals = np.where(prior > 0, per_class, 0.0) @ prior
     if np.isnan(totals).any():
         raise InputError(
@@ -134,7 +135,7 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     slopes = np.where(prior[:, None] > 0, prior[:, None] * (rates - rates[best]), 0.0)
     return Sensitivity._trusted(
         cheapest=verdict.names[best],
-        expected_costs=totals,
+        expected_costs=totals + prior @ problem.costs.min(axis=1),
         models=verdict.names,
         costs=_cost_margins(verdict, problem, slopes),
         priors=_prior_margins(verdict, problem, prior, per_class - per_class[best]),
