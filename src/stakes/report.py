@@ -227,6 +227,11 @@ class Slice(Value):
     costs: tuple[SliceCost, ...]
     note: str | None
 
+    @property
+    def name(self) -> str:
+        """The group, after the name of its column if that has one."""
+        return str(self.group) if self.by is None else f"{self.by}: {self.group}"
+
 
 @dataclass(frozen=True, eq=False)
 class Pick(Value):

@@ -309,7 +309,7 @@ def _slice(one: Slice, best: str) -> tuple[str, ...]:
     costs = {part.system: part.cost for part in one.costs}
     own = costs[one.cheapest].value if one.cheapest is not None else float("nan")
     return (
-        middle(str(one.group), _NAME),
+        middle(one.name, _NAME),
         number(one.n_cases),
         number(costs[best].value),
         _ends(costs[best]),

@@ -123,7 +123,7 @@ def _slice(report: Report, one: Slice) -> dict[str, Any]:
     names = [system.name for system in report.systems]
     costs = {part.system: _ends(part.cost) for part in one.costs}
     return {
-        "group": str(one.group),
+        "group": one.name,
         "cases": one.n_cases,
         "cheapest": None if one.cheapest is None else names.index(one.cheapest),
         "clear": one.clear,

@@ -1,0 +1,564 @@
+"""The border of rows: precision, order, indexes, labels, groups and what decisions answer."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stakes
+from stakes import (
+    Counts,
+    InputError,
+    JointCounts,
+    LossMoments,
+    Posteriors,
+    Problem,
+    Report,
+    ScoreTable,
+    bayes_decision_indices,
+    bayes_decisions,
+    evaluate,
+    metrics,
+)
+from stakes.calibration import Isotonic, VectorScaling, cost_of_miscalibration, cross_calibrate
+from stakes.inference import JointScores, mcnemar
+from stakes.measures import likelihood_ratio_positive, net_benefit, precision, recall
+from stakes.scoring import Brier, EqualMass, EqualWidth, mean_score, score_moments
+from test_border import refuses
+
+FRAUD = Problem(
+    [[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["approve", "review", "block"]
+)
+
+
+# Precision ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_rounded_posteriors_decide_at_a_threshold_as_those_of_double_precision(kind):
+    for hundredths in range(1, 100):
+        p = hundredths / 100
+        problem = Problem.binary(false_alarm=hundredths, miss=100 - hundredths)
+        single = np.array([p], dtype=kind)
+        below, above = np.nextafter(single, kind(0)), np.nextafter(single, kind(1))
+        assert bayes_decision_indices(single, problem).tolist() == [0], p
+        assert bayes_decision_indices(below, problem).tolist() == [0], p
+        above = np.nextafter(above, kind(1))  # further from the threshold than half a gap
+        assert bayes_decision_indices(above, problem).tolist() == [1], p
+        columns = np.array([[1 - p, p]], dtype=kind)
+        assert bayes_decision_indices(columns, problem).tolist() == [0], p
+
+
+def test_single_precision_changes_no_decision_that_it_can_tell():
+    rng = np.random.default_rng(0)
+    for costs in ([[0, 3, 25], [180, 8, 0]], [[0, 1, 1e9], [1e9, 1, 0]], [[0, 1], [1e7, 0]]):
+        problem = Problem(costs)
+        p = np.concatenate([rng.random(500), 10.0 ** -rng.uniform(0, 12, 500)])
+        single = p.astype(np.float32)
+        exact = bayes_decision_indices(single.astype(np.float64), problem)
+        assert (bayes_decision_indices(single, problem) == exact).all()
+
+
+def test_single_precision_decides_alike_in_a_report_in_frames_and_whatever_the_order():
+    pd = pytest.importorskip("pandas")
+    y, p = np.array([0, 1, 0, 1] * 30), np.array([0.2, 0.2, 0.1, 0.7] * 30)
+    problem = Problem.binary(false_alarm=1, miss=4)
+    frame = pd.DataFrame({1: p, 0: 1 - p}).astype(np.float32)
+    both = [
+        evaluate(y, given, problem, replicates=5).systems[0].counts
+        for given in (p, p.astype(np.float32), frame)
+    ]
+    assert both[0] == both[1] == both[2]
+    swapped = Posteriors(np.column_stack([p, 1 - p]).astype(np.float32), classes=[1, 0])
+    assert bayes_decisions(swapped, problem).tolist() == bayes_decisions(p, problem).tolist()
+
+
+def test_single_precision_decides_alike_after_the_posteriors_moved():
+    problem = Problem.binary(false_alarm=1, miss=4, prior=[0.8, 0.2])
+    y, p = np.array([0, 1, 0, 1] * 30), np.array([0.3, 0.3, 0.1, 0.9] * 30)
+    assert stakes.shift_prior([0.3], [0.7, 0.3], [0.8, 0.2]) == pytest.approx(problem.threshold)
+    reports = [
+        evaluate(y, given, problem, posterior_prior=[0.7, 0.3], replicates=5)
+        for given in (p, p.astype(np.float32))
+    ]
+    moved = reports[0].systems[1].counts.values
+    assert moved[0, 0] == 60  # a tie goes to the first decision
+    assert [one.counts for one in reports[0].systems] == [one.counts for one in reports[1].systems]
+
+
+@pytest.mark.parametrize("offset", [1e12, -1e12])
+def test_what_all_decisions_cost_changes_no_decision_and_no_difference(offset):
+    rng = np.random.default_rng(1)
+    p, y = rng.random(2000), rng.random(2000) < 0.3
+    far = Problem(FRAUD.costs + offset)
+    near = Problem(FRAUD.costs)
+    assert (bayes_decision_indices(p, far) == bayes_decision_indices(p, near)).all()
+    cases = np.broadcast_to(far.costs, (2000, 2, 3))
+    assert (
+        bayes_decision_indices(p, far, case_costs=cases) == bayes_decision_indices(p, near)
+    ).all()
+    assert far.with_prior([0.9, 0.1]).naive.tied == near.with_prior([0.9, 0.1]).naive.tied
+    models = {"a": p, "b": np.clip(p + 0.3 * y - 0.1, 0, 1)}
+    ours, theirs = (evaluate(y, models, one, replicates=50) for one in (far, near))
+    for one, other in zip(ours.systems, theirs.systems, strict=True):
+        assert (one.name, one.counts) == (other.name, other.counts)
+        assert one.probability_cheapest == other.probability_cheapest
+        assert one.cost.value - offset == pytest.approx(other.cost.value, abs=1e-3)
+    assert ours.verdict.cheapest == theirs.verdict.cheapest
+    for one, other in zip(ours.margins, theirs.margins, strict=True):
+        assert one.distance == pytest.approx(other.distance, rel=1e-4)
+
+
+def test_a_decision_that_nobody_would_take_blurs_no_other():
+    costs = [[0, 1, 1e15], [1, 0, 0]]
+    assert bayes_decision_indices([0.49, 0.51], Problem(costs)).tolist() == [0, 1]
+    assert bayes_decision_indices([[0.5, 0.5]], Problem([[0.1 * 3, 0.3], [0, 0]])).tolist() == [0]
+
+
+# The order of classes ----------------------------------------------------------------------------
+
+
+def test_row_level_metrics_take_the_order_of_the_columns():
+    y, q = ["legit", "fraud", "legit"], np.array([[0.01, 0.99], [0.9, 0.1], [0.3, 0.7]])
+    for metric in (metrics.bayes_cost, metrics.normalized_bayes_cost):
+        sorted_ = metric(y, q, problem=FRAUD, classes=["fraud", "legit"])
+        assert sorted_ == metric(y, q[:, ::-1], problem=FRAUD)
+        assert sorted_ == metric(y, q[:, 1], problem=FRAUD, classes=np.array(["fraud", "legit"]))
+        assert sorted_ != metric(y, q, problem=FRAUD)
+        refuses(
+            lambda m=metric: m(y, q, problem=FRAUD, classes={"fraud", "legit"}),
+            "set",
+            "Pass a list",
+        )
+        refuses(
+            lambda m=metric: m(y, q, problem=FRAUD, classes=["fraud", "other"]),
+            "the classes of posteriors must be those of the problem",
+        )
+        named = Posteriors(q, classes=["fraud", "legit"])
+        refuses(
+            lambda m=metric, n=named: m(y, n, problem=FRAUD, classes=["fraud", "legit"]),
+            "have names already",
+        )
+
+
+def test_a_prior_by_position_needs_classes_that_somebody_put_in_order():
+    y, losses = ["legit", "legit", "fraud"], {"m": [1.0, 2.0, 9.0]}
+    found = LossMoments.from_losses(y, losses)
+    assert found.classes == ("fraud", "legit")
+    refuses(lambda: found.mean([0.9, 0.1]), "prior must say which class", "'fraud', 'legit'")
+    refuses(lambda: found.with_prior([0.9, 0.1]), "mapping", "state the classes")
+    stated = LossMoments.from_losses(y, losses, classes=["legit", "fraud"])
+    assert float(stated.mean([0.9, 0.1])[0]) == pytest.approx(0.9 * 1.5 + 0.1 * 9)
+    assert found.mean({"legit": 0.9, "fraud": 0.1}) == pytest.approx(stated.mean([0.9, 0.1]))
+    weighted = LossMoments.from_losses([*y, "zzz"], {"m": [1, 2, 9, 0]}, weights=[1, 1, 1, 0])
+    refuses(lambda: weighted.mean([0.9, 0.1]), "prior must say")
+    refuses(lambda: (found + weighted).mean([0.9, 0.1]), "prior must say")
+    in_order = LossMoments.from_losses(y, losses, classes=["fraud", "legit"])
+    assert (found + in_order).mean([0.1, 0.9]) == pytest.approx(stated.mean([0.9, 0.1]))
+    numbers = LossMoments.from_losses([0, 0, 1], losses)
+    assert float(numbers.mean([0.9, 0.1])[0]) == pytest.approx(0.9 * 1.5 + 0.1 * 9)
+    assert LossMoments.from_losses([False, True], {"m": [1, 3]}).mean([0.5, 0.5]) == 2
+
+
+def test_counts_of_labels_that_were_found_take_no_prior_by_position():
+    counts = Counts.from_labels(["legit", "fraud", "legit"], ["legit", "legit", "fraud"])
+    refuses(lambda: counts.with_prior([0.9, 0.1]), "prior must say which class")
+    stated = Counts.from_labels(
+        ["legit", "fraud", "legit"], ["legit", "legit", "fraud"], labels=["legit", "fraud"]
+    )
+    named = counts.with_prior({"legit": 0.9, "fraud": 0.1})
+    assert np.array_equal(stated.with_prior([0.9, 0.1]).values, named.values[::-1, ::-1])
+
+
+# Indexes -----------------------------------------------------------------------------------------
+
+
+def misaligned_calls() -> dict[str, Any]:
+    """Everything that takes several columns of rows, given two of them as series."""
+    zero_one = Problem.zero_one(2)
+    rng = np.random.default_rng(0)
+    return {
+        "metrics": lambda y, p: metrics.bayes_cost(y, p, problem=zero_one),
+        "metrics of decisions": lambda y, p: metrics.expected_cost(y, p > 0.5, problem=zero_one),
+        "sample_weight": lambda y, p: metrics.expected_cost(
+            y, np.array(y), problem=zero_one, sample_weight=p
+        ),
+        "Counts": lambda y, p: Counts.from_decisions(y, p > 0.5, zero_one),
+        "from_labels": lambda y, p: Counts.from_labels(y, p > 0.5),
+        "weights": lambda y, p: Counts.from_labels(y, np.array(y), weights=p),
+        "by": lambda y, p: Counts.from_labels(y, np.array(y), by=p > 0.5),
+        "JointCounts": lambda y, p: JointCounts.from_decisions(y, {"m": p > 0.5}, zero_one),
+        "ScoreTable": lambda y, p: ScoreTable.from_scores(y, p),
+        "LossMoments": lambda y, p: LossMoments.from_losses(y, {"m": p}),
+        "JointScores": lambda y, p: JointScores.from_scores(y, {"m": p}),
+        "units": lambda y, p: JointScores.from_scores(y, {"m": np.array(p)}, units=p),
+        "fit": lambda y, p: Isotonic().fit(p, y),
+        "fit weights": lambda y, p: Isotonic().fit(np.array(p), y, weights=p),
+        "fit columns": lambda y, p: VectorScaling().fit(
+            Posteriors(p.to_frame(1).assign(**{"0": 1 - p}).rename(columns={"0": 0})), y
+        ),
+        "cross_calibrate": lambda y, p: cross_calibrate(p, y, Isotonic(), 2, rng=rng),
+        "groups": lambda y, p: cross_calibrate(
+            np.array(p), y, Isotonic(), 2, groups=p > 0.5, rng=rng
+        ),
+        "miscalibration": lambda y, p: cost_of_miscalibration(y, p, np.array(p), zero_one),
+        "mean_score": lambda y, p: mean_score(y, p, Brier()),
+        "mean_score weights": lambda y, p: mean_score(y, np.array(p), Brier(), weights=p),
+        "score_moments": lambda y, p: score_moments(y, {"m": p}, Brier()),
+        "evaluate": lambda y, p: evaluate(y, p, zero_one, replicates=2),
+        "evaluate models": lambda y, p: evaluate(
+            np.array(y), {"a": Posteriors(y * 0.5), "b": p}, zero_one, replicates=2
+        ),
+        "evaluate weights": lambda y, p: evaluate(
+            y, np.array(p), zero_one, weights=p, replicates=2
+        ),
+        "evaluate by": lambda y, p: evaluate(
+            y, np.array(p), zero_one, by={"half": p > 0.5}, replicates=2
+        ),
+        "evaluate cluster": lambda y, p: evaluate(
+            y, np.array(p), zero_one, cluster=p > 0.5, replicates=2
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", misaligned_calls())
+def test_series_with_another_index_are_refused_wherever_rows_meet(name):
+    pd = pytest.importorskip("pandas")
+    call = misaligned_calls()[name]
+    y = pd.Series([0, 1, 1, 0, 1, 0, 0, 1], index=list("abcdefgh"))
+    p = pd.Series([0.1, 0.9, 0.4, 0.6, 0.8, 0.2, 0.3, 0.7], index=list("abcdefgh"))
+    call(y, p)
+    call(y.reset_index(drop=True), p.reset_index(drop=True))
+    call(y, p.set_axis(y.index.copy()))
+    refuses(lambda: call(y, p[::-1]), "same index", "in another order", "reset_index")
+    refuses(lambda: call(y, p.reset_index(drop=True)), "same index", "different labels")
+
+
+# Labels ------------------------------------------------------------------------------------------
+
+
+def test_labels_without_an_order_are_refused_as_classes():
+    for labels in ({"a", "b"}, frozenset({"a", "b"})):
+        refuses(lambda c=labels: Problem([[0, 1], [1, 0]], classes=c), "set", "Pass a list")
+        refuses(
+            lambda c=labels: evaluate(
+                ["a", "b"], Posteriors([0.1, 0.8], c), Problem.zero_one("ab")
+            ),
+            "set|sequence",
+        )
+    assert Problem.zero_one({"a": 1, "b": 2}.keys()).classes == ("a", "b")
+
+
+def test_cost_frames_lose_no_decision_and_no_class():
+    pd = pytest.importorskip("pandas")
+    table = [[0, 3, 25], [180, 8, 0]]
+    twice = pd.DataFrame(table, index=["legit", "fraud"], columns=["approve", "block", "block"])
+    refuses(lambda: Problem(twice), "columns of costs must be distinct", "'block' stands twice")
+    refuses(lambda: Problem.from_utilities(twice), "columns of costs must be distinct")
+    rows = pd.DataFrame(table, index=["fraud", "fraud"], columns=["approve", "review", "block"])
+    refuses(lambda: Problem(rows), "index of costs must be distinct", "'fraud' stands twice")
+
+
+def test_labels_that_end_in_nul_are_refused_because_arrays_drop_it():
+    refuses(lambda: Problem.zero_one(["a", "a\0"]), "NUL", "rename")
+    refuses(lambda: Counts.from_labels(["a", "a\0"], ["a", "a"]), "NUL")
+    plain = Problem.zero_one(["a", "b"])
+    refuses(lambda: Counts.from_decisions(["a\0", "b"], ["a", "b"], plain), "y_true", "NUL")
+    odd = np.array(["a\0", "b"], dtype=object)
+    refuses(lambda: Counts.from_decisions(odd, ["a", "b"], plain), "others", "a.x00")
+
+
+def test_large_whole_numbers_are_different_labels():
+    big = 2**63
+    y = np.array([big, big + 1, big + 2], dtype=np.uint64)
+    counts = Counts.from_labels(y, y)
+    assert counts.classes == (big, big + 1, big + 2)
+    assert np.array_equal(counts.values, np.eye(3))
+    problem = Problem.zero_one([1, big, big + 1])
+    assert Counts.from_decisions(y[:2], y[:2], problem).values.diagonal().tolist() == [0, 1, 1]
+    refuses(lambda: Counts.from_decisions(y, y, problem), "1 of 3", str(big + 2))
+    signed = np.array([2**63 - 1], dtype=np.int64)
+    refuses(lambda: Counts.from_decisions(signed, signed, problem), "others")
+    floats = np.array([2.0**53])
+    refuses(lambda: Counts.from_labels(floats, floats, labels=[2**53 + 1]), "others")
+    assert Counts.from_labels(floats, floats, labels=[2**53]).values.tolist() == [[1.0]]
+
+
+def test_masked_labels_with_nothing_masked_are_labels():
+    y, p = np.ma.array([0, 1, 1, 0]), np.array([0.1, 0.9, 0.4, 0.2])
+    zero_one = Problem.zero_one(2)
+    assert Counts.from_labels(y, y).values.tolist() == [[2, 0], [0, 2]]
+    assert Counts.from_decisions(y, y, zero_one, by=y).groups == (0, 1)
+    assert ScoreTable.from_scores(y, p).n_cases == 4
+    assert metrics.bayes_cost(y, p, problem=zero_one) == 0.25
+    report = evaluate(y, {"p": p, "d": y}, zero_one, by=y, cluster=np.ma.arange(4), replicates=5)
+    assert [one.group for one in report.slices] == [0, 1]
+    hidden = np.ma.array([0, 1, 1, 0], mask=[0, 1, 0, 0])
+    refuses(lambda: Counts.from_labels(hidden, [0, 1, 1, 0]), "y_true", "1 of 4", "position 1")
+    text = np.ma.array(["a", "b"], mask=[False, False])
+    assert Counts.from_labels(text, text).classes == ("a", "b")
+
+
+# Groups ------------------------------------------------------------------------------------------
+
+PLACE = np.array([0, 1, 2] * 20)
+TRUTH = np.array([0, 1, 1, 0, 0, 1] * 10)
+CERTAINTY = np.linspace(0.05, 0.95, 60)
+
+
+def slices(by: Any, **more: Any) -> list[tuple[str | None, object, float]]:
+    """Name, group and size of every slice, after a journey through JSON and into every rendering."""
+    problem = Problem([[0, 1, 0.3], [4, 0, 0.3]])
+    report = evaluate(TRUTH, CERTAINTY, problem, by=by, replicates=5, **more)
+    assert Report.from_json(report.to_json()) == report
+    assert json.loads(report.to_json())["slices"][0]["group"] == report.slices[0].group
+    for one in report.slices:
+        assert one.name in report.to_text()
+    return [(one.by, one.group, one.n_cases) for one in report.slices]
+
+
+DATES = np.array(["2024-10-02", "2024-09-30", "2025-01-01"], dtype="M8[D]")
+
+
+def test_groups_are_dates_in_their_order():
+    expected = [(None, day, 20) for day in ("2024-09-30", "2024-10-02", "2025-01-01")]
+    assert slices(DATES[PLACE]) == expected
+    assert slices([DATES[k].item() for k in PLACE]) == expected
+    assert slices(DATES.astype("M8[ns]")[PLACE]) == expected
+    years = [date(year, 1, 1) for year in (20, 3, 1000)]
+    assert [one[1] for one in slices([years[k] for k in PLACE])] == [
+        "0003-01-01",
+        "0020-01-01",
+        "1000-01-01",
+    ]
+
+
+def test_groups_are_periods_intervals_and_categories_of_pandas():
+    pd = pytest.importorskip("pandas")
+    days = pd.Series(DATES[PLACE], name="day")
+    assert slices(days.dt.to_period("M")) == [
+        ("day", month, 20) for month in ("2024-09", "2024-10", "2025-01")
+    ]
+    assert slices(days)[0] == ("day", "2024-09-30", 20)
+    assert slices(days.dt.tz_localize("UTC"))[0][1].startswith("2024-09-30")
+    cut = pd.cut(PLACE * 5.0, [-1, 2, 9, 10, 50])
+    bounds = ["(-1, 2]", "(2, 9]", "(9, 10]"]
+    assert [one[1] for one in slices(cut)] == bounds
+    assert [one[1] for one in slices(pd.Series(cut))] == bounds
+    assert [one[1] for one in slices(pd.arrays.IntervalArray(cut))] == bounds
+    sizes = np.array(["small", "medium", "large"])[PLACE]
+    order = ["small", "medium", "unused", "large"]
+    for column in (pd.Categorical(sizes, order), pd.Series(pd.Categorical(sizes, order))):
+        assert [one[1] for one in slices(column)] == ["small", "medium", "large"]
+
+
+def test_groups_are_the_categories_of_polars_in_their_order():
+    pl = pytest.importorskip("polars")
+    sizes = [["small", "medium", None][k] for k in PLACE]
+    column = pl.Series("size", sizes, dtype=pl.Enum(["small", "medium", "unused"]))
+    assert slices(column) == [("size", group, 20) for group in ("small", "medium", "(missing)")]
+
+
+def test_cases_without_a_group_are_one():
+    words = np.array(["b", "a", None], dtype=object)[PLACE]
+    assert slices(words) == [(None, group, 20) for group in ("a", "b", "(missing)")]
+    assert slices(np.array([7.0, 3.0, np.nan])[PLACE]) == [
+        (None, group, 20) for group in (3, 7, "(missing)")
+    ]
+    dates = DATES.copy()
+    dates[0] = "NaT"
+    assert [one[1] for one in slices(dates[PLACE])] == ["2024-09-30", "2025-01-01", "(missing)"]
+    assert [one[1] for one in slices(np.ma.array(PLACE, mask=PLACE == 1))] == [0, 2, "(missing)"]
+    taken = np.array(["(missing)", "a", None], dtype=object)[PLACE]
+    assert [one[1] for one in slices(taken)] == ["(missing)", "a", "((missing))"]
+    counts = Counts.from_labels(TRUTH, TRUTH, by=words)
+    assert counts.groups == ("a", "b", "(missing)")
+    assert (counts.n_cases == 20).all()
+    pd = pytest.importorskip("pandas")
+    for kind in ("string", "category", "Int64"):
+        gaps = pd.Series([None if k == 2 else k for k in PLACE], dtype="Int64").astype(kind)
+        assert [str(one[1]) for one in slices(gaps)] == ["0", "1", "(missing)"], kind
+
+
+def test_several_columns_make_a_set_of_slices_each():
+    both = {"site": np.array(["north", "south", "south"])[PLACE], "day": DATES[PLACE]}
+    expected = [
+        ("site", "north", 20),
+        ("site", "south", 40),
+        *(("day", day, 20) for day in ("2024-09-30", "2024-10-02", "2025-01-01")),
+    ]
+    assert slices(both) == expected
+    pd = pytest.importorskip("pandas")
+    assert slices(pd.DataFrame(both)) == expected
+    pl = pytest.importorskip("polars")
+    assert slices(pl.DataFrame(both)) == expected
+
+
+def test_groups_of_cases_without_weight_are_none():
+    column = np.array(["a", None, "b"], dtype=object)[PLACE]
+    assert slices(column, weights=(PLACE != 1).astype(float)) == [(None, "a", 20), (None, "b", 20)]
+
+
+def test_clusters_may_be_what_groups_may_be_but_not_missing():
+    pd = pytest.importorskip("pandas")
+    days = np.arange("2024-01-01", "2024-01-31", dtype="M8[D]").repeat(2)
+    for clusters in (days, pd.Series(days).dt.to_period("D"), pd.Categorical(days.astype(str))):
+        report = evaluate(TRUTH, CERTAINTY, Problem.zero_one(2), cluster=clusters, replicates=5)
+        assert report.assumptions.clusters == 30
+    gaps = days.copy()
+    gaps[3] = "NaT"
+
+    def clustered(cluster: Any) -> None:
+        evaluate(TRUTH, CERTAINTY, Problem.zero_one(2), cluster=cluster, replicates=5)
+
+    refuses(lambda: clustered(gaps), "cluster", "1 of 60", "position 3", "a cluster of its own")
+    refuses(lambda: clustered({"a": days, "b": days}), "cluster must be one column", "there are 2")
+
+
+def test_groups_that_are_none_are_refused_with_the_right_remedy():
+    refuses(lambda: slices(CERTAINTY), "by", "0.05 is no whole number", "intervals")
+    refuses(lambda: slices(np.stack([PLACE, PLACE], 1)), r"\(60, 2\)", "mapping from name")
+    refuses(lambda: slices({}), "at least one column")
+    refuses(lambda: slices({"a": PLACE, "b": PLACE[:3]}), r"by\['b'\]", "60 rows", "has 3")
+    refuses(lambda: slices([1, "a"] * 30), "mixed types")
+    pl = pytest.importorskip("polars")
+    refuses(lambda: slices(pl.DataFrame({"a": PLACE}).lazy()), "by", "lazy", "Collect")
+
+
+# What decisions answer ---------------------------------------------------------------------------
+
+
+def test_decisions_answer_classes_by_label_by_place_or_as_stated(tmp_path):
+    table = [[0, 1], [9, 2]]
+    assert Problem(table).answers == (0, 1)
+    named = Problem(table, classes=["well", "ill"], decisions=["wait", "treat"])
+    assert named.answers == ("well", "ill")
+    assert Problem(table, classes=["a", "b"], decisions=["b", "a"]).answers == ("b", "a")
+    assert Problem(table, classes=["a", "b"], decisions=["b", "x"]).answers == (None, None)
+    assert Problem(table, classes=["a", "b"], decisions=["a", "x"]).answers == ("a", "b")
+    assert FRAUD.answers == (None, None, None) and FRAUD.answered is None
+    assert named.with_abstention(0.5).answers == ("well", "ill", None)
+    stated = Problem(
+        FRAUD.costs,
+        classes=FRAUD.classes,
+        decisions=FRAUD.decisions,
+        answers={"block": "fraud", "approve": "legit", "review": "fraud"},
+    )
+    assert stated.answered is not None and stated.answered.tolist() == [0, 1, 1]
+    for one in (named, stated, FRAUD, Problem(table, answers={1: 0}), named.with_abstention(1)):
+        one.to_toml(tmp_path / "problem.toml")
+        assert Problem.from_toml(tmp_path / "problem.toml") == one
+    assert Problem.expected([stated, stated]).answers == stated.answers
+    assert stated.with_prior([0.5, 0.5]).regret().rescaled().answers == stated.answers
+
+
+def test_answers_that_are_none_are_refused(tmp_path):
+    table = [[0, 1], [9, 2]]
+    refuses(lambda: Problem(table, answers=[0, 1]), "answers must be a mapping", "list")
+    refuses(lambda: Problem(table, answers={"x": 0}), "'x' is none of the decisions")
+    refuses(lambda: Problem(table, answers={0: "ill"}), "'ill' is none of the classes")
+    path = tmp_path / "problem.toml"
+    Problem(table, decisions=["wait", "treat"]).to_toml(path)
+    text = path.read_text()
+    path.write_text(text + '\n[answers]\ntreat = "2"\n')
+    refuses(lambda: Problem.from_toml(path), "answers must map", "'2' is none of 0, 1")
+    path.write_text('answers = "yes"\n' + text)
+    refuses(lambda: Problem.from_toml(path), "answers must be a table")
+
+
+def test_named_decisions_have_recall_precision_likelihood_ratios_and_net_benefit():
+    problem = Problem([[0, 1], [9, 2]], classes=["well", "ill"], decisions=["wait", "treat"])
+    y = ["well"] * 10 + ["ill"] * 5
+    decided = ["wait"] * 8 + ["treat"] * 6 + ["wait"]
+    counts = Counts.from_decisions(y, decided, problem)
+    assert recall(counts).tolist() == [0.8, 0.8]
+    assert precision(counts)[1] == pytest.approx(4 / 6)
+    assert likelihood_ratio_positive(counts)[1] == pytest.approx(4)
+    swapped = Counts(counts.values[:, ::-1], classes=("well", "ill"), decisions=("ill", "well"))
+    assert recall(swapped).tolist() == [0.8, 0.8]
+    assert net_benefit(swapped, 0.5) == net_benefit(counts, 0.5)
+
+
+def test_a_problem_says_which_classes_the_decisions_of_a_wide_table_answer():
+    answers = {"approve": "legit", "review": "fraud", "block": "fraud"}
+    stated = Problem(FRAUD.costs, classes=FRAUD.classes, decisions=FRAUD.decisions, answers=answers)
+    y = ["legit", "legit", "fraud", "fraud", "fraud"]
+    decided = ["approve", "review", "review", "block", "approve"]
+    counts = Counts.from_decisions(y, decided, stated)
+    assert counts.answering(stated).values.tolist() == [[1, 1], [1, 2]]
+    assert recall(counts.answering(stated)).tolist() == [1 / 2, 2 / 3]
+    refuses(lambda: recall(counts), "2 classes and 3 decisions", "counts.answering")
+    refuses(lambda: counts.answering(FRAUD), "every decision of counts must answer a class")
+    models = {"rule": np.array(decided * 10), "other": np.array(["block"] * 50)}
+    report = evaluate(y * 10, models, stated, replicates=5)
+    assert report.disagreement is not None
+    values = dict(zip(report.disagreement.metrics, report.disagreement.values[:, 0], strict=True))
+    assert values["accuracy"] == pytest.approx(0.6)
+
+
+def test_mcnemar_takes_named_decisions():
+    y = ["well"] * 20
+    decided = {
+        "a": ["treat"] * 8 + ["wait"] * 12,
+        "b": ["wait"] * 8 + ["treat"] * 3 + ["wait"] * 9,
+    }
+    named = Problem([[0, 1], [9, 2]], classes=["well", "ill"], decisions=["wait", "treat"])
+    test = mcnemar(JointCounts.from_decisions(y, decided, named), "a", "b")
+    assert (test.first_wrong, test.second_wrong) == (8, 3)
+    wide = Problem(
+        [[0, 1, 1], [9, 2, 1]],
+        classes=["well", "ill"],
+        decisions=["wait", "treat", "ask"],
+        answers={"wait": "well", "treat": "ill", "ask": "ill"},
+    )
+    decided["b"][-1] = "ask"
+    joint = JointCounts.from_decisions(y, decided, wide)
+    refuses(lambda: mcnemar(joint, "a", "b"), "decisions that answer the classes", "answers=")
+    assert mcnemar(joint, "a", "b", problem=wide).second_wrong == 4
+    refuses(lambda: mcnemar(joint, "a", "b", problem=FRAUD), "the classes of joint and problem")
+
+
+# Remedies ----------------------------------------------------------------------------------------
+
+
+def test_a_remedy_is_one():
+    zero_one = Problem.zero_one(2)
+    y, square = [0, 1], [[0.2, 0.8], [0.9, 0.1]]
+    refuses(lambda: Counts.from_decisions(y, square, zero_one), "bayes_decisions first")
+    for call in (
+        lambda: Counts.from_decisions(square, y, zero_one),
+        lambda: Counts.from_labels(y, y, by=square),
+        lambda: evaluate(y, [0.1, 0.9], zero_one, by=square),
+    ):
+        with pytest.raises(InputError) as caught:
+            call()
+        assert "bayes_decisions" not in str(caught.value)
+    for bins in (EqualWidth, EqualMass):
+        with pytest.raises(InputError, match=r"Write EqualWidth\(10\)"):
+            stakes.calibration.expected_calibration_error(
+                ScoreTable.from_scores(y, [0.1, 0.9]), bins
+            )
+    with pytest.raises(InputError, match=r"Write Isotonic\(\)\."):
+        cross_calibrate([0.1, 0.9], y, Isotonic, 2, rng=np.random.default_rng(0))
+
+
+def test_a_frame_of_models_and_a_lazy_frame_are_told_what_to_do():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"forest": [0.1, 0.9], "tree": [0.3, 0.6]})
+    refuses(
+        lambda: evaluate([0, 1], frame, Problem.zero_one(2)),
+        "must be those of the problem",
+        r"\{name: frame\[name\] for name in frame.columns\}",
+    )
+    pl = pytest.importorskip("polars")
+    lazy = pl.DataFrame({"p": [0.1, 0.9]}).lazy()
+    for call in (
+        lambda: evaluate([0, 1], lazy, Problem.zero_one(2)),
+        lambda: evaluate(lazy, [0.1, 0.9], Problem.zero_one(2)),
+        lambda: Counts.from_labels(lazy, [0, 1]),
+    ):
+        refuses(call, "lazy", "Collect it first")
