@@ -311,7 +311,7 @@ CERTAINTY = np.linspace(0.05, 0.95, 60)
 
 
 def slices(by: Any, **more: Any) -> list[tuple[str | None, object, float]]:
-    """Name, group and size of every slice, after a journey through JSON and into every rendering."""
+    """Name, group and size of every slice, after a journey through JSON and into text."""
     problem = Problem([[0, 1, 0.3], [4, 0, 0.3]])
     report = evaluate(TRUTH, CERTAINTY, problem, by=by, replicates=5, **more)
     assert Report.from_json(report.to_json()) == report
@@ -440,7 +440,8 @@ def test_decisions_answer_classes_by_label_by_place_or_as_stated(tmp_path):
     assert Problem(table, classes=["a", "b"], decisions=["b", "a"]).answers == ("b", "a")
     assert Problem(table, classes=["a", "b"], decisions=["b", "x"]).answers == (None, None)
     assert Problem(table, classes=["a", "b"], decisions=["a", "x"]).answers == ("a", "b")
-    assert FRAUD.answers == (None, None, None) and FRAUD.answered is None
+    assert FRAUD.answers == (None, None, None)
+    assert FRAUD.answered is None
     assert named.with_abstention(0.5).answers == ("well", "ill", None)
     stated = Problem(
         FRAUD.costs,
@@ -448,7 +449,8 @@ def test_decisions_answer_classes_by_label_by_place_or_as_stated(tmp_path):
         decisions=FRAUD.decisions,
         answers={"block": "fraud", "approve": "legit", "review": "fraud"},
     )
-    assert stated.answered is not None and stated.answered.tolist() == [0, 1, 1]
+    assert stated.answered is not None
+    assert stated.answered.tolist() == [0, 1, 1]
     for one in (named, stated, FRAUD, Problem(table, answers={1: 0}), named.with_abstention(1)):
         one.to_toml(tmp_path / "problem.toml")
         assert Problem.from_toml(tmp_path / "problem.toml") == one
