@@ -781,5 +781,5 @@ def test_models_that_are_none_are_refused():
         few(y, {"m": y}, FRAUD)
     with pytest.raises(InputError, match=r"probabilities in \[0, 1\]"):
         few(y, models["good"] * 10, FRAUD)
-    with pytest.raises(InputError, match="must hold labels"):
+    with pytest.raises(InputError, match="must be those of the problem"):
         few(y, Posteriors(np.eye(2)[y], classes=["legit", "other"]), FRAUD)

@@ -76,8 +76,8 @@ class Posteriors(_Predicted):
         if set(named) != set(classes):
             raise InputError(
                 f"the classes of {name} must be those of the problem, {classes}; they are {named}. "
-                f"Give one column for every class, named as the class; a frame with one column for "
-                f"each model is {{name: frame[name] for name in frame.columns}}."
+                f"Name one column after each class; where the columns are models, pass "
+                f"{{name: frame[name] for name in frame.columns}}."
             )
         return [named.index(label) for label in classes]
 
