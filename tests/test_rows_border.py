@@ -102,13 +102,20 @@ def test_what_all_decisions_cost_changes_no_decision_and_no_difference(offset):
         bayes_decision_indices(p, far, case_costs=cases) == bayes_decision_indices(p, near)
     ).all()
     assert far.with_prior([0.9, 0.1]).naive.tied == near.with_prior([0.9, 0.1]).naive.tied
-    models = {"a": p, "b": np.clip(p + 0.3 * y - 0.1, 0, 1)}
+    log_odds = rng.normal(np.where(y, 2, -2), 2) - 0.85  # calibrated, and the same with noise
+    models = {
+        "a": stakes.posteriors_from_log_odds(log_odds),
+        "b": stakes.posteriors_from_log_odds(log_odds + rng.normal(0, 3, 2000)),
+    }
     ours, theirs = (evaluate(y, models, one, replicates=50) for one in (far, near))
     for one, other in zip(ours.systems, theirs.systems, strict=True):
         assert (one.name, one.counts) == (other.name, other.counts)
         assert one.probability_cheapest == other.probability_cheapest
         assert one.cost.value - offset == pytest.approx(other.cost.value, abs=1e-3)
     assert ours.verdict.cheapest == theirs.verdict.cheapest
+    saved = [one.verdict.saving_over_runner_up for one in (ours, theirs)]
+    assert saved[0].value == pytest.approx(saved[1].value, rel=1e-9)
+    assert (saved[0].low, saved[0].high) == pytest.approx((saved[1].low, saved[1].high), rel=1e-9)
     for one, other in zip(ours.margins, theirs.margins, strict=True):
         assert one.distance == pytest.approx(other.distance, rel=1e-4)
 

@@ -32,19 +32,21 @@ __all__ = ["Costs", "costs_of", "scheme_for"]
 class Costs:
     """Costs and normalised costs of J systems and of not looking, with joint replicates.
 
-    `estimate` has shape (2, J + 2): costs, then normalised costs. The last column but one is the
-    blind decision that is the cheapest for all cases, the same in every replicate; the last one
-    is the cheapest blind decision of each replicate.
+    `estimate` has shape (2, J + 2): costs above `base`, then normalised costs. The last column but
+    one is the blind decision that is the cheapest for all cases, the same in every replicate; the
+    last one is the cheapest blind decision of each replicate.
     """
 
     names: Labels
     estimate: Estimate
     perfect: float  # cost of the best decision of each class
+    base: float  # the least of all costs, kept apart: it takes no digits from differences
     level: float
 
     def cost(self, name: str) -> Interval:
         """Cost per case of one system."""
-        return self._along({(0, self.names.index(name)): 1.0})
+        above = self._along({(0, self.names.index(name)): 1.0})
+        return Interval(above.value + self.base, above.low + self.base, above.high + self.base)
 
     def normalized(self, name: str) -> Interval:
         """Normalised cost of one system."""
@@ -102,7 +104,7 @@ class Costs:
 
     def share_of_regret(self, amount: float, name: str) -> float:
         """An amount as a share of what a system costs above perfect decisions; 0 if that is 0."""
-        above = float(self.estimate.value[0][self.names.index(name)]) - self.perfect
+        above = float(self.estimate.value[0][self.names.index(name)]) - (self.perfect - self.base)
         return amount / above if above > 0 else 0.0
 
     @property
@@ -145,12 +147,13 @@ def costs_of(
     joint = sample.joint
     names = tuple(str(name) for name in joint.models)
     shares = sample.pooled.shares if problem.prior is None else problem.prior
-    perfect = float(shares @ problem.costs.min(axis=1))
+    base = float(problem.costs.min())
+    perfect = base + float(shares @ (problem.costs.min(axis=1) - base))
     named = problem.decisions.index(problem.with_prior(shares).naive.decision)
     if sample.clusters == 1:  # nothing is known about other units
         value = _costs(sample.pooled, problem, named)
         unknown = np.full((replicates, *value.shape), np.nan)
-        return Costs(names, estimate_of(value, unknown, Percentile()), perfect, level)
+        return Costs(names, estimate_of(value, unknown, Percentile()), perfect, base, level)
     size: FloatArray | float = 1.0  # weight of one case in each cell
     if sample.squares is not None and sample.clusters is None:
         size = sample.squares / joint.weights
@@ -161,11 +164,11 @@ def costs_of(
     cases = joint.with_weights(joint.weights / size)
     scheme = scheme_for(sample, problem)
     made = bootstrap(measure, cases, replicates=replicates, rng=rng, scheme=scheme)
-    return Costs(names, made, perfect, level)
+    return Costs(names, made, perfect, base, level)
 
 
 def _costs(joint: JointCounts, problem: Problem, named: int) -> FloatArray:
-    """Costs and normalised costs (…, 2, J + 2) of all systems and of not looking.
+    """Costs above the least of all and normalised costs (…, 2, J + 2) of systems and not looking.
 
     Costs are taken above the perfect one, so that what makes no difference is exactly zero.
     """
@@ -176,7 +179,7 @@ def _costs(joint: JointCounts, problem: Problem, named: int) -> FloatArray:
     of_blind = np.asarray(shares @ regret)
     of_blind = np.stack([of_blind[..., named], of_blind.min(axis=-1)], axis=-1)
     above = np.concatenate([spent, of_blind + 0 * spent[..., :1]], axis=-1)
-    perfect = np.asarray(shares @ problem.costs.min(axis=1))[..., None]
+    perfect = np.asarray(shares @ (problem.costs.min(axis=1) - problem.costs.min()))[..., None]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.stack([perfect + above, above / above[..., -1:]], axis=-2)
 
