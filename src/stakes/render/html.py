@@ -25,7 +25,7 @@ from stakes.report import FEWER_BINS, MOST_BINS, Report
 __all__ = ["to_html"]
 
 _SCRIPTS = (
-    *("numbers", "text", "charts", "state", "inputs"),
+    *("numbers", "digits", "text", "charts", "state", "inputs"),
     *("sections", "tables", "curves", "page"),
 )
 

@@ -100,7 +100,7 @@ function start() {
     tables: () => ({ ...saved }),
     read: readChart,
     dots: (id) => drawn[id].dots.map((dot) => [dot.x, dot.y]),
-    write: { short, percent },
+    write: { short, fixed, measured, measuredColumn, proportionText, percent, wholePercent, chanceText },
   });
 }
 
