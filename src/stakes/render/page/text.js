@@ -92,8 +92,11 @@ function readable(table) {
   return table;
 }
 
-/** Rows are {look, cells}; a cell is text, a node, or {text, title, lines, look}. */
-function tableOf(head, rows) {
+/**
+ * Rows are {look, cells}; a cell is text, a node, or {text, title, lines, look}.
+ * Groups of further rows stand apart, each {title, rows}.
+ */
+function tableOf(head, rows, groups = []) {
   const cell = (tag, scope) => (given) => {
     const bare = given === null || typeof given !== "object" || given instanceof Node;
     const { text, title = "", lines = null, look = null } = bare ? { text: given ?? "" } : given;
@@ -105,22 +108,29 @@ function tableOf(head, rows) {
     );
     return lines ? explain(made, title, lines) : made;
   };
-  const body = rows.map(({ look = null, cells }) =>
-    html("tr", { class: look }, cell("th", "row")(cells[0]), cells.slice(1).map(cell("td", null))),
-  );
+  const line = ({ look = null, cells }) =>
+    html("tr", { class: look }, cell("th", "row")(cells[0]), cells.slice(1).map(cell("td", null)));
+  const group = ({ title, rows: own }) =>
+    html(
+      "tbody",
+      { class: "apart" },
+      html("tr", {}, html("th", { scope: "rowgroup", colspan: head.length }, title)),
+      own.map(line),
+    );
   return readable(
     html(
       "table",
       {},
       html("thead", {}, html("tr", {}, head.map(cell("th", "col")))),
-      html("tbody", {}, body),
+      html("tbody", {}, rows.map(line)),
+      groups.filter((one) => one.rows.length).map(group),
     ),
   );
 }
 
 /** A number in short, whose tooltip has all digits. */
-const figure = (value, look = null) => ({
-  text: short(value),
+const figure = (value, look = null, text = short(value)) => ({
+  text,
   title: exact(value),
   lines: [],
   look,
