@@ -259,12 +259,13 @@ function showRegions() {
   const lines = rivals.map((one, i) => priorLine(one.counts, costs, prior, LAST, i));
   const top = priorReach();
   saved.regions = [["axis", "low", "high", "cheapest"]];
-  const parts = band("prior-band", priorName(LAST), lowest(lines), {
+  const parts = lowest(lines);
+  drawPriorLines(lines, new Set(parts.flatMap((part) => part.names)), top);
+  band("prior-band", priorName(LAST), parts, {
     ends: [0, top],
     now: prior[LAST],
-    inset: [MARGIN.left, MARGIN.right],
+    inset: drawn["prior-chart"].inset,
   });
-  drawPriorLines(lines, new Set(parts.flatMap((part) => part.names)), top);
   if (!BINARY) return;
   const over = lowest(rivals.map((one, i) => proportionLine(one.counts, prior, i)));
   band("proportion-band", "cost proportion", over, { ends: [0, 1], now: proportion() });
@@ -318,7 +319,6 @@ function band(id, axis, parts, { place: at = (x) => x, say = pointText, now, ...
   const title = `Cheapest over the ${axis}, with the decisions as they are made now`;
   drawBand(place(id), { ...spec, now: at(now), title, parts: shown });
   place(id).append(partsInWords(shown));
-  return parts;
 }
 
 const partsInWords = (parts) =>

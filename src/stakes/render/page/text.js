@@ -101,9 +101,10 @@ function tableOf(head, rows, groups = []) {
     const bare = given === null || typeof given !== "object" || given instanceof Node;
     const { text, title = "", lines = null, look = null } = bare ? { text: given ?? "" } : given;
     const long = typeof text === "string" && text.length > LONGEST;
+    const named = typeof text === "string" && scope === "row"; // the style may cut names of rows
     const made = html(
       tag,
-      { class: look, scope, title: long ? text : null },
+      { class: look, scope, title: long || named ? text : null },
       long ? middle(text, LONGEST) : text,
     );
     return lines ? explain(made, title, lines) : made;

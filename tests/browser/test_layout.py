@@ -1,0 +1,84 @@
+"""The page fits whatever fonts its reader has: those of the system, a very wide and a very narrow one."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+pytest.importorskip("jinja2")
+if shutil.which("chromium") is None:
+    pytest.skip("no chromium was found", allow_module_level=True)
+
+from stakes import Problem, evaluate
+
+WIDTHS = (1400, 800, 380)
+FONTS = {"system": None, "wide": 1.4, "narrow": 0.65}
+LOCAL = ", ".join(
+    f'local("{name}")' for name in ("DejaVu Sans", "Liberation Sans", "Arial", "Helvetica", "Roboto")
+)
+FORCE = """@font-face { font-family: Forced; src: %s; size-adjust: %.0f%%; }
+* { font-family: Forced, sans-serif !important; }"""
+WIDTH_OF = """async family => {
+    await document.fonts.load(`16px ${family}`);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = `16px ${family}`;
+    return pen.measureText("0123456789 cost per case").width;
+}"""
+
+# Boxes that are narrower than what is in them, unless they scroll or end in … with a title; words of
+# pictures that leave the picture, and names in a band that leave their part of it.
+OVERFLOWING = """() => {
+    const shown = node => node.checkVisibility() && node.getBoundingClientRect().width > 0;
+    const style = node => getComputedStyle(node);
+    const scrolls = node => ["auto", "scroll"].includes(style(node).overflowX);
+    const cut = node => style(node).textOverflow === "ellipsis" && node.closest("[title]");
+    const name = node => `${node.tagName}.${node.getAttribute("class")} "${node.textContent.slice(0, 40)}"`;
+    const boxes = [...document.querySelectorAll("body *:not(svg *)")].filter(shown)
+        .filter(node => node.clientWidth > 0 && node.tagName !== "SELECT")
+        .filter(node => node.scrollWidth > node.clientWidth + 1 && !scrolls(node) && !cut(node));
+    const texts = [...document.querySelectorAll("svg text")].filter(shown).filter(node => {
+        const [own, all] = [node, node.ownerSVGElement].map(one => one.getBoundingClientRect());
+        return own.left < all.left - 1 || own.right > all.right + 1;
+    });
+    const names = [...document.querySelectorAll(".band-name")].filter(node => {
+        const part = node.previousElementSibling.getBoundingClientRect();
+        return node.getBoundingClientRect().right > part.right + 1;
+    });
+    return [...boxes, ...texts, ...names].map(name);
+}"""
+
+
+@pytest.fixture(scope="module")
+def long_labels():
+    """Two classes with long names, two models of one family, slices, costs in the thousands."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 300)
+    scores = np.clip(0.25 + 0.5 * y + 0.2 * rng.normal(size=300), 0.01, 0.99)
+    problem = Problem(
+        [[0, 2345.67], [123456, -0.000123]],
+        classes=["a payment that is what it seems to be", "antidisestablishmentarianism" * 3],
+        decisions=["let it through without a look", "hand it to the people in charge"],
+        unit="thousand hours of work",
+    )
+    family = "gradient boosted model of the third generation, "
+    models = {f"{family}{end}": scores ** (1 + i) for i, end in enumerate(["wide", "deep"])}
+    groups = np.array(["the first of all regions and lands", "x"])[rng.integers(0, 2, 300)]
+    return evaluate(np.array(problem.classes)[y], models, problem, by=groups, replicates=20)
+
+
+@pytest.mark.parametrize("font", FONTS)
+@pytest.mark.parametrize("name", ["demo", "clinic", "digits", "long_labels"])
+def test_nothing_overflows_its_box_in_any_font_at_any_width(name, font, opened, request):
+    page = opened(request.getfixturevalue(name), bypass_csp=True)
+    if FONTS[font] is not None:
+        page.page.add_style_tag(content=FORCE % (LOCAL, 100 * FONTS[font]))
+        forced, plain = (page.run(WIDTH_OF, one) for one in ("Forced", "sans-serif"))
+        assert abs(forced / plain - 1) > 0.15  # the font is really another one
+    for width in WIDTHS:
+        page.page.set_viewport_size({"width": width, "height": 900})
+        page.page.wait_for_timeout(60)
+        assert page.run("() => document.documentElement.scrollWidth") <= width
+        assert page.run(OVERFLOWING) == [], (font, width)
