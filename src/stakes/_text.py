@@ -71,7 +71,9 @@ def fixed(value: float, decimals: int) -> str:
     """
     if not isfinite(value) or abs(value) >= _LARGEST:
         return number(value)
-    rounded = Decimal(float(value)).quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
+    given = Decimal(float(value))
+    decimals = min(decimals, 14 - given.adjusted())  # a float has fifteen digits to show
+    rounded = given.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
     size = abs(rounded)
     if decimals > 6 and size < _SMALL:
         return _power(rounded).translate(_MINUS) if size else "0"

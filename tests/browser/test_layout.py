@@ -1,4 +1,4 @@
-"""The page fits whatever fonts its reader has: those of the system, a very wide and a very narrow one."""
+"""The page fits whatever fonts its reader has: the system's, a very wide and a very narrow one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from stakes import Problem, evaluate
 
 WIDTHS = (1400, 800, 380)
 FONTS = {"system": None, "wide": 1.4, "narrow": 0.65}
-LOCAL = ", ".join(
-    f'local("{name}")' for name in ("DejaVu Sans", "Liberation Sans", "Arial", "Helvetica", "Roboto")
-)
+KNOWN = ("DejaVu Sans", "Liberation Sans", "Arial", "Helvetica", "Roboto")
+LOCAL = ", ".join(f'local("{name}")' for name in KNOWN)
 FORCE = """@font-face { font-family: Forced; src: %s; size-adjust: %.0f%%; }
 * { font-family: Forced, sans-serif !important; }"""
 WIDTH_OF = """async family => {
@@ -28,14 +27,14 @@ WIDTH_OF = """async family => {
     return pen.measureText("0123456789 cost per case").width;
 }"""
 
-# Boxes that are narrower than what is in them, unless they scroll or end in … with a title; words of
-# pictures that leave the picture, and names in a band that leave their part of it.
+# Boxes that are narrower than what is in them, unless they scroll or end in … with a title; words
+# of pictures that leave the picture, and names in a band that leave their part of it.
 OVERFLOWING = """() => {
     const shown = node => node.checkVisibility() && node.getBoundingClientRect().width > 0;
     const style = node => getComputedStyle(node);
     const scrolls = node => ["auto", "scroll"].includes(style(node).overflowX);
     const cut = node => style(node).textOverflow === "ellipsis" && node.closest("[title]");
-    const name = node => `${node.tagName}.${node.getAttribute("class")} "${node.textContent.slice(0, 40)}"`;
+    const name = node => [node.tagName, node.getAttribute("class"), node.textContent.slice(0, 40)];
     const boxes = [...document.querySelectorAll("body *:not(svg *)")].filter(shown)
         .filter(node => node.clientWidth > 0 && node.tagName !== "SELECT")
         .filter(node => node.scrollWidth > node.clientWidth + 1 && !scrolls(node) && !cut(node));
@@ -47,7 +46,7 @@ OVERFLOWING = """() => {
         const part = node.previousElementSibling.getBoundingClientRect();
         return node.getBoundingClientRect().right > part.right + 1;
     });
-    return [...boxes, ...texts, ...names].map(name);
+    return [...boxes, ...texts, ...names].map(name).map(String);
 }"""
 
 

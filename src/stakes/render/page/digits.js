@@ -34,12 +34,11 @@ function roundedTo(value, power) {
 }
 
 /** So many decimals, zeros included; fewer than none round to tens, hundreds, and so on. */
-function fixed(value, places) {
+function fixed(value, wanted) {
   if (!Number.isFinite(value) || Math.abs(value) >= MOST) return short(value);
+  const places = Math.min(wanted, 14 - powerOf(value)); // a float has fifteen digits to show
   const [shown, size] =
-    places < 0
-      ? [0, roundedTo(value, -places)]
-      : [places, Number(value.toFixed(places))];
+    places < 0 ? [0, roundedTo(value, -places)] : [places, Number(value.toFixed(places))];
   if (places > 6 && Math.abs(size) < 1e-4) {
     return size ? minus(size.toExponential(places + powerOf(size))) : "0";
   }

@@ -60,7 +60,12 @@ const costText = (value) =>
   result.places === null
     ? short(settled(value, result.naive.cost))
     : fixed(settled(value, result.naive.cost), result.places);
-const spent = (value) => withUnit(costText(value));
+/** The same in a sentence, where nothing is 0 and little is not called nothing. */
+function spent(value) {
+  const own = settled(value, result.naive.cost);
+  const text = costText(own);
+  return withUnit(/[1-9∞d]/.test(text) ? text : short(own, 1));
+}
 
 /** Decimals of the costs; under other stakes they are taken to be known as well, relatively. */
 function placesOf({ reported: [value, low, high], cost }, changed) {
