@@ -8,8 +8,6 @@ from stakes import _text
 from stakes.report import Interval, Report, System
 
 __all__ = [
-    "best_system",
-    "blind_wins",
     "cell",
     "cost",
     "ends",
@@ -17,29 +15,21 @@ __all__ = [
     "metric",
     "point",
     "ranked",
+    "told",
     "triple",
 ]
 
 Triple = tuple[float, float, float]
 
 
-def blind_wins(report: Report) -> bool:
-    """Whether a decision made without looking is cheaper than every system."""
-    return report.verdict.saving_over_naive.value < 0
-
-
 def ranked(report: Report) -> list[System]:
-    """The systems that may be deployed, the winner first; undefined costs come last."""
+    """The systems that may be deployed, the best first; undefined costs come last."""
+    best = report.best.name
 
     def place(one: System) -> tuple[bool, bool, float]:
-        return one.name != report.verdict.cheapest, isnan(one.cost.value), one.cost.value
+        return one.name != best, isnan(one.cost.value), one.cost.value
 
     return sorted((one for one in report.systems if one.candidate), key=place)
-
-
-def best_system(report: Report) -> System:
-    """The winner; where nothing is to be deployed, the cheapest of the systems."""
-    return ranked(report)[0]
 
 
 def triple(interval: Interval | None) -> Triple:
@@ -61,7 +51,7 @@ def cost(value: float | None, report: Report) -> str:
     """A cost per case without an interval, rounded as that of the best system is."""
     if value is None:
         return "–"
-    places = _text.supported(*triple(best_system(report).cost))
+    places = _text.supported(*triple(report.best.cost))
     value = _text.settled(value, report.naive.cost)
     return _text.number(value) if places is None else _text.fixed(value, places)
 
@@ -72,6 +62,11 @@ def metric(value: float | None, report: Report, size: float = 1.0) -> str:
     if value is None or size <= 0:
         return "–" if value is None else _text.number(value)
     return _text.fixed(value, _text.decimals(size / n_cases**0.5))
+
+
+def told(clear: bool | None) -> str:
+    """Whether the data can tell; nothing where there is nothing to tell."""
+    return "" if clear is None else "yes" if clear else "no"
 
 
 def point(value: float, digits: int = 3) -> str:

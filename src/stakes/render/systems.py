@@ -9,12 +9,11 @@ from stakes import _text
 from stakes.render.layout import NAME, Section, Table, filled, middle, shortened
 from stakes.render.rounding import (
     Triple,
-    best_system,
-    blind_wins,
     cell,
     ends,
     point,
     ranked,
+    told,
     triple,
 )
 from stakes.report import BAYES, MOVED, RECALIBRATED, TUNED_APART, Report, Slice, System
@@ -46,7 +45,7 @@ def system_sections(report: Report) -> Iterator[Section]:
     names += [(name, "", "") for name, _, _ in known]
     rows = _rows(names, costs, normal)
     rows, apart, (blind, perfect) = rows[: len(rivals)], rows[len(rivals) : -2], rows[-2:]
-    rows = [blind, *rows, perfect] if blind_wins(report) else [*rows, blind, perfect]
+    rows = [*rows, blind, perfect] if report.verdict.deploy else [blind, *rows, perfect]
     unit = (f"Costs in {report.problem.unit}.",) if report.problem.unit else ()
     rules = {system.rule for system in rivals if system.name != system.model}
     text = unit + tuple(_EXPLAINED[rule] for rule in _EXPLAINED if rule in rules)
@@ -87,10 +86,10 @@ def _threshold(one: System) -> str:
 
 
 def slice_section(report: Report) -> Section:
-    """The winner's cost in every group, and the cheapest there."""
-    best = best_system(report).name
+    """The winner's cost in every group, the cheapest there, and whether the data can tell."""
+    best = report.best.name
     level = _text.percent(report.assumptions.level)
-    header = ("slice", "cases", middle(best, NAME), level, "cheapest here", "at", "note")
+    header = ("slice", "cases", "cost", level, "cheapest here", "at", "clearly", "note")
     costs = [{part.system: triple(part.cost) for part in one.costs} for one in report.slices]
     own = [spent[best] for spent in costs]
     here = [
@@ -100,7 +99,8 @@ def slice_section(report: Report) -> Section:
     written = _text.measured_column([*own, *here])
     pairs = zip(own, written, here, written[len(own) :], strict=False)
     rows = tuple(_slice(*row) for row in zip(report.slices, pairs, strict=True))
-    return Section("Slices", ("Cost per case.",), filled(Table(header, rows)))
+    text = f"Cost per case of {best}, the cheapest in each slice, and whether the data can tell."
+    return Section("Slices", (text,), filled(Table(header, rows)))
 
 
 def _slice(
@@ -114,5 +114,6 @@ def _slice(
         ends(own, written),
         middle(one.cheapest or "–", NAME),
         cell(here[0], there[0]),
+        told(one.clear),
         shortened(one.note or "", NAME),
     )

@@ -99,7 +99,7 @@ def _caveats(report: Report) -> Section:
 
 def _money(report: Report) -> Section:
     """Counts of the cheapest system and each cell's share of its cost."""
-    best = rounding.best_system(report)
+    best = report.best
     problem = report.problem
     below = bool((problem.costs < 0).any())
     basis = (problem.regret() if below else problem).with_prior(np.array(report.assumptions.prior))
@@ -147,24 +147,21 @@ def _disagreement(report: Report) -> Section:
     found = report.disagreement
     assert found is not None
     costs = [rounding.cell(one, rounding.cost(one, report)) for one in found.costs.tolist()]
-    best = 0.0 if found.best.any() else float("nan")
-    said = [("expected cost", costs, found.best, best)]
-    for name, values, *pick in zip(
-        found.metrics, found.values.tolist(), found.picks, found.regret.tolist(), strict=True
-    ):
+    rows = [("expected cost", _picks(found.models, found.best), "", "", *costs)]
+    for values, chosen, pick in zip(found.values.tolist(), found.picks, report.picks, strict=True):
         shown = [rounding.cell(one, rounding.metric(one, report)) for one in values]
-        said.append((name, shown, *pick))
-    rows = tuple(
-        (name, _picks(found.models, chosen), rounding.cost(regret, report), *shown)
-        for name, shown, chosen, regret in said
-    )
+        more = rounding.cost(pick.costs_more.value, report)
+        told = rounding.told(pick.clear)
+        rows.append((pick.metric, _picks(found.models, chosen), more, told, *shown))
     text = (
-        "What familiar metrics say of the models, which one they pick, and what that pick costs "
-        "per case above the cheapest. Decisions are the most probable classes."
+        "What familiar metrics say of the models, which one they pick, what that pick costs per "
+        "case above the cheapest, and whether the data can tell. Decisions are the most probable "
+        "classes."
     )
     models = [middle(str(model), NAME) for model in found.models]
-    header = ("metric", "picks", "costs more", *models)
-    return Section("What metrics would have picked", (text,), Table(header, rows))
+    header = ("metric", "picks", "costs more", "clearly", *models)
+    table = filled(Table(header, tuple(rows)))
+    return Section("What metrics would have picked", (text,), table)
 
 
 def _picks(models: Labels, chosen: npt.NDArray[np.bool_]) -> str:

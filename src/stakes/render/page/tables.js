@@ -4,7 +4,9 @@
 
 /** What the metrics say stays; what following them costs moves with the stakes. */
 function showDisagreement() {
-  const { metrics, models, values, picks } = DATA.disagreement;
+  const { metrics, models, values, picks, more, clear } = DATA.disagreement;
+  const sureness = result.changed ? [] : [percent(DATA.level), "clearly"];
+  const yes = { true: "yes", false: "no" };
   const own = (i) =>
     result.systems.filter((one) => one.model === i && one.candidate && !Number.isNaN(one.cost));
   const costs = MODELS.map((_, i) =>
@@ -15,7 +17,7 @@ function showDisagreement() {
     (cost) => cost <= least + TIE * Math.max(...costs.map((c) => Math.abs(c) || 0)),
   );
   saved.disagreement = [["metric", ...models, "picks", "costs more per case"]];
-  const row = (name, said, chosen, look, write) => {
+  const row = (name, said, chosen, look, write, q = null) => {
     const excess = costs.map((cost, i) => (best[i] ? 0 : cost - least)).filter((_, i) => chosen[i]);
     const regret = excess.length ? Math.max(...excess) : NaN;
     const chosenModels = models.filter((_, i) => chosen[i]);
@@ -23,15 +25,18 @@ function showDisagreement() {
     const cells = said.map((value, i) =>
       Number.isNaN(value) ? "–" : figure(value, chosen[i] ? "picked" : null, write(value)),
     );
-    const last = figure(regret, regret > 0 ? "worse" : "fine", costText(regret));
-    return { look, cells: [name, ...cells, words(chosenModels.join(", ")), last] };
+    const worse = regret > 0 && (result.changed || clear[q] !== false);
+    const last = figure(regret, worse ? "worse" : "fine", costText(regret));
+    const known = q === null || clear[q] === null ? ["", ""] : [ends(numbers(more[q])), yes[clear[q]]];
+    const sure = result.changed ? [] : known;
+    return { look, cells: [name, ...cells, words(chosenModels.join(", ")), last, ...sure] };
   };
   const rows = [
     row("expected cost", costs, best, "best", costText),
-    ...metrics.map((name, q) => row(name, numbers(values[q]), picks[q], null, (value) => metricText(value))),
+    ...metrics.map((name, q) => row(name, numbers(values[q]), picks[q], null, (value) => metricText(value), q)),
   ];
   place("disagreement").replaceChildren(
-    tableOf(["", ...models, words("picks"), "costs more"], rows),
+    tableOf(["", ...models, words("picks"), "costs more", ...sureness], rows),
   );
 }
 
@@ -198,6 +203,7 @@ function buildSlices() {
         endsOf(own[i], written[i]),
         cheapest,
         told(there[i][0], written[own.length + i]),
+        { true: "yes", false: "no" }[one.clear] ?? "",
         words(one.note || ""),
       ],
     };
@@ -206,10 +212,11 @@ function buildSlices() {
     "",
     "cases",
     "",
-    names[best],
+    "cost",
     percent(DATA.level),
     words("cheapest here"),
     "at",
+    "clearly",
     "",
   ];
   place("slices").replaceChildren(tableOf(head, rows));
