@@ -17,6 +17,7 @@ __all__ = [
     "measured_column",
     "number",
     "percent",
+    "point",
     "proportion",
     "settled",
     "supported",
@@ -180,6 +181,15 @@ def proportion(share: float, digits: int = 3) -> str:
     rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(Decimal(rest))
     text = fixed(share, min(digits - 1 - rounded.adjusted(), 15))
     return text.rstrip("0").rstrip(".")
+
+
+def point(value: float, digits: int) -> str:
+    """A threshold or a border, which may be a share, a ratio or a score.
+
+    >>> point(0.99986, 3), point(-2.2387, 4)
+    ('0.99986', '−2.239')
+    """
+    return proportion(value, digits) if 0 < value < 1 else number(value, digits)
 
 
 def percent(share: float) -> str:

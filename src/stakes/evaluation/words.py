@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from stakes._text import chance, measured, number, percent, proportion, whole_percent
+from stakes._text import chance, measured, number, percent, point, whole_percent
 from stakes.report import Interval
 
-__all__ = ["chance", "money", "number", "percent", "proportion", "rounded", "span", "whole_percent"]
+__all__ = ["chance", "money", "number", "percent", "point", "rounded", "span", "whole_percent"]
 
 
 def rounded(value: float, like: Interval) -> str:
     """A number with the decimals that an interval supports, its own or a neighbour's.
 
-    >>> rounded(0.15743, Interval(0.15743, 0.1418, 0.1728))
-    '0.157'
+    What a neighbour's interval would round away keeps a digit.
+
+    >>> wide = Interval(0.15743, 0.1418, 0.1728)
+    >>> rounded(0.15743, wide), rounded(0.25, wide), rounded(0.0004, wide), rounded(0.0, wide)
+    ('0.157', '0.250', '0.0004', '0')
     """
-    return measured(value, like.low, like.high)[0]
+    text = measured(value, like.low, like.high)[0]
+    hidden = not text.strip("−0.,") and value != like.value
+    return number(value, 1) if hidden else text
 
 
 def money(value: float, unit: str | None, like: Interval | None = None) -> str:

@@ -13,7 +13,6 @@ __all__ = [
     "ends",
     "flip",
     "metric",
-    "point",
     "ranked",
     "told",
     "triple",
@@ -67,11 +66,6 @@ def metric(value: float | None, report: Report, size: float = 1.0) -> str:
 def told(clear: bool | None) -> str:
     """Whether the data can tell; nothing where there is nothing to tell."""
     return "" if clear is None else "yes" if clear else "no"
-
-
-def point(value: float, digits: int = 3) -> str:
-    """A border on an axis of shares, of ratios or of scores."""
-    return _text.proportion(value, digits) if 0 < value < 1 else _text.number(value, digits)
 
 
 def flip(where: float, now: float, scale: float) -> str:

@@ -11,7 +11,6 @@ from stakes.render.rounding import (
     Triple,
     cell,
     ends,
-    point,
     ranked,
     told,
     triple,
@@ -78,8 +77,8 @@ def _chance(one: System) -> str:
 
 def _threshold(one: System) -> str:
     if one.cuts:
-        return ", ".join(point(cut, 4) for cut in one.cuts)
-    return "–" if one.threshold is None else point(one.threshold, 4)
+        return ", ".join(_text.point(cut, 4) for cut in one.cuts)
+    return "–" if one.threshold is None else _text.point(one.threshold, 4)
 
 
 # Slices ------------------------------------------------------------------------------------------

@@ -224,7 +224,10 @@ def _largest(values: Iterable[float | None]) -> float:
 def _regions(report: Report) -> Iterator[Section]:
     for regions in report.regions:
         rows = tuple(
-            (" to ".join(map(rounding.point, (part.low, part.high))), listed(part.cheapest, NAME))
+            (
+                " to ".join(_text.point(end, 3) for end in (part.low, part.high)),
+                listed(part.cheapest, NAME),
+            )
             for part in regions.parts
         )
         text = f"The cheapest {_FROZEN}: they stay, only the {regions.axis} moves."
