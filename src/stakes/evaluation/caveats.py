@@ -117,8 +117,8 @@ def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
         elif size < SMALLEST:
             yield Caveat(
                 "tiny class",
-                f"Cases of {label}: {number(size)}. Its rates, and the costs that hang on them, are "
-                f"hardly known; intervals, where there are any, are too short.",
+                f"Cases of {label}: {number(size)}. Its rates, and the costs that hang on them, "
+                f"are hardly known; intervals, where there are any, are too short.",
             )
 
 
@@ -142,10 +142,10 @@ def _unseen(evidence: Evidence, best: System, verdict: Verdict) -> Iterator[Cave
     if against is not None and saving.low <= against.cost:
         yield Caveat(
             "unseen differences",
-            f"In no case of {against.label} ({number(against.cases)} of them) is {best.name} dearer "
-            f"than {verdict.runner_up}, so bootstrap replicates take that for impossible. Unseen "
-            f"cases could cost it up to {money(against.cost, unit, best.cost)} per case, which is more than "
-            f"its lead: the data do not tell the two apart.",
+            f"In no case of {against.label} ({number(against.cases)} of them) is {best.name} "
+            f"dearer than {verdict.runner_up}, so bootstrap replicates take that for impossible. "
+            f"Unseen cases could cost it up to {money(against.cost, unit, best.cost)} per case, "
+            f"which is more than its lead: the data do not tell the two apart.",
         )
 
 
