@@ -18,8 +18,8 @@ WIDTHS = (1400, 800, 380)
 FONTS = {"system": None, "wide": 1.4, "narrow": 0.65}
 KNOWN = ("DejaVu Sans", "Liberation Sans", "Arial", "Helvetica", "Roboto")
 LOCAL = ", ".join(f'local("{name}")' for name in KNOWN)
-FORCE = """@font-face { font-family: Forced; src: %s; size-adjust: %.0f%%; }
-* { font-family: Forced, sans-serif !important; }"""
+FORCE = """@font-face {{ font-family: {font}; src: {src}; size-adjust: {size:.0f}%; }}
+* {{ font-family: {font}, sans-serif !important; }}"""
 WIDTH_OF = """async family => {
     await document.fonts.load(`16px ${family}`);
     const pen = document.createElement("canvas").getContext("2d");
@@ -68,16 +68,18 @@ def long_labels():
     return evaluate(np.array(problem.classes)[y], models, problem, by=groups, replicates=20)
 
 
-@pytest.mark.parametrize("font", FONTS)
 @pytest.mark.parametrize("name", ["demo", "clinic", "digits", "long_labels"])
-def test_nothing_overflows_its_box_in_any_font_at_any_width(name, font, opened, request):
+def test_nothing_overflows_its_box_in_any_font_at_any_width(name, opened, request):
+    """Wide tables scroll inside their cards; the page itself never scrolls sideways."""
     page = opened(request.getfixturevalue(name), bypass_csp=True)
-    if FONTS[font] is not None:
-        page.page.add_style_tag(content=FORCE % (LOCAL, 100 * FONTS[font]))
-        forced, plain = (page.run(WIDTH_OF, one) for one in ("Forced", "sans-serif"))
-        assert abs(forced / plain - 1) > 0.15  # the font is really another one
-    for width in WIDTHS:
-        page.page.set_viewport_size({"width": width, "height": 900})
-        page.page.wait_for_timeout(60)
-        assert page.run("() => document.documentElement.scrollWidth") <= width
-        assert page.run(OVERFLOWING) == [], (font, width)
+    for font, size in FONTS.items():
+        if size is not None:
+            page.page.add_style_tag(content=FORCE.format(font=font, src=LOCAL, size=100 * size))
+            forced, plain = (page.run(WIDTH_OF, family) for family in (font, "sans-serif"))
+            assert abs(forced / plain - 1) > 0.15  # the font is really another one
+        for width in WIDTHS:
+            page.page.set_viewport_size({"width": width, "height": 900})
+            page.run("() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))")
+            assert page.run("() => document.documentElement.scrollWidth") <= width, (font, width)
+            assert page.run(OVERFLOWING) == [], (font, width)
+    assert page.complaints == []

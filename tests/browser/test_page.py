@@ -406,17 +406,6 @@ def test_every_input_has_a_name(demo, opened):
 # Looks -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [390, 768, 1280])
-@pytest.mark.parametrize("name", ["demo", "clinic", "digits"])
-def test_the_page_fits_the_screen(name, width, opened, request):
-    """Wide tables scroll inside their cards; the page itself never scrolls sideways."""
-    report = request.getfixturevalue(name)
-    page = opened(report, viewport={"width": width, "height": 844})
-    assert page.run("() => document.documentElement.scrollWidth") <= width
-    page.run("() => stakesPage.set({})")
-    assert page.complaints == []
-
-
 def test_many_numbers_share_one_slider(digits, opened):
     page = opened(digits)
     assert page.page.locator("input[type=range]:visible").count() == 1
