@@ -133,7 +133,7 @@ def _unseen(evidence: Evidence, best: System, verdict: Verdict) -> Iterator[Cave
             f"No case of {mistake.label} ({number(mistake.cases)} of them) was met with "
             f"{mistake.decision} by {best.name}, so bootstrap replicates take that for impossible. "
             f"Up to {percent(mistake.share)} of such cases could be; they would add up to "
-            f"{money(mistake.cost, unit, best.cost)} per case to its cost.",
+            f"{money(mistake.cost, unit)} per case to its cost.",
         )
     saving = verdict.saving_over_runner_up
     if verdict.runner_up is None or saving is None or not saving.low > 0:
@@ -144,7 +144,7 @@ def _unseen(evidence: Evidence, best: System, verdict: Verdict) -> Iterator[Cave
             "unseen differences",
             f"In no case of {against.label} ({number(against.cases)} of them) is {best.name} "
             f"dearer than {verdict.runner_up}, so bootstrap replicates take that for impossible. "
-            f"Unseen cases could cost it up to {money(against.cost, unit, best.cost)} per case, "
+            f"Unseen cases could cost it up to {money(against.cost, unit)} per case, "
             f"which is more than its lead: the data do not tell the two apart.",
         )
 

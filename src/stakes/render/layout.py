@@ -138,6 +138,7 @@ def folded(part: Section) -> Iterator[Section]:
     title, sentences = part.title, part.sentences
     for group in _groups(columns):
         header, *rows = zip(columns[0], *group, strict=True)
+        rows = [row for row in rows if any(row[1:])]  # a continued table may have little to say
         yield Section(title, sentences, Table(tuple(header), tuple(rows)))
         title, sentences = f"{part.title}, continued", ()
 

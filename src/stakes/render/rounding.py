@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from math import inf, isfinite, isnan, nan
 
 from stakes import _text
 from stakes.report import Interval, Report, System
 
 __all__ = [
+    "aligned",
     "cell",
     "cost",
     "ends",
@@ -61,6 +63,20 @@ def metric(value: float | None, report: Report, size: float = 1.0) -> str:
     if value is None or size <= 0:
         return "–" if value is None else _text.number(value)
     return _text.fixed(value, _text.decimals(size / n_cases**0.5))
+
+
+def aligned(columns: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Rows of cells, padded so that the decimal points of each column are in line."""
+    padded = []
+    for column in columns:
+        decimals = [len(cell) - cell.find(".") if "." in cell else 0 for cell in column]
+        padded.append(
+            [
+                cell + _text.PAD * (max(decimals) - own if any(map(str.isdigit, cell)) else 0)
+                for cell, own in zip(column, decimals, strict=True)
+            ]
+        )
+    return list(zip(*padded, strict=True))
 
 
 def told(clear: bool | None) -> str:

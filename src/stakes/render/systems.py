@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from math import nan
 
 from stakes import _text
-from stakes.render.layout import NAME, Section, Table, filled, middle, shortened
+from stakes.render.layout import (
+    NAME,
+    WIDTH,
+    Section,
+    Table,
+    filled,
+    middle,
+    shortened,
+    width_of,
+)
 from stakes.render.rounding import (
     Triple,
     cell,
@@ -88,7 +97,7 @@ def slice_section(report: Report) -> Section:
     """The winner's cost in every group, the cheapest there, and whether the data can tell."""
     best = report.best.name
     level = _text.percent(report.assumptions.level)
-    header = ("slice", "cases", "cost", level, "cheapest here", "at", "clearly", "note")
+    header = ("slice", "cases", "cost", level, "cheapest here", "at", "clearly")
     costs = [{part.system: triple(part.cost) for part in one.costs} for one in report.slices]
     own = [spent[best] for spent in costs]
     here = [
@@ -98,8 +107,12 @@ def slice_section(report: Report) -> Section:
     written = _text.measured_column([*own, *here])
     pairs = zip(own, written, here, written[len(own) :], strict=False)
     rows = tuple(_slice(*row) for row in zip(report.slices, pairs, strict=True))
+    table = filled(Table(header, rows))
+    room = max(NAME // 2, min(NAME, WIDTH - width_of(table) - 2))
+    notes = (shortened(one.note or "", room) for one in report.slices)
+    noted = tuple((*row, note) for row, note in zip(table.rows, notes, strict=True))
     text = f"Cost per case of {best}, the cheapest in each slice, and whether the data can tell."
-    return Section("Slices", (text,), filled(Table(header, rows)))
+    return Section("Slices", (text,), filled(Table((*table.header, "note"), noted)))
 
 
 def _slice(
@@ -114,5 +127,4 @@ def _slice(
         middle(one.cheapest or "–", NAME),
         cell(here[0], there[0]),
         told(one.clear),
-        shortened(one.note or "", NAME),
     )

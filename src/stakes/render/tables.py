@@ -147,9 +147,13 @@ def _disagreement(report: Report) -> Section:
     found = report.disagreement
     assert found is not None
     costs = [rounding.cell(one, rounding.cost(one, report)) for one in found.costs.tolist()]
-    rows = [("expected cost", _picks(found.models, found.best), "", "", *costs)]
-    for values, chosen, pick in zip(found.values.tolist(), found.picks, report.picks, strict=True):
-        shown = [rounding.cell(one, rounding.metric(one, report)) for one in values]
+    values = [
+        [rounding.cell(one, rounding.metric(one, report)) for one in row]
+        for row in found.values.tolist()
+    ]
+    first, *values_in_line = rounding.aligned(zip(costs, *values, strict=True))
+    rows = [("expected cost", _picks(found.models, found.best), "", "", *first)]
+    for shown, chosen, pick in zip(values_in_line, found.picks, report.picks, strict=True):
         more = rounding.cost(pick.costs_more.value, report)
         told = rounding.told(pick.clear)
         rows.append((pick.metric, _picks(found.models, chosen), more, told, *shown))

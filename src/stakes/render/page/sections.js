@@ -133,7 +133,7 @@ function showRule() {
   const top = bound < 0.4 ? roundUp(1.6 * bound) : 1;
   const upTo = top < 1 ? `, up to ${percent(top)}` : "";
   const title = `Bayes decision at each probability of ${classes[1]}${upTo}`;
-  place("rule-name").textContent = title;
+  place("rule-name").textContent = tied(title);
   drawBand(place("rule"), {
     title,
     ends: [0, top],

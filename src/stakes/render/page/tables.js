@@ -16,6 +16,12 @@ function showDisagreement() {
   const best = costs.map(
     (cost) => cost <= least + TIE * Math.max(...costs.map((c) => Math.abs(c) || 0)),
   );
+  const room = (text) => (text.includes(".") ? text.length - text.indexOf(".") : 0);
+  const widest = Math.max(room(costText(least)), room(metricText(0)));
+  const inLine = (write) => (value) => {
+    const text = write(value);
+    return /\d/.test(text) ? text + PAD.repeat(Math.max(0, widest - room(text))) : text;
+  };
   saved.disagreement = [["metric", ...models, "picks", "costs more per case"]];
   const row = (name, said, chosen, look, write, q = null) => {
     const excess = costs.map((cost, i) => (best[i] ? 0 : cost - least)).filter((_, i) => chosen[i]);
@@ -32,8 +38,8 @@ function showDisagreement() {
     return { look, cells: [name, ...cells, words(chosenModels.join(", ")), last, ...sure] };
   };
   const rows = [
-    row("expected cost", costs, best, "best", costText),
-    ...metrics.map((name, q) => row(name, numbers(values[q]), picks[q], null, (value) => metricText(value), q)),
+    row("expected cost", costs, best, "best", inLine(costText)),
+    ...metrics.map((name, q) => row(name, numbers(values[q]), picks[q], null, inLine((value) => metricText(value)), q)),
   ];
   place("disagreement").replaceChildren(
     tableOf(["", ...models, words("picks"), "costs more", ...sureness], rows),
