@@ -5,12 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from html import escape
-from math import isinf, isnan
+from math import isfinite, isinf, isnan
 
-__all__ = ["chance", "html_table", "number", "percent", "text_table"]
+__all__ = [
+    "PAD",
+    "chance",
+    "decimals",
+    "fixed",
+    "html_table",
+    "measured",
+    "measured_column",
+    "number",
+    "percent",
+    "point",
+    "proportion",
+    "settled",
+    "supported",
+    "text_table",
+    "whole_percent",
+]
 
+PAD = "\u2007"  # as wide as a digit: it keeps decimal points below each other
 _MINUS = str.maketrans("-", "−")
 _GROUPED, _POWERS = Decimal(10_000), Decimal(10**15)
+_SMALL = Decimal("0.0001")
+_NOISE = 1e-12  # relative to the scale of a table: what rounding leaves of nothing
+_TINIEST, _LARGEST = 1e-60, 1e15  # between them a number can be written without powers of ten
+_EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -34,19 +55,148 @@ def number(value: float, digits: int = 4) -> str:
         return "0"
     if _GROUPED <= size < _POWERS:
         text = f"{given.quantize(Decimal(1), ROUND_HALF_UP):,}"
-    elif Decimal("0.0001") <= size < _GROUPED:
+    elif _SMALL <= size < _GROUPED:
         text = f"{rounded.normalize():f}"
     else:
-        power = rounded.adjusted()
-        text = f"{rounded.scaleb(-power).normalize():f}e{power}"
+        text = _power(rounded.normalize())
     return text.translate(_MINUS)
 
 
-def percent(share: float) -> str:
-    """A share in percent, never 0 % or 100 % unless it is.
+def fixed(value: float, decimals: int) -> str:
+    """So many decimals, zeros included; fewer than none round to tens, hundreds, and so on.
 
-    >>> percent(0.9996), percent(1.0), percent(0.25), percent(0.0002)
-    ('> 99.9 %', '100 %', '25 %', '< 0.1 %')
+    Where more than six decimals are asked for, a number below 0.0001 has a power of ten.
+
+    >>> fixed(0.1574, 3), fixed(2, 3), fixed(-0.0004, 3), fixed(12345.6, -2), fixed(1.571e-7, 9)
+    ('0.157', '2.000', '0.000', '12,300', '1.57e−7')
+    """
+    if not isfinite(value) or abs(value) >= _LARGEST:
+        return number(value)
+    given = Decimal(float(value))
+    decimals = min(decimals, 14 - given.adjusted())  # a float has fifteen digits to show
+    rounded = given.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
+    size = abs(rounded)
+    if decimals > 6 and size < _SMALL:
+        return _power(rounded).translate(_MINUS) if size else "0"
+    if not size:
+        return f"{0:.{max(decimals, 0)}f}"
+    return (f"{rounded:,f}" if size >= _GROUPED else f"{rounded:f}").translate(_MINUS)
+
+
+def _power(rounded: Decimal) -> str:
+    power = rounded.adjusted()
+    return f"{rounded.scaleb(-power):f}e{power}"
+
+
+# What an interval supports -----------------------------------------------------------------------
+
+
+def decimals(half_width: float) -> int:
+    """Decimals that show two significant digits of half the width of an interval.
+
+    >>> decimals(0.0155), decimals(0.0996), decimals(15), decimals(1500)
+    (3, 2, 0, -2)
+    """
+    rounded = Context(prec=2, rounding=ROUND_HALF_UP).plus(Decimal(float(half_width)))
+    return 1 - rounded.adjusted()
+
+
+def supported(value: float, low: float, high: float) -> int | None:
+    """Decimals of a number that its interval supports; None where that cannot be said.
+
+    There is no saying where an end is undefined or infinite and where the interval has no width.
+    """
+    half, size = (high - low) / 2, max(abs(low), abs(high), abs(value) if isfinite(value) else 0.0)
+    if not (isfinite(half) and half > max(_NOISE * size, _TINIEST) and size < _LARGEST):
+        return None
+    return decimals(half)
+
+
+def measured(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """A number and the ends of its interval, rounded to what the interval supports.
+
+    All three have as many decimals as show two significant digits of half the interval's width;
+    where there is no such width, four significant digits.
+
+    >>> measured(0.15743, 0.1418, 0.1728), measured(0.0019, -0.0142, 0.018)
+    (('0.157', '0.142', '0.173'), ('0.002', '−0.014', '0.018'))
+    >>> measured(12345.6, 9876.5, 14_400.2), measured(0.25, float("nan"), float("nan"))
+    (('12,300', '9900', '14,400'), ('0.25', 'undefined', 'undefined'))
+    """
+    places = supported(value, low, high)
+    first, second, third = (
+        number(one) if places is None else fixed(one, places) for one in (value, low, high)
+    )
+    return first, second, third
+
+
+def measured_column(rows: Sequence[tuple[float, float, float]]) -> list[tuple[str, str, str]]:
+    """The same for numbers below each other, their decimal points in line.
+
+    All have the decimals of the first that has an interval, but for those whose own intervals are
+    wider or narrower by more than a power of ten, which keep theirs. A number without an interval
+    has those of the first.
+
+    >>> measured_column([(0.15743, 0.1418, 0.1728), (0.281, 0.2763, 0.2858), (0.25, 0.25, 0.25)])
+    [('0.157', '0.142', '0.173'), ('0.281', '0.276', '0.286'), ('0.250', '0.250', '0.250')]
+    >>> measured_column([(0.15743, 0.1418, 0.1728), (25, 10, 40)])[1]
+    ('25\u2007\u2007\u2007\u2007', '10\u2007\u2007\u2007\u2007', '40\u2007\u2007\u2007\u2007')
+    """
+    own = [supported(*row) for row in rows]
+    first = next((places for places in own if places is not None), None)
+    if first is None:
+        return [measured(*row) for row in rows]
+    kept = [first if one is None or abs(one - first) <= 1 else one for one in own]
+    widest = max(0, *kept)
+    shown = []
+    for row, places in zip(rows, kept, strict=True):
+        missing = widest - max(places, 0)
+        pad = PAD * (missing + (missing > 0 and places <= 0))
+        value, low, high = (fixed(one, places) + pad for one in row)
+        shown.append((value, low, high))
+    return shown
+
+
+def settled(value: float, scale: float) -> float:
+    """Zero where a number is rounding alone, beside numbers of this size.
+
+    >>> settled(5.684e-14, 180.0), settled(5.684e-14, 1e-6)
+    (0.0, 5.684e-14)
+    """
+    return 0.0 if abs(value) <= _NOISE * abs(scale) else value
+
+
+# Shares ------------------------------------------------------------------------------------------
+
+
+def proportion(share: float, digits: int = 3) -> str:
+    """A share of one, with so many significant digits of it or of what is missing to one.
+
+    >>> proportion(0.0377341), proportion(0.99986), proportion(0.5), proportion(1.0)
+    ('0.0377', '0.99986', '0.5', '1')
+    """
+    rest = min(share, 1 - share)
+    if not (rest > _TINIEST and share > 0.5):
+        return number(share, digits)
+    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(Decimal(rest))
+    text = fixed(share, min(digits - 1 - rounded.adjusted(), 15))
+    return text.rstrip("0").rstrip(".")
+
+
+def point(value: float, digits: int) -> str:
+    """A threshold or a border, which may be a share, a ratio or a score.
+
+    >>> point(0.99986, 3), point(-2.2387, 4)
+    ('0.99986', '−2.239')
+    """
+    return proportion(value, digits) if 0 < value < 1 else number(value, digits)
+
+
+def percent(share: float) -> str:
+    """A stated share in percent, never 0 % or 100 % unless it is.
+
+    >>> percent(0.9996), percent(1.0), percent(0.25), percent(0.005), percent(0.0002)
+    ('> 99.9 %', '100 %', '25 %', '0.5 %', '< 0.1 %')
     """
     if 0 < share < 0.001:
         return "< 0.1 %"
@@ -55,13 +205,29 @@ def percent(share: float) -> str:
     return number(share) if isnan(share) or isinf(share) else f"{number(100 * share, 3)} %"
 
 
-def chance(share: float) -> str:
-    """A probability that redraws estimate; none of them shows that it is 0 or 1.
+def whole_percent(share: float) -> str:
+    """An estimated share in whole percent, never 0 % or 100 % unless it is.
 
-    >>> chance(1.0), chance(0.0), chance(0.25)
-    ('> 99.9 %', '< 0.1 %', '25 %')
+    >>> whole_percent(0.437), whole_percent(0.996), whole_percent(0.004), whole_percent(0.0)
+    ('44 %', '> 99 %', '< 1 %', '0 %')
     """
-    return percent(min(max(share, 1e-9), 1 - 1e-9))
+    if 0 < share < 0.01:
+        return "< 1 %"
+    if 0.99 < share < 1:
+        return "> 99 %"
+    return f"{fixed(100 * share, 0)} %" if isfinite(share) else number(share)
+
+
+def chance(share: float) -> str:
+    """A probability that replicates estimate; none of them shows that it is 0 or 1.
+
+    >>> chance(1.0), chance(0.0), chance(0.254)
+    ('> 99 %', '< 1 %', '25 %')
+    """
+    return whole_percent(min(max(share, 1e-9), 1 - 1e-9))
+
+
+# Tables ------------------------------------------------------------------------------------------
 
 
 def text_table(header: Sequence[object], rows: Sequence[Sequence[object]]) -> str:

@@ -39,6 +39,10 @@ class Opened:
         assert found is not None
         return json.loads(found[1])
 
+    def text(self, selector: str) -> str:
+        """What a reader sees, with ordinary spaces."""
+        return self.page.inner_text(selector).replace("\u00a0", " ")
+
     def run(self, script: str, argument: object = None) -> Any:
         return self.page.evaluate(script, argument)
 

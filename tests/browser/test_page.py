@@ -18,7 +18,6 @@ if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
 from stakes import Decisions, Problem, Scores, evaluate
-from stakes._text import number
 
 TAG = "<script>alert(1)</script>"
 BREAKOUT = '</script><img src=x onerror="window.broken=1">'
@@ -69,7 +68,7 @@ def test_the_policy_forbids_requests_even_to_the_page_itself(demo, opened):
 
 def test_without_javascript_the_tables_are_there(demo, opened):
     page = opened(demo, java_script_enabled=False)
-    text = page.page.inner_text("body")
+    text = page.text("body")
     for sentence in demo.verdict.sentences:
         assert sentence in text
     assert "Cost of each system" in text
@@ -80,11 +79,11 @@ def test_without_javascript_the_tables_are_there(demo, opened):
 def test_the_verdict_is_that_of_the_report_until_something_moves(demo, opened):
     page = opened(demo)
     shown = page.page.locator("#verdict-reported")
-    assert demo.verdict.sentences[0] in shown.inner_text()
+    assert demo.verdict.sentences[0] in page.text("#verdict-reported")
     page.run("() => stakesPage.set({prior: [0.4, 0.6]})")
     assert not shown.is_visible()
     best = page.run("() => stakesPage.result().best.cost")
-    assert f"{best:.4g}" in page.page.inner_text("#verdict-changed")
+    assert f"it costs {best:.3f} loan margins per case" in page.text("#verdict-changed")
     page.page.get_by_role("button", name="Reset").click()
     assert shown.is_visible()
     assert page.run("() => stakesPage.state()") == page.run("() => stakesPage.reported()")
@@ -102,10 +101,10 @@ def test_where_not_looking_is_cheaper_no_model_is_deployed(opened):
     assert "always pass" in page.page.title()
     assert "deploy none" in page.page.inner_text("#verdict-tag").lower()
     page.run("() => stakesPage.set({costs: [[0, 1], [1.9, 0]]})")
-    text = page.page.inner_text("#verdict-changed")
+    text = page.text("#verdict-changed")
     naive = page.run("() => stakesPage.result().naive.cost")
     assert text.startswith("Deploy none of these models: always deciding pass, which costs")
-    assert number(naive) in text
+    assert f"costs {naive:.3f} per case" in text
     assert "always pass" in page.page.inner_text("#now")
     assert "always pass" in page.page.inner_text("#systems tr.best")
     assert "the best model" in page.page.inner_text("#facts")
@@ -131,7 +130,7 @@ def test_decisions_that_cannot_be_made_anew_are_not_called_bayes_decisions(digit
     assert "Deploy" not in text
     assert "Bayes decisions" not in text
     page.run("costs => stakesPage.set({costs})", (costs * [[1] * 10 + [0]]).tolist())
-    text = page.page.inner_text("#verdict-changed")
+    text = page.text("#verdict-changed")
     assert "always deciding ask a person, which costs 0 ct per case, is cheaper" in text
     assert "made for the stakes of the report, would cost" in text
     assert "no better" not in text
@@ -326,7 +325,7 @@ def test_a_prior_is_shown_short_and_edited_whole(digits, opened):
     page = opened(digits)
     share = page.run("() => stakesPage.state().prior[3]")
     field = page.page.get_by_role("spinbutton", name="prior of digit 3")
-    assert len(field.input_value()) <= 7
+    assert len(field.input_value()) <= 8
     assert float(field.get_attribute("title")) == share
     assert page.run(
         "() => [...document.querySelectorAll('.figure')].every(box => "
@@ -336,7 +335,7 @@ def test_a_prior_is_shown_short_and_edited_whole(digits, opened):
     assert float(field.input_value()) == share
     page.page.get_by_role("spinbutton", name="prior of digit 4").focus()
     page.page.wait_for_timeout(50)
-    assert len(field.input_value()) <= 7
+    assert len(field.input_value()) <= 8
     assert page.run("() => stakesPage.state().prior[3]") == share
 
 
@@ -381,9 +380,9 @@ def test_shares_are_those_of_the_regret_where_a_cost_is_a_gain(demo, opened):
     page.run("() => stakesPage.set({costs: [[-2, 0.3, 1], [5, 0.3, -1]]})")
     assert "share of the regret" in page.page.inner_text("#money-hint")
     shares = page.page.locator("#money .cell b").all_inner_texts()
-    parts = [float(text.split()[0]) for text in shares if text != "–"]
+    parts = [float(text.removeprefix("< ").split()[0]) for text in shares if text != "–"]
     assert all(part > 0 for part in parts)
-    assert sum(parts) == pytest.approx(100, abs=0.2)
+    assert sum(parts) == pytest.approx(100, abs=0.5 * len(parts))
 
 
 def test_models_can_be_left_out_of_the_charts(demo, opened):
@@ -405,17 +404,6 @@ def test_every_input_has_a_name(demo, opened):
 
 
 # Looks -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("width", [390, 768, 1280])
-@pytest.mark.parametrize("name", ["demo", "clinic", "digits"])
-def test_the_page_fits_the_screen(name, width, opened, request):
-    """Wide tables scroll inside their cards; the page itself never scrolls sideways."""
-    report = request.getfixturevalue(name)
-    page = opened(report, viewport={"width": width, "height": 844})
-    assert page.run("() => document.documentElement.scrollWidth") <= width
-    page.run("() => stakesPage.set({})")
-    assert page.complaints == []
 
 
 def test_many_numbers_share_one_slider(digits, opened):

@@ -23,7 +23,15 @@ from stakes import (
     normalized_cost,
     shift_prior,
 )
-from stakes._text import number, percent
+from stakes._text import (
+    chance,
+    measured,
+    measured_column,
+    number,
+    percent,
+    proportion,
+    whole_percent,
+)
 from stakes.audit import FAMILIAR, Probabilities, RawScores, implied_costs
 from stakes.calibration import reliability
 from stakes.conditions import CostProportions
@@ -321,8 +329,39 @@ def test_numbers_are_written_as_python_writes_them(demo, opened):
     values += [0.0, 100.25, 1234.5, -1234.5, 12344.5, 9999.5, 9999.4, 1e4, 12345, 99999, 1e15]
     values += [1e-4, 0.00099995, 0.00009999, -0.0125, 123456.789, 0.5, 1e-300, 1e300]
     page = opened(demo)
-    shown = page.run("values => values.map(value => stakesPage.write.short(value))", values)
-    assert shown == [number(value) for value in values]
-    shares = [*rng.random(50).tolist(), 0.0, 1.0, 0.0004, 0.9996, 1.13, -0.131, 12.5]
-    shown = page.run("values => values.map(value => stakesPage.write.percent(value))", shares)
-    assert shown == [percent(share) for share in shares]
+    assert written(page, "short", values) == [number(value) for value in values]
+    shares = [*rng.random(50).tolist(), 0.0, 1.0, 0.0004, 0.9996, 1.13, -0.131, 12.5, 0.995]
+    shares += [0.01, 0.99, 0.004, 0.99999, 1e-9, 1 - 1e-9, 0.00985, 0.5, 0.125]
+    for name, write in (
+        ("percent", percent),
+        ("wholePercent", whole_percent),
+        ("chanceText", chance),
+        ("proportionText", proportion),
+    ):
+        assert written(page, name, shares) == [write(share) for share in shares], name
+
+
+def test_intervals_round_their_numbers_as_in_python(demo, opened):
+    """Values of any size, halves among them, in intervals of any width, and in none."""
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=2000) * 10.0 ** rng.integers(-9, 14, 2000)
+    ends = rng.random((2000, 2)) * 10.0 ** rng.integers(-12, 14, 2000)[:, None]
+    triples = np.stack([values, values - ends[:, 0], values + ends[:, 1]], axis=-1)
+    triples[::3] = np.round(triples[::3], 3)
+    intervals = [
+        *triples.tolist(),
+        *([0, 0, 0], [0, -1, 1], [5, 5, 5], [50, -950, 1050], [49, -950, 1050], [2.5, 0, 30]),
+        *([99996.0, 99000, 1e5], [1, 1 - 1e-13, 1 + 1e-13], [1e16, 0, 2e16], [3e-80, 0, 6e-80]),
+    ]
+    page = opened(demo)
+    wanted = [list(measured(*interval)) for interval in intervals]
+    assert written(page, "measured", intervals) == wanted
+    columns = [intervals[start : start + 7] for start in range(0, len(intervals), 7)]
+    wanted = [[list(row) for row in measured_column(column)] for column in columns]
+    assert written(page, "measuredColumn", columns) == wanted
+
+
+def written(page, name, given):
+    """What a function of the page makes of each of some values."""
+    script = "([name, given]) => given.map(one => stakesPage.write[name](one))"
+    return page.run(script, [name, given])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal
 
 import click
 from rich.console import Console
@@ -13,7 +14,9 @@ from rich.text import Text
 from stakes.adapters.files import check_target
 from stakes.cli.loading import said
 from stakes.errors import InputError
+from stakes.render.layout import plain
 from stakes.render.tables import Section, sections, stakes_sections
+from stakes.render.text import wrapped
 from stakes.report import Report
 
 __all__ = ["check_targets", "show", "write"]
@@ -61,13 +64,14 @@ def show(report: Report) -> None:
 
 def _show_section(console: Console, part: Section) -> None:
     console.print()
-    console.print(Text(part.title, style="bold"))
+    console.print(Text(plain(part.title), style="bold"))
     for sentence in part.sentences:
-        console.print(Text(sentence))
+        console.print(Text(wrapped(sentence, console.width)))
     if part.table is not None:
         table = RichTable(box=None, pad_edge=False, header_style="dim")
         for place, head in enumerate(part.table.header):
-            table.add_column(Text(head), justify="right" if place else "left", overflow="fold")
+            side: Literal["left", "right"] = "right" if place else "left"
+            table.add_column(Text(plain(head)), justify=side, overflow="fold")
         for row in part.table.rows:
-            table.add_row(*(Text(cell) for cell in row))
+            table.add_row(*(Text(plain(cell)) for cell in row))
         console.print(table)

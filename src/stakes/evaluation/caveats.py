@@ -12,7 +12,7 @@ from stakes.evaluation.rules import POSTERIORS
 from stakes.evaluation.slices import SMALLEST
 from stakes.evaluation.uncertainty import Costs
 from stakes.evaluation.unseen import unseen_against, unseen_mistake
-from stakes.evaluation.words import money, number, percent
+from stakes.evaluation.words import money, number, percent, rounded, whole_percent
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,
@@ -66,7 +66,7 @@ def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[C
             continue
         what = f"{model.model} ranks backwards"
         if model.auc is not None:
-            what += f" (AUC {number(model.auc.value)})"
+            what += f" (AUC {rounded(model.auc.value, model.auc)})"
         else:
             what += (
                 f": its posteriors of {model.backwards} are lower for cases of that class than for "
@@ -117,8 +117,8 @@ def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
         elif size < SMALLEST:
             yield Caveat(
                 "tiny class",
-                f"Cases of {label}: {size:.4g}. Its rates, and the costs that hang on them, are "
-                f"hardly known; intervals, where there are any, are too short.",
+                f"Cases of {label}: {number(size)}. Its rates, and the costs that hang on them, "
+                f"are hardly known; intervals, where there are any, are too short.",
             )
 
 
@@ -130,7 +130,7 @@ def _unseen(evidence: Evidence, best: System, verdict: Verdict) -> Iterator[Cave
     if mistake is not None and mistake.cost > _UNSEEN * (best.cost.value - perfect):
         yield Caveat(
             "unseen mistakes",
-            f"No case of {mistake.label} ({mistake.cases:.4g} of them) was met with "
+            f"No case of {mistake.label} ({number(mistake.cases)} of them) was met with "
             f"{mistake.decision} by {best.name}, so bootstrap replicates take that for impossible. "
             f"Up to {percent(mistake.share)} of such cases could be; they would add up to "
             f"{money(mistake.cost, unit)} per case to its cost.",
@@ -142,10 +142,10 @@ def _unseen(evidence: Evidence, best: System, verdict: Verdict) -> Iterator[Cave
     if against is not None and saving.low <= against.cost:
         yield Caveat(
             "unseen differences",
-            f"In no case of {against.label} ({against.cases:.4g} of them) is {best.name} dearer "
-            f"than {verdict.runner_up}, so bootstrap replicates take that for impossible. Unseen "
-            f"cases could cost it up to {money(against.cost, unit)} per case, which is more than "
-            f"its lead: the data do not tell the two apart.",
+            f"In no case of {against.label} ({number(against.cases)} of them) is {best.name} "
+            f"dearer than {verdict.runner_up}, so bootstrap replicates take that for impossible. "
+            f"Unseen cases could cost it up to {money(against.cost, unit)} per case, "
+            f"which is more than its lead: the data do not tell the two apart.",
         )
 
 
@@ -159,7 +159,7 @@ def _selection(
             "selection",
             f"{best.name} was chosen as the cheapest of {len(rivals)} on the cases that measure "
             f"its cost, which flatters it: by the bootstrap, expect about "
-            f"{money(flattery, problem.unit)} more per case once deployed.",
+            f"{money(flattery, problem.unit, best.cost)} more per case once deployed.",
         )
 
 
@@ -191,6 +191,7 @@ def _miscalibration(
     problem: Problem,
 ) -> Iterator[Caveat]:
     """Where there is no doubt that calibration costs something, and it is much."""
+    spent = {system.name: system.cost for system in systems}
     for model in models:
         if model.backwards is not None:
             continue  # no calibrator should mend that
@@ -203,10 +204,11 @@ def _miscalibration(
         wasted, share = model.calibration_cost, model.calibration_share
         if not certain or wasted is None or share is None or share <= _COSTLY:
             continue
+        amount = money(wasted, problem.unit, None if as_is is None else spent[as_is])
         yield Caveat(
             "miscalibration",
-            f"Bad calibration of {model.model} costs {money(wasted, problem.unit)} per case, "
-            f"{percent(share)} of its cost above perfect decisions: recalibrate it before use"
+            f"Bad calibration of {model.model} costs {amount} per case, "
+            f"{whole_percent(share)} of its cost above perfect decisions: recalibrate it before use"
             + ("." if repaired is not None else "; a calibrator shows what that brings."),
         )
 

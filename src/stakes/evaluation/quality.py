@@ -158,19 +158,19 @@ def _advice(losses: dict[str, float], table: ScoreTable) -> str | None:
     if driven >= blind:
         return (
             f"do not use these probabilities as they are: over all costs, thresholds at the cost "
-            f"proportion lose {driven:.4g}, and not looking only {blind:.4g}; calibrate them first"
+            f"proportion lose {driven:.3g}, and not looking only {blind:.3g}; calibrate them first"
         )
     if driven > _SLACK * rate:
         return (
             "do not use these probabilities as thresholds: choosing rates by the costs loses "
-            f"{rate:.4g} where thresholds lose {driven:.4g}; calibrate them first"
+            f"{rate:.3g} where thresholds lose {driven:.3g}; calibrate them first"
         )
     if driven > _NEAR * optimal:
         return (
             f"set the threshold at the cost proportion, but calibrate first: over all costs this "
-            f"loses {driven:.4g}, against {optimal:.4g} for the best thresholds in hindsight"
+            f"loses {driven:.3g}, against {optimal:.3g} for the best thresholds in hindsight"
         )
     return (
-        f"set the threshold at the cost proportion: over all costs this loses {driven:.4g}, "
-        f"against {rate:.4g} for rates and {optimal:.4g} for the best thresholds in hindsight"
+        f"set the threshold at the cost proportion: over all costs this loses {driven:.3g}, "
+        f"against {rate:.3g} for rates and {optimal:.3g} for the best thresholds in hindsight"
     )

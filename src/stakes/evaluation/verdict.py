@@ -10,7 +10,7 @@ import numpy as np
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.uncertainty import Costs
 from stakes.evaluation.unseen import unseen_against
-from stakes.evaluation.words import chance, money, number, span
+from stakes.evaluation.words import chance, money, point, rounded, span
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 from stakes.report import AS_DECIDED, Interval, NaiveDecision, System, Verdict, cheapest_of
@@ -103,15 +103,19 @@ class _Words:
     naive: NaiveDecision
     several: bool  # models
 
-    def _money(self, value: float) -> str:
-        return money(value, self.problem.unit)
+    def _money(self, interval: Interval) -> str:
+        return money(interval.value, self.problem.unit, interval)
+
+    def _blind(self, best: System) -> str:
+        """What the blind decision costs, rounded as the cost beside it."""
+        return f"{money(self.naive.cost, self.problem.unit, best.cost)} per case"
 
     def _span(self, interval: Interval) -> str:
         """The interval in brackets after a space, or nothing where there is none."""
         return "" if isnan(interval.low) else f" ({span(interval, self.level)})"
 
     def _cost(self, system: System) -> str:
-        return f"{self._money(system.cost.value)} per case{self._span(system.cost)}"
+        return f"{self._money(system.cost)} per case{self._span(system.cost)}"
 
     @property
     def _always(self) -> str:
@@ -125,9 +129,9 @@ class _Words:
         """What that saves against not looking."""
         sure = "" if not saving.low <= 0 else ", but the data cannot rule out that it saves nothing"
         return (
-            f"Against {self._always}, which costs {self._money(self.naive.cost)} per case, it "
-            f"saves {self._money(saving.value)} per case{self._span(saving)}{sure}; its normalised "
-            f"cost is {number(best.normalized.value)}."
+            f"Against {self._always}, which costs {self._blind(best)}, it saves "
+            f"{self._money(saving)} per case{self._span(saving)}{sure}; its normalised cost is "
+            f"{rounded(best.normalized.value, best.normalized)}."
         )
 
     def none(self, best: System, saving: Interval) -> str:
@@ -138,7 +142,7 @@ class _Words:
                 "the cost of every model is undefined."
             )
         which = "Deploy none of these models" if self.several else f"Do not deploy {best.model}"
-        price = f"{self._money(self.naive.cost)} per case"
+        price = self._blind(best)
         if saving.value < 0:
             return f"{which}: {self._always}, which costs {price}, is cheaper."
         return f"{which}: {self._always} costs as little, {price}, and needs no model."
@@ -148,7 +152,7 @@ class _Words:
         if isnan(saving.value):
             return (
                 f"The best decision without looking at the case is {self._always}, which costs "
-                f"{self._money(self.naive.cost)} per case."
+                f"{self._blind(best)}."
             )
         how = _how(best, self.problem)
         first = f"The best of them, {best.model} {how}," if self.several else f"At best, {how}, it"
@@ -157,7 +161,7 @@ class _Words:
             return f"{said}."
         more = Interval(-saving.value, -saving.high, -saving.low)
         doubt = "; the data cannot rule out that it is cheaper" if more.low <= 0 else ""
-        return f"{said}, {self._money(more.value)} more{self._span(more)}{doubt}."
+        return f"{said}, {self._money(more)} more{self._span(more)}{doubt}."
 
     def any_saves(self, best: System, chance_of_saving: float) -> str:
         """How often replicates of the cases speak for a model after all."""
@@ -170,7 +174,7 @@ class _Words:
         if saving.value == 0:
             return f"The runner-up, {rival.name}, costs the same: {told}."
         return (
-            f"The runner-up, {rival.name}, costs {self._money(saving.value)} more per "
+            f"The runner-up, {rival.name}, costs {self._money(saving)} more per "
             f"case{self._span(saving)}: {told}."
         )
 
@@ -191,10 +195,10 @@ def _how(system: System, problem: Problem) -> str:
         return "with its own decisions"
     cut = ""
     if system.threshold is not None and isfinite(system.threshold):
-        cut = f" ({problem.decisions[-1]} above {number(system.threshold)})"
+        cut = f" ({problem.decisions[-1]} above {point(system.threshold, 4)})"
     elif system.cuts:
         parts = [(part.cheapest[0], part.high) for part in decision_regions(problem).parts]
-        low = (f"{decision} up to {number(high)}" for decision, high in parts[:-1])
+        low = (f"{decision} up to {point(high, 4)}" for decision, high in parts[:-1])
         cut = f" ({', '.join([*low, f'{parts[-1][0]} above'])})"
     article = "a " if system.rule.startswith("threshold") else ""
     return f"with {article}{system.rule}{cut}"

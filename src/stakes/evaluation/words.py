@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from stakes._text import chance, number, percent
+from stakes._text import chance, measured, number, percent, point, whole_percent
 from stakes.report import Interval
 
-__all__ = ["chance", "money", "number", "percent", "span"]
+__all__ = ["chance", "money", "number", "percent", "point", "rounded", "span", "whole_percent"]
 
 
-def money(value: float, unit: str | None) -> str:
-    """A cost with its unit.
+def rounded(value: float, like: Interval) -> str:
+    """A number with the decimals that an interval supports, its own or a neighbour's.
 
-    >>> money(3.25, "EUR")
-    '3.25 EUR'
+    What a neighbour's interval would round away keeps a digit.
+
+    >>> wide = Interval(0.15743, 0.1418, 0.1728)
+    >>> rounded(0.15743, wide), rounded(0.25, wide), rounded(0.0004, wide), rounded(0.0, wide)
+    ('0.157', '0.250', '0.0004', '0')
     """
-    return f"{number(value)} {unit}" if unit else number(value)
+    text = measured(value, like.low, like.high)[0]
+    hidden = not text.strip("−0.,") and value != like.value
+    return number(value, 1) if hidden else text
+
+
+def money(value: float, unit: str | None, like: Interval | None = None) -> str:
+    """An amount with its unit; rounded as an interval supports it, where one is given.
+
+    >>> money(3.25, "EUR"), money(2.6817, "EUR", Interval(2.6817, 2.296, 3.112))
+    ('3.25 EUR', '2.68 EUR')
+    """
+    text = number(value) if like is None else rounded(value, like)
+    return f"{text} {unit}" if unit else text
 
 
 def span(interval: Interval, level: float) -> str:
-    """The ends of an interval.
+    """The ends of an interval, with the decimals that its number has.
 
-    >>> span(Interval(0.5, 0.25, 0.75), 0.95)
-    '95 % interval 0.25 to 0.75'
+    >>> span(Interval(0.15743, 0.1418, 0.1728), 0.95)
+    '95 % interval 0.142 to 0.173'
     """
-    return f"{percent(level)} interval {number(interval.low)} to {number(interval.high)}"
+    _, low, high = measured(interval.value, interval.low, interval.high)
+    return f"{percent(level)} interval {low} to {high}"

@@ -11,13 +11,16 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from stakes._files import write_whole
+from stakes._text import percent, proportion
 from stakes.errors import MissingExtraError
 from stakes.render.json import plain
+from stakes.render.layout import tied
 from stakes.render.page.data import page_data
 from stakes.render.tables import number, sections, stakes_sections
 from stakes.report import FEWER_BINS, MOST_BINS, Report
@@ -25,7 +28,7 @@ from stakes.report import FEWER_BINS, MOST_BINS, Report
 __all__ = ["to_html"]
 
 _SCRIPTS = (
-    *("numbers", "text", "charts", "state", "inputs"),
+    *("numbers", "digits", "text", "charts", "state", "inputs"),
     *("sections", "tables", "curves", "page"),
 )
 
@@ -38,10 +41,13 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
     script but its own.
     """
     style, script = _part("page.css"), _wrapped("\n".join(_part(f"{name}.js") for name in _SCRIPTS))
-    page = _template().render(
+    unit = report.problem.unit
+    page = _template(lambda text: tied(text, unit)).render(
         report=report,
         sections=[*stakes_sections(report.problem), *sections(report)],
         number=number,
+        percent=percent,
+        proportion=proportion,
         data=_as_json(page_data(report)),
         style=style,
         script=script,
@@ -62,7 +68,7 @@ def _part(name: str) -> str:
     return files("stakes.render").joinpath("page", name).read_text(encoding="utf-8")
 
 
-def _template() -> Any:
+def _template(tied: Callable[[str], str]) -> Any:
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
@@ -72,6 +78,7 @@ def _template() -> Any:
     world = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    world.filters["tied"] = tied
     return world.from_string(_part("page.html.j2"))
 
 

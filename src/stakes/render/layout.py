@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
+
+from stakes._text import PAD
 
 __all__ = [
+    "NAME",
     "WIDTH",
     "Section",
     "Table",
@@ -15,12 +19,19 @@ __all__ = [
     "folded",
     "listed",
     "middle",
+    "plain",
+    "shortened",
+    "tied",
     "width_of",
 ]
 
 WIDTH = 96  # columns of text
 _GAP = 2  # between two columns of a table
-_BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+NAME = 30  # characters of a name in a cell
+_BREAKS = re.compile(r"[ \x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_PERCENT = r"(?<=\d) (?=%)|(?<=[<>]) (?=\d)"
+_TIE = "\u00a0"  # a space at which no line ends
+_SPACES = str.maketrans({_TIE: " ", PAD: " "})
 
 
 @dataclass(frozen=True)
@@ -67,13 +78,41 @@ def listed(names: Iterable[object], room: int) -> str:
     return ", ".join(given) or "–"
 
 
-def cleaned(part: Section) -> Section:
+def cleaned(part: Section, unit: str | None) -> Section:
     """The same without line breaks and control characters, which would tear a table."""
+
+    def clean(text: str) -> str:
+        return tied(_BREAKS.sub(" ", text).strip(" "), unit)
+
     table = part.table
     if table is not None:
-        rows = tuple(tuple(map(_clean, row)) for row in table.rows)
-        table = Table(tuple(map(_clean, table.header)), rows)
-    return Section(_clean(part.title), tuple(map(_clean, part.sentences)), table)
+        rows = tuple(tuple(map(clean, row)) for row in table.rows)
+        table = Table(tuple(map(clean, table.header)), rows)
+    return Section(clean(part.title), tuple(map(clean, part.sentences)), table)
+
+
+def tied(text: str, unit: str | None) -> str:
+    """The same with spaces at which no line ends between a number and its unit or its percent.
+
+    >>> tied("> 99 % of 3.1 EUR in 5 weeks", "EUR").replace("\u00a0", "_")
+    '>_99_% of 3.1_EUR in 5 weeks'
+    """
+    own = rf"|(?<=[\d∞]) (?={re.escape(unit)}(?!\w))" if unit else ""
+    return re.sub(_PERCENT + own, _TIE, text)
+
+
+def plain(text: str) -> str:
+    """The same with ordinary spaces only, once its lines are broken."""
+    return text.translate(_SPACES)
+
+
+def shortened(text: str, room: int) -> str:
+    """The first words of a text.
+
+    >>> shortened("too few cases to say", 12)
+    'too few …'
+    """
+    return shorten(text, room, placeholder=" …")
 
 
 def width_of(table: Table) -> int:
@@ -99,12 +138,9 @@ def folded(part: Section) -> Iterator[Section]:
     title, sentences = part.title, part.sentences
     for group in _groups(columns):
         header, *rows = zip(columns[0], *group, strict=True)
+        rows = [row for row in rows if any(row[1:])]  # a continued table may have little to say
         yield Section(title, sentences, Table(tuple(header), tuple(rows)))
         title, sentences = f"{part.title}, continued", ()
-
-
-def _clean(text: str) -> str:
-    return _BREAKS.sub(" ", text).strip()
 
 
 def _groups(columns: Sequence[tuple[str, ...]]) -> Iterator[list[tuple[str, ...]]]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import isnan
-from textwrap import shorten
+from collections.abc import Iterable, Iterator
+from math import isfinite, isnan
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,9 @@ from stakes._check import FloatArray, Labels
 from stakes.measures.cost import cost_shares
 from stakes.problem import Problem
 from stakes.regions import Margin
+from stakes.render import rounding
 from stakes.render.layout import (
+    NAME,
     WIDTH,
     Section,
     Table,
@@ -25,31 +26,14 @@ from stakes.render.layout import (
     middle,
     width_of,
 )
-from stakes.report import (
-    BAYES,
-    MOVED,
-    RECALIBRATED,
-    TUNED,
-    TUNED_APART,
-    Interval,
-    Report,
-    Slice,
-    System,
-)
+from stakes.render.systems import slice_section, system_sections
+from stakes.report import ModelQuality, Report
 
 __all__ = ["Section", "Table", "number", "sections", "stakes_sections"]
 
 _NEAREST = 8  # margins that are shown; the JSON holds all of them
 _DEAREST = 20  # cells that are listed, where there are too many for a table
-_NAME = 30  # characters of a name in a cell
 _FROZEN = "with the decisions as they are made now"
-_EXPLAINED = {
-    BAYES: "As is: Bayes decisions by the posteriors as they came.",
-    MOVED: "Moved: Bayes decisions by posteriors moved to the prior of the problem.",
-    RECALIBRATED: "Recalibrated: Bayes decisions by posteriors recalibrated out of fold.",
-    TUNED_APART: "Tuned out of fold: each case decided by the best threshold of other cases.",
-    TUNED: "* Tuned: by the best threshold of these very cases, a bound and no system to deploy.",
-}
 
 
 def number(value: float | None) -> str:
@@ -64,7 +48,7 @@ def number(value: float | None) -> str:
 def sections(report: Report) -> Iterator[Section]:
     """All that a reader sees, in the order in which it is read."""
     for part in _sections(report):
-        yield from folded(cleaned(part))
+        yield from folded(cleaned(part, report.problem.unit))
 
 
 def stakes_sections(problem: Problem) -> Iterator[Section]:
@@ -74,20 +58,24 @@ def stakes_sections(problem: Problem) -> Iterator[Section]:
     rows = [(label, *map(number, row)) for label, row in zip(labels, problem.costs, strict=True)]
     if problem.prior is not None:
         header = (*header, "prior")
-        rows = [(*row, number(p)) for row, p in zip(rows, problem.prior.tolist(), strict=True)]
+        shares = [_text.proportion(share, 4) for share in problem.prior.tolist()]
+        rows = [(*row, share) for row, share in zip(rows, shares, strict=True)]
     unit = f" in {problem.unit}" if problem.unit else ""
     text = f"Cost{unit} of each decision, class by class."
-    yield from folded(cleaned(Section("The stakes", (text,), Table(header, tuple(rows)))))
+    part = Section("The stakes", (text,), Table(header, tuple(rows)))
+    yield from folded(cleaned(part, problem.unit))
 
 
 def _sections(report: Report) -> Iterator[Section]:
     yield Section("Verdict", report.verdict.sentences)
-    yield _caveats(report)
-    yield _systems(report)
+    if report.caveats:
+        yield _caveats(report)
+    yield from system_sections(report)
     yield _money(report)
     if report.disagreement is not None and report.disagreement.metrics:
         yield _disagreement(report)
-    yield _models(report)
+    if any(map(_scored, report.models)):
+        yield _models(report)
     if any(one.expected_losses for one in report.models):
         yield _losses(report)
     if report.regions:
@@ -95,54 +83,18 @@ def _sections(report: Report) -> Iterator[Section]:
     if report.margins:
         yield _margins(report)
     if report.slices:
-        yield _slices(report)
+        yield slice_section(report)
     yield _assumptions(report)
 
 
 def _names(problem: Problem) -> tuple[list[str], list[str]]:
     """Classes and decisions, as short as a table needs them."""
-    classes = [middle(str(label), _NAME) for label in problem.classes]
-    return classes, [middle(str(label), _NAME) for label in problem.decisions]
+    classes = [middle(str(label), NAME) for label in problem.classes]
+    return classes, [middle(str(label), NAME) for label in problem.decisions]
 
 
 def _caveats(report: Report) -> Section:
-    said = tuple(f"{caveat.kind}: {caveat.text}" for caveat in report.caveats)
-    return Section("Caveats", said or ("None.",))
-
-
-def _systems(report: Report) -> Section:
-    unit = (f"Costs in {report.problem.unit}.",) if report.problem.unit else ()
-    text = unit + tuple(_EXPLAINED[rule] for rule in _EXPLAINED if rule in _rules(report))
-    level = _text.percent(report.assumptions.level)
-    header = ("system", "cost per case", level, "normalised", "P(cheapest)", "threshold")
-    ranked = sorted(report.systems, key=lambda one: (isnan(one.cost.value), one.cost.value))
-    rows = [_system(one) for one in ranked]
-    always = middle(f"always {report.naive.decision}", _NAME)
-    rows.append((always, number(report.naive.cost), "", "1", "", ""))
-    rows.append(("perfect decisions", number(report.perfect_cost), "", "0", "", ""))
-    return Section("Cost of each system", text, filled(Table(header, tuple(rows))))
-
-
-def _rules(report: Report) -> set[str]:
-    return {system.rule for system in report.systems if system.name != system.model}
-
-
-def _system(one: System) -> tuple[str, ...]:
-    name = middle(one.name, _NAME)
-    return (
-        name if one.candidate else f"{name} *",
-        number(one.cost.value),
-        _ends(one.cost),
-        number(one.normalized.value),
-        _text.chance(one.probability_cheapest) if one.candidate else "cannot win *",
-        ", ".join(map(number, one.cuts)) if one.cuts else number(one.threshold),
-    )
-
-
-def _ends(interval: Interval | None) -> str:
-    if interval is None or isnan(interval.low) or isnan(interval.high):
-        return "–"
-    return f"{number(interval.low)} to {number(interval.high)}"
+    return Section("Caveats", tuple(f"{caveat.kind}: {caveat.text}" for caveat in report.caveats))
 
 
 def _money(report: Report) -> Section:
@@ -181,88 +133,119 @@ def _cell_list(problem: Problem, counts: FloatArray, shares: FloatArray) -> Tabl
     order = np.lexsort((-counts.ravel(), -shares.ravel()))
     dearest = [place for place in order if counts.flat[place] > 0][:_DEAREST]
     rows = tuple(
-        (labels[k], decisions[d], number(counts[k, d]), _text.percent(float(shares[k, d])))
+        (labels[k], decisions[d], number(counts[k, d]), _text.whole_percent(float(shares[k, d])))
         for k, d in (divmod(int(place), counts.shape[1]) for place in dearest)
     )
     return Table(("class", "decision", "cases", "share"), rows)
 
 
 def _share(part: float) -> str:
-    return f" ({_text.percent(part)})" if part > 0 else ""
+    return f" ({_text.whole_percent(part)})" if part > 0 else ""
 
 
 def _disagreement(report: Report) -> Section:
     found = report.disagreement
     assert found is not None
-    said = [("expected cost", found.costs, found.best, 0.0 if found.best.any() else float("nan"))]
-    said += zip(found.metrics, found.values, found.picks, found.regret.tolist(), strict=True)
-    rows = tuple(
-        (name, _picks(found.models, chosen), number(regret), *map(_told, values.tolist()))
-        for name, values, chosen, regret in said
-    )
+    costs = [rounding.cell(one, rounding.cost(one, report)) for one in found.costs.tolist()]
+    values = [
+        [rounding.cell(one, rounding.metric(one, report)) for one in row]
+        for row in found.values.tolist()
+    ]
+    first, *values_in_line = rounding.aligned(zip(costs, *values, strict=True))
+    rows = [("expected cost", _picks(found.models, found.best), "", "", *first)]
+    for shown, chosen, pick in zip(values_in_line, found.picks, report.picks, strict=True):
+        more = rounding.cost(pick.costs_more.value, report)
+        told = rounding.told(pick.clear)
+        rows.append((pick.metric, _picks(found.models, chosen), more, told, *shown))
     text = (
-        "What familiar metrics say of the models, which one they pick, and what that pick costs "
-        "per case above the cheapest. Decisions are the most probable classes."
+        "What familiar metrics say of the models, which one they pick, what that pick costs per "
+        "case above the cheapest, and whether the data can tell. Decisions are the most probable "
+        "classes."
     )
-    models = [middle(str(model), _NAME) for model in found.models]
-    header = ("metric", "picks", "costs more", *models)
-    return Section("What metrics would have picked", (text,), Table(header, rows))
-
-
-def _told(value: float) -> str:
-    return number(None if isnan(value) else value)
+    models = [middle(str(model), NAME) for model in found.models]
+    header = ("metric", "picks", "costs more", "clearly", *models)
+    table = filled(Table(header, tuple(rows)))
+    return Section("What metrics would have picked", (text,), table)
 
 
 def _picks(models: Labels, chosen: npt.NDArray[np.bool_]) -> str:
-    return listed((m for m, taken in zip(models, chosen, strict=True) if taken), _NAME)
+    return listed((m for m, taken in zip(models, chosen, strict=True) if taken), NAME)
+
+
+def _scored(one: ModelQuality) -> bool:
+    """Whether a model has scores of which anything can be said."""
+    said = (one.auc, one.h, one.normalized_log_loss, one.normalized_brier, one.calibration_cost)
+    return any(number is not None for number in said)
 
 
 def _models(report: Report) -> Section:
     level = _text.percent(report.assumptions.level)
     header = ("model", "AUC", level, "H", "norm. log loss", "norm. Brier", "miscalibration costs")
+    models = [one for one in report.models if _scored(one)]
+    areas = [rounding.triple(one.auc) for one in models]
+    written = _text.measured_column(areas)
     rows = tuple(
         (
-            middle(one.model, _NAME),
-            number(None if one.auc is None else one.auc.value),
-            _ends(one.auc),
-            number(one.h),
-            number(one.normalized_log_loss),
-            number(one.normalized_brier),
-            number(one.calibration_cost),
+            middle(one.model, NAME),
+            "–" if one.auc is None else own[0],
+            rounding.ends(area, own),
+            rounding.metric(one.h, report),
+            rounding.metric(one.normalized_log_loss, report),
+            rounding.metric(one.normalized_brier, report),
+            _wasted(one, report),
         )
-        for one in report.models
+        for one, area, own in zip(models, areas, written, strict=True)
     )
     advice = tuple(f"{one.model}: {one.advice}." for one in report.models if one.advice)
     return Section("Quality of the scores", advice, filled(Table(header, rows)))
 
 
+def _wasted(one: ModelQuality, report: Report) -> str:
+    """What bad calibration costs; a gain is chance, and no cost."""
+    wasted = one.calibration_cost
+    return "none" if wasted is not None and wasted <= 0 else rounding.cost(wasted, report)
+
+
 def _losses(report: Report) -> Section:
     """Methods down, models across: a model whose scores allow a method has its loss."""
-    losses = [dict(one.expected_losses) for one in report.models]
+    models = [one for one in report.models if one.expected_losses]
+    losses = [dict(one.expected_losses) for one in models]
     methods = dict.fromkeys(name for own in losses for name in own)
-    rows = tuple((name, *(number(own.get(name)) for own in losses)) for name in methods)
-    header = ("method", *(middle(one.model, _NAME) for one in report.models))
+    size = min(_largest(own.get(name) for own in losses) for name in methods)
+    rows = tuple(
+        (name, *(rounding.metric(own.get(name), report, size) for own in losses))
+        for name in methods
+    )
+    header = ("method", *(middle(one.model, NAME) for one in models))
     text = "Expected loss over all cost proportions, by how the threshold is chosen."
     return Section("Loss of each way to set thresholds", (text,), Table(header, rows))
+
+
+def _largest(values: Iterable[float | None]) -> float:
+    return max((value for value in values if value is not None and isfinite(value)), default=1.0)
 
 
 def _regions(report: Report) -> Iterator[Section]:
     for regions in report.regions:
         rows = tuple(
-            (f"{number(part.low)} to {number(part.high)}", listed(part.cheapest, _NAME))
+            (
+                " to ".join(_text.point(end, 3) for end in (part.low, part.high)),
+                listed(part.cheapest, NAME),
+            )
             for part in regions.parts
         )
         text = f"The cheapest {_FROZEN}: they stay, only the {regions.axis} moves."
         yield Section(
             f"Where each system wins: {regions.axis}",
             (text,),
-            Table((middle(regions.axis, _NAME), "cheapest"), rows),
+            Table((middle(regions.axis, NAME), "cheapest"), rows),
         )
 
 
 def _margins(report: Report) -> Section:
     nearest = _nearest_first(report)[:_NEAREST]
-    rows = tuple(row for one in nearest for row in _flips(one))
+    scale = float(np.abs(report.problem.costs).max())
+    rows = tuple(row for one in nearest for row in _flips(one, scale))
     header = ("moved alone", "now", "flips", "to")
     left = len(report.margins) - len(nearest)
     more = f"; {left} more are in the JSON" if left else ""
@@ -270,15 +253,15 @@ def _margins(report: Report) -> Section:
     return Section("What would flip the verdict", (text,), Table(header, rows))
 
 
-def _flips(one: Margin) -> Iterator[tuple[str, ...]]:
+def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
     """A row for each direction in which the verdict flips."""
     ends = (("below", one.low, one.low_rival), ("above", one.high, one.high_rival))
     flips = [
-        (f"{side} {number(point)}", middle(str(rival), _NAME))
+        (f"{side} {rounding.flip(point, one.value, scale)}", middle(str(rival), NAME))
         for side, point, rival in ends
         if rival is not None
     ]
-    named = (middle(one.what, _NAME + 10), number(one.value))
+    named = (middle(one.what, NAME + 10), number(one.value))
     for flip in flips or [("never", "")]:
         yield (*named, *flip)
         named = ("", "")
@@ -297,32 +280,10 @@ def _nearest_first(report: Report) -> list[Margin]:
     return [margin for _, margin in sorted(enumerate(report.margins), key=closeness)]
 
 
-def _slices(report: Report) -> Section:
-    best = report.best.name
-    level = _text.percent(report.assumptions.level)
-    header = ("slice", "cases", "cost", level, "cheapest here", "at", "note")
-    rows = tuple(_slice(one, best) for one in report.slices)
-    return Section("Slices", (f"Cost per case of {best}.",), filled(Table(header, rows)))
-
-
-def _slice(one: Slice, best: str) -> tuple[str, ...]:
-    costs = {part.system: part.cost for part in one.costs}
-    own = costs[one.cheapest].value if one.cheapest is not None else float("nan")
-    return (
-        middle(one.name, _NAME),
-        number(one.n_cases),
-        number(costs[best].value),
-        _ends(costs[best]),
-        middle(one.cheapest or "–", _NAME),
-        _told(own),
-        shorten(one.note or "", _NAME, placeholder=" …"),
-    )
-
-
 def _assumptions(report: Report) -> Section:
     made, labels = report.assumptions, report.problem.classes
     source = "stated" if made.prior_stated else "of the data"
-    intervals = f"{_text.percent(made.level)}, {made.replicates} redraws, seed {made.seed}"
+    drawn = f"{number(made.replicates)} replicates, seed {made.seed}"
     said = (
         f"Prior, {source}: {_shares(labels, made.prior)}.",
         f"Posteriors hold for: {_shares(labels, made.posterior_prior)}.",
@@ -331,11 +292,12 @@ def _assumptions(report: Report) -> Section:
         ("cases", f"{number(made.n_cases)}{' (weighted)' if made.weighted else ''}"),
         ("calibrator", made.calibrator or "none"),
         ("clusters", "none" if made.clusters is None else number(made.clusters)),
-        ("intervals", intervals),
+        ("intervals", f"{_text.percent(made.level)}, {drawn}"),
         ("made by", f"stakes {made.version}"),
     )
     return Section("Assumptions", said, Table(("assumption", "value"), rows))
 
 
 def _shares(labels: Labels, prior: tuple[float, ...]) -> str:
-    return ", ".join(f"{label} {number(p)}" for label, p in zip(labels, prior, strict=True))
+    shares = (_text.proportion(share, 4) for share in prior)
+    return ", ".join(f"{label} {share}" for label, share in zip(labels, shares, strict=True))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 
 from stakes._text import text_table
-from stakes.render.layout import WIDTH, Section
+from stakes.render.layout import WIDTH, Section, plain
 from stakes.render.tables import sections, stakes_sections
 from stakes.report import Report
 
-__all__ = ["to_text"]
+__all__ = ["to_text", "wrapped"]
 
 
 def to_text(report: Report) -> str:
@@ -18,10 +18,16 @@ def to_text(report: Report) -> str:
     return "\n\n".join(map(_section, parts))
 
 
+def wrapped(text: str, width: int) -> str:
+    """Lines of at most so many characters; none ends inside 95 % or before a unit."""
+    return plain(textwrap.fill(text, width))
+
+
 def _section(part: Section) -> str:
-    title = textwrap.shorten(part.title, WIDTH, placeholder=" …")
+    title = plain(textwrap.shorten(part.title, WIDTH, placeholder=" …"))
     lines = [title, "=" * len(title)]
-    lines += [textwrap.fill(text, WIDTH) for text in part.sentences]
+    lines += [wrapped(text, WIDTH) for text in part.sentences]
     if part.table is not None:
-        lines.append(text_table(part.table.header, part.table.rows))
+        table = plain(text_table(part.table.header, part.table.rows))
+        lines += [line.rstrip() for line in table.splitlines()]
     return "\n".join(lines)

@@ -1,6 +1,8 @@
 // Charts: inline SVG, drawn at the width of their place.
 
-const MARGIN = { left: 46, right: 14, top: 14, bottom: 38 };
+const MARGIN = { left: 46, right: 14, top: 14, bottom: 38 }; // wider where the font asks for it
+const TICK = { size: 11 };
+const LABEL = { size: 11.5, weight: 600 };
 
 function ticks(low, high, wanted) {
   const raw = (high - low) / wanted;
@@ -26,8 +28,27 @@ function roomOf(host) {
   return rooms.get(host);
 }
 
+const pen = document.createElement("canvas").getContext("2d");
+let letters = null; // the reader's font; asked for once, too
+
+/** Width of a text in the reader's font, whichever that is. */
+function widthOf(text, { size, weight = 400 }) {
+  letters ??= getComputedStyle(document.body).fontFamily;
+  pen.font = `${weight} ${size}px ${letters}`;
+  return 1.04 * pen.measureText(text).width; // digits of one width may need a little more
+}
+
+/** As much of a text as there is room for, cut in the middle; nothing where that says nothing. */
+function fitted(text, room, font) {
+  if (widthOf(text, font) <= room) return text;
+  const fits = (size) => widthOf(middle(text, size), font) <= room;
+  const size = range(text.length).findLastIndex((letters) => letters > 5 && fits(letters));
+  return size < 0 ? "" : middle(text, size);
+}
+
 const forgetRooms = () => {
   rooms = new WeakMap();
+  letters = null;
 };
 
 /** The least round number that is not below a share. */
@@ -61,13 +82,7 @@ const readChart = (id, x) =>
 function drawChart(host, spec) {
   const width = Math.max(260, roomOf(host));
   const height = Math.round(Math.max(190, Math.min(width * (spec.ratio || 0.8), 340)));
-  const frame = {
-    spec,
-    width,
-    height,
-    x: scale(spec.x.domain, [MARGIN.left, width - MARGIN.right]),
-    y: scale(spec.y.domain, [height - MARGIN.bottom, MARGIN.top]),
-  };
+  const frame = frameOf(spec, width, height);
   const picture = svg(
     "svg",
     {
@@ -93,41 +108,57 @@ function drawChart(host, spec) {
     spec.marks.map((mark) => markName(frame, mark)),
   );
   crosshair(picture, frame);
-  drawn[host.id] = spec;
+  drawn[host.id] = { ...spec, inset: [frame.left, width - frame.right] };
   host.replaceChildren(picture);
 }
 
-const clipOf = (host, { width, height }) =>
+/** Axes with as many ticks as their names leave room for. */
+function frameOf(spec, width, height) {
+  const widest = (values) => Math.max(0, ...values.map((value) => widthOf(short(value), TICK)));
+  const up = ticks(...spec.y.domain, 4);
+  const left = Math.max(MARGIN.left, widest(up) + 10);
+  const room = width - left - MARGIN.right;
+  const tries = [5, 4, 3, 2].map((wanted) => ticks(...spec.x.domain, wanted));
+  const across =
+    tries.find((values) => 1.3 * widest(values) * values.length < room) || tries[tries.length - 1];
+  const right = width - Math.max(MARGIN.right, widest(across.slice(-1)) / 2 + 2);
+  return {
+    ...{ spec, width, height, left, right, up, across },
+    x: scale(spec.x.domain, [left, right]),
+    y: scale(spec.y.domain, [height - MARGIN.bottom, MARGIN.top]),
+  };
+}
+
+const clipOf = (host, { left, right, height }) =>
   svg(
     "clipPath",
     { id: `clip-${host.id}` },
     svg("rect", {
-      x: MARGIN.left,
+      x: left,
       y: MARGIN.top - 4,
-      width: width - MARGIN.left - MARGIN.right,
+      width: right - left,
       height: height - MARGIN.top - MARGIN.bottom + 8,
     }),
   );
 
-function axes({ x, y, width, height, spec }) {
-  const [bottom, right] = [height - MARGIN.bottom, width - MARGIN.right];
-  const across = ticks(...spec.x.domain, width < 380 ? 4 : 5);
+function axes({ x, y, height, left, right, up, across, spec }) {
+  const bottom = height - MARGIN.bottom;
   const tick = (at, text) => svg("text", { class: "tick", ...at }, text);
   return svg(
     "g",
     {},
-    ticks(...spec.y.domain, 4).map((value) => [
-      svg("line", { class: "rule", x1: MARGIN.left, x2: right, y1: y(value), y2: y(value) }),
-      tick({ x: MARGIN.left - 6, y: y(value) + 4, "text-anchor": "end" }, short(value)),
+    up.map((value) => [
+      svg("line", { class: "rule", x1: left, x2: right, y1: y(value), y2: y(value) }),
+      tick({ x: left - 6, y: y(value) + 4, "text-anchor": "end" }, short(value)),
     ]),
-    svg("line", { class: "axis", x1: MARGIN.left, x2: right, y1: bottom, y2: bottom }),
+    svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }),
     across.map((value) =>
       tick({ x: x(value), y: bottom + 15, "text-anchor": "middle" }, short(value)),
     ),
     svg(
       "text",
       { class: "axis-name", x: right, y: bottom + 31, "text-anchor": "end" },
-      middle(spec.x.label, Math.floor((right - MARGIN.left) / 6.5)),
+      fitted(spec.x.label, right - left, { size: LABEL.size }),
     ),
   );
 }
@@ -148,8 +179,8 @@ const markLine = ({ x, height }, mark) =>
     y2: height - MARGIN.bottom,
   });
 
-function markName({ x, width }, mark) {
-  const left = x(mark.x) > width * 0.6;
+function markName({ x, right }, mark) {
+  const left = x(mark.x) + 5 + widthOf(mark.label, LABEL) > right;
   const at = {
     x: x(mark.x) + (left ? -5 : 5),
     y: MARGIN.top + 8,
@@ -163,11 +194,11 @@ function dotOf({ x, y }, dot) {
   return explain(node, dot.title, dot.lines);
 }
 
-const NAME = { height: 13, letter: 6.3, columns: 72 }; // of a name at a line, in pixels
+const NAME = { height: 13, columns: 72 }; // of a name at a line; its height is in pixels
 
 /** Names at the lines: each where it hides no line and no other name, as near as can be. */
-function lineNames({ x, y, width, height, spec }) {
-  const frame = { left: MARGIN.left + 4, right: width - MARGIN.right, top: MARGIN.top };
+function lineNames({ x, y, left, right, height, spec }) {
+  const frame = { left: left + 4, right, top: MARGIN.top };
   frame.bottom = height - MARGIN.bottom - 3;
   const step = (frame.right - frame.left) / (NAME.columns - 1);
   const [low, high] = spec.x.domain;
@@ -176,18 +207,24 @@ function lineNames({ x, y, width, height, spec }) {
     .filter((one) => !one.look.includes("hull"))
     .map((one) => ({ one, ys: range(NAME.columns).map((i) => y(heightAt(one.points, at(i)))) }));
   const taken = spec.marks.flatMap((mark) => [
-    { left: x(mark.x) - 80, right: x(mark.x) + 80, top: 0, bottom: MARGIN.top + 12 },
+    {
+      left: x(mark.x) - widthOf(mark.label, LABEL) - 5,
+      right: x(mark.x) + widthOf(mark.label, LABEL) + 5,
+      top: 0,
+      bottom: MARGIN.top + 12,
+    },
     { left: x(mark.x), right: x(mark.x), top: 0, bottom: height },
   ]);
   return heights
     .filter(({ one, ys }) => one.label && ys.some(Number.isFinite))
     .map(({ one, ys }) => {
-      const text = middle(one.label, width < 420 ? 20 : 30);
-      const wide = Math.min(NAME.columns - 2, Math.ceil((text.length * NAME.letter) / step));
+      const text = fitted(middle(one.label, 30), 0.55 * (frame.right - frame.left), LABEL);
+      const long = widthOf(text, LABEL);
+      const wide = Math.min(NAME.columns - 2, Math.ceil(long / step));
       const spots = spotsOf(ys, wide).map((spot) => ({
         ...spot,
         left: frame.left + spot.i * step,
-        right: frame.left + spot.i * step + text.length * NAME.letter,
+        right: frame.left + spot.i * step + long,
         bottom: spot.top + NAME.height,
       }));
       const bad = spots.map((spot) => badness(spot, heights, taken, frame, wide));
@@ -231,7 +268,7 @@ function badness(spot, heights, taken, frame, wide) {
 }
 
 /** A line that follows the pointer or the arrow keys, and a tooltip with the values there. */
-function crosshair(picture, { x, width, height, spec }) {
+function crosshair(picture, { x, left, right, height, spec }) {
   const [low, high] = spec.x.domain;
   const hair = svg("line", { class: "hair", y1: MARGIN.top, y2: height - MARGIN.bottom });
   const readable = spec.series.filter((one) => one.name);
@@ -252,8 +289,8 @@ function crosshair(picture, { x, width, height, spec }) {
   };
   const follow = (event) => {
     if (event.target.classList.contains("dot")) return;
-    const inside = event.clientX - picture.getBoundingClientRect().left - MARGIN.left;
-    read(low + (inside / (width - MARGIN.left - MARGIN.right)) * (high - low), event.clientY);
+    const inside = event.clientX - picture.getBoundingClientRect().left - left;
+    read(low + (inside / (right - left)) * (high - low), event.clientY);
   };
   const leave = () => {
     hair.remove();
@@ -276,7 +313,7 @@ function crosshair(picture, { x, width, height, spec }) {
 
 /** A bar with the whiskers of its interval, and a line where not looking stands. */
 function drawBar({ value, low = NaN, high = NaN, reference = NaN, top, look }) {
-  const [width, height] = [BINARY ? 104 : 124, 18];
+  const [width, height] = [BINARY ? 84 : 124, 18];
   const picture = svg("svg", {
     class: "bar",
     width,
@@ -303,6 +340,8 @@ function drawBar({ value, low = NaN, high = NaN, reference = NaN, top, look }) {
   return picture;
 }
 
+const BAND = { size: 12 };
+
 /** Neighbouring intervals of an axis as a band, with names where they fit and the present marked. */
 function drawBand(host, { parts, ends: [low, high], inset = [1, 1], now = NaN, title }) {
   const width = Math.max(240, roomOf(host));
@@ -312,17 +351,19 @@ function drawBand(host, { parts, ends: [low, high], inset = [1, 1], now = NaN, t
     .filter((part) => part.low < high && part.high > low)
     .map((part) => {
       const [left, right] = [x(Math.max(low, part.low)), x(Math.min(high, part.high))];
-      const room = Math.floor((right - left - 8) / 6.6);
-      const edge = part.high < high && x(part.high) > free ? x(part.high) : null;
-      if (edge !== null) free = edge + 14 + 6 * part.edge.length;
+      const name = fitted(part.label, right - left - 12, BAND);
+      const half = widthOf(part.edge, TICK) / 2;
+      const named = part.high < high && x(part.high) - half > free;
+      const edge = named ? Math.min(Math.max(x(part.high), half), width - half) : null;
+      if (named) free = edge + half + 8;
       const box = { x: left, y: 14, width: Math.max(0.5, right - left - 1), height: 26 };
       return [
         explain(svg("rect", { class: `area ${part.look}`, ...box }), part.label, part.lines),
-        room > 5
+        name
           ? svg(
               "text",
               { class: `band-name ${part.look}`, x: left + 6, y: 31 },
-              middle(part.label, room),
+              name,
               svg("title", {}, part.label),
             )
           : null,

@@ -5,7 +5,7 @@ const GRID = range(241).map((i) => i / 240);
 
 const visible = () => MODELS.filter((model, i) => model.hull && !hidden.has(i));
 const probable = () => visible().filter((model) => model.kind === "posteriors");
-const condition = (x, label) => (x >= 0 && x <= 1 ? [{ x, label: `${label} ${short(x)}` }] : []);
+const condition = (x, label) => (x >= 0 && x <= 1 ? [{ x, label: `${label} ${pointText(x)}` }] : []);
 const proportion = () => (BINARY ? bayesThreshold(result.costs) : NaN);
 
 /** A line for the chart from a function of x. */
@@ -135,8 +135,8 @@ function showRoc() {
       ],
     });
   place("roc-note").textContent = touched
-    ? `The dashed line of equal cost, slope ${short(slope)}, touches the hull of ${best.model.name} at threshold ` +
-      `${short(thresholdOfCut(best.model.table, best.j))}. Dots are the systems’ decisions.`
+    ? `The dashed line of equal cost, slope ${short(slope, 3)}, touches the hull of ${best.model.name} at threshold ` +
+      `${pointText(thresholdOfCut(best.model.table, best.j), 4)}. Dots are the systems’ decisions.`
     : "Pale: the convex hull. Dots: where the probabilities change the decision.";
   drawChart(place("roc"), {
     title: "ROC curves: hit rate over false-alarm rate",
@@ -259,12 +259,13 @@ function showRegions() {
   const lines = rivals.map((one, i) => priorLine(one.counts, costs, prior, LAST, i));
   const top = priorReach();
   saved.regions = [["axis", "low", "high", "cheapest"]];
-  const parts = band("prior-band", priorName(LAST), lowest(lines), {
+  const parts = lowest(lines);
+  drawPriorLines(lines, new Set(parts.flatMap((part) => part.names)), top);
+  band("prior-band", priorName(LAST), parts, {
     ends: [0, top],
     now: prior[LAST],
-    inset: [MARGIN.left, MARGIN.right],
+    inset: drawn["prior-chart"].inset,
   });
-  drawPriorLines(lines, new Set(parts.flatMap((part) => part.names)), top);
   if (!BINARY) return;
   const over = lowest(rivals.map((one, i) => proportionLine(one.counts, prior, i)));
   band("proportion-band", "cost proportion", over, { ends: [0, 1], now: proportion() });
@@ -299,7 +300,7 @@ function shade(rival) {
 }
 
 /** A band and, below it, every part in words. */
-function band(id, axis, parts, { place: at = (x) => x, say = short, now, ...spec }) {
+function band(id, axis, parts, { place: at = (x) => x, say = pointText, now, ...spec }) {
   const { rivals } = result;
   const names = (part) => part.names.map((i) => rivals[i].name);
   saved.regions.push(...parts.map((part) => [axis, part.low, part.high, names(part).join("; ")]));
@@ -318,7 +319,6 @@ function band(id, axis, parts, { place: at = (x) => x, say = short, now, ...spec
   const title = `Cheapest over the ${axis}, with the decisions as they are made now`;
   drawBand(place(id), { ...spec, now: at(now), title, parts: shown });
   place(id).append(partsInWords(shown));
-  return parts;
 }
 
 const partsInWords = (parts) =>

@@ -41,6 +41,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "prior": made.prior,
         "holds_for": made.posterior_prior,
         "level": made.level,
+        "cases": max(made.n_cases, made.n_rows, 1),
         "as_decided": AS_DECIDED,
         "verdict": {
             "deploy": report.verdict.cheapest,

@@ -1,7 +1,17 @@
 // Inputs: a field and a slider for every cost and for the prior.
 
 const inputs = []; // functions that show the state in the inputs
+const ROOM = 8; // characters of a field; the style sheet makes them that wide in any font
 const GRIDDED = classes.length * decisions.length > 12; // too many numbers for a slider each
+
+/** A number as a field shows it: all digits where there is room, else as many as there is. */
+function boxText(value) {
+  const ways = range(5).flatMap((i) => [
+    String(Number(value.toPrecision(5 - i))),
+    value.toExponential(4 - i).replace("e+", "e"),
+  ]);
+  return [String(value), ...ways].find((text) => text.length <= ROOM) ?? ways[ways.length - 1];
+}
 
 /** A number field and a slider for one value, which `read` and `write` reach. */
 function control({ name, read, write, slider, field }) {
@@ -19,7 +29,7 @@ function control({ name, read, write, slider, field }) {
   });
   const fillBox = () => {
     const value = read();
-    box.value = document.activeElement === box ? value : Number(value.toPrecision(5));
+    box.value = document.activeElement === box ? value : boxText(value);
     box.title = exact(value); // the state keeps all digits
   };
   box.addEventListener("change", fillBox);

@@ -82,6 +82,7 @@ function listen() {
 }
 
 function start() {
+  setStakes({});
   document.body.append(tip);
   document.body.classList.add("live", GRIDDED ? "many" : "few");
   (GRIDDED ? buildGrid : buildSliders)(place("controls"), change);
@@ -91,7 +92,7 @@ function start() {
   buildQuality();
   if (DATA.slices.length) buildSlices();
   listen();
-  setNow({});
+  showAll();
   window.stakesPage = Object.freeze({
     set: setNow,
     state: () => copyOf(state),
@@ -100,7 +101,7 @@ function start() {
     tables: () => ({ ...saved }),
     read: readChart,
     dots: (id) => drawn[id].dots.map((dot) => [dot.x, dot.y]),
-    write: { short, percent },
+    write: { short, fixed, measured, measuredColumn, proportionText, percent, wholePercent, chanceText },
   });
 }
 

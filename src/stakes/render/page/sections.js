@@ -8,7 +8,7 @@ let picked = null; // the system whose cells are shown; null: the cheapest
 function ruleText(one) {
   if (one.rule === DATA.as_decided) return "its own decisions";
   const has = BINARY && one.threshold !== null && Number.isFinite(one.threshold);
-  return has ? `${one.rule} (${decisions[1]} above ${short(one.threshold)})` : one.rule;
+  return has ? `${one.rule} (${decisions[1]} above ${pointText(one.threshold, 4)})` : one.rule;
 }
 
 /** The verdict in sentences; at the stakes of the report those of the report stand instead. */
@@ -23,7 +23,7 @@ function verdictSentences({ best, rival, looking }) {
       : []),
     ...(rival
       ? [
-          `The runner-up${looking ? "" : " among the models"}, ${rival.name}, costs ${money(rival.cost - best.cost)} more per case.`,
+          `The runner-up${looking ? "" : " among the models"}, ${rival.name}, costs ${spent(rival.cost - best.cost)} more per case.`,
         ]
       : []),
     "Intervals and probabilities hold for the stakes of the report only; reset to see them.",
@@ -35,28 +35,28 @@ const isRemade = (one) => one.rule !== DATA.as_decided;
 
 function winnerSentences({ best, naive }) {
   const model = MODELS[best.model].name;
-  const always = `always deciding ${decisions[naive.decision]}, which costs ${money(naive.cost)} per case`;
-  const cost = `${money(best.cost)} per case`;
+  const always = `always deciding ${decisions[naive.decision]}, which costs ${spent(naive.cost)} per case`;
+  const cost = `${spent(best.cost)} per case`;
   const stays = best.way === "fixed" && isRemade(best);
   const saving = naive.cost - best.cost;
   const it = stays ? "these decisions save" : "it saves";
-  const normal = `its normalised cost is ${short(best.normalized)}`;
+  const normal = `its normalised cost is ${metricText(best.normalized)}`;
   return [
     stays
       ? `The decisions that ${best.name} made for the stakes of the report would cost ${cost}, the least of all.`
       : `Deploy ${model} with ${ruleText(best)}: it costs ${cost}.`,
-    `Against ${always}, ${it} ${money(saving)} per case; ${stays ? normal.replace("its", "their") : normal}.`,
+    `Against ${always}, ${it} ${spent(saving)} per case; ${stays ? normal.replace("its", "their") : normal}.`,
   ];
 }
 
 function notLookingSentences({ best, naive }) {
-  const [decision, price] = [decisions[naive.decision], `${money(naive.cost)} per case`];
+  const [decision, price] = [decisions[naive.decision], `${spent(naive.cost)} per case`];
   const ties = best.cost - naive.cost <= TIE * Math.abs(naive.cost);
   const always = ties
     ? `always deciding ${decision} costs as little, ${price}, and needs no model`
     : `always deciding ${decision}, which costs ${price}, is cheaper`;
-  const more = ties ? "" : `, ${money(best.cost - naive.cost)} more`;
-  const cost = `${money(best.cost)} per case${more}`;
+  const more = ties ? "" : `, ${spent(best.cost - naive.cost)} more`;
+  const cost = `${spent(best.cost)} per case${more}`;
   if (best.way === "fixed" && isRemade(best)) {
     return [
       `Deploy none of these decisions: ${always}.`,
@@ -76,7 +76,7 @@ function showVerdict() {
   place("verdict-changed").hidden = !changed;
   place("verdict-tag").textContent = changed ? "for your stakes" : told || "as reported";
   const sentences = changed ? verdictSentences(result) : [];
-  place("verdict-changed").replaceChildren(...sentences.map((text) => html("p", {}, text)));
+  place("verdict-changed").replaceChildren(...sentences.map((text) => html("p", {}, tied(text))));
   place("facts").replaceChildren(...factsOf(result).map(factOf));
   const [name, cost] = looking
     ? [best.name, best.cost]
@@ -84,45 +84,46 @@ function showVerdict() {
   place("now").replaceChildren(
     html("span", {}, "cheapest now"),
     html("b", { title: name }, name),
-    html("span", { class: "now-cost" }, money(cost)),
+    html("span", { class: "now-cost", title: spent(cost) }, spent(cost)),
   );
 }
 
 function factsOf({ best, naive, looking, changed }) {
   const rivals = SYSTEMS.filter((one) => one.candidate && !one.added).length;
-  const note = (interval) => (changed ? unit || "" : `${percent(DATA.level)}: ${ends(interval)}`);
+  const measure = (name, value, interval, said = costText) => {
+    const known = !changed && Number.isFinite(interval[1]);
+    const note = known ? `${percent(DATA.level)}: ${ends(interval)}` : said === costText ? unit : "";
+    return { name, value, note: note || "", text: known ? measured(interval)[0] : said(value) };
+  };
   const always = `always ${decisions[naive.decision]}`;
   const own = looking ? "cost per case" : "cost per case of the best model";
   const chance = {
     name: looking ? "chance of being cheapest" : "chance of being the cheapest model",
     value: number(DATA.chance),
+    text: chanceText(number(DATA.chance)),
     note: `${MODELS[best.model].name}, of ${rivals} system${rivals === 1 ? "" : "s"}`,
-    say: chanceText,
   };
   return [
-    ...(looking ? [] : [{ name: `cost of ${always}`, value: naive.cost, note: unit || "" }]),
-    { name: own, value: best.cost, note: note(best.reported) },
+    ...(looking ? [] : [measure(`cost of ${always}`, naive.cost, [naive.cost, NaN, NaN])]),
+    measure(own, best.cost, best.reported),
     ...(looking
-      ? [
-          {
-            name: `saved against ${always}`,
-            value: naive.cost - best.cost,
-            note: note(numbers(DATA.saving)),
-          },
-        ]
+      ? [measure(`saved against ${always}`, naive.cost - best.cost, numbers(DATA.saving))]
       : []),
-    { name: "normalised cost", value: best.normalized, note: "1 is not looking, 0 is perfect" },
+    {
+      ...measure("normalised cost", best.normalized, best.reportedShare, metricText),
+      note: "1 is not looking, 0 is perfect",
+    },
     ...(changed ? [] : [chance]),
   ];
 }
 
-const factOf = ({ name, value, note, say = short }) =>
+const factOf = ({ name, value, note, text }) =>
   html(
     "div",
     { class: "fact" },
     html("span", { class: "fact-name" }, name),
-    explain(html("b", {}, say(value)), exact(value), []),
-    html("small", {}, note),
+    explain(html("b", {}, tied(text)), exact(value), []),
+    html("small", {}, tied(note)),
   );
 
 /** Which decision a probability of the positive class leads to. */
@@ -132,7 +133,7 @@ function showRule() {
   const top = bound < 0.4 ? roundUp(1.6 * bound) : 1;
   const upTo = top < 1 ? `, up to ${percent(top)}` : "";
   const title = `Bayes decision at each probability of ${classes[1]}${upTo}`;
-  place("rule-name").textContent = title;
+  place("rule-name").textContent = tied(title);
   drawBand(place("rule"), {
     title,
     ends: [0, top],
@@ -140,7 +141,7 @@ function showRule() {
       ...part,
       label: decisions[part.decision],
       look: tone(part.decision),
-      edge: short(part.high),
+      edge: pointText(part.high, 4),
       lines: [
         ["from", exact(part.low)],
         ["to", exact(part.high)],
@@ -151,31 +152,56 @@ function showRule() {
 
 // Systems -----------------------------------------------------------------------------------------
 
+/** Costs with their ends and normalised costs as text, below each other. */
+function costColumns(systems, { naive, perfect, changed }) {
+  const own = (one, interval, value) => (one.added ? [value, NaN, NaN] : interval);
+  const known = (value) => [value, NaN, NaN];
+  const shares = [...systems.map((one) => one.normalized), 1, 0];
+  const costs = [...systems.map((one) => one.cost), naive.cost, perfect];
+  if (changed) {
+    return [costs.map((cost) => [costText(cost)]), shares.map((share) => [metricText(share)])];
+  }
+  return [
+    measuredColumn([
+      ...systems.map((one) => own(one, one.reported, one.cost)),
+      ...costs.slice(-2).map(known),
+    ]),
+    measuredColumn([
+      ...systems.map((one) => own(one, one.reportedShare, one.normalized)),
+      known(1),
+      known(0),
+    ]),
+  ];
+}
+
 function showSystems() {
-  const { ranked, naive, perfect, looking, changed } = result;
+  const { ranked, bounds, naive, perfect, looking, changed } = result;
   const reach = (one) => [one.cost, changed ? NaN : one.reported[2]];
   const top = Math.max(...[naive.cost, ...ranked.flatMap(reach)].filter(Number.isFinite), 1e-300);
-  const head = [
-    "system",
-    "",
-    "cost",
-    percent(DATA.level),
-    "normalised",
-    "P(cheapest)",
-    "decisions",
-  ];
+  const level = changed ? "" : percent(DATA.level);
+  const sureness = changed ? [] : [level, "P(cheapest)"];
+  const head = ["system", "", "cost", ...sureness, "normalised", "decisions"];
   if (BINARY) head.push("threshold");
-  const rows = ranked.map((one) => systemRow(one, top));
-  const blank = range(head.length - 5).map(() => "");
+  const [costs, shares] = costColumns(ranked, result);
+  const made = ranked.map((one, i) => systemRow(one, top, costs[i], shares[i]));
+  const blank = (size) => range(size).map(() => "");
   const bar = drawBar({ value: naive.cost, reference: naive.cost, top, look: "plain" });
   const always = `always ${decisions[naive.decision]}`;
-  const first = looking ? "reference-row" : "reference-row best";
-  rows.push({ look: first, cells: [always, bar, figure(naive.cost), "", "1", ...blank] });
-  rows.push({
-    look: "reference-row",
-    cells: ["perfect decisions", "", figure(perfect), "", "0", ...blank],
+  const reference = (name, picture, value, i, look) => ({
+    look,
+    cells: [
+      ...[name, picture, figure(value, null, costs[i][0]), ...blank(sureness.length)],
+      ...[shares[i][0], ...blank(BINARY ? 2 : 1)],
+    ],
   });
-  place("systems").replaceChildren(tableOf(head, rows));
+  const look = looking ? "reference-row" : "reference-row best";
+  const blind = reference(always, bar, naive.cost, ranked.length, look);
+  const last = reference("perfect decisions", "", perfect, ranked.length + 1, "reference-row");
+  const size = ranked.length - bounds.length;
+  const rivals = made.slice(0, size);
+  const rows = looking ? [...rivals, blind, last] : [blind, ...rivals, last];
+  const apart = { title: "Bounds: tuned on these very cases, not to be deployed", rows: made.slice(size) };
+  place("systems").replaceChildren(tableOf(head, rows, [apart]));
   const sure = (one, value) => (changed || one.added ? "" : value);
   saved.systems = [
     [
@@ -199,22 +225,20 @@ function showSystems() {
   ];
 }
 
-function systemRow(one, top) {
+function systemRow(one, top, cost, share) {
   const { best, naive, looking, changed } = result;
   const [, low, high] = changed || one.added ? [NaN, NaN, NaN] : one.reported;
-  const notes = [];
-  if (changed && one.way === "fixed") notes.push(html("em", {}, "as tallied"));
-  if (!one.candidate) notes.push(html("em", {}, "cannot win"));
+  const notes = changed && one.way === "fixed" ? [html("em", {}, "as tallied")] : [];
+  const chance = one.candidate ? chanceText(one.chance) : "";
   const cells = [
     swatched(one.name, one.look, notes),
     drawBar({ value: one.cost, low, high, reference: naive.cost, top, look: one.look }),
-    figure(one.cost, "strong"),
-    ends([one.cost, low, high]),
-    figure(one.normalized),
-    changed || !one.candidate ? "–" : chanceText(one.chance),
+    figure(one.cost, "strong", cost[0]),
+    ...(changed ? [] : [endsOf([one.cost, low, high], cost), chance]),
+    figure(one.normalized, null, share[0]),
     decisionMix(one),
   ];
-  if (BINARY) cells.push(figure(one.threshold));
+  if (BINARY) cells.push(figure(one.threshold, null, pointText(one.threshold, 4)));
   return { look: one === best && looking ? "best" : one.candidate ? null : "barred", cells };
 }
 
@@ -225,7 +249,7 @@ function decisionMix(one) {
   const shares = decisions.map((_, d) => part(d));
   const starts = shares.map((_, d) => sum(shares.slice(0, d)));
   const width = BINARY ? 66 : 84;
-  const label = decisions.map((name, d) => `${name} ${percent(shares[d])}`).join(", ");
+  const label = decisions.map((name, d) => `${name} ${wholePercent(shares[d])}`).join(", ");
   const bars = shares.map((share, d) =>
     svg("rect", {
       class: `area ${tone(d)}`,
@@ -237,7 +261,7 @@ function decisionMix(one) {
   );
   const lines = decisions.map((name, d) => {
     const cases = short(sum(one.counts.map((row) => row[d])));
-    return [name, `${percent(shares[d])}, ${cases} cases`, tone(d)];
+    return [name, `${wholePercent(shares[d])}, ${cases} cases`, tone(d)];
   });
   const picture = svg(
     "svg",
@@ -296,7 +320,7 @@ function showMoney() {
     const made = html(
       "td",
       { class: "cell" },
-      html("b", {}, part ? percent(share) : "–"),
+      html("b", {}, part ? wholePercent(share) : "–"),
       html("small", {}, short(one.counts[k][d])),
     );
     made.style.setProperty("--heat", (Math.abs(part || 0) / peak).toFixed(3));
@@ -323,7 +347,7 @@ function showMoney() {
       ),
     ),
   );
-  place("money-name").textContent = `${one.name}: ${money(one.cost)} per case`;
+  place("money-name").textContent = tied(`${one.name}: ${spent(one.cost)} per case`);
   showDearest(cells, peak, linesOf);
   saveDecisions();
 }
@@ -339,7 +363,7 @@ function showDearest(cells, peak, linesOf) {
       "li",
       {},
       name,
-      html("span", { class: "amount" }, `${short(cell.part)} · ${percent(cell.share)}`),
+      html("span", { class: "amount" }, tied(`${costText(cell.part)} · ${wholePercent(cell.share)}`)),
       bar,
     );
     return explain(row, `${decisions[cell.d]} for ${classes[cell.k]}`, linesOf(cell));

@@ -31,16 +31,67 @@ const SYSTEMS = DATA.systems.map((one) => ({
   ...one,
   counts: numbers(one.counts),
   reported: numbers(one.cost),
+  reportedShare: numbers(one.normalized),
   chance: number(one.chance),
   threshold: number(one.threshold),
   look: MODELS[one.model].look,
 }));
 const CURVED = MODELS.some((model) => model.hull);
 
-const money = (value) => (unit ? `${short(value)} ${unit}` : short(value));
+const withUnit = (text) => (unit ? `${text} ${unit}` : text);
+const money = (value) => withUnit(short(value));
 const tone = (d) => `d${d % TONES}`;
 const costName = (k, d) => `cost of ${decisions[d]} for ${classes[k]}`;
 const priorName = (k) => `prior of ${classes[k]}`;
+
+/** Spaces at which no line ends between a number and its unit or its percent. */
+function tied(text) {
+  const escaped = (unit || "%").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return text
+    .replace(/(\d) (?=%)/g, "$1\u00a0")
+    .replace(/([<>]) (?=\d)/g, "$1\u00a0")
+    .replace(new RegExp(`([\\d∞]) (?=${escaped}(?!\\w))`, "g"), "$1\u00a0");
+}
+
+// Numbers without an interval of their own --------------------------------------------------------
+
+/** A cost per case, with the decimals that the cost of the best system has. */
+const costText = (value) =>
+  result.places === null
+    ? short(settled(value, result.naive.cost))
+    : fixed(settled(value, result.naive.cost), result.places);
+/** The same in a sentence, where nothing is 0 and little is not called nothing. */
+function spent(value) {
+  const own = settled(value, result.naive.cost);
+  const text = costText(own);
+  return withUnit(/[1-9∞d]/.test(text) ? text : short(own, 1));
+}
+
+/** Decimals of the costs; under other stakes they are taken to be known as well, relatively. */
+function placesOf({ reported: [value, low, high], cost }, changed) {
+  if (!changed) return supported([value, low, high]);
+  const half = Math.abs(((high - low) / 2 / value) * cost);
+  return supported([cost, cost - half, cost + half]);
+}
+
+/** A number without an interval, rounded to what so many cases can support: size / √n. */
+const metricText = (value, size = 1) =>
+  value === null || !(size > 0) ? short(value) : fixed(value, decimalsOf(size / DATA.cases ** 0.5));
+
+/** A border on an axis of shares, of ratios or of scores. */
+const pointText = (value, digits = 3) =>
+  value > 0 && value < 1 ? proportionText(value, digits) : short(value, digits);
+
+/** Where a verdict flips, with two significant digits of the way to there from now. */
+function flipText(where, now) {
+  const scale = largest(result.costs.flat());
+  const way = Math.abs(where - now);
+  return way > NOISE * scale && way < Infinity
+    ? fixed(where, decimalsOf(way))
+    : short(settled(where, scale));
+}
+
+// The stakes and what follows from them -----------------------------------------------------------
 
 const copyOf = ({ costs, prior }) => ({ costs: costs.map((row) => [...row]), prior: [...prior] });
 let state = copyOf(REPORTED);
@@ -86,20 +137,25 @@ function evaluate(given) {
     return { ...one, ...made, cost, normalized: normalizedCost(made.counts, costs, prior) };
   });
   const last = (one) => Number(Number.isNaN(one.cost));
-  const ranked = [...systems].sort((a, b) => last(a) - last(b) || a.cost - b.cost || 0);
-  const candidates = ranked.filter((one) => one.candidate);
+  const sorted = [...systems].sort((a, b) => last(a) - last(b) || a.cost - b.cost || 0);
+  const some = systems.filter((one) => one.candidate);
+  const able = some.length ? some : systems;
+  const best = able[lowestOf(able.map((one) => one.cost))[0] ?? 0]; // the first of those that tie
+  const bounds = sorted.filter((one) => !able.includes(one));
+  const others = sorted.filter((one) => able.includes(one) && one !== best);
+  const candidates = [best, ...others];
   const naive = naiveDecision(costs, prior);
   const blind = constantRules(systems[0].counts, costs, prior, decisions);
-  const [best, ...others] = candidates;
   const foreign = others.filter((one) => one.model !== best.model);
   const slack = TIE * Math.abs(naive.cost);
   return {
     costs,
     prior,
     systems,
-    ranked,
+    ranked: [...candidates, ...bounds],
+    bounds,
     rivals: [
-      ...systems.filter((one) => one.candidate),
+      ...able,
       ...blind.filter((rule) => !candidates.some((one) => one.name === rule.name)),
     ], // all that could be deployed
     best,
@@ -108,6 +164,7 @@ function evaluate(given) {
     looking: !(best.cost >= naive.cost - slack), // whether not looking is dearer
     perfect: perfectCost(costs, prior),
     changed: isChanged(given),
+    places: placesOf(best, isChanged(given)),
   };
 }
 

@@ -4,7 +4,9 @@
 
 /** What the metrics say stays; what following them costs moves with the stakes. */
 function showDisagreement() {
-  const { metrics, models, values, picks } = DATA.disagreement;
+  const { metrics, models, values, picks, more, clear } = DATA.disagreement;
+  const sureness = result.changed ? [] : [percent(DATA.level), "clearly"];
+  const yes = { true: "yes", false: "no" };
   const own = (i) =>
     result.systems.filter((one) => one.model === i && one.candidate && !Number.isNaN(one.cost));
   const costs = MODELS.map((_, i) =>
@@ -14,24 +16,33 @@ function showDisagreement() {
   const best = costs.map(
     (cost) => cost <= least + TIE * Math.max(...costs.map((c) => Math.abs(c) || 0)),
   );
+  const room = (text) => (text.includes(".") ? text.length - text.indexOf(".") : 0);
+  const widest = Math.max(room(costText(least)), room(metricText(0)));
+  const inLine = (write) => (value) => {
+    const text = write(value);
+    return /\d/.test(text) ? text + PAD.repeat(Math.max(0, widest - room(text))) : text;
+  };
   saved.disagreement = [["metric", ...models, "picks", "costs more per case"]];
-  const row = (name, said, chosen, look) => {
+  const row = (name, said, chosen, look, write, q = null) => {
     const excess = costs.map((cost, i) => (best[i] ? 0 : cost - least)).filter((_, i) => chosen[i]);
     const regret = excess.length ? Math.max(...excess) : NaN;
     const chosenModels = models.filter((_, i) => chosen[i]);
     saved.disagreement.push([name, ...said, chosenModels.join("; "), regret]);
     const cells = said.map((value, i) =>
-      figure(Number.isNaN(value) ? null : value, chosen[i] ? "picked" : null),
+      Number.isNaN(value) ? "–" : figure(value, chosen[i] ? "picked" : null, write(value)),
     );
-    const last = figure(regret, regret > 0 ? "worse" : "fine");
-    return { look, cells: [name, ...cells, words(chosenModels.join(", ")), last] };
+    const worse = regret > 0 && (result.changed || clear[q] !== false);
+    const last = figure(regret, worse ? "worse" : "fine", costText(regret));
+    const known = q === null || clear[q] === null ? ["", ""] : [ends(numbers(more[q])), yes[clear[q]]];
+    const sure = result.changed ? [] : known;
+    return { look, cells: [name, ...cells, words(chosenModels.join(", ")), last, ...sure] };
   };
   const rows = [
-    row("expected cost", costs, best, "best"),
-    ...metrics.map((name, q) => row(name, numbers(values[q]), picks[q], null)),
+    row("expected cost", costs, best, "best", inLine(costText)),
+    ...metrics.map((name, q) => row(name, numbers(values[q]), picks[q], null, inLine((value) => metricText(value)), q)),
   ];
   place("disagreement").replaceChildren(
-    tableOf(["", ...models, words("picks"), "costs more"], rows),
+    tableOf(["", ...models, words("picks"), "costs more", ...sureness], rows),
   );
 }
 
@@ -73,17 +84,17 @@ function showMargins() {
   const found = defined ? margins(rivals, result.costs, result.prior) : [];
   const name = ({ k, d }) => (d === null ? priorName(k) : costName(k, d));
   const rival = (i) => (i === null ? "" : rivals[i].name);
-  const end = (point, i) =>
+  const end = (point, i, now) =>
     i === null
       ? [{ text: "never", look: "fine" }, ""]
-      : [figure(point), { text: swatched(rivals[i].name, rivals[i].look), look: "words" }];
+      : [figure(point, null, flipText(point, now)), { text: swatched(rivals[i].name, rivals[i].look), look: "words" }];
   found.sort((a, b) => a.near - b.near || 0);
   const rows = found.slice(0, 12).map((one) => ({
     cells: [
       name(one),
-      figure(one.value, "strong"),
-      ...end(one.low, one.lowRival),
-      ...end(one.high, one.highRival),
+      figure(one.value, "strong", one.d === null ? pointText(one.value, 4) : short(one.value)),
+      ...end(one.low, one.lowRival, one.value),
+      ...end(one.high, one.highRival, one.value),
     ],
   }));
   const head = ["", "now", "flips below", "to", "flips above", "to"];
@@ -110,35 +121,51 @@ function showMargins() {
 
 // What does not move ------------------------------------------------------------------------------
 
-/** What each model has of a number, where any has it. */
+/** What each model has of a number, where any has it, with the text that is shown. */
 function qualities() {
-  const losses = new Set(MODELS.flatMap((one) => one.losses.map(([name]) => name)));
+  const losses = [...new Set(MODELS.flatMap((one) => one.losses.map(([name]) => name)))];
+  const lossOf = (name) => (one) => new Map(one.losses).get(name) ?? null;
+  const tops = losses.map((name) => largest(MODELS.map((one) => number(lossOf(name)(one)) ?? NaN)));
+  const size = Math.min(...tops.filter((top) => top > 0));
+  const areas = MODELS.map((one) => (one.auc ? numbers(one.auc) : [NaN, NaN, NaN]));
+  const written = measuredColumn(areas);
+  const area = (place) => (value, i) => (Number.isNaN(value) ? "–" : written[i][place]);
+  const metric = (value) => metricText(value);
+  const wasted = (value) => (value === null ? "–" : value > 0 ? costText(value) : "none");
   const all = [
-    ["AUC", (one) => one.auc && one.auc[0]],
-    ["low", (one) => one.auc && one.auc[1]],
-    ["high", (one) => one.auc && one.auc[2]],
-    ["H", (one) => one.h],
-    ["norm. log loss", (one) => one.log_loss],
-    ["norm. Brier", (one) => one.brier],
-    ["cost of miscalibration", (one) => one.wasted],
-    ...[...losses].map((name) => [name, (one) => new Map(one.losses).get(name) ?? null]),
+    ["AUC", (one) => one.auc && one.auc[0], area(0)],
+    ["low", (one) => one.auc && one.auc[1], area(1)],
+    ["high", (one) => one.auc && one.auc[2], area(2)],
+    ["H", (one) => one.h, metric],
+    ["norm. log loss", (one) => one.log_loss, metric],
+    ["norm. Brier", (one) => one.brier, metric],
+    ["cost of miscalibration", (one) => one.wasted, wasted],
+    ...losses.map((name) => [name, lossOf(name), (value) => metricText(value, size)]),
   ];
-  const read = all.map(([name, of]) => ({
+  const read = all.map(([name, of, write]) => ({
     name,
-    loss: losses.has(name),
+    loss: losses.includes(name),
     values: MODELS.map((one) => number(of(one))),
+    write,
   }));
   return read.filter(({ values }) => values.some((value) => value !== null));
 }
 
 function buildQuality() {
   const found = qualities();
+  const cell = ({ values, write }, i) =>
+    values[i] === null ? "–" : figure(values[i], null, write(values[i], i));
   const table = (title, columns) =>
     tableOf(
       [title, ...columns.map(({ name }) => name)],
-      MODELS.map((one, i) => ({
-        cells: [swatched(one.name, one.look), ...columns.map(({ values }) => figure(values[i]))],
-      })),
+      range(MODELS.length)
+        .filter((i) => columns.some(({ values }) => values[i] !== null))
+        .map((i) => ({
+          cells: [
+            swatched(MODELS[i].name, MODELS[i].look),
+            ...columns.map((column) => cell(column, i)),
+          ],
+        })),
     );
   const losses = found.filter(({ loss }) => loss);
   place("quality").replaceChildren(
@@ -161,10 +188,15 @@ function buildQuality() {
 function buildSlices() {
   const [names, best] = [DATA.slice_systems, DATA.cheapest];
   const own = DATA.slices.map((one) => numbers(one.costs[best]));
+  const there = DATA.slices.map((one) =>
+    one.cheapest === null ? [NaN, NaN, NaN] : numbers(one.costs[one.cheapest]),
+  );
+  const written = measuredColumn([...own, ...there]);
   const top = Math.max(...own.flat().filter(Number.isFinite), 1e-300);
+  const told = (value, [text], look = null) =>
+    Number.isNaN(value) ? "–" : figure(value, look, text);
   const rows = DATA.slices.map((one, i) => {
     const [value, low, high] = own[i];
-    const here = one.cheapest === null ? null : number(one.costs[one.cheapest][0]);
     const bar = drawBar({ value, low, high, top, look: "plain" });
     const cheapest = words(one.cheapest === null ? "–" : names[one.cheapest]);
     return {
@@ -173,10 +205,11 @@ function buildSlices() {
         one.group,
         figure(one.cases),
         bar,
-        figure(value, "strong"),
-        ends(own[i]),
+        told(value, written[i], "strong"),
+        endsOf(own[i], written[i]),
         cheapest,
-        figure(here),
+        told(there[i][0], written[own.length + i]),
+        { true: "yes", false: "no" }[one.clear] ?? "",
         words(one.note || ""),
       ],
     };
@@ -185,10 +218,11 @@ function buildSlices() {
     "",
     "cases",
     "",
-    names[best],
+    "cost",
     percent(DATA.level),
     words("cheapest here"),
     "at",
+    "clearly",
     "",
   ];
   place("slices").replaceChildren(tableOf(head, rows));

@@ -1,4 +1,4 @@
-// Text: elements, numbers in words, tooltips and downloads. Data enters as text nodes only.
+// Text: elements, tables, tooltips and downloads. Data enters as text nodes only.
 
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -17,38 +17,7 @@ const html = (tag, attributes, ...children) =>
 const svg = (tag, attributes, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
-// Numbers -----------------------------------------------------------------------------------------
-
-const minus = (text) => text.replaceAll("-", "−");
-
-/** Four significant digits, or as many as are asked for; as `number` in Python writes them. */
-function short(value, digits = 4) {
-  if (value === null || value === undefined) return "–";
-  if (Number.isNaN(value)) return "undefined";
-  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-  const rounded = Number(value.toPrecision(digits));
-  const size = Math.abs(rounded);
-  if (size === 0) return "0";
-  if (size >= 1e4 && size < 1e15) {
-    return minus(value.toLocaleString("en-US", { maximumFractionDigits: 0 }));
-  }
-  if (size >= 1e-4 && size < 1e4) return minus(String(rounded));
-  return minus(rounded.toExponential().replace("+", ""));
-}
-
-/** All digits. */
-const exact = (value) => (Number.isFinite(value) ? minus(String(value)) : short(value));
-
-/** A share in percent, never 0 % or 100 % unless it is. */
-function percent(share) {
-  if (!Number.isFinite(share)) return short(share);
-  if (share > 0 && share < 0.001) return "< 0.1 %";
-  if (share > 0.999 && share < 1) return "> 99.9 %";
-  return `${short(100 * share, 3)} %`;
-}
-
-/** A probability that redraws estimate; none of them shows that it is 0 or 1. */
-const chanceText = (share) => percent(Math.min(Math.max(share, 1e-9), 1 - 1e-9));
+// Names -------------------------------------------------------------------------------------------
 
 /** A long name cut in the middle: names of one family differ at their ends. */
 function middle(text, room) {
@@ -56,10 +25,6 @@ function middle(text, room) {
   const tail = Math.ceil((room - 1) / 2);
   return `${text.slice(0, room - 1 - tail)}…${text.slice(text.length - tail)}`;
 }
-
-/** Value, low and high end as the two ends. */
-const ends = (interval) =>
-  interval && Number.isFinite(interval[1]) ? `${short(interval[1])} to ${short(interval[2])}` : "–";
 
 // Tooltips ----------------------------------------------------------------------------------------
 
@@ -127,35 +92,46 @@ function readable(table) {
   return table;
 }
 
-/** Rows are {look, cells}; a cell is text, a node, or {text, title, lines, look}. */
-function tableOf(head, rows) {
+/**
+ * Rows are {look, cells}; a cell is text, a node, or {text, title, lines, look}.
+ * Groups of further rows stand apart, each {title, rows}.
+ */
+function tableOf(head, rows, groups = []) {
   const cell = (tag, scope) => (given) => {
     const bare = given === null || typeof given !== "object" || given instanceof Node;
     const { text, title = "", lines = null, look = null } = bare ? { text: given ?? "" } : given;
     const long = typeof text === "string" && text.length > LONGEST;
+    const named = typeof text === "string" && scope === "row"; // the style may cut names of rows
     const made = html(
       tag,
-      { class: look, scope, title: long ? text : null },
+      { class: look, scope, title: long || named ? text : null },
       long ? middle(text, LONGEST) : text,
     );
     return lines ? explain(made, title, lines) : made;
   };
-  const body = rows.map(({ look = null, cells }) =>
-    html("tr", { class: look }, cell("th", "row")(cells[0]), cells.slice(1).map(cell("td", null))),
-  );
+  const line = ({ look = null, cells }) =>
+    html("tr", { class: look }, cell("th", "row")(cells[0]), cells.slice(1).map(cell("td", null)));
+  const group = ({ title, rows: own }) =>
+    html(
+      "tbody",
+      { class: "apart" },
+      html("tr", {}, html("th", { scope: "rowgroup", colspan: head.length }, title)),
+      own.map(line),
+    );
   return readable(
     html(
       "table",
       {},
       html("thead", {}, html("tr", {}, head.map(cell("th", "col")))),
-      html("tbody", {}, body),
+      html("tbody", {}, rows.map(line)),
+      groups.filter((one) => one.rows.length).map(group),
     ),
   );
 }
 
 /** A number in short, whose tooltip has all digits. */
-const figure = (value, look = null) => ({
-  text: short(value),
+const figure = (value, look = null, text = short(value)) => ({
+  text,
   title: exact(value),
   lines: [],
   look,

@@ -1,0 +1,117 @@
+// Digits: numbers as text, exactly as Python's `_text` writes them. Pure functions, no page.
+
+const PAD = "\u2007"; // as wide as a digit: it keeps decimal points below each other
+const NOISE = 1e-12; // relative to the scale of a table: what rounding leaves of nothing
+const TINIEST = 1e-60;
+const MOST = 1e15; // numbers from here on have powers of ten
+
+const minus = (text) => text.replaceAll("-", "−");
+const grouped = (value, places) =>
+  value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+const powerOf = (value, places) => Number(value.toExponential(places).split("e")[1]);
+
+/** Four significant digits, or as many as are asked for. */
+function short(value, digits = 4) {
+  if (value === null || value === undefined) return "–";
+  if (Number.isNaN(value)) return "undefined";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  const rounded = Number(value.toPrecision(digits));
+  const size = Math.abs(rounded);
+  if (size === 0) return "0";
+  if (size >= 1e4 && size < MOST) return minus(grouped(value, 0));
+  if (size >= 1e-4 && size < 1e4) return minus(String(rounded));
+  return minus(rounded.toExponential().replace("+", ""));
+}
+
+/** All digits. */
+const exact = (value) => (Number.isFinite(value) ? minus(String(value)) : short(value));
+
+/** A number rounded to tens, hundreds and so on. */
+function roundedTo(value, power) {
+  const digits = powerOf(value) - power + 1;
+  if (digits > 0) return Number(value.toPrecision(Math.min(digits, 100)));
+  return Math.abs(value) >= 0.5 * 10 ** power ? Math.sign(value) * 10 ** power : 0;
+}
+
+/** So many decimals, zeros included; fewer than none round to tens, hundreds, and so on. */
+function fixed(value, wanted) {
+  if (!Number.isFinite(value) || Math.abs(value) >= MOST) return short(value);
+  const places = Math.min(wanted, 14 - powerOf(value)); // a float has fifteen digits to show
+  const [shown, size] =
+    places < 0 ? [0, roundedTo(value, -places)] : [places, Number(value.toFixed(places))];
+  if (places > 6 && Math.abs(size) < 1e-4) {
+    return size ? minus(size.toExponential(places + powerOf(size))) : "0";
+  }
+  if (size === 0) return (0).toFixed(shown);
+  return minus(Math.abs(size) >= 1e4 ? grouped(size, shown) : size.toFixed(shown));
+}
+
+// What an interval supports -----------------------------------------------------------------------
+
+/** Decimals that show two significant digits of half the width of an interval. */
+const decimalsOf = (half) => 1 - powerOf(half, 1);
+
+/** Decimals of a number that its interval supports; null where that cannot be said. */
+function supported([value, low, high]) {
+  const half = (high - low) / 2;
+  const size = Math.max(Math.abs(low), Math.abs(high), Number.isFinite(value) ? Math.abs(value) : 0);
+  const known = Number.isFinite(half) && half > Math.max(NOISE * size, TINIEST) && size < MOST;
+  return known ? decimalsOf(half) : null;
+}
+
+/** A number and the ends of its interval, rounded to what the interval supports. */
+function measured(interval) {
+  const places = supported(interval);
+  return interval.map((value) => (places === null ? short(value) : fixed(value, places)));
+}
+
+/** The same for numbers below each other, their decimal points in line. */
+function measuredColumn(intervals) {
+  const own = intervals.map(supported);
+  const first = own.find((places) => places !== null);
+  if (first === undefined) return intervals.map(measured);
+  const kept = own.map((one) => (one === null || Math.abs(one - first) <= 1 ? first : one));
+  const widest = Math.max(0, ...kept);
+  return intervals.map((interval, i) => {
+    const missing = widest - Math.max(kept[i], 0);
+    const pad = PAD.repeat(missing + Number(missing > 0 && kept[i] <= 0));
+    return interval.map((value) => fixed(value, kept[i]) + pad);
+  });
+}
+
+/** Zero where a number is rounding alone, beside numbers of this size. */
+const settled = (value, scale) => (Math.abs(value) <= NOISE * Math.abs(scale) ? 0 : value);
+
+/** The two ends of an interval that is written, or a dash where there is none. */
+const endsOf = ([, low, high], [, ...written]) =>
+  Number.isFinite(low) && Number.isFinite(high) ? `${written[0]} to ${written[1]}` : "–";
+const ends = (interval) => (interval ? endsOf(interval, measured(interval)) : "–");
+
+// Shares ------------------------------------------------------------------------------------------
+
+/** A share of one, with so many significant digits of it or of what is missing to one. */
+function proportionText(share, digits = 3) {
+  const rest = Math.min(share, 1 - share);
+  if (!(rest > TINIEST && share > 0.5)) return short(share, digits);
+  const places = Math.min(digits - 1 - powerOf(rest, digits - 1), 15);
+  return fixed(share, places).replace(/\.?0+$/, "");
+}
+
+/** A stated share in percent, never 0 % or 100 % unless it is. */
+function percent(share) {
+  if (!Number.isFinite(share)) return short(share);
+  if (share > 0 && share < 0.001) return "< 0.1 %";
+  if (share > 0.999 && share < 1) return "> 99.9 %";
+  return `${short(100 * share, 3)} %`;
+}
+
+/** An estimated share in whole percent, never 0 % or 100 % unless it is. */
+function wholePercent(share) {
+  if (!Number.isFinite(share)) return short(share);
+  if (share > 0 && share < 0.01) return "< 1 %";
+  if (share > 0.99 && share < 1) return "> 99 %";
+  return `${fixed(100 * share, 0)} %`;
+}
+
+/** A probability that replicates estimate; none of them shows that it is 0 or 1. */
+const chanceText = (share) => wholePercent(Math.min(Math.max(share, 1e-9), 1 - 1e-9));

@@ -1,0 +1,130 @@
+"""Tables of costs with their intervals: every system, the bounds, and the slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import nan
+
+from stakes import _text
+from stakes.render.layout import (
+    NAME,
+    WIDTH,
+    Section,
+    Table,
+    filled,
+    middle,
+    shortened,
+    width_of,
+)
+from stakes.render.rounding import (
+    Triple,
+    cell,
+    ends,
+    ranked,
+    told,
+    triple,
+)
+from stakes.report import BAYES, MOVED, RECALIBRATED, TUNED_APART, Report, Slice, System
+
+__all__ = ["slice_section", "system_sections"]
+
+_EXPLAINED = {
+    BAYES: "As is: Bayes decisions by the posteriors as they came.",
+    MOVED: "Moved: Bayes decisions by posteriors moved to the prior of the problem.",
+    RECALIBRATED: "Recalibrated: Bayes decisions by posteriors recalibrated out of fold.",
+    TUNED_APART: "Tuned out of fold: each case decided by the best threshold of other cases.",
+}
+_BOUNDS = (
+    "Thresholds tuned on the very cases that measure them: bounds on what a threshold can reach, "
+    "and no systems to deploy."
+)
+
+
+def system_sections(report: Report) -> Iterator[Section]:
+    """The winner first, then its rivals and what needs no model; bounds stand apart."""
+    rivals = ranked(report)
+    bounds = sorted((one for one in report.systems if not one.candidate), key=_undefined_last)
+    always = middle(f"always {report.naive.decision}", NAME)
+    known = ((always, report.naive.cost, 1.0), ("perfect decisions", report.perfect_cost, 0.0))
+    shown = [*rivals, *bounds]
+    costs = [triple(one.cost) for one in shown] + [(cost, nan, nan) for _, cost, _ in known]
+    normal = [triple(one.normalized) for one in shown] + [(value, nan, nan) for *_, value in known]
+    names = [(middle(one.name, NAME), _chance(one), _threshold(one)) for one in shown]
+    names += [(name, "", "") for name, _, _ in known]
+    rows = _rows(names, costs, normal)
+    rows, apart, (blind, perfect) = rows[: len(rivals)], rows[len(rivals) : -2], rows[-2:]
+    rows = [*rows, blind, perfect] if report.verdict.deploy else [blind, *rows, perfect]
+    unit = (f"Costs in {report.problem.unit}.",) if report.problem.unit else ()
+    rules = {system.rule for system in rivals if system.name != system.model}
+    text = unit + tuple(_EXPLAINED[rule] for rule in _EXPLAINED if rule in rules)
+    level = _text.percent(report.assumptions.level)
+    header = ("system", "cost per case", level, "normalised", "P(cheapest)", "threshold")
+    yield Section("Cost of each system", text, filled(Table(header, tuple(rows))))
+    if bounds:
+        yield Section("Bounds", (_BOUNDS,), filled(Table(header, tuple(apart))))
+
+
+def _undefined_last(one: System) -> tuple[bool, float]:
+    return one.cost.value != one.cost.value, one.cost.value
+
+
+def _rows(
+    names: list[tuple[str, str, str]], costs: list[Triple], normal: list[Triple]
+) -> list[tuple[str, ...]]:
+    written = zip(_text.measured_column(costs), _text.measured_column(normal), strict=True)
+    return [
+        (name, cost[0], ends(interval, cost, ""), share[0], probability, threshold)
+        for (name, probability, threshold), interval, (cost, share) in zip(
+            names, costs, written, strict=True
+        )
+    ]
+
+
+def _chance(one: System) -> str:
+    return cell(one.probability_cheapest, _text.chance(one.probability_cheapest)) * one.candidate
+
+
+def _threshold(one: System) -> str:
+    if one.cuts:
+        return ", ".join(_text.point(cut, 4) for cut in one.cuts)
+    return "–" if one.threshold is None else _text.point(one.threshold, 4)
+
+
+# Slices ------------------------------------------------------------------------------------------
+
+
+def slice_section(report: Report) -> Section:
+    """The winner's cost in every group, the cheapest there, and whether the data can tell."""
+    best = report.best.name
+    level = _text.percent(report.assumptions.level)
+    header = ("slice", "cases", "cost", level, "cheapest here", "at", "clearly")
+    costs = [{part.system: triple(part.cost) for part in one.costs} for one in report.slices]
+    own = [spent[best] for spent in costs]
+    here = [
+        (nan, nan, nan) if one.cheapest is None else spent[one.cheapest]
+        for one, spent in zip(report.slices, costs, strict=True)
+    ]
+    written = _text.measured_column([*own, *here])
+    pairs = zip(own, written, here, written[len(own) :], strict=False)
+    rows = tuple(_slice(*row) for row in zip(report.slices, pairs, strict=True))
+    table = filled(Table(header, rows))
+    room = max(NAME // 2, min(NAME, WIDTH - width_of(table) - 2))
+    notes = (shortened(one.note or "", room) for one in report.slices)
+    noted = tuple((*row, note) for row, note in zip(table.rows, notes, strict=True))
+    text = f"Cost per case of {best}, the cheapest in each slice, and whether the data can tell."
+    return Section("Slices", (text,), filled(Table((*table.header, "note"), noted)))
+
+
+def _slice(
+    one: Slice, numbers: tuple[Triple, tuple[str, str, str], Triple, tuple[str, str, str]]
+) -> tuple[str, ...]:
+    own, written, here, there = numbers
+    return (
+        middle(one.name, NAME),
+        _text.number(one.n_cases),
+        cell(own[0], written[0]),
+        ends(own, written),
+        middle(one.cheapest or "–", NAME),
+        cell(here[0], there[0]),
+        told(one.clear),
+    )

@@ -1,0 +1,85 @@
+"""The page fits whatever fonts its reader has: the system's, a very wide and a very narrow one."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+pytest.importorskip("jinja2")
+if shutil.which("chromium") is None:
+    pytest.skip("no chromium was found", allow_module_level=True)
+
+from stakes import Problem, evaluate
+
+WIDTHS = (1400, 800, 380)
+FONTS = {"system": None, "wide": 1.4, "narrow": 0.65}
+KNOWN = ("DejaVu Sans", "Liberation Sans", "Arial", "Helvetica", "Roboto")
+LOCAL = ", ".join(f'local("{name}")' for name in KNOWN)
+FORCE = """@font-face {{ font-family: {font}; src: {src}; size-adjust: {size:.0f}%; }}
+* {{ font-family: {font}, sans-serif !important; }}"""
+WIDTH_OF = """async family => {
+    await document.fonts.load(`16px ${family}`);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = `16px ${family}`;
+    return pen.measureText("0123456789 cost per case").width;
+}"""
+
+# Boxes that are narrower than what is in them, unless they scroll or end in … with a title; words
+# of pictures that leave the picture, and names in a band that leave their part of it.
+OVERFLOWING = """() => {
+    const shown = node => node.checkVisibility() && node.getBoundingClientRect().width > 0;
+    const style = node => getComputedStyle(node);
+    const scrolls = node => ["auto", "scroll"].includes(style(node).overflowX);
+    const cut = node => style(node).textOverflow === "ellipsis" && node.closest("[title]");
+    const name = node => [node.tagName, node.getAttribute("class"), node.textContent.slice(0, 40)];
+    const boxes = [...document.querySelectorAll("body *:not(svg *)")].filter(shown)
+        .filter(node => node.clientWidth > 0 && node.tagName !== "SELECT")
+        .filter(node => node.scrollWidth > node.clientWidth + 1 && !scrolls(node) && !cut(node));
+    const texts = [...document.querySelectorAll("svg text")].filter(shown).filter(node => {
+        const [own, all] = [node, node.ownerSVGElement].map(one => one.getBoundingClientRect());
+        return own.left < all.left - 1 || own.right > all.right + 1;
+    });
+    const names = [...document.querySelectorAll(".band-name")].filter(node => {
+        const part = node.previousElementSibling.getBoundingClientRect();
+        return node.getBoundingClientRect().right > part.right + 1;
+    });
+    return [...boxes, ...texts, ...names].map(name).map(String);
+}"""
+
+
+@pytest.fixture(scope="module")
+def long_labels():
+    """Two classes with long names, two models of one family, slices, costs in the thousands."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 300)
+    scores = np.clip(0.25 + 0.5 * y + 0.2 * rng.normal(size=300), 0.01, 0.99)
+    problem = Problem(
+        [[0, 2345.67], [123456, -0.000123]],
+        classes=["a payment that is what it seems to be", "antidisestablishmentarianism" * 3],
+        decisions=["let it through without a look", "hand it to the people in charge"],
+        unit="thousand hours of work",
+    )
+    family = "gradient boosted model of the third generation, "
+    models = {f"{family}{end}": scores ** (1 + i) for i, end in enumerate(["wide", "deep"])}
+    groups = np.array(["the first of all regions and lands", "x"])[rng.integers(0, 2, 300)]
+    return evaluate(np.array(problem.classes)[y], models, problem, by=groups, replicates=20)
+
+
+@pytest.mark.parametrize("name", ["demo", "clinic", "digits", "long_labels"])
+def test_nothing_overflows_its_box_in_any_font_at_any_width(name, opened, request):
+    """Wide tables scroll inside their cards; the page itself never scrolls sideways."""
+    page = opened(request.getfixturevalue(name), bypass_csp=True)
+    for font, size in FONTS.items():
+        if size is not None:
+            page.page.add_style_tag(content=FORCE.format(font=font, src=LOCAL, size=100 * size))
+            forced, plain = (page.run(WIDTH_OF, family) for family in (font, "sans-serif"))
+            assert abs(forced / plain - 1) > 0.15  # the font is really another one
+        for width in WIDTHS:
+            page.page.set_viewport_size({"width": width, "height": 900})
+            page.run("() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))")
+            assert page.run("() => document.documentElement.scrollWidth") <= width, (font, width)
+            assert page.run(OVERFLOWING) == [], (font, width)
+    assert page.complaints == []
