@@ -10,6 +10,7 @@ from stakes import _check
 from stakes.calibration import Calibrator
 from stakes.evaluation.cases import frame_library, read_cases, read_models
 from stakes.evaluation.conclusions import report_of
+from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tallying import evidence_of
 from stakes.inference.estimate import checked_level
@@ -85,11 +86,19 @@ def evaluate(
         else _check.prior("posterior_prior", posterior_prior, problem.classes)
     )
     rng = np.random.default_rng(int(seed))
+    folds = Folds(cases, *rng.spawn(1))
     predictions = [
-        read_predictions(name, given, cases, posterior_prior=held, calibrator=calibrator, rng=rng)
+        read_predictions(
+            name, given, cases, posterior_prior=held, calibrator=calibrator, folds=folds
+        )
         for name, given in read_models(models, cases.n_rows).items()
     ]
-    evidence = evidence_of(cases, predictions, posterior_prior=held, calibrator=calibrator)
+    evidence = evidence_of(
+        cases,
+        predictions,
+        posterior_prior=held,
+        calibrator=None if calibrator is None else folds.described(calibrator),
+    )
     return report_of(
         evidence,
         replicates=replicates,
