@@ -22,8 +22,10 @@ __all__ = ["Select"]
 
 _FOLDS = 5
 _SEED = 0  # of the folds that choose: a fit is the same whenever it is repeated
-_BINS, _SAMPLE = 512, 8192  # bins of the scores of very many cases; scores of a class behind them
-_FEW = 4096  # cases up to which all of them choose, one by one
+_MOST = 1 << 15  # cases of a class that take part in choosing
+_DEARER = 8  # fewer of them, beyond two classes
+_FEW = 4096  # cases of two classes up to which they choose one by one, not in bins of their scores
+_BINS = 512
 _MANY_SLOPES, _MANY_OFFSETS = 16, 32  # classes from which a map of so many numbers is too dear
 
 
@@ -130,8 +132,7 @@ def _ranked(
     if rows.weights is not None and not rows.weights.all():
         kept = rows.weights > 0
         rows, units = rows.part(kept), None if units is None else units[kept]
-    if rows.n_classes > 2:
-        rows, units = _thinned(rows, units)
+    rows, units = _thinned(rows, units)
     n_cases, folds = len(rows.codes), min(_FOLDS, spread(rows.codes, units, rows.n_classes))
     if folds < 2:
         return candidates
@@ -172,11 +173,19 @@ def _true(posteriors: FloatArray, codes: IntArray) -> FloatArray:
 
 
 def _thinned(rows: CheckedRows, units: IntArray | None) -> tuple[CheckedRows, IntArray | None]:
-    """Every few of very many cases, if all classes are among them."""
-    some = slice(None, None, -(-len(rows.codes) // _FEW))
-    if spread(rows.codes[some], units if units is None else units[some], rows.n_classes) < 2:
+    """Every second, third … case of each class that has very many, with so much more weight."""
+    most = _MOST // (1 if rows.n_classes == 2 else rows.n_classes * _DEARER)
+    sizes = np.bincount(rows.codes, minlength=rows.n_classes)
+    steps = -(-sizes // most)
+    if (steps == 1).all():
         return rows, units
-    return rows.part(some), None if units is None else np.unique(units[some], return_inverse=True)[1]
+    some = np.sort(
+        np.concatenate([np.flatnonzero(rows.codes == k)[::step] for k, step in enumerate(steps)])
+    )
+    rows = rows.part(some)
+    weights = 1.0 if rows.weights is None else rows.weights
+    rows = replace(rows, weights=weights * steps[rows.codes])
+    return rows, None if units is None else np.unique(units[some], return_inverse=True)[1]
 
 
 def _binned(rows: CheckedRows, number: IntArray) -> tuple[CheckedRows, IntArray]:
@@ -185,8 +194,8 @@ def _binned(rows: CheckedRows, number: IntArray) -> tuple[CheckedRows, IntArray]
     The bins part both classes alike, and each has a score of its middle.
     """
     scores = rows.scores if rows.scores.ndim == 1 else rows.scores[:, 1]
-    classes = (scores[rows.codes == k] for k in range(2))
-    sample = np.sort(np.concatenate([own[:: -(-own.size // _SAMPLE)] for own in classes]))
+    classes = [scores[rows.codes == k] for k in range(2)]
+    sample = np.sort(np.concatenate([own[:: -(-own.size // (8 * _BINS))] for own in classes]))
     step = -(-sample.size // _BINS)
     edges = sample[step::step]
     size = len(edges) + 1

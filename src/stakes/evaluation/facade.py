@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
-from stakes.calibration import Calibrator
+from stakes.calibration import Calibrator, Select
 from stakes.evaluation.cases import frame_library, read_cases, read_models
 from stakes.evaluation.conclusions import report_of
 from stakes.evaluation.folds import Folds
@@ -20,6 +20,8 @@ from stakes.scoring.arguments import require, whole
 
 __all__ = ["evaluate"]
 
+_SELECT = Select()
+
 
 def evaluate(
     y_true: object,
@@ -30,7 +32,7 @@ def evaluate(
     by: object = None,
     cluster: object = None,
     posterior_prior: object = None,
-    calibrator: Calibrator | None = None,
+    calibrator: Calibrator | None = _SELECT,
     level: float = 0.95,
     replicates: int = 2000,
     seed: int = 0,
@@ -50,7 +52,10 @@ def evaluate(
     by : labels, one per case; the report has a slice for each of them
     cluster : labels, one per case, of units that were sampled together (patients, sites)
     posterior_prior : the prior for which posteriors hold; by default the shares of the data
-    calibrator : a calibrator of `stakes.calibration`; recalibrated posteriors are made out of fold
+    calibrator : a calibrator of `stakes.calibration`, or None to leave posteriors as they are
+        Every model that gives posteriors or scores is shown recalibrated, too: each case by a map
+        that was fitted on other folds, which are the same for all models and keep clusters whole.
+        By default `Select` chooses the kind of map within the folds.
     level : of all intervals, and of the sentences that quote them
     replicates : redraws behind every interval
     seed : of the random numbers; the report prints it

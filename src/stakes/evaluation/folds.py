@@ -25,8 +25,8 @@ from stakes.thresholds import best_threshold
 __all__ = ["Folds", "recalibrated", "tuned_apart"]
 
 _FOLDS = 5
-_PLENTY = 10_000  # cases of the rarest class: half of them fit a map as well as four fifths
 _FEW_CASES = 20_000  # up to which the luck of the folds shows: several partitions are averaged
+_PLENTY = 1000  # cases of the rarest class, half of which fit a map as well as four fifths do
 _DEALS = 20  # how often folds are dealt again where clusters leave a class in one fold only
 
 
@@ -44,9 +44,9 @@ class Folds:
 
     @cached_property
     def count(self) -> int:
-        """As many as the rarest class can be parted into: by its cases, or its clusters."""
+        """Two of very many cases, else five, or what the cases of the rarest class allow."""
         rarest = spread(self.cases.truth, self.units, self.cases.problem.n_classes)
-        return 2 if rarest >= _PLENTY else min(_FOLDS, rarest)
+        return 2 if self.partitions == 1 and rarest >= _PLENTY else min(_FOLDS, rarest)
 
     @property
     def partitions(self) -> int:
