@@ -48,7 +48,7 @@ def two_models(n_cases: int = 600, share: float = 0.3, seed: int = 1):
 
 def few(y, models, problem, **settings) -> Report:
     labels = np.array(problem.classes, dtype=object)[y]
-    return evaluate(labels, models, problem, **{"replicates": 50, **settings})
+    return evaluate(labels, models, problem, **{"replicates": 50, "calibrator": None, **settings})
 
 
 def width(interval: Interval) -> float:

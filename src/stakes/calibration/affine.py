@@ -14,8 +14,8 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
-from stakes.calibration.fitting import fit_logistic
 from stakes.calibration.logarithms import largest_finite, log_odds
+from stakes.calibration.logistic import fit_logistic
 from stakes.calibration.multiclass import FittedVector, fit_slopes
 from stakes.calibration.parts import require_labels, require_positive
 from stakes.calibration.reading import (

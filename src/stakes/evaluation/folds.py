@@ -46,16 +46,17 @@ class Folds:
     def count(self) -> int:
         """Two of very many cases, else five, or what the cases of the rarest class allow."""
         rarest = spread(self.cases.truth, self.units, self.cases.problem.n_classes)
-        return 2 if self.partitions == 1 and rarest >= _PLENTY else min(_FOLDS, rarest)
+        many = len(self.cases.truth) > _FEW_CASES and rarest >= _PLENTY
+        return 2 if many else min(_FOLDS, rarest)
 
     @property
     def partitions(self) -> int:
         """How many times the cases are dealt; the posteriors of all times are averaged.
 
-        The time that a fit takes grows with the square of the classes.
+        For more than two classes, fits take too much time to be repeated.
         """
-        size = len(self.cases.truth) * (self.cases.problem.n_classes - 1) ** 2
-        return 5 if size <= _FEW_CASES else 1
+        few = self.cases.problem.n_classes == 2 and len(self.cases.truth) <= _FEW_CASES
+        return 5 if few else 1
 
     @cached_property
     def numbers(self) -> tuple[IntArray, ...]:
