@@ -125,9 +125,7 @@ def read_rows(
     rows = CheckedRows(
         scores=bare,
         codes=_check.codes("y", y, labels),
-        weights=None
-        if weights is None
-        else _check.weights("weights", weights, len(bare), of="y"),
+        weights=None if weights is None else _check.weights("weights", weights, len(bare), of="y"),
         prior=None if prior is None else _check.prior("prior", prior, labels),
         n_classes=size,
         wrapped=wrapped,
@@ -156,7 +154,7 @@ def _read_scores(
         )
     if np.ma.is_masked(given):
         raise InputError(
-            f"scores must hold a number for every case; {np.ma.count_masked(given)} of {bare.size} "
+            f"scores must hold a number for every case; {np.ma.getmaskarray(given).sum()} of {bare.size} "
             f"are masked. Remove these cases first."
         )
     wrapped = Scores if isinstance(scores, Scores) else lambda some: some

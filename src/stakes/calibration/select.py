@@ -161,7 +161,8 @@ def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: fl
             posteriors = rows.fitted(calibrator, ~own, None)(rows.wrapped(rows.scores[own]))
         except _FAULTS:
             return float("inf")
-        total += float(weights[own] @ -np.log(np.maximum(_true(posteriors, rows.codes[own]), least)))
+        chances = np.maximum(_true(posteriors, rows.codes[own]), least)
+        total -= float(weights[own] @ np.log(chances))
     return total
 
 
@@ -183,8 +184,8 @@ def _thinned(rows: CheckedRows, units: IntArray | None) -> tuple[CheckedRows, In
         np.concatenate([np.flatnonzero(rows.codes == k)[::step] for k, step in enumerate(steps)])
     )
     rows = rows.part(some)
-    weights = 1.0 if rows.weights is None else rows.weights
-    rows = replace(rows, weights=weights * steps[rows.codes])
+    weights = steps[rows.codes].astype(np.float64)
+    rows = replace(rows, weights=weights if rows.weights is None else weights * rows.weights)
     return rows, None if units is None else np.unique(units[some], return_inverse=True)[1]
 
 

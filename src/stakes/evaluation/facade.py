@@ -66,8 +66,8 @@ def evaluate(
     >>> problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
     >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
     >>> report = evaluate(y, {"new": p, "old": [0.1] * 100}, problem)
-    >>> report.verdict.deploy.name, report.system("new").cost.value
-    ('new (as is)', 0.25)
+    >>> report.verdict.deploy.name, report.system("new (as is)").cost.value
+    ('new (recalibrated)', 0.25)
 
     The columns of scikit-learn are in the order of its sorted classes, here the other way round:
 
