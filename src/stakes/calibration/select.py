@@ -20,7 +20,7 @@ from stakes.scoring.arguments import require
 
 __all__ = ["Select"]
 
-_FOLDS = 5
+_FOLDS, _FEWER_FOLDS = 5, 3  # for two classes; for more, whose fits take more time
 _SEED = 0  # of the folds that choose: a fit is the same whenever it is repeated
 _MOST = 1 << 15  # cases of a class that take part in choosing
 _DEARER = 8  # fewer of them, beyond two classes
@@ -71,7 +71,7 @@ class Select(Calibrator):
         self._fill({"candidates": tuple(listed)})
 
     def __repr__(self) -> str:
-        return f"Select({'' if self.candidates is None else list(self.candidates)!r})"
+        return f"Select({'' if self.candidates is None else list(self.candidates)})"
 
     def fit(
         self,
@@ -133,11 +133,13 @@ def _ranked(
         kept = rows.weights > 0
         rows, units = rows.part(kept), None if units is None else units[kept]
     rows, units = _thinned(rows, units)
-    n_cases, folds = len(rows.codes), min(_FOLDS, spread(rows.codes, units, rows.n_classes))
+    two = rows.n_classes == 2
+    most = spread(rows.codes, units, rows.n_classes)
+    n_cases, folds = len(rows.codes), min(_FOLDS if two else _FEWER_FOLDS, most)
     if folds < 2:
         return candidates
     number = fold_numbers(rows.codes, folds, groups=units, rng=np.random.default_rng(_SEED))
-    if rows.n_classes == 2 and n_cases > _FEW:
+    if two and n_cases > _FEW:
         rows, number = _binned(rows, number)
     losses = [_loss(one, rows, number, 0.5 / n_cases) for one in candidates]
     return tuple(candidates[place] for place in np.argsort(losses, kind="stable"))
