@@ -179,7 +179,7 @@ def test_names_that_are_not_those_of_the_classes_are_refused() -> None:
     with pytest.raises(InputError, match="classes of scores"):
         Affine().fit(RIGHT, LABELS, classes=CLASSES)(other)
     with pytest.raises(InputError, match="classes must be 2 labels"):
-        Affine().fit(MANY["wrapper"], THIRDS)
+        BetaMap().fit(MANY["wrapper"], THIRDS)
     systems = {"one": TWO["wrapper"], "two": TWO["frame"], "three": RIGHT[:, ::-1]}
     means = scoring.score_moments(LABELS, systems, LogLoss()).mean()
     assert_allclose(means, scoring.mean_score(LABELS, RIGHT, LogLoss(), classes=CLASSES))

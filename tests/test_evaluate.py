@@ -48,7 +48,7 @@ def two_models(n_cases: int = 600, share: float = 0.3, seed: int = 1):
 
 def few(y, models, problem, **settings) -> Report:
     labels = np.array(problem.classes, dtype=object)[y]
-    return evaluate(labels, models, problem, **{"replicates": 50, **settings})
+    return evaluate(labels, models, problem, **{"replicates": 50, "calibrator": None, **settings})
 
 
 def width(interval: Interval) -> float:
@@ -477,15 +477,16 @@ def test_miscalibration_is_said_with_a_calibrator_and_without():
 
 
 def test_calibrated_posteriors_seldom_seem_miscalibrated_without_a_calibrator():
-    """Hindsight is corrected for its flattery: on average it finds nothing, and rarely a caveat."""
+    """Hindsight is corrected for its optimism: it finds nothing half of the time, and little."""
     found, said = [], 0
     for seed in range(60):
         y, models = two_models(300, seed=seed)
         report = few(y, {"good": models["good"]}, BINARY, replicates=2)
-        found.append(report.models[0].calibration_cost or 0.0)
+        found.append(report.models[0].calibration_cost / report.system("good (as is)").cost.value)
         said += "miscalibration" in kinds(report)
     assert said <= 4
-    assert abs(np.mean(found)) < 3 * np.std(found) / 60**0.5
+    assert 15 <= np.count_nonzero(np.array(found) == 0) <= 45
+    assert np.mean(found) < 0.02
 
 
 def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_said():

@@ -37,7 +37,7 @@ def report_of(n_cases: int = 400, problem: Problem = FRAUD, **settings) -> Repor
     log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), 2**0.5)
     models = {"plain": 1 / (1 + np.exp(-log_odds)), "sharp": 1 / (1 + np.exp(-3 * log_odds))}
     labels = np.array(problem.classes, dtype=object)[y]
-    return evaluate(labels, models, problem, **{"replicates": 20, **settings})
+    return evaluate(labels, models, problem, **{"replicates": 20, "calibrator": None, **settings})
 
 
 def data_of(html: str) -> dict:

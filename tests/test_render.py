@@ -30,7 +30,7 @@ def report_of(problem: Problem, n_cases: int = 300, **settings) -> Report:
     log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), 2**0.5)
     models = {"plain": 1 / (1 + np.exp(-log_odds)), "sharp": 1 / (1 + np.exp(-3 * log_odds))}
     labels = np.array(problem.classes, dtype=object)[y]
-    return evaluate(labels, models, problem, **{"replicates": 20, **settings})
+    return evaluate(labels, models, problem, **{"replicates": 20, "calibrator": None, **settings})
 
 
 def many(name: str) -> Report:

@@ -25,7 +25,8 @@ def systems_frame(report: Report, library: ModuleType | str | None = None) -> An
     --------
     >>> from stakes import Problem, evaluate
     >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
-    >>> report = evaluate(y, {"new": p}, Problem.zero_one(2, unit="errors"))
+    >>> problem = Problem.zero_one(2, unit="errors")
+    >>> report = evaluate(y, {"new": p}, problem, calibrator=None)
     >>> systems_frame(report, "pyarrow").column("cost").to_pylist()
     [0.0, 0.0]
     """

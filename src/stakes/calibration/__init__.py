@@ -3,9 +3,10 @@
 Calibrators make posteriors of scores: ``Isotonic().fit(scores, y)(new_scores)``.
 
 - real scores of two classes: `Isotonic`, `Logistic`, `Platt`, `Histogram`;
-- posteriors of two classes: these, and `Affine`, `BetaMap`;
-- posteriors of any number of classes: `Temperature`, `VectorScaling`, `FullAffine`,
+- posteriors of two classes: these, and `BetaMap`;
+- posteriors of any number of classes: `Affine`, `Temperature`, `VectorScaling`, `FullAffine`,
   `OneVsRestIsotonic`;
+- `Select` chooses among several of them;
 - `cross_calibrate` for posteriors of cases that their map has not seen; fitted maps travel by
   ``to_json`` and `from_json`.
 
@@ -62,6 +63,7 @@ from stakes.calibration.reliability import (
     consistency_band,
     reliability,
 )
+from stakes.calibration.select import Select
 from stakes.calibration.temperature import Temperature
 
 __all__ = [
@@ -81,6 +83,7 @@ __all__ = [
     "OneVsRestIsotonic",
     "Platt",
     "Reliability",
+    "Select",
     "Temperature",
     "VectorScaling",
     "calibration_in_the_large",

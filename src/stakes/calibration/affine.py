@@ -1,6 +1,6 @@
-r"""Affine maps on the log-odds scale: logistic regression of the class on one score.
+r"""Affine maps on the scale of logarithms: logistic regression of the class on one score.
 
-`Affine` takes posteriors and works on their log-odds; `Logistic` and `Platt` take real scores as
+`Affine` takes posteriors and works on their logarithms; `Logistic` and `Platt` take real scores as
 they are, such as log-likelihood ratios or the margins of a support vector machine.
 """
 
@@ -14,13 +14,14 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
-from stakes.calibration.fitting import fit_logistic
 from stakes.calibration.logarithms import largest_finite, log_odds
+from stakes.calibration.logistic import fit_logistic
+from stakes.calibration.multiclass import FittedVector, fit_slopes
 from stakes.calibration.parts import require_labels, require_positive
 from stakes.calibration.reading import (
     is_one_column,
     read_finite_cases,
-    read_pair_cases,
+    read_posterior_cases,
     real_scores,
 )
 from stakes.decide import sigmoid
@@ -87,13 +88,17 @@ class FittedLogistic(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False)
-class Affine(CheckedCalibrator[FittedAffine]):
-    r"""Log-odds of posteriors, stretched and shifted so that the log loss is least.
+class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
+    r"""Log-posteriors, stretched by one slope and shifted class by class; least log loss.
 
-    Logistic regression, without penalty, of the class on the log-odds of the score. With a prior
-    the classes are weighted to it, so that the new posteriors hold for that prior: what the speech
-    community calls prior-weighted logistic regression. On data that one threshold separates the
-    likelihood has no maximum; the fit is then bounded and `converged` is False.
+    .. math:: \log p_k = a \log q_k + b_k + \text{const}
+
+    For two classes it is logistic regression, without penalty, of the class on the log-odds of the
+    score, and the map a `FittedAffine`; for more, it is a `FittedVector` with K equal slopes
+    (ferrer-ec, section 4.1). With a prior the classes are weighted to it, so that the new
+    posteriors hold for that prior: what the speech community calls prior-weighted logistic
+    regression. On data that one threshold separates the likelihood has no maximum; the fit is then
+    bounded and `converged` is False.
 
     Examples
     --------
@@ -104,9 +109,11 @@ class Affine(CheckedCalibrator[FittedAffine]):
     array([0.667, 0.5  ])
     """
 
-    _read = staticmethod(read_pair_cases)
+    _read = staticmethod(read_posterior_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedAffine:
+    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedAffine | FittedVector:
+        if scores.shape[1] > 2:
+            return fit_slopes(scores, cases, np.ones((scores.shape[1], 1)))
         odds = log_odds(scores)
         limit = largest_finite(odds)
         found = fit_logistic(np.clip(odds, -limit, limit)[None], *cases.by_class, size=1.0)

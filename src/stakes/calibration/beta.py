@@ -11,8 +11,8 @@ from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes.calibration.affine import posteriors_of
 from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
-from stakes.calibration.fitting import LogisticFit, fit_logistic
 from stakes.calibration.logarithms import bounded_logs, log_limit
+from stakes.calibration.logistic import LogisticFit, fit_logistic
 from stakes.calibration.parts import require_labels, require_positive
 from stakes.calibration.reading import read_pair_cases
 from stakes.rows import read_posteriors

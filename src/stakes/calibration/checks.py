@@ -13,8 +13,8 @@ from scipy.special import ndtr
 
 from stakes._check import BoolArray, FloatArray, unwrapped
 from stakes._value import Value
-from stakes.calibration.fitting import fit_logistic
 from stakes.calibration.logarithms import largest_finite, log_odds
+from stakes.calibration.logistic import fit_logistic
 from stakes.decide import sigmoid
 from stakes.ranking.roc import ratio
 from stakes.scoring.tables import posterior_pairs, probability_scores

@@ -100,6 +100,12 @@ class Calibrator(Value, ABC):
             are weighted accordingly. Without it, posteriors hold for the shares of the data.
         """
 
+    def _fit_in_groups(
+        self, scores: object, y: object, groups: IntArray | None, **options: Any
+    ) -> CalibrationMap:
+        """Learn the map; a calibrator that deals the cases into folds keeps these groups whole."""
+        return self.fit(scores, y, **options)
+
 
 class Cases(NamedTuple):
     """Encoded cases of positive weight; the weights already follow the prior."""

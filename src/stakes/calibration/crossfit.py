@@ -3,47 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray
-from stakes.calibration.contract import Calibrator, read_cases
+from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes.calibration.contract import CalibrationMap, Calibrator, read_cases
 from stakes.calibration.reading import is_one_column, is_posteriors, n_classes_of
 from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
 from stakes.scoring.arguments import require, require_rng
 from stakes.scoring.rows import class_labels, column_classes
 
-__all__ = ["cross_calibrate", "fold_numbers"]
+__all__ = ["CheckedRows", "cross_calibrate", "fold_numbers", "read_groups", "read_rows", "spread"]
 
 
 def cross_calibrate(
     scores: object,
     y: object,
     calibrator: Calibrator,
-    folds: int,
+    folds: object,
     *,
     classes: object = None,
     weights: object = None,
     prior: object = None,
     groups: object = None,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
 ) -> FloatArray:
     """Out-of-fold posteriors: each case is mapped by a map fitted on the other folds.
 
-    Folds are drawn at random, with each class spread over them as evenly as possible. Cases of one
-    group stay in one fold. Every class must occur in two folds at least.
+    Folds are drawn at random, with each class spread over them as evenly as possible, or stated,
+    so that several models can share them. Cases of one group stay in one fold. Every class must
+    occur in two folds at least.
 
     Parameters
     ----------
     scores : (n,) or (n, K), what the calibrator takes; posteriors that name their classes go by
         the names
-    folds : number of folds, 2 or more
+    folds : number of folds, 2 or more, which are drawn; or labels, one per case, of its fold
     classes, weights, prior : as in ``calibrator.fit``
     groups : labels, one per case, of cases that belong together
+    rng : draws the folds; needed unless they are stated
 
     Returns
     -------
@@ -56,38 +59,84 @@ def cross_calibrate(
     >>> y = rng.random(1000) < 0.3
     >>> cross_calibrate(rng.random(1000), y, Isotonic(), 5, rng=rng).shape
     (1000,)
+    >>> cross_calibrate(rng.random(1000), y, Isotonic(), np.arange(1000) % 4).shape
+    (1000,)
     """
     require("calibrator", calibrator, Calibrator, "Write Isotonic(), Affine() or another.")
-    require_rng(rng)
     _check.aligned(scores=scores, y=y, weights=weights, groups=groups)
-    rows, size, names, part = _read_rows(scores, y, classes)
-    names = read_cases(rows, y, size, names, weights, prior)[1].classes
-    codes = _check.codes("y", y, names)
-    weight = _check.weights("weights", weights, len(rows), of="y")
-    shares = None if prior is None else _check.prior("prior", prior, names)
-    number = fold_numbers(codes, folds, groups=groups, rng=rng)
-    _refuse_lonely(codes[weight > 0], number[weight > 0], names)
-    result: FloatArray | None = None
-    for fold in range(int(folds)):
-        held = number == fold
-        fitted = calibrator.fit(
-            part(rows[~held]),
-            codes[~held],
-            classes=range(size),
-            weights=weight[~held],
-            prior=shares,
+    rows, names = read_rows(scores, y, classes, weights, prior)
+    units = None if groups is None else read_groups(groups, rows.codes)
+    number = _numbers(folds, rows.codes, units, rng)
+    weighted = slice(None) if rows.weights is None else rows.weights > 0
+    _refuse_lonely(rows.codes[weighted], number[weighted], names)
+    return rows.out_of_fold(calibrator, number, units)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """Scores and classes of cases, checked once, as a calibrator takes them part by part."""
+
+    scores: npt.NDArray[Any]  # (n,) or (n, K)
+    codes: IntArray
+    weights: FloatArray | None  # None: every case counts once
+    prior: FloatArray | None
+    n_classes: int
+    wrapped: Callable[[Any], object] = lambda some: some  # says what the scores are
+
+    def part(self, some: Any) -> CheckedRows:
+        """Some of the cases."""
+        weights = None if self.weights is None else self.weights[some]
+        return replace(self, scores=self.scores[some], codes=self.codes[some], weights=weights)
+
+    def fitted(
+        self, calibrator: Calibrator, some: BoolArray, units: IntArray | None
+    ) -> CalibrationMap:
+        """The map of some cases, its classes called by their positions."""
+        rows = self.part(some)
+        return calibrator._fit_in_groups(
+            self.wrapped(rows.scores),
+            rows.codes,
+            None if units is None else units[some],
+            classes=range(self.n_classes),
+            weights=rows.weights,
+            prior=self.prior,
         )
-        posteriors = fitted(part(rows[held]))
-        if result is None:
-            result = np.empty((len(rows), *posteriors.shape[1:]))
-        result[held] = posteriors
-    assert result is not None  # there are two folds at least
-    return result
+
+    def out_of_fold(
+        self, calibrator: Calibrator, number: IntArray, units: IntArray | None
+    ) -> FloatArray:
+        """Posteriors of every fold by the map of all others."""
+        result: FloatArray | None = None
+        for fold in range(int(number.max()) + 1):
+            own = number == fold
+            posteriors = self.fitted(calibrator, ~own, units)(self.wrapped(self.scores[own]))
+            if result is None:
+                result = np.empty((len(self.codes), *posteriors.shape[1:]))
+            result[own] = posteriors
+        assert result is not None  # there are two folds at least
+        return result
 
 
-def _read_rows(
+def read_rows(
+    scores: object, y: object, classes: object, weights: object, prior: object
+) -> tuple[CheckedRows, Labels]:
+    """Check cases as every calibrator does; with the labels of their classes."""
+    bare, size, names, wrapped = _read_scores(scores, y, classes)
+    labels = read_cases(bare, y, size, names, weights, prior)[1].classes
+    rows = CheckedRows(
+        scores=bare,
+        codes=_check.codes("y", y, labels),
+        weights=None if weights is None else _check.weights("weights", weights, len(bare), of="y"),
+        prior=None if prior is None else _check.prior("prior", prior, labels),
+        n_classes=size,
+        wrapped=wrapped,
+    )
+    return rows, labels
+
+
+def _read_scores(
     scores: object, y: object, classes: object
-) -> tuple[npt.NDArray[Any], int, object, Callable[[FloatArray], object]]:
+) -> tuple[npt.NDArray[Any], int, object, Callable[[Any], object]]:
     """Scores as rows, the number of classes, their labels, and what to make of some rows."""
     if is_posteriors(scores):
         stated = column_classes("scores", scores) if classes is None else classes
@@ -97,28 +146,70 @@ def _read_rows(
         if is_one_column(scores):
             return rows[:, 1], 2, names, lambda some: some
         return rows, size, names, lambda some: Posteriors(some, classes=range(size))
-    bare = np.asarray(scores.values if isinstance(scores, Scores) else scores)
+    given = scores.values if isinstance(scores, Scores) else scores
+    bare = np.asarray(given)
     if bare.ndim not in (1, 2):
         raise InputError(
             f"scores must have one entry or one row for every case; the shape is {bare.shape}. "
             f"Pass (n,) scores, or (n, K) posteriors."
         )
-    return bare, n_classes_of(bare), classes, lambda some: some
+    if np.ma.is_masked(given):
+        raise InputError(
+            f"scores must hold a number for every case; {np.ma.getmaskarray(given).sum()} of {bare.size} "
+            f"are masked. Remove these cases first."
+        )
+    wrapped = Scores if isinstance(scores, Scores) else lambda some: some
+    return bare, n_classes_of(bare), classes, wrapped
+
+
+def read_groups(groups: object, codes: IntArray) -> IntArray:
+    """The position of every case's group among the distinct ones."""
+    units = _check.groups("groups", groups).codes
+    _check.same_length(y=codes, groups=units)
+    return units
+
+
+def _numbers(
+    folds: Any, codes: IntArray, units: IntArray | None, rng: np.random.Generator | None
+) -> IntArray:
+    """The fold of every case, drawn or as stated."""
+    if np.ndim(folds) == 0:
+        require_rng(rng)
+        assert rng is not None
+        return fold_numbers(codes, folds, groups=units, rng=rng)
+    names = _check.distinct("folds", folds)
+    number = _check.codes("folds", folds, names)
+    _check.same_length(y=codes, folds=number)
+    if len(names) < 2:
+        raise InputError(
+            f"folds must be 2 or more; all cases are in fold {names[0]!r}. Part them, or pass the "
+            f"number of folds."
+        )
+    if units is not None and len(np.unique(units * len(names) + number)) > units.max() + 1:
+        raise InputError(
+            "folds must keep groups whole; some group has cases in two of them. Part the groups "
+            "into folds, or pass the number of folds."
+        )
+    return number
+
+
+def spread(codes: IntArray, units: IntArray | None, size: int) -> int:
+    """Over how many folds every class can be spread: its cases, or the groups that have one."""
+    if units is None:
+        return int(np.bincount(codes, minlength=size).min())
+    return min(len(np.unique(units[codes == k])) for k in range(size))
 
 
 def fold_numbers(
-    codes: IntArray, folds: int, *, groups: object = None, rng: np.random.Generator
+    codes: IntArray, folds: object, *, groups: IntArray | None = None, rng: np.random.Generator
 ) -> IntArray:
     """Fold of every case, (n,): dealt out at random, class after class, group by group.
 
-    A group counts as one of its rarest class, so that rare classes are spread first.
+    Groups are numbered from zero. One counts as a case of its rarest class, so that rare classes
+    are spread first.
     """
     count = _check.number("folds", folds, low=2)
-    unit = np.arange(codes.size)
-    if groups is not None:
-        unit = _check.groups("groups", groups).codes
-        _check.same_length(y=codes, groups=unit)
-    n_units = int(unit.max(initial=-1)) + 1
+    n_units = codes.size if groups is None else int(groups.max(initial=-1)) + 1
     if not (count.is_integer() and count <= n_units):
         raise InputError(
             f"folds must be a whole number, at most the {n_units} "
@@ -127,12 +218,14 @@ def fold_numbers(
     sizes = np.bincount(codes)
     rarity = np.empty(sizes.size, dtype=np.intp)
     rarity[np.argsort(sizes, kind="stable")] = np.arange(sizes.size)
-    stratum = np.full(n_units, sizes.size)
-    np.minimum.at(stratum, unit, rarity[codes])
-    order = np.lexsort((rng.random(n_units), stratum))
+    stratum = rarity[codes]
+    if groups is not None:
+        of_cases, stratum = stratum, np.full(n_units, sizes.size)
+        np.minimum.at(stratum, groups, of_cases)
+    order = [rng.permutation(np.flatnonzero(stratum == k)) for k in range(sizes.size + 1)]
     number = np.empty(n_units, dtype=np.intp)
-    number[order] = np.arange(n_units) % int(count)
-    return np.asarray(number[unit])
+    number[np.concatenate(order)] = np.arange(n_units) % int(count)
+    return number if groups is None else np.asarray(number[groups])
 
 
 def _refuse_lonely(codes: IntArray, number: IntArray, classes: tuple[object, ...]) -> None:

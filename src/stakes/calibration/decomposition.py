@@ -134,13 +134,13 @@ def decompose_by_cross_calibration(
     posteriors: object,
     rule: ScoringRule,
     calibrator: Calibrator,
-    folds: int,
+    folds: object,
     *,
     classes: object = None,
     weights: object = None,
     prior: object = None,
     groups: object = None,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
 ) -> Decomposition:
     """Decomposition for any number of classes, recalibrated by `cross_calibrate`."""
     recalibrated = cross_calibrate(

@@ -24,19 +24,18 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.optimize import minimize
 
-from stakes._check import FloatArray, IntArray
+from stakes._check import FloatArray
 
 __all__ = [
     "RIDGE",
     "Evaluate",
     "Evaluation",
     "Fit",
-    "LogisticFit",
     "Objective",
     "broad_axes",
     "centred",
+    "fit_bounded",
     "fit_convex",
-    "fit_logistic",
     "least_told_apart",
     "over_blocks",
     "part_of",
@@ -46,13 +45,11 @@ __all__ = [
 
 RIDGE = 1e-6  # weight of half the squared slopes in a bounded fit
 _AT_REST = 1e-11  # gain still expected, relative to the loss, from which Newton steps alone do
-_ALL_AT_REST = 1e-16  # the same where an optimum is known to exist, be it hardly felt
 _NEAR = 0.5  # change of log-odds by a Newton step that proves, with room for rounding, an optimum
 _THERE = 1e-5  # change of log-odds by a Newton step after which there is nothing left to do
 _CONSTANT = 1e-12  # range, relative to the mean, that is rounding
 _NARROW = 1e-10  # share of the largest curvature below which a direction is rounding
-_FAR = 400  # binary exponent from which squares of features might not be numbers
-_BLOCK = 1 << 15  # cases at a time
+_STRAIGHT = 12  # Newton steps before the search is left to a trust region
 _LARGE = 200_000  # cases from which a fit on a part of them pays as a start
 _MANY = 200  # parameters from which first derivatives lead near the optimum at less cost
 _TOO_MANY = 4000  # parameters whose second derivatives, 128 MB, are not taken at all
@@ -170,7 +167,8 @@ def least_told_apart(weights: FloatArray) -> float:
 def minimised(objective: Objective, start: FloatArray) -> Fit:
     """The minimum of a convex function by its second derivatives.
 
-    Whether it is the minimum is not for SciPy to say, whose test knows the gradient alone.
+    Newton steps lead there from most starts; where they do not, SciPy's trust region does. Whether
+    it is the minimum is not for SciPy to say, whose test knows the gradient alone.
     """
 
     @lru_cache(maxsize=2)  # SciPy asks for the derivatives one after the other
@@ -192,8 +190,11 @@ def minimised(objective: Objective, start: FloatArray) -> Fit:
         if is_at_rest(point):
             raise StopIteration
 
-    if is_at_rest(start):
-        return _polished(objective, start, at(start.tobytes()))
+    point = _straight(at, start, is_at_rest)
+    if point is not None:
+        fit = _polished(objective, point, at(point.tobytes()))
+        if fit.converged or point is start:
+            return fit
     with np.errstate(all="ignore"):  # what SciPy divides may be zero, or as good as that
         found = minimize(
             lambda point: at(point.tobytes())[:2],
@@ -206,6 +207,22 @@ def minimised(objective: Objective, start: FloatArray) -> Fit:
         )
     point = found.x if np.isfinite(found.x).all() else start
     return _polished(objective, point, at(point.tobytes()))
+
+
+def _straight(
+    at: Callable[[bytes], Evaluation], start: FloatArray, is_at_rest: Callable[[FloatArray], bool]
+) -> FloatArray | None:
+    """Where Newton steps come to rest, if there are few of them and each lowers the loss."""
+    point = start
+    for _ in range(_STRAIGHT):
+        if is_at_rest(point):
+            return point
+        here = at(point.tobytes())
+        with np.errstate(all="ignore"):
+            point = point + here.newton_step
+            if not at(point.tobytes()).loss < here.loss:
+                return None
+    return None
 
 
 def _polished(objective: Objective, point: FloatArray, here: Evaluation) -> Fit:
@@ -284,152 +301,3 @@ def broad_axes(curvature: FloatArray) -> FloatArray:
     values, vectors = np.linalg.eigh(curvature * np.outer(scale, scale))
     broad = values > _NARROW * values.max(initial=0.0)
     return np.asarray(scale[:, None] * vectors[:, broad] / np.sqrt(values[broad]))
-
-
-# Logistic regression on few features -------------------------------------------------------------
-
-
-class LogisticFit(NamedTuple):
-    """Intercept and slopes of a logistic regression, its mean loss, and whether it converged."""
-
-    intercept: float
-    slopes: FloatArray
-    loss: float
-    converged: bool
-
-
-def fit_logistic(
-    features: FloatArray, negative: FloatArray, positive: FloatArray, *, size: float = 0.0
-) -> LogisticFit:
-    """Log-odds of the positive class as an affine function of the features, without penalty.
-
-    A slope beyond the range of float64, which scores need that lie closer together than 1e-308 or
-    so, is cut there, and has not converged.
-
-    Parameters
-    ----------
-    features : (d, n); d may be 0. A feature that does not vary gets slope zero.
-    negative, positive : (n,) weights of the case as one of either class
-    size : as for `centred`
-    """
-    share = negative + positive
-    share /= share.sum()
-    features, exponents = _moderate(features)
-    rows, centre = centred(features, share, size=size)
-    axes = broad_axes((rows * share) @ rows.T)
-    start = np.zeros(1 + axes.shape[1])
-    start[0] = np.log(positive.sum()) - np.log(negative.sum())
-    found = _fit_moderate(rows, axes, negative, positive, start)
-    slopes = axes @ found.parameters[1:]
-    intercept = float(found.parameters[0] - slopes @ centre)
-    with np.errstate(over="ignore"):
-        slopes = np.ldexp(slopes, -exponents)
-    largest = np.finfo(np.float64).max
-    converged = found.converged and bool((np.abs(slopes) <= largest).all())
-    return LogisticFit(intercept, np.clip(slopes, -largest, largest), found.loss, converged)
-
-
-def _fit_moderate(
-    rows: FloatArray,
-    axes: FloatArray,
-    negative: FloatArray,
-    positive: FloatArray,
-    start: FloatArray,
-) -> Fit:
-    features = axes.T @ rows
-    objective = _logistic(features, negative, positive)
-    bounded = with_ridge(objective, np.append(0.0, np.ones(len(features))))
-    if len(rows) == 1:
-        if _is_separable(rows[0], negative, positive):
-            return fit_bounded(objective, bounded, start)
-        objective = objective._replace(rest=_ALL_AT_REST)  # there is an optimum
-    part = part_of(positive.size)
-    if part is not None and negative[part].any() and positive[part].any():
-        some = _logistic(np.ascontiguousarray(features[:, part]), negative[part], positive[part])
-        start = start_on_part(some, start)
-    return fit_convex(objective, bounded, start)
-
-
-def _moderate(features: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Features of a size that can be squared, and the binary exponents that were taken away."""
-    largest = np.maximum(features.max(axis=1, initial=0.0), -features.min(axis=1, initial=0.0))
-    exponents = np.frexp(largest)[1].astype(np.intp)
-    if np.abs(exponents).max(initial=0) < _FAR:
-        return features, np.zeros_like(exponents)
-    return np.ldexp(features, -exponents[:, None]), exponents
-
-
-def _is_separable(x: FloatArray, negative: FloatArray, positive: FloatArray) -> bool:
-    """Whether one threshold tells the classes apart, but for cases that lie on it."""
-    for some in (slice(0, 1024), slice(None)):  # where a few cases overlap, all of them do
-        below, above = x[some][negative[some] > 0], x[some][positive[some] > 0]
-        if not (below.size and above.size):
-            continue
-        if below.max() > above.min() and above.max() > below.min():
-            return False
-    return bool(x.min() < x.max())
-
-
-def _logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) -> Objective:
-    """Mean log loss as a function of the intercept and the slopes of the features, (d, n)."""
-    weight = negative + positive
-    total, is_mixed = float(weight.sum()), np.minimum(negative, positive).any()
-
-    def at(parameters: FloatArray, *, curved: bool = True) -> Evaluation:
-        def of(some: slice) -> Evaluation:
-            return _losses(features[:, some], negative[some], positive[some], parameters)
-
-        here = over_blocks(of, positive.size, _BLOCK)
-        return Evaluation(here.loss / total, here.gradient / total, here.curvature / total)
-
-    ends = features  # of one feature the least and the largest value are enough
-    if len(features) == 1:
-        ends = np.array([[features.min(), features.max()]])
-
-    def reach(step: FloatArray) -> float:
-        return float(np.abs(step[0] + step[1:] @ ends).max())
-
-    return Objective(at, reach, 0.0 if is_mixed else least_told_apart(weight))
-
-
-def _losses(
-    features: FloatArray, negative: FloatArray, positive: FloatArray, parameters: FloatArray
-) -> Evaluation:
-    """Log losses of some cases, summed.
-
-    What is small is never a difference of what is large, so that cases which are all but certain
-    keep their digits.
-    """
-    weight = negative + positive
-    odds = np.full(weight.size, parameters[0])
-    for row, slope in zip(features, parameters[1:], strict=True):
-        odds += row * slope
-    sure = np.abs(odds)
-    small = np.exp(-sure)
-    share = 1.0 / (1.0 + small)
-    missed = np.where(np.signbit(odds), positive, negative)
-    expected = weight * small * share  # to be missed
-    loss = _dot(weight, np.log1p(small)) + _dot(missed, sure)
-    surplus = np.copysign(1.0, odds) * (missed - expected)
-    return Evaluation(loss, *_derivatives(features, surplus, expected * share))
-
-
-def _derivatives(
-    features: FloatArray, surplus: FloatArray, spread: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Gradient and Hessian in intercept and slopes, from those in the log-odds of each case."""
-    size = 1 + len(features)
-    gradient, hessian = np.empty(size), np.empty((size, size))
-    gradient[0], hessian[0, 0] = surplus.sum(), spread.sum()
-    for j, row in enumerate(features, 1):
-        pull = row * spread
-        gradient[j] = _dot(row, surplus)
-        hessian[0, j] = hessian[j, 0] = pull.sum()
-        for k in range(j, size):
-            hessian[j, k] = hessian[k, j] = _dot(pull, features[k - 1])
-    return gradient, hessian
-
-
-def _dot(left: FloatArray, right: FloatArray) -> float:
-    """Inner product without BLAS, whose threads cost more than they bring on blocks this small."""
-    return float(np.einsum("i,i->", left, right))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
@@ -33,7 +34,7 @@ from stakes.calibration.reading import in_shape_of, read_posterior_cases
 from stakes.decide import softmax
 from stakes.rows import read_posteriors
 
-__all__ = ["FittedFullAffine", "FittedVector", "FullAffine", "VectorScaling"]
+__all__ = ["FittedFullAffine", "FittedVector", "FullAffine", "VectorScaling", "fit_slopes"]
 
 _BLOCK = 1 << 13  # cases at a time
 
@@ -112,20 +113,7 @@ class VectorScaling(CheckedCalibrator[FittedVector]):
     _read = staticmethod(read_posterior_cases)
 
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedVector:
-        share, limit = cases.weights / cases.weights.sum(), log_limit(scores)
-        rows, centre = centred(bounded_logs(scores, limit).T, share, size=1.0)
-        size = len(rows)
-        found, axes = _fit_vector(rows.T, cases.codes, share)
-        parameters = axes @ found.parameters
-        slopes = parameters[:size]
-        intercepts = np.append(0.0, parameters[size:]) - slopes * centre
-        return FittedVector._trusted(
-            slopes=slopes,
-            intercepts=intercepts - intercepts.mean(),
-            limit=limit,
-            classes=cases.classes,
-            converged=found.converged,
-        )
+        return fit_slopes(scores, cases, np.eye(scores.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,12 +152,32 @@ class FullAffine(CheckedCalibrator[FittedFullAffine]):
         )
 
 
-def _fit_vector(features: FloatArray, codes: IntArray, share: FloatArray) -> tuple[Fit, FloatArray]:
-    """The fit in coordinates on broad axes, and these axes."""
+def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVector:
+    """The best slopes within the columns of a matrix (K, F), and K intercepts that are free."""
+    share, limit = cases.weights / cases.weights.sum(), log_limit(scores)
+    rows, centre = centred(bounded_logs(scores, limit).T, share, size=1.0)
+    size = len(rows)
+    found, axes = _fit_vector(rows.T, cases.codes, share, block_diag(slopes, np.eye(size - 1)))
+    parameters = axes @ found.parameters
+    best = parameters[:size]
+    intercepts = np.append(0.0, parameters[size:]) - best * centre
+    return FittedVector._trusted(
+        slopes=best,
+        intercepts=intercepts - intercepts.mean(),
+        limit=limit,
+        classes=cases.classes,
+        converged=found.converged,
+    )
+
+
+def _fit_vector(
+    features: FloatArray, codes: IntArray, share: FloatArray, within: FloatArray
+) -> tuple[Fit, FloatArray]:
+    """The fit in coordinates on broad axes within these columns, and these axes."""
     size = features.shape[1]
     objective = _vector_objective(features, codes, share)
     curvature = objective.at(np.zeros(2 * size - 1)).curvature
-    axes = broad_axes(curvature)
+    axes = within @ broad_axes(within.T @ curvature @ within)
     start = axes.T @ curvature @ np.append(np.zeros(size), _log_shares(codes, share))
     part = _part(codes, size)
     if part is not None:

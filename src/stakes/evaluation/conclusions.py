@@ -117,12 +117,16 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
 def _hindsight(
     evidence: Evidence, tables: dict[str, ScoreTable | None], rng: np.random.Generator
 ) -> dict[str, Hindsight | None]:
-    """What calibration costs each model, where no calibrator says so."""
+    """What calibration costs each model, where no calibrator says so.
+
+    All models have the same random numbers, so that equal ones have equal results.
+    """
     if evidence.calibrator is not None:
         return {}
-    (apart,) = rng.spawn(1)
+    (seed,) = rng.bit_generator.seed_seq.spawn(1)  # type: ignore[attr-defined]
     return {
-        one.model: hindsight_of(one, tables[one.model], evidence, apart) for one in evidence.models
+        one.model: hindsight_of(one, tables[one.model], evidence, np.random.default_rng(seed))
+        for one in evidence.models
     }
 
 

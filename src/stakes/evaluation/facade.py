@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
-from stakes.calibration import Calibrator
+from stakes.calibration import Calibrator, Select
 from stakes.evaluation.cases import frame_library, read_cases, read_models, refuse_misaligned
 from stakes.evaluation.conclusions import report_of
+from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tallying import evidence_of
 from stakes.inference.estimate import checked_level
@@ -18,6 +19,8 @@ from stakes.report import Report
 from stakes.scoring.arguments import require, whole
 
 __all__ = ["evaluate"]
+
+_SELECT = Select()
 
 
 def evaluate(
@@ -29,7 +32,7 @@ def evaluate(
     by: object = None,
     cluster: object = None,
     posterior_prior: object = None,
-    calibrator: Calibrator | None = None,
+    calibrator: Calibrator | None = _SELECT,
     level: float = 0.95,
     replicates: int = 2000,
     seed: int = 0,
@@ -50,7 +53,10 @@ def evaluate(
         each of them, and one for the cases without. Several columns are a mapping or a frame.
     cluster : the same, of units that were sampled together (patients, sites)
     posterior_prior : the prior for which posteriors hold; by default the shares of the data
-    calibrator : a calibrator of `stakes.calibration`; recalibrated posteriors are made out of fold
+    calibrator : a calibrator of `stakes.calibration`, or None to leave posteriors as they are
+        Every model that gives posteriors or scores is shown recalibrated, too: each case by a map
+        that was fitted on other folds, which are the same for all models and keep clusters whole.
+        By default `Select` chooses the kind of map within the folds.
     level : of all intervals, and of the sentences that quote them
     replicates : redraws behind every interval
     seed : of the random numbers; the report prints it
@@ -61,8 +67,8 @@ def evaluate(
     >>> problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
     >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
     >>> report = evaluate(y, {"new": p, "old": [0.1] * 100}, problem)
-    >>> report.verdict.deploy.name, report.system("new").cost.value
-    ('new (as is)', 0.25)
+    >>> report.verdict.deploy.name, report.system("new (as is)").cost.value
+    ('new (recalibrated)', 0.25)
 
     The columns of scikit-learn are in the order of its sorted classes, here the other way round:
 
@@ -88,11 +94,19 @@ def evaluate(
     named = read_models(models, cases.n_rows)
     refuse_misaligned(y_true, named, weights, by, cluster)
     rng = np.random.default_rng(int(seed))
+    folds = Folds(cases, *rng.spawn(1))
     predictions = [
-        read_predictions(name, given, cases, posterior_prior=held, calibrator=calibrator, rng=rng)
+        read_predictions(
+            name, given, cases, posterior_prior=held, calibrator=calibrator, folds=folds
+        )
         for name, given in named.items()
     ]
-    evidence = evidence_of(cases, predictions, posterior_prior=held, calibrator=calibrator)
+    evidence = evidence_of(
+        cases,
+        predictions,
+        posterior_prior=held,
+        calibrator=None if calibrator is None else folds.described(calibrator),
+    )
     return report_of(
         evidence,
         replicates=replicates,

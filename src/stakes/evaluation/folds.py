@@ -1,114 +1,147 @@
-"""What is fitted to the cases themselves, fitted on other folds."""
+"""What is fitted to the cases themselves, fitted on other folds.
+
+One set of partitions serves all models and all rules of an evaluation: equal predictions have equal
+results, and differences between models are none of the luck of the folds.
+"""
 
 from __future__ import annotations
+
+from functools import cached_property
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
-from stakes.calibration import Calibrator, cross_calibrate
-from stakes.calibration.crossfit import fold_numbers
+from stakes.calibration import Calibrator, Select
+from stakes.calibration.crossfit import CheckedRows, fold_numbers, spread
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.left_out import left_out
 from stakes.report import Caveat
+from stakes.rows import Scores
 from stakes.tally import ScoreTable
 from stakes.thresholds import best_threshold
 
-__all__ = ["described", "recalibrated", "tuned_apart"]
+__all__ = ["Folds", "recalibrated", "tuned_apart"]
 
 _FOLDS = 5
-_FEW_CASES = 20_000  # below, the luck of the folds shows, and several partitions are averaged
+_FEW_CASES = 20_000  # up to which the luck of the folds shows: several partitions are averaged
+_PLENTY = 1000  # cases of the rarest class, half of which fit a map as well as four fifths do
+_DEALS = 20  # how often folds are dealt again where clusters leave a class in one fold only
 
 
-def described(calibrator: Calibrator, cases: Cases) -> str:
-    """What was fitted, and on which folds."""
-    folds, times = _folds(cases), _partitions(cases)
-    if folds < 2 or not cases.prior.all():
-        return f"{calibrator!r} could not be fitted"
-    mean = "" if times == 1 else f", mean of {times} partitions"
-    return f"{calibrator!r}, out of fold ({folds} folds{mean})"
+class Folds:
+    """The partitions of an evaluation, dealt when they are first needed."""
 
+    def __init__(self, cases: Cases, rng: np.random.Generator) -> None:
+        self.cases = cases
+        self._rng = rng
 
-def _partitions(cases: Cases) -> int:
-    """How many times the cases are dealt into folds; the posteriors of all of them are averaged."""
-    return 5 if len(cases.truth) <= _FEW_CASES else 1
+    @property
+    def units(self) -> IntArray | None:
+        """Clusters, which stay in one fold."""
+        return None if self.cases.cluster is None else self.cases.cluster.codes
+
+    @cached_property
+    def count(self) -> int:
+        """Two of very many cases, else five, or what the cases of the rarest class allow."""
+        rarest = spread(self.cases.truth, self.units, self.cases.problem.n_classes)
+        many = len(self.cases.truth) > _FEW_CASES and rarest >= _PLENTY
+        return 2 if many else min(_FOLDS, rarest)
+
+    @property
+    def partitions(self) -> int:
+        """How many times the cases are dealt; the posteriors of all times are averaged.
+
+        For more than two classes, fits take too much time to be repeated.
+        """
+        few = self.cases.problem.n_classes == 2 and len(self.cases.truth) <= _FEW_CASES
+        return 5 if few else 1
+
+    @cached_property
+    def numbers(self) -> tuple[IntArray, ...]:
+        """For each partition the fold of every case, (n,); none where no fold lacks a class."""
+        dealt = [self._dealt() for _ in range(self.partitions if self.count > 1 else 0)]
+        return () if any(number is None for number in dealt) else tuple(dealt)  # type: ignore[arg-type]
+
+    def _dealt(self) -> IntArray | None:
+        truth, units = self.cases.truth, self.units
+        size = self.cases.problem.n_classes
+        for _ in range(_DEALS):
+            number = fold_numbers(truth, self.count, groups=units, rng=self._rng)
+            seen = np.bincount(number * size + truth, minlength=self.count * size)
+            if ((seen.reshape(self.count, size) > 0).sum(axis=0) > 1).all():
+                return number
+        return None
+
+    @property
+    def hindrance(self) -> str | None:
+        """Why no map can be fitted to these cases, if none can."""
+        if not self.numbers:
+            parts = "cases" if self.units is None else "clusters with a case"
+            return f"some class has too few {parts}, so that no map can be fitted on others."
+        if not self.cases.prior.all():
+            return "the prior rules out a class, for which no posteriors can be fitted."
+        return None
+
+    def described(self, calibrator: Calibrator) -> str:
+        """What was fitted, and on which folds."""
+        if self.hindrance:
+            return f"{calibrator!r} could not be fitted"
+        mean = "" if self.partitions == 1 else f", mean of {self.partitions} partitions"
+        return f"{calibrator!r}, out of fold ({self.count} folds{mean})"
 
 
 def recalibrated(
-    model: str,
-    scores: FloatArray,
-    cases: Cases,
-    calibrator: Calibrator | None,
-    rng: np.random.Generator,
+    model: str, scores: FloatArray, folds: Folds, calibrator: Calibrator | None, *, raw: bool
 ) -> tuple[FloatArray | None, tuple[Caveat, ...]]:
-    """Posteriors (n, K) out of fold, for the prior of the report, or why there are none."""
+    """Posteriors (n, K) out of fold, for the prior of the report, or why there are none.
+
+    The scores are posteriors unless they are raw. Of a calibrator that was named, errors are
+    raised; one that looks for a map by itself may find none.
+    """
     if calibrator is None:
         return None, ()
-    if reason := _hindrance(cases):
-        return None, (left_out(model, f"it was not recalibrated: {reason}"),)
-    total: FloatArray | float = 0.0
-    for _ in range(_partitions(cases)):
-        total = total + _out_of_fold(model, scores, cases, calibrator, rng)
-    made = total / _partitions(cases)
-    return _check.posteriors("recalibrated", made, cases.problem.n_classes), ()
-
-
-def _hindrance(cases: Cases) -> str | None:
-    """Why no map can be fitted to these cases, if none can."""
-    if _folds(cases) < 2:
-        parts = "cases" if cases.cluster is None else "clusters with a case"
-        return f"some class has fewer than two {parts}, so that no map can be fitted on others."
-    if not cases.prior.all():
-        return "the prior rules out a class, for which no posteriors can be fitted."
-    return None
+    reason = folds.hindrance
+    if reason is None:
+        try:
+            return _out_of_fold(model, scores, folds, calibrator, raw), ()
+        except InputError as error:
+            if not isinstance(calibrator, Select):
+                raise
+            reason = str(error)
+    return None, (left_out(model, f"it was not recalibrated: {reason}"),)
 
 
 def _out_of_fold(
-    model: str, scores: FloatArray, cases: Cases, calibrator: Calibrator, rng: np.random.Generator
+    model: str, scores: FloatArray, folds: Folds, calibrator: Calibrator, raw: bool
 ) -> FloatArray:
+    cases = folds.cases
+    size, prior = cases.problem.n_classes, cases.problem.prior
+    rows = CheckedRows(scores, cases.truth, cases.weights, prior, size)
+    if raw:
+        rows = CheckedRows(scores, cases.truth, cases.weights, prior, size, Scores)
     try:
-        return cross_calibrate(
-            scores,
-            cases.truth,
-            calibrator,
-            _folds(cases),
-            weights=cases.weights,
-            prior=cases.problem.prior,
-            groups=None if cases.cluster is None else cases.cluster.codes,
-            rng=rng,
-        )
+        total = sum(rows.out_of_fold(calibrator, dealt, folds.units) for dealt in folds.numbers)
     except InputError as error:
-        if scores.ndim == 1 and not (scores.min() >= 0 and scores.max() <= 1):
+        if raw and not isinstance(calibrator, Select):
             raise InputError(
                 f"calibrator must take raw scores, which models[{model!r}] has; {calibrator!r} "
-                f"takes probabilities. Use Isotonic(), Logistic() or Platt()."
+                f"takes probabilities. Use Select(), Isotonic(), Logistic() or Platt()."
             ) from error
         raise
+    return _check.posteriors("recalibrated", total / len(folds.numbers), size)
 
 
-def tuned_apart(scores: FloatArray, cases: Cases, rng: np.random.Generator) -> IntArray | None:
+def tuned_apart(scores: FloatArray, folds: Folds) -> IntArray | None:
     """Decisions (n,) by the best threshold of the other folds, for two classes and decisions."""
-    problem, folds = cases.problem, _folds(cases)
-    if problem.costs.shape != (2, 2) or folds < 2:
+    cases, problem = folds.cases, folds.cases.problem
+    if problem.costs.shape != (2, 2) or not folds.numbers:
         return None
-    groups = None if cases.cluster is None else cases.cluster.codes
-    number = fold_numbers(cases.truth, folds, groups=groups, rng=rng)
     decided = np.zeros(len(scores), dtype=np.intp)
-    for fold in range(folds):
-        held = number == fold
-        weights = None if cases.weights is None else cases.weights[~held]
-        table = ScoreTable._of_codes(cases.truth[~held], scores[~held], weights, problem.classes)
-        if not (table.shares > 0).all():
-            return None
-        decided[held] = scores[held] > best_threshold(table, problem).threshold
+    for fold in range(folds.count):
+        own = folds.numbers[0] == fold
+        weights = None if cases.weights is None else cases.weights[~own]
+        table = ScoreTable._of_codes(cases.truth[~own], scores[~own], weights, problem.classes)
+        decided[own] = scores[own] > best_threshold(table, problem).threshold
     return decided
-
-
-def _folds(cases: Cases) -> int:
-    """As many as the rarest class can be parted into: its cases, or the clusters that have one."""
-    sizes = np.bincount(cases.truth, minlength=cases.problem.n_classes)
-    if cases.cluster is not None:
-        units = cases.cluster.codes
-        sizes = np.array([len(np.unique(units[cases.truth == k])) for k in range(sizes.size)])
-    return min(_FOLDS, int(sizes.min()))

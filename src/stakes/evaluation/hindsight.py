@@ -1,24 +1,29 @@
-"""What bad calibration costs where no calibrator was asked for: in hindsight, less its flattery.
+"""What bad calibration costs where no calibrator was asked for: in hindsight, less its optimism.
 
-The best thresholds of these very cases flatter themselves: even calibrated scores would seem to
-lose something against them. How much, is known: draw the classes again as the scores say.
+The best thresholds of these very cases are too good: even calibrated scores would seem to lose
+something against them. How much that is, simulation says: draw the classes again from posteriors
+that were recalibrated by a line in the log-odds, and decide by these posteriors.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.calibration import table_cost_of_miscalibration
-from stakes.decide import shift_prior
+from stakes.calibration import calibration_line
+from stakes.calibration.logarithms import largest_finite, log_odds
+from stakes.decide import bayes_decision_indices, shift_prior, sigmoid
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.rules import POSTERIORS
 from stakes.problem import Problem
+from stakes.regions import decision_regions
+from stakes.scoring.tables import posterior_pairs
 from stakes.tally import ScoreTable
 
-__all__ = ["Hindsight", "hindsight_of"]
+__all__ = ["Hindsight", "best_cost", "hindsight_of"]
 
 _DRAWS = 200
 _DOUBT = 0.01  # share of calibrated samples that would seem to lose as much
@@ -39,32 +44,65 @@ def hindsight_of(
 
     `table` holds the scores as they came, pooled where there are many.
     """
-    sample = evidence.sample
+    sample, problem = evidence.sample, evidence.problem
     alone = sample.whole and sample.clusters is None
-    known = (evidence.shares > 0).all() and (evidence.posterior_prior > 0).all()
-    if table is None or tallied.kind != POSTERIORS or not (alone and known):
+    if table is None or tallied.kind != POSTERIORS or not alone or not (evidence.shares > 0).all():
         return None
-    scores, total = table.scores, table.weights.sum(axis=1)
-    falling = shift_prior(scores, evidence.posterior_prior, evidence.shares)
-    positives = rng.binomial(total.astype(np.int64), falling, (_DRAWS, scores.size))
-    drawn = np.stack([total - positives, positives], axis=-1).astype(np.float64)
+    recalibrated = _on_a_line(table)
+    total = table.weights.sum(axis=1)
+    positives = rng.binomial(total.astype(np.int64), recalibrated, (_DRAWS, total.size))
+    drawn = np.stack([total - positives, positives], axis=-1)
     drawn = drawn[(drawn.sum(axis=1) > 0).all(axis=-1)]
     if not len(drawn):
         return None
-    deployed = scores if tallied.moving is None else shift_prior(scores, *tallied.moving)
-    problem = evidence.problem.with_prior(evidence.prior)
+    moving = tallied.moving
+    deployed = table.scores if moving is None else shift_prior(table.scores, *moving)
+    if problem.prior is not None:
+        recalibrated = shift_prior(recalibrated, evidence.shares, problem.prior)
     seen = float(_lost(deployed, table.weights, problem))
-    chance = _lost(deployed, drawn, problem)
-    return Hindsight(seen - float(chance.mean()), bool(np.mean(chance >= seen) <= _DOUBT))
+    chance = _lost(recalibrated, drawn, problem)
+    wasted = max(seen - float(chance.mean()), 0.0)
+    return Hindsight(wasted, bool(np.mean(chance >= seen) <= _DOUBT))
 
 
-def _lost(scores: FloatArray, weights: FloatArray, problem: Problem) -> FloatArray:
-    """Cost of deciding by the scores above that of the best thresholds, (…)."""
-    starts = np.flatnonzero(np.diff(scores, prepend=-1.0) > 0)  # moving may make scores equal
-    table = ScoreTable._trusted(
-        scores=scores[starts],
-        weights=np.add.reduceat(weights, starts, axis=-2),
-        classes=problem.classes,
-        groups=None,
-    )
-    return table_cost_of_miscalibration(table, problem).calibration_loss
+def _on_a_line(table: ScoreTable) -> FloatArray:
+    """Posteriors (S,) with log-odds on a line in those of the scores; the share if it falls.
+
+    They hold for the class shares of the table. Isotonic regression would leave steps, which the
+    best thresholds of drawn classes find again: calibrated scores would seem to lose something.
+    """
+    line = calibration_line(table)
+    if not line.slope > 0:
+        return np.full(table.scores.size, table.shares[1])
+    odds = log_odds(posterior_pairs(table.scores))
+    limit = largest_finite(odds)
+    return sigmoid(line.slope * np.clip(odds, -limit, limit) + line.intercept)
+
+
+def _lost(posteriors: FloatArray, weights: FloatArray, problem: Problem) -> FloatArray:
+    """Cost (…) of deciding by the posteriors (S,), above that of the best thresholds.
+
+    The class weights, (…, S, 2), are moved to the prior if one is stated.
+    """
+    if problem.prior is None:
+        weights = weights / weights.sum(axis=(-2, -1), keepdims=True)
+    else:
+        weights = weights / weights.sum(axis=-2, keepdims=True) * problem.prior
+    decided = bayes_decision_indices(posteriors, problem)
+    spent = np.einsum("...sk,sk->...", weights, problem.costs.T[decided])
+    return np.asarray(spent - best_cost(weights, problem))
+
+
+def best_cost(weights: FloatArray, problem: Problem) -> FloatArray:
+    """Least cost (…) of decisions by thresholds on the score, for class weights (…, S, 2).
+
+    Each step from one decision to the next has its best threshold, where the sum of what it saves
+    above is largest; these thresholds are in order, because isotonic regression gives the same.
+    """
+    parts = decision_regions(problem).parts
+    steps = [problem.costs[:, problem.decisions.index(part.cheapest[0])] for part in parts]
+    cost = weights.sum(axis=-2) @ steps[0]
+    for lower, upper in pairwise(steps):
+        change = weights @ (upper - lower)
+        cost = cost + np.minimum(np.cumsum(change[..., ::-1], axis=-1).min(axis=-1), 0.0)
+    return np.asarray(cost)

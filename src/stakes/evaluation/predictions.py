@@ -11,7 +11,7 @@ from stakes.calibration import Calibrator
 from stakes.decide import cheapest_decisions, class_ratios, regrets, shift_prior
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.folds import recalibrated, tuned_apart
+from stakes.evaluation.folds import Folds, recalibrated, tuned_apart
 from stakes.evaluation.left_out import left_out, no_decision, no_move
 from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES, Rule, is_movable
 from stakes.report import (
@@ -71,7 +71,7 @@ def read_predictions(
     *,
     posterior_prior: FloatArray | None,
     calibrator: Calibrator | None,
-    rng: np.random.Generator,
+    folds: Folds,
 ) -> Predictions:
     """Check what a model brought and make of it what can be made."""
     name, problem = f"models[{model!r}]", cases.problem
@@ -85,13 +85,13 @@ def read_predictions(
                 f"{name} must be posteriors or decisions: raw scores are for two classes, the "
                 f"problem has {problem.n_classes}. Wrap them in Posteriors or Decisions."
             )
-        return _of_scores(model, cases.rows(given.read(name)), cases, calibrator, rng)
+        return _of_scores(model, cases.rows(given.read(name)), folds, calibrator)
     rows, off_sum = _posterior_rows(name, given, cases)
     rows = cases.rows(rows)
     moving, unmoved = _moving(model, rows, posterior_prior, cases)
     scores = rows[:, 1] if problem.n_classes == 2 else None
     repaired, unrepaired = recalibrated(
-        model, rows if scores is None else scores, cases, calibrator, rng
+        model, rows if scores is None else scores, folds, calibrator, raw=False
     )
     return Predictions(
         model,
@@ -107,17 +107,14 @@ def read_predictions(
 
 
 def _of_scores(
-    model: str,
-    scores: FloatArray,
-    cases: Cases,
-    calibrator: Calibrator | None,
-    rng: np.random.Generator,
+    model: str, scores: FloatArray, folds: Folds, calibrator: Calibrator | None
 ) -> Predictions:
     """Raw scores: recalibrated where that is asked for, else by thresholds of the other folds."""
-    repaired, lost = recalibrated(model, scores, cases, calibrator, rng)
-    apart = tuned_apart(scores, cases, rng) if repaired is None else None
-    if cases.problem.costs.shape != (2, 2) and repaired is None:
-        lost = (*lost, no_decision(model, cases.problem))
+    problem = folds.cases.problem
+    repaired, lost = recalibrated(model, scores, folds, calibrator, raw=True)
+    apart = tuned_apart(scores, folds) if repaired is None else None
+    if problem.costs.shape != (2, 2) and repaired is None:
+        lost = (*lost, no_decision(model, problem))
     return Predictions(
         model, SCORES, scores=scores, recalibrated=repaired, tuned_apart=apart, left_out=lost
     )

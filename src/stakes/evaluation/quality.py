@@ -95,7 +95,7 @@ def _wasted(
     if as_is is None or (repaired is None and hindsight is None):
         return None, None
     if repaired is not None:
-        wasted = costs.saving(as_is, repaired).value
+        wasted = max(costs.saving(as_is, repaired).value, 0.0)  # keeps nan, as the first of both
     else:
         wasted = nan if hindsight is None else hindsight.wasted
     return wasted, costs.share_of_regret(wasted, as_is)

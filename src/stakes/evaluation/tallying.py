@@ -9,11 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray, IntArray, Label
-from stakes.calibration import Calibrator
 from stakes.evaluation.backwards import own_class_leads
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
-from stakes.evaluation.folds import described
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.proper import class_losses
 from stakes.evaluation.rules import POSTERIORS, named, rules_of
@@ -27,7 +25,7 @@ def evidence_of(
     predictions: Sequence[Predictions],
     *,
     posterior_prior: FloatArray | None,
-    calibrator: Calibrator | None,
+    calibrator: str | None,
 ) -> Evidence:
     """Tally the cases and what every model says of them."""
     problem = cases.problem
@@ -56,7 +54,7 @@ def evidence_of(
         slices=tuple(_slices(cases, decided)),
         posterior_prior=cases.shares if posterior_prior is None else posterior_prior,
         weighted=cases.weights is not None,
-        calibrator=None if calibrator is None else described(calibrator, cases),
+        calibrator=calibrator,
         left_out=tuple(caveat for one in predictions for caveat in one.left_out),
     )
 

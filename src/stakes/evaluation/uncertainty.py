@@ -144,7 +144,7 @@ def costs_of(
     Cases of fractional weight are redrawn as the Bayesian bootstrap does, each cell as so many
     cases of equal weight as have the same sum of weights and the same sum of their squares.
     """
-    joint = sample.joint
+    joint, squares = _ordered(sample)
     names = tuple(str(name) for name in joint.models)
     shares = sample.pooled.shares if problem.prior is None else problem.prior
     base = float(problem.costs.min())
@@ -155,8 +155,8 @@ def costs_of(
         unknown = np.full((replicates, *value.shape), np.nan)
         return Costs(names, estimate_of(value, unknown, Percentile()), perfect, base, level)
     size: FloatArray | float = 1.0  # weight of one case in each cell
-    if sample.squares is not None and sample.clusters is None:
-        size = sample.squares / joint.weights
+    if squares is not None and sample.clusters is None:
+        size = squares / joint.weights
 
     def measure(tally: JointCounts) -> FloatArray:
         return _costs(tally.with_weights(tally.weights * size), problem, named)
@@ -165,6 +165,25 @@ def costs_of(
     scheme = scheme_for(sample, problem)
     made = bootstrap(measure, cases, replicates=replicates, rng=rng, scheme=scheme)
     return Costs(names, made, perfect, base, level)
+
+
+def _ordered(sample: Sample) -> tuple[JointCounts, FloatArray | None]:
+    """The joint tally with its cells in the order of the systems' names, and squared weights.
+
+    So the replicates do not depend on the order in which models were given.
+    """
+    joint, squares = sample.joint, sample.squares
+    places = sorted(range(len(joint.models)), key=lambda place: str(joint.models[place]))
+    order = np.lexsort(joint.cells[:, [0, *(1 + place for place in places)]].T[::-1])
+    ordered = JointCounts._trusted(
+        cells=joint.cells[order],
+        weights=joint.weights[..., order],
+        models=joint.models,
+        classes=joint.classes,
+        decisions=joint.decisions,
+        groups=joint.groups,
+    )
+    return ordered, None if squares is None else squares[..., order]
 
 
 def _costs(joint: JointCounts, problem: Problem, named: int) -> FloatArray:

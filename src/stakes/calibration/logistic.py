@@ -1,0 +1,175 @@
+"""Logistic regression on few features, without penalty."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray
+from stakes.calibration.fitting import (
+    Evaluation,
+    Fit,
+    Objective,
+    broad_axes,
+    centred,
+    fit_bounded,
+    fit_convex,
+    least_told_apart,
+    over_blocks,
+    part_of,
+    start_on_part,
+    with_ridge,
+)
+
+__all__ = ["LogisticFit", "fit_logistic"]
+
+_ALL_AT_REST = 1e-16  # the same where an optimum is known to exist, be it hardly felt
+_FAR = 400  # binary exponent from which squares of features might not be numbers
+_BLOCK = 1 << 15  # cases at a time
+
+
+class LogisticFit(NamedTuple):
+    """Intercept and slopes of a logistic regression, its mean loss, and whether it converged."""
+
+    intercept: float
+    slopes: FloatArray
+    loss: float
+    converged: bool
+
+
+def fit_logistic(
+    features: FloatArray, negative: FloatArray, positive: FloatArray, *, size: float = 0.0
+) -> LogisticFit:
+    """Log-odds of the positive class as an affine function of the features, without penalty.
+
+    A slope beyond the range of float64, which scores need that lie closer together than 1e-308 or
+    so, is cut there, and has not converged.
+
+    Parameters
+    ----------
+    features : (d, n); d may be 0. A feature that does not vary gets slope zero.
+    negative, positive : (n,) weights of the case as one of either class
+    size : as for `centred`
+    """
+    share = negative + positive
+    share /= share.sum()
+    features, exponents = _moderate(features)
+    rows, centre = centred(features, share, size=size)
+    axes = broad_axes((rows * share) @ rows.T)
+    start = np.zeros(1 + axes.shape[1])
+    start[0] = np.log(positive.sum()) - np.log(negative.sum())
+    found = _fit_moderate(rows, axes, negative, positive, start)
+    slopes = axes @ found.parameters[1:]
+    intercept = float(found.parameters[0] - slopes @ centre)
+    with np.errstate(over="ignore"):
+        slopes = np.ldexp(slopes, -exponents)
+    largest = np.finfo(np.float64).max
+    converged = found.converged and bool((np.abs(slopes) <= largest).all())
+    return LogisticFit(intercept, np.clip(slopes, -largest, largest), found.loss, converged)
+
+
+def _fit_moderate(
+    rows: FloatArray,
+    axes: FloatArray,
+    negative: FloatArray,
+    positive: FloatArray,
+    start: FloatArray,
+) -> Fit:
+    features = axes.T @ rows
+    objective = _logistic(features, negative, positive)
+    bounded = with_ridge(objective, np.append(0.0, np.ones(len(features))))
+    if len(rows) == 1:
+        if _is_separable(rows[0], negative, positive):
+            return fit_bounded(objective, bounded, start)
+        objective = objective._replace(rest=_ALL_AT_REST)  # there is an optimum
+    part = part_of(positive.size)
+    if part is not None and negative[part].any() and positive[part].any():
+        some = _logistic(np.ascontiguousarray(features[:, part]), negative[part], positive[part])
+        start = start_on_part(some, start)
+    return fit_convex(objective, bounded, start)
+
+
+def _moderate(features: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Features of a size that can be squared, and the binary exponents that were taken away."""
+    largest = np.maximum(features.max(axis=1, initial=0.0), -features.min(axis=1, initial=0.0))
+    exponents = np.frexp(largest)[1].astype(np.intp)
+    if np.abs(exponents).max(initial=0) < _FAR:
+        return features, np.zeros_like(exponents)
+    return np.ldexp(features, -exponents[:, None]), exponents
+
+
+def _is_separable(x: FloatArray, negative: FloatArray, positive: FloatArray) -> bool:
+    """Whether one threshold tells the classes apart, but for cases that lie on it."""
+    for some in (slice(0, 1024), slice(None)):  # where a few cases overlap, all of them do
+        below, above = x[some][negative[some] > 0], x[some][positive[some] > 0]
+        if not (below.size and above.size):
+            continue
+        if below.max() > above.min() and above.max() > below.min():
+            return False
+    return bool(x.min() < x.max())
+
+
+def _logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) -> Objective:
+    """Mean log loss as a function of the intercept and the slopes of the features, (d, n)."""
+    weight = negative + positive
+    total, is_mixed = float(weight.sum()), np.minimum(negative, positive).any()
+
+    def at(parameters: FloatArray, *, curved: bool = True) -> Evaluation:
+        def of(some: slice) -> Evaluation:
+            return _losses(features[:, some], negative[some], positive[some], parameters)
+
+        here = over_blocks(of, positive.size, _BLOCK)
+        return Evaluation(here.loss / total, here.gradient / total, here.curvature / total)
+
+    ends = features  # of one feature the least and the largest value are enough
+    if len(features) == 1:
+        ends = np.array([[features.min(), features.max()]])
+
+    def reach(step: FloatArray) -> float:
+        return float(np.abs(step[0] + step[1:] @ ends).max())
+
+    return Objective(at, reach, 0.0 if is_mixed else least_told_apart(weight))
+
+
+def _losses(
+    features: FloatArray, negative: FloatArray, positive: FloatArray, parameters: FloatArray
+) -> Evaluation:
+    """Log losses of some cases, summed.
+
+    What is small is never a difference of what is large, so that cases which are all but certain
+    keep their digits.
+    """
+    weight = negative + positive
+    odds = np.full(weight.size, parameters[0])
+    for row, slope in zip(features, parameters[1:], strict=True):
+        odds += row * slope
+    sure = np.abs(odds)
+    small = np.exp(-sure)
+    share = 1.0 / (1.0 + small)
+    missed = np.where(np.signbit(odds), positive, negative)
+    expected = weight * small * share  # to be missed
+    loss = _dot(weight, np.log1p(small)) + _dot(missed, sure)
+    surplus = np.copysign(1.0, odds) * (missed - expected)
+    return Evaluation(loss, *_derivatives(features, surplus, expected * share))
+
+
+def _derivatives(
+    features: FloatArray, surplus: FloatArray, spread: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Gradient and Hessian in intercept and slopes, from those in the log-odds of each case."""
+    size = 1 + len(features)
+    gradient, hessian = np.empty(size), np.empty((size, size))
+    gradient[0], hessian[0, 0] = surplus.sum(), spread.sum()
+    for j, row in enumerate(features, 1):
+        pull = row * spread
+        gradient[j] = _dot(row, surplus)
+        hessian[0, j] = hessian[j, 0] = pull.sum()
+        for k in range(j, size):
+            hessian[j, k] = hessian[k, j] = _dot(pull, features[k - 1])
+    return gradient, hessian
+
+
+def _dot(left: FloatArray, right: FloatArray) -> float:
+    """Inner product without BLAS, whose threads cost more than they bring on blocks this small."""
+    return float(np.einsum("i,i->", left, right))

@@ -1,0 +1,216 @@
+"""A calibrator that chooses among others, by what they lose on cases that they have not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray
+from stakes.calibration.affine import Affine, Logistic
+from stakes.calibration.contract import CalibrationMap, Calibrator
+from stakes.calibration.crossfit import CheckedRows, fold_numbers, read_groups, read_rows, spread
+from stakes.calibration.isotonic import Isotonic
+from stakes.calibration.multiclass import VectorScaling
+from stakes.calibration.one_vs_rest import OneVsRestIsotonic
+from stakes.calibration.temperature import Temperature
+from stakes.errors import InputError
+from stakes.rows import Scores
+from stakes.scoring.arguments import require
+
+__all__ = ["Select"]
+
+_FOLDS, _FEWER_FOLDS = 5, 3  # for two classes; for more, whose fits take more time
+_SEED = 0  # of the folds that choose: a fit is the same whenever it is repeated
+_MOST = 1 << 15  # cases of a class that take part in choosing
+_DEARER = 8  # fewer of them, beyond two classes
+_FEW = 4096  # cases of two classes up to which they choose one by one, not in bins of their scores
+_BINS = 512
+_MANY_SLOPES, _MANY_OFFSETS = 16, 32  # classes from which a map of so many numbers is too dear
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Select(Calibrator):
+    """The candidate with the least log loss on cases that it has not seen; then fitted on all.
+
+    Choosing is part of the fit: the cases of the fit are dealt into folds, each candidate is fitted
+    on all folds but one and judged on that one. Outside, `cross_calibrate` therefore judges choice
+    and fit together. The map is the chosen candidate's own. Candidates that cannot be fitted are
+    dropped, and where a class has one case only the first that can be fitted is taken.
+
+    Posteriors of 0 and 1, which isotonic regression gives, are judged as if half a case had spoken
+    against them. Of more than a few thousand cases, choosing looks at bins of the scores (two
+    classes) or at a part of the cases (more); the chosen map is fitted on all cases as they are.
+
+    Parameters
+    ----------
+    candidates : calibrators, the simplest first; by default `Affine` and `Isotonic` for posteriors
+        of two classes, `Logistic` and `Isotonic` for `Scores` and all other numbers, and for more
+        classes `Affine` and `VectorScaling` (without the latter from 16 classes on, from 32 on
+        `Temperature` alone, because time grows with the square of the classes)
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(500)
+    >>> y = rng.random(500) < p
+    >>> Select().fit(p**4 / (p**4 + (1 - p) ** 4), y).kind
+    'affine'
+    >>> Select().fit(np.where(p < 0.5, p**8, p), y).kind
+    'isotonic'
+    """
+
+    candidates: tuple[Calibrator, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.candidates is None:
+            return
+        listed = self.candidates if isinstance(self.candidates, list | tuple) else (None,)
+        for one in listed or (None,):
+            require("candidates", one, Calibrator, "Write Select([Affine(), Isotonic()]).")
+        self._fill({"candidates": tuple(listed)})
+
+    def __repr__(self) -> str:
+        return f"Select({'' if self.candidates is None else list(self.candidates)})"
+
+    def fit(
+        self,
+        scores: object,
+        y: object,
+        *,
+        classes: object = None,
+        weights: object = None,
+        prior: object = None,
+        groups: object = None,
+    ) -> CalibrationMap:
+        """Choose and learn the map; arguments as for `Calibrator.fit`.
+
+        `groups` are labels, one per case, of cases that belong together (patients, sites): they
+        stay together while choosing.
+        """
+        rows, _ = read_rows(scores, y, classes, weights, prior)
+        units = None if groups is None else read_groups(groups, rows.codes)
+        candidates = self.candidates or _usual(rows, isinstance(scores, Scores))
+        faults = []
+        for one in _ranked(candidates, rows, units):
+            try:
+                return one.fit(scores, y, classes=classes, weights=weights, prior=prior)
+            except _FAULTS as fault:
+                faults.append(f"{one!r}: {fault}")
+        raise InputError(
+            f"candidates must have one that can be fitted; none can. {' '.join(faults)}"
+        )
+
+    def _fit_in_groups(
+        self, scores: object, y: object, groups: IntArray | None, **options: object
+    ) -> CalibrationMap:
+        return self.fit(scores, y, groups=groups, **options)
+
+
+_FAULTS = (InputError, np.linalg.LinAlgError, FloatingPointError)
+
+
+def _usual(rows: CheckedRows, raw: bool) -> tuple[Calibrator, ...]:
+    """Candidates for these scores, the simplest first."""
+    size, scores = rows.n_classes, rows.scores
+    if scores.ndim == 1:
+        is_raw = raw or not (scores.min() >= 0 and scores.max() <= 1)
+        return (Logistic() if is_raw else Affine()), Isotonic()
+    if size == 2:
+        return Affine(), OneVsRestIsotonic()
+    if size >= _MANY_OFFSETS:
+        return (Temperature(),)
+    return (Affine(),) if size >= _MANY_SLOPES else (Affine(), VectorScaling())
+
+
+def _ranked(
+    candidates: tuple[Calibrator, ...], rows: CheckedRows, units: IntArray | None
+) -> tuple[Calibrator, ...]:
+    """The candidates by their loss on cases that they have not seen, the least first."""
+    if len(candidates) == 1:
+        return candidates
+    if rows.weights is not None and not rows.weights.all():
+        kept = rows.weights > 0
+        rows, units = rows.part(kept), None if units is None else units[kept]
+    rows, units = _thinned(rows, units)
+    two = rows.n_classes == 2
+    most = spread(rows.codes, units, rows.n_classes)
+    n_cases, folds = len(rows.codes), min(_FOLDS if two else _FEWER_FOLDS, most)
+    if folds < 2:
+        return candidates
+    number = fold_numbers(rows.codes, folds, groups=units, rng=np.random.default_rng(_SEED))
+    if two and n_cases > _FEW:
+        rows, number = _binned(rows, number)
+    losses = [_loss(one, rows, number, 0.5 / n_cases) for one in candidates]
+    return tuple(candidates[place] for place in np.argsort(losses, kind="stable"))
+
+
+def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: float) -> float:
+    """Log loss of cases by maps that have not seen them, posteriors being this at least.
+
+    Infinite where a map cannot be fitted. Folds without which a class is unknown are left out.
+    """
+    weights = np.ones(len(rows.codes)) if rows.weights is None else rows.weights
+    shares = np.bincount(rows.codes, weights)
+    if rows.prior is not None:
+        weights = weights * (rows.prior / shares)[rows.codes]
+    total = 0.0
+    for fold in range(int(number.max()) + 1):
+        own = number == fold
+        if not np.bincount(rows.codes[~own], minlength=rows.n_classes).all():
+            continue
+        try:
+            posteriors = rows.fitted(calibrator, ~own, None)(rows.wrapped(rows.scores[own]))
+        except _FAULTS:
+            return float("inf")
+        chances = np.maximum(_true(posteriors, rows.codes[own]), least)
+        total -= float(weights[own] @ np.log(chances))
+    return total
+
+
+def _true(posteriors: FloatArray, codes: IntArray) -> FloatArray:
+    """Posteriors of the true classes."""
+    if posteriors.ndim == 1:
+        return np.where(codes == 1, posteriors, 1 - posteriors)
+    return np.asarray(posteriors[np.arange(len(codes)), codes])
+
+
+def _thinned(rows: CheckedRows, units: IntArray | None) -> tuple[CheckedRows, IntArray | None]:
+    """Every second, third … case of each class that has very many, with so much more weight."""
+    most = _MOST // (1 if rows.n_classes == 2 else rows.n_classes * _DEARER)
+    sizes = np.bincount(rows.codes, minlength=rows.n_classes)
+    steps = -(-sizes // most)
+    if (steps == 1).all():
+        return rows, units
+    some = np.sort(
+        np.concatenate([np.flatnonzero(rows.codes == k)[::step] for k, step in enumerate(steps)])
+    )
+    rows = rows.part(some)
+    weights = steps[rows.codes].astype(np.float64)
+    rows = replace(rows, weights=weights if rows.weights is None else weights * rows.weights)
+    return rows, None if units is None else np.unique(units[some], return_inverse=True)[1]
+
+
+def _binned(rows: CheckedRows, number: IntArray) -> tuple[CheckedRows, IntArray]:
+    """Cases of two classes in one fold with nearly the same score as one case of their weight.
+
+    The bins part both classes alike, and each has a score of its middle.
+    """
+    scores = rows.scores if rows.scores.ndim == 1 else rows.scores[:, 1]
+    classes = [scores[rows.codes == k] for k in range(2)]
+    sample = np.sort(np.concatenate([own[:: -(-own.size // (8 * _BINS))] for own in classes]))
+    step = -(-sample.size // _BINS)
+    edges = sample[step::step]
+    size = len(edges) + 1
+    cell = (number * size + np.searchsorted(edges, scores)) * 2 + rows.codes
+    mass = np.bincount(cell, rows.weights)
+    used = np.flatnonzero(mass)
+    middle = sample[np.minimum(np.arange(size) * step + step // 2, sample.size - 1)]
+    held = middle[used // 2 % size]
+    binned = replace(
+        rows,
+        scores=held if rows.scores.ndim == 1 else np.stack([1 - held, held], axis=1),
+        codes=used % 2,
+        weights=mass[used].astype(np.float64),
+    )
+    return binned, used // (2 * size)

@@ -1,0 +1,108 @@
+"""The cost of miscalibration without a calibrator, against a world whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit, logit
+from scipy.stats import norm
+
+from stakes import Problem, ScoreTable, evaluate
+from stakes.calibration import Isotonic, table_cost_of_miscalibration
+from stakes.evaluation.hindsight import best_cost
+from stakes.regions import decision_regions
+
+SHARE = 0.1
+TWO = Problem.binary(false_alarm=1, miss=4)
+THREE = Problem([[0, 3, 25], [180, 8, 0]])
+PRIORS = (None, [0.97, 0.03])
+
+
+def cases(rng: np.random.Generator, n_cases: int, slope: float, shift: float):
+    """Log-odds of calibrated posteriors are normal in both classes; the scores are off a line."""
+    y = (rng.random(n_cases) < SHARE).astype(int)
+    true = rng.normal(np.where(y == 1, 1.0, -1.0), 2**0.5) + logit(SHARE)
+    return y, expit(slope * true + shift)
+
+
+def true_waste(problem: Problem, slope: float, shift: float, seen: float) -> float:
+    """Expected cost of Bayes decisions by the scores, less that of the best thresholds.
+
+    The evidence x is normal with means ±1 and variance 2, so that it is its own log-likelihood
+    ratio. Scores are moved from the share that was seen to the prior, if there is one.
+    """
+    share = SHARE if problem.prior is None else problem.prior[1]
+    moved = 0.0 if problem.prior is None else logit(share) - logit(seen)
+    regions = decision_regions(problem)
+    cuts = logit(np.asarray(regions.crossings))
+    costs = problem.costs[:, [problem.decisions.index(part.cheapest[0]) for part in regions.parts]]
+
+    def cost(thresholds) -> float:
+        ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
+        rates = [np.diff(norm.cdf(ends, mean, 2**0.5)) for mean in (-1, 1)]
+        return (1 - share) * rates[0] @ costs[0] + share * rates[1] @ costs[1]
+
+    decided = (cuts - shift - moved) / slope - logit(SHARE)
+    return cost(decided) - cost(cuts - logit(share))
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("problem", [TWO, THREE], ids=["two decisions", "three decisions"])
+@pytest.mark.parametrize(
+    ("slope", "shift"), [(1.0, 0.0), (1.0, 2.0), (1.0, -2.0), (0.5, 0.0), (2.0, 0.0)]
+)
+def test_waste_in_hindsight_agrees_with_the_truth(slope, shift, problem, prior):
+    problem = problem if prior is None else problem.with_prior(prior)
+    gaps = []
+    for seed in range(8):
+        y, scores = cases(np.random.default_rng(seed), 4000, slope, shift)
+        found = evaluate(y, scores, problem, calibrator=None, replicates=2).models[0]
+        assert found.calibration_cost is not None
+        assert found.calibration_cost >= 0
+        gaps.append(found.calibration_cost - true_waste(problem, slope, shift, y.mean()))
+    noise = np.std(gaps, ddof=1) / len(gaps) ** 0.5
+    least = problem.with_prior([1 - SHARE, SHARE] if prior is None else prior).naive.cost
+    clipped = 4e-3 * least if slope == 1 and shift == 0 else 0.0  # noise above zero
+    assert abs(np.mean(gaps)) < 3 * noise + clipped
+
+
+def test_bias_in_the_large_is_not_taken_for_chance():
+    """The issue's case: 0.082 was shown, where recalibration saves 0.268."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(4000) < 0.1).astype(int)
+    scores = expit(rng.normal(np.where(y == 1, 1, -1), 2**0.5))
+    shown, saved = (
+        evaluate(y, scores, TWO, calibrator=one, replicates=50).models[0].calibration_cost
+        for one in (None, Isotonic())
+    )
+    assert shown == pytest.approx(saved, rel=0.05)
+    backwards = evaluate(y, 1 - scores, TWO, calibrator=None, replicates=50).models[0]
+    assert backwards.calibration_cost > shown
+
+
+def test_what_recalibration_loses_is_no_negative_cost():
+    found = []
+    for seed in range(6):
+        y, scores = cases(np.random.default_rng(seed), 200, 1.0, 0.0)
+        report = evaluate(y, scores, TWO, calibrator=Isotonic(), replicates=2)
+        found.append(report.models[0].calibration_cost)
+        dearer = [report.system(f"model ({tag})").cost.value for tag in ("as is", "recalibrated")]
+        assert found[-1] == pytest.approx(max(dearer[0] - dearer[1], 0), abs=1e-12)
+    assert min(found) == 0
+
+
+@pytest.mark.parametrize("problem", [TWO, THREE, Problem([[0, 1, 4, 9], [20, 12, 5, 0]])])
+@pytest.mark.parametrize("prior", PRIORS)
+def test_running_sums_find_the_best_thresholds_that_isotonic_regression_finds(problem, prior):
+    rng = np.random.default_rng(5)
+    problem = problem.with_prior(prior)
+    for _ in range(20):
+        weights = rng.integers(0, 5, (12, 2)).astype(float)
+        weights[0] += 1
+        table = ScoreTable(np.linspace(0.05, 0.95, 12), weights)
+        charged = weights / weights.sum()
+        if prior is not None:
+            charged = weights / weights.sum(axis=0) * prior
+        expected = table_cost_of_miscalibration(table, problem).optimal
+        assert_allclose(best_cost(charged, problem), expected, atol=1e-13)
