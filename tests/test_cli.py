@@ -23,9 +23,10 @@ from click.testing import CliRunner, Result
 import stakes
 from stakes import Problem, Report, Scores, bayes_decisions, evaluate, shift_prior
 from stakes.calibration import Affine, Isotonic, Temperature, from_json
+from stakes.cli.expression import Name
 from stakes.cli.front import stakes as command
 from stakes.cli.options import CALIBRATORS
-from stakes.cli.quantities import read_condition, values_of
+from stakes.cli.quantities import Values
 
 RNG = np.random.default_rng(3)
 N = 120
@@ -70,6 +71,10 @@ def on_rows(*arguments: object, **extra: Any) -> Result:
     return run("evaluate", "rows.csv", "-p", "fraud.toml", *FAST, *models, *arguments, **extra)
 
 
+def report_of(done: Result) -> Report:
+    return Report.from_json(done.stdout)
+
+
 def report(**options: Any) -> Report:
     return evaluate(Y, {"good": GOOD, "poor": POOR}, PROBLEM, replicates=20, **options)
 
@@ -97,7 +102,8 @@ def test_models_are_guessed_and_the_guess_is_printed():
 
 def test_options_reach_the_library():
     done = on_rows(
-        *("--by", "site", "--cluster", "round", "--calibrate", "Affine", "--seed", "5"),
+        *("--by", "site", "--by", "round", "--calibrate", "Affine", "--seed", "5"),
+        *("--cluster", "round", "--level", "0.9"),
         *("--weights", "poor", "--model", "good", "--json", "-"),
         *("--posterior-prior", "fraud=0.3,legit=0.7"),
     )
@@ -105,8 +111,9 @@ def test_options_reach_the_library():
         Y,
         {"good": GOOD},
         PROBLEM,
-        by=SITE,
+        by={"site": SITE, "round": ROUND},
         cluster=ROUND,
+        level=0.9,
         weights=POOR,
         posterior_prior=[0.7, 0.3],
         calibrator=Affine(),
@@ -115,6 +122,23 @@ def test_options_reach_the_library():
     )
     assert done.exit_code == 0, done.stderr
     assert done.stdout == expected.to_json() + "\n"
+    assert {one.by for one in report_of(done).slices} == {"site", "round"}
+
+
+def test_without_a_word_the_calibrator_is_that_of_the_library_and_none_is_none():
+    named = [one.rule for one in report_of(on_rows("--json", "-")).systems]
+    assert "recalibrated" in " ".join(named)
+    done = on_rows("--calibrate", "none", "--json", "-")
+    assert done.stdout == report(calibrator=None).to_json() + "\n"
+    done = on_rows("--calibrate", "select", "--json", "-")
+    assert done.stdout == report().to_json() + "\n"
+
+
+@pytest.mark.parametrize("level", ["0", "1", "95"])
+def test_a_level_that_is_none_is_bad_input(level):
+    done = on_rows("--level", level)
+    assert done.exit_code == 2
+    assert "Invalid value for '--level'" in done.stderr
 
 
 def test_raw_scores_and_decisions_are_models_too():
@@ -186,8 +210,10 @@ def test_classes_of_many_kinds_are_read():
     pyarrow.parquet.write_table(pa.table({"y": np.arange(60) % 3 + 1, **columns}), "k.parquet")
     problem = Problem.zero_one([1, 2, 3]).with_abstention(0.3)
     problem.to_toml("k.toml")
-    done = run("evaluate", "k.parquet", "-p", "k.toml", *FAST, "--json", "-")
-    expected = evaluate(np.arange(60) % 3 + 1, {"net": rows}, problem, replicates=20)
+    asked = ("--calibrate", "none", "--json", "-")
+    done = run("evaluate", "k.parquet", "-p", "k.toml", *FAST, *asked)
+    truth = np.arange(60) % 3 + 1
+    expected = evaluate(truth, {"net": rows}, problem, calibrator=None, replicates=20)
     assert done.stdout == expected.to_json() + "\n"
 
 
@@ -254,11 +280,34 @@ def test_every_name_of_a_condition_has_a_value_and_stands_in_the_help():
         **dict.fromkeys(("saving_high", "saving_over_runner_up", "perfect_cost", "caveats")),
     }
     for name, expected in names.items():
-        (value,) = values_of(read_condition(f"{name} > 0"), whole).values()
+        value = Values(whole)[Name(name)]
         assert expected is None or value == expected
         assert name in text
-    (apart,) = values_of(read_condition("told_apart"), whole).values()
-    assert apart is whole.verdict.told_apart
+    assert Values(whole)[Name("told_apart")] is whole.verdict.told_apart
+    assert Values(whole)[Name("deployable")] is True
+    assert "told_apart" in text
+    assert "deployable" in text
+
+
+HOPELESS = Problem([[0, 1], [1, 0]], classes=["legit", "fraud"], prior=[0.999, 0.001])
+
+
+def test_a_gate_can_see_that_nothing_should_be_deployed():
+    HOPELESS.to_toml("fraud.toml")
+    asked = ("--model", "poor", "--calibrate", "none")
+    assert report_of(on_rows(*asked, "--json", "-")).verdict.deploy is None
+    done = on_rows(*asked, "--fail-if", "not deployable or saving_over_runner_up < 1")
+    assert done.exit_code == 1
+    assert done.stderr.endswith("holds (deployable = 0)\n")
+    assert on_rows(*asked, "--fail-if", "deployable").exit_code == 0
+    done = on_rows(*asked, "--fail-if", "cost >= naive_cost and normalized >= 1")
+    assert done.exit_code == 1, done.stderr
+
+
+def test_the_audit_says_that_nothing_should_be_deployed():
+    HOPELESS.to_toml("fraud.toml")
+    told = run("audit", "rows.csv", "-p", "fraud.toml", *BOTH, "--calibrate", "none").stdout
+    assert "and always choosing legit costs no more; " in " ".join(told.split())
 
 
 # Bad input ---------------------------------------------------------------------------------------
@@ -344,7 +393,7 @@ BAD = {
     ),
     "an unknown calibrator": (
         ("evaluate", "rows.csv", "-p", "fraud.toml", "--calibrate", "x"),
-        "'x' is not one of 'affine'",
+        "'x' is not one of 'select'",
     ),
     "a map that is none": (
         (*DECIDE, "--map", "rows.csv", "-o", "out.csv"),

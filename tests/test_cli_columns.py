@@ -22,8 +22,10 @@ import pyarrow.parquet
 from stakes import Problem
 from stakes.adapters.duck import Source, Wanted, opened, spellings
 from stakes.adapters.files import Format, check_target, located, whole_file
-from stakes.cli.columns import Kind, Request, plan_for, posterior_columns, truth_column
+from stakes.cli.columns import Request, plan_for
+from stakes.cli.guessing import truth_column
 from stakes.cli.loading import load, memory_size
+from stakes.cli.models import Kind, posterior_columns
 from stakes.errors import InputError
 
 TWO = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["ok", "ask", "no"])
@@ -125,6 +127,24 @@ def test_standard_input_is_recognised_by_how_it_begins(tmp_path, name):
     with source_of("-", (tmp_path / "rows").read_bytes()) as source:
         assert source.name == "standard input"
         assert read_two(source) == ([0, 1, 0], [0.1, 0.9, 0.25])
+
+
+@pytest.mark.parametrize("sign", ["#", "//", ";", "%", "'"])
+def test_rows_that_begin_with_the_sign_of_a_comment_are_rows(tmp_path, sign):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"id,truth,p\n1,legit,0.25\n{sign}2,fraud,0.5\n{sign} 3,legit,0.75\n")
+    with source_of(path) as source:
+        assert list(source.types) == ["id", "truth", "p"]
+        assert read_two(source) == ([0, 1, 0], [0.25, 0.5, 0.75])
+
+
+def test_signs_of_comments_and_quotes_within_entries_are_text(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        'truth,note,p\n"legit","a ""b"", c # d",0.25\nfraud,"x\ny",0.5 \nlegit,#,0.75\n'
+    )
+    with source_of(path) as source:
+        assert read_two(source) == ([0, 1, 0], [0.25, 0.5, 0.75])
 
 
 def test_a_glob_reads_its_files_in_the_order_of_their_names(tmp_path):
@@ -356,15 +376,135 @@ def test_a_column_with_too_few_classes_is_not_the_truth(tmp_path):
 
 
 def test_models_of_two_classes_are_columns_within_the_unit_interval_whose_names_say_so(tmp_path):
-    rows = {**ROWS, "p_big": [0.5, 12.5, 3.5], "p_minus": [-0.1, 0.5, 0.5], "p_whole": [0, 1, 0]}
+    rows = {**ROWS, "p_whole": [0, 1, 0], "p_id": [7, 8, 9], "amount": [0.5, 12.5, ""]}
     rows |= {"discount": [0.25, 0.5, 0.0], "p_value": [0.5, 0.5, 0.5], "scoreboard": [0.5] * 3}
     found = plan(tmp_path, rows, TWO)
-    assert [model.name for model in found.models] == ["p", "q_prob"]
-    assert found.guesses == (
+    assert [model.name for model in found.models] == ["p", "q_prob", "p_whole"]
+    assert found.guesses[:3] == (
         "truth in column truth",
         "p: P(fraud) in p",
         "q_prob: P(fraud) in q_prob",
     )
+
+
+UNUSABLE = {
+    "text": (["10%", "90%", "25%"], r"must hold numbers; '10%' is none\."),
+    "one entry of text": ([0.5, "n/a", 0.5], r"must hold numbers; 'n/a' is none\."),
+    "decimal commas": (['"0,1"', '"0,9"', '"0,2"'], r"must hold numbers; '0,1' is none\."),
+    "dates": (["2024-01-01"] * 3, r"must hold numbers; '2024-01-01' is none\."),
+    "gaps": ([0.5, "", 0.5], r"a number in every row; 1 of 3 are missing .*, the first in row 2\."),
+    "nan": (
+        [0.5, 0.5, "nan"],
+        r"a number in every row; 1 of 3 are missing .* the first in row 3\.",
+    ),
+    "nothing at all": ([""] * 3, r"must hold numbers; all entries are missing\."),
+    "per cent": (
+        [10.5, 90.0, 25.0],
+        r"in \[0, 1\]; 3 of 3 rows do not.*divide them by 100\. .*--scores p_odd=p_odd",
+    ),
+    "whole per cent": ([10, 90, 25], r"in \[0, 1\]; 3 of 3 rows do not, .*divide them by 100\."),
+    "numbers below nought": (
+        [-0.1, 0.5, 0.5],
+        r"in \[0, 1\]; 1 of 3 rows do not.*-0\.1 in row 1\.",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_a_column_whose_name_says_model_is_never_left_out_in_silence(tmp_path, what):
+    values, message = UNUSABLE[what]
+    path = csv_file(tmp_path, {**ROWS, "p_odd": values})
+    with source_of(path) as source:
+        with pytest.raises(InputError, match=f"column 'p_odd' of .*{message}.* with --model"):
+            load(source, TWO, plan_for(source, TWO, Request()), limit=1 << 20)
+        stated = plan_for(source, TWO, Request(models=("p",)))
+        assert list(load(source, TWO, stated, limit=1 << 20).models) == ["p"]
+
+
+def test_whole_numbers_that_may_be_decisions_are_asked_about(tmp_path):
+    rows = {"y": [0, 1, 1], "p_hard": [0, 1, 0], "p_soft": [0.5, 0.5, 0.75]}
+    with pytest.raises(
+        InputError, match=r"column 'p_hard' .* it holds whole numbers\. .*--model p_h"
+    ):
+        plan(tmp_path, rows, Problem.zero_one(2))
+
+
+def test_a_gap_does_not_hide_that_two_columns_may_be_the_model(tmp_path):
+    rows = {"truth": ["legit", "fraud"], "forest": ["", 0.5], "boosting": [0.25, 0.75]}
+    with pytest.raises(
+        InputError, match=r"2 columns hold numbers in \[0, 1\] \(forest, boosting\)"
+    ):
+        plan(tmp_path, rows, TWO)
+
+
+@pytest.mark.parametrize("name", ["p_legit", "P(legit)", "proba_0"])
+def test_probabilities_of_the_first_class_are_not_taken_for_those_of_the_second(tmp_path, name):
+    rows = {"truth": ["legit", "fraud"], name: [0.75, 0.25], "p_new": [0.5, 0.75]}
+    with pytest.raises(
+        InputError, match=r"must hold P\(fraud\); its name speaks of the first class"
+    ):
+        plan(tmp_path, rows, TWO)
+
+
+NO_YES = Problem([[0, 3, 25], [180, 8, 0]], classes=["no", "yes"], decisions=["ok", "ask", "stop"])
+
+
+@pytest.mark.parametrize(
+    ("problem", "values"),
+    [
+        (Problem.zero_one(2), (0, 1)),
+        (Problem.zero_one(["0", "1"]), (0, 1)),
+        (Problem.zero_one([False, True]), ("False", "True")),
+        (Problem.zero_one([1, 2]), (1, 2)),
+        (NO_YES, ("no", "yes")),
+        (Problem.zero_one(["ash", "elm", "oak"]), ("ash", "elm", "oak")),
+    ],
+)
+@pytest.mark.parametrize("name", ["proba", "prob", "p", "forest_proba", "score_new"])
+def test_columns_numbered_from_nought_are_one_model(tmp_path, problem, values, name):
+    columns = tuple(f"{name}_{k}" for k in range(problem.n_classes))
+    rows: dict[str, Any] = {"y": values, "size": [3.5] * len(values)}
+    rows |= {column: [0.25] * len(values) for column in columns}
+    (model,) = plan(tmp_path, rows, problem).models
+    assert (model.name, model.columns) == (name, columns)
+
+
+def test_the_order_of_numbered_columns_is_asked_for_where_the_classes_are_not_sorted(tmp_path):
+    rows = {"truth": ["legit", "fraud"], "proba_0": [0.5, 0.75], "proba_1": [0.5, 0.25]}
+    message = (
+        r"the classes of the problem \(legit, fraud\) are not in sorted order\. If proba_0 is "
+        r"P\(fraud\), as .* say --model proba=proba_1,proba_0; if it is P\(legit\), say "
+        r"--model proba=proba_0,proba_1\."
+    )
+    with pytest.raises(InputError, match=message):
+        plan(tmp_path, rows, TWO)
+    (model,) = plan(tmp_path, rows, TWO, models=("proba=proba_1,proba_0",)).models
+    assert model.columns == ("proba_1", "proba_0")
+
+
+def test_columns_numbered_otherwise_are_models_of_their_own(tmp_path):
+    rows = {"truth": ["legit", "fraud"]} | {f"p_{k}": [0.25 * k] * 2 for k in (1, 2, 3)}
+    found = plan(tmp_path, rows, TWO).models
+    assert [model.columns for model in found] == [("p_1",), ("p_2",), ("p_3",)]
+
+
+def test_columns_of_every_class_are_a_model_or_an_error(tmp_path):
+    rows = {"truth": ["legit", "fraud"], "net_legit": [0, 1], "net_fraud": [1, 0]}
+    assert [m.columns for m in plan(tmp_path, rows, TWO).models] == [("net_legit", "net_fraud")]
+    rows |= {"old_legit": ["20%", "30%"], "old_fraud": ["80%", "70%"]}
+    with pytest.raises(InputError, match=r"column 'old_legit' .* '20%' is none\..* with --model"):
+        plan(tmp_path, rows, TWO)
+
+
+def test_features_with_numbers_in_their_names_are_no_models(tmp_path):
+    rows = {"y": [0, 1], "sex_0": [0, 1], "sex_1": [1, 0], "y_0": [0.0, 1.5], "y_1": [1.5, 0.0]}
+    rows |= {
+        "note_0": ["a", "b"],
+        "note_1": ["c", "d"],
+        "proba_0": [0.5, 0.5],
+        "proba_1": [0.5, 0.5],
+    }
+    assert [m.name for m in plan(tmp_path, rows, Problem.zero_one(2)).models] == ["proba"]
 
 
 @pytest.mark.parametrize(
@@ -396,25 +536,23 @@ def test_between_columns_whose_names_say_nothing_is_not_guessed(tmp_path):
     assert [model.name for model in plan(tmp_path, both, TWO).models] == ["net"]
 
 
-def test_a_column_with_gaps_or_nan_is_not_guessed_to_be_a_model(tmp_path):
-    rows = {**ROWS, "p_gap": [0.5, "", 0.5], "p_none": [0.5, "nan", 0.5]}
-    assert [model.name for model in plan(tmp_path, rows, TWO).models] == ["p", "q_prob"]
-
-
 def test_columns_that_have_a_use_are_not_models(tmp_path):
     rows = {**ROWS, "p_w": [0.5, 0.5, 1.0], "p_g": [0.25, 0.5, 0.5], "p_c": [0.5, 0.25, 0.5]}
-    found = plan(tmp_path, rows, TWO, weights="p_w", by="p_g", cluster="p_c")
+    found = plan(tmp_path, rows, TWO, weights="p_w", by=("p_g",), cluster="p_c")
     assert [model.name for model in found.models] == ["p", "q_prob"]
 
 
 def test_models_of_many_classes_are_named_with_them(tmp_path):
     rows: dict[str, Any] = {"y": ["ash", "oak"], "size": [0.5, 0.5]}
     rows |= {f"net_{label}": [0.25, 0.5] for label in ("elm", "ash", "oak")}
-    rows |= {f"half_{label}": [0.25, 0.5] for label in ("elm", "ash")}
+    rows |= {"soil_elm": [0.25, 0.5], "age_elm": [30, 40], "age_ash": [50, 60]}
     found = plan(tmp_path, rows, THREE)
     (model,) = found.models
     assert (model.name, model.columns) == ("net", ("net_ash", "net_oak", "net_elm"))
     assert found.guesses[1] == "net: P(ash) in net_ash, P(oak) in net_oak, P(elm) in net_elm"
+    rows |= {f"half_{label}": [0.25, 0.5] for label in ("elm", "oak")}
+    with pytest.raises(InputError, match=r"has half_oak, half_elm, and no half_ash\. Add it"):
+        plan(tmp_path, rows, THREE)
 
 
 def test_columns_named_as_the_classes_are_one_model(tmp_path):
@@ -425,7 +563,7 @@ def test_columns_named_as_the_classes_are_one_model(tmp_path):
 
 def test_without_a_possible_model_one_is_asked_for(tmp_path):
     with pytest.raises(InputError, match=r"none can be guessed: there are no numbers in \[0, 1\]"):
-        plan(tmp_path, {"truth": ["legit"], "p": [1.5]}, TWO)
+        plan(tmp_path, {"truth": ["legit"], "forest": [1.5]}, TWO)
     with pytest.raises(InputError, match="there are no columns named NAME_CLASS"):
         plan(tmp_path, {"truth": ["ash"], "p": [0.5]}, THREE)
 
@@ -483,9 +621,10 @@ def test_whole_numbers_are_decisions_only_where_decisions_are_whole_numbers(tmp_
     ("said", "message"),
     [
         ({"truth": "none"}, r"has no column 'none'\. It has truth, p, q_prob\."),
-        ({"by": "none"}, "has no column 'none'"),
+        ({"by": ("p", "none")}, "has no column 'none'"),
+        ({"by": ("p", "p")}, "--by must name every column once; 'p' stands twice"),
         ({"cluster": "none"}, "has no column 'none'"),
-        ({"weights": "truth"}, "column 'truth' of .* must hold numbers; its type is VARCHAR"),
+        ({"weights": "truth"}, "column 'truth' of .* must hold numbers; 'fraud' is none"),
         ({"models": ("m=none",)}, "has no column 'none'"),
         ({"models": ("=p",)}, "must be stated as NAME=COLUMN"),
         ({"models": ("m=",)}, "must be stated as NAME=COLUMN"),
@@ -537,10 +676,12 @@ def test_other_sizes_are_refused(text):
 def test_groups_that_are_whole_numbers_stay_numbers_and_gaps_are_a_group(tmp_path):
     rows = {**ROWS, "age": [10, 9, 10], "site": ["x", "", "y"]}
     with source_of(csv_file(tmp_path, rows)) as source:
-        ages = load(source, TWO, plan_for(source, TWO, Request(by="age")), limit=1 << 20)
-        sites = load(source, TWO, plan_for(source, TWO, Request(by="site")), limit=1 << 20)
-    assert ages.by.tolist() == [10, 9, 10]
-    assert sites.by.tolist() == ["x", "(missing)", "y"]
+        plan = plan_for(source, TWO, Request(by=("site", "age")))
+        groups = load(source, TWO, plan, limit=1 << 20).by
+    assert groups is not None
+    assert list(groups) == ["site", "age"]
+    assert groups["age"].tolist() == [10, 9, 10]
+    assert groups["site"].tolist() == ["x", "(missing)", "y"]
 
 
 def test_a_case_without_a_cluster_is_refused(tmp_path):

@@ -48,7 +48,7 @@ PROBLEM = Problem(
     prior=[0.9, 0.1],
 )
 MODELS = ("--model", "good", "--model", "poor", "--model", "rule=did", "--by", "site")
-FAST = ("--replicates", "20", "--json", "-")
+FAST = ("--replicates", "20", "--calibrate", "none", "--json", "-")
 SMALL = ("--memory-limit", "160k")
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 
@@ -118,18 +118,31 @@ def test_a_column_may_be_both_numbers_and_labels():
         assert_close(json.loads(done.stdout), json.loads(plain.stdout))
 
 
+def test_several_groupings_and_a_level_give_the_report_of_the_arrays():
+    asked = ("--model", "good", "--by", "did", "--by", "site", "--cluster", "round")
+    asked += ("--level", "0.8")
+    done, plain = run("rows.csv", *asked, *FAST, *SMALL), run("rows.csv", *asked, *FAST)
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert_close(found, json.loads(plain.stdout))
+    slices = [(one["by"], one["group"]) for one in found["slices"]]
+    assert slices == [("did", "approve"), ("did", "review"), *(("site", k) for k in (8, 9, 10))]
+    assert found["assumptions"]["level"] == 0.8
+
+
 def test_an_audit_beyond_the_limit_prints_the_same():
     told = ["audit", "rows.csv", "-p", "fraud.toml", "--model", "good", "--model", "poor"]
-    plain = CliRunner(**SEPARATE).invoke(command, told)
+    plain = CliRunner(**SEPARATE).invoke(command, [*told, "--calibrate", "none"])
     done = CliRunner(**SEPARATE).invoke(command, [*told, "--memory-limit", "10k"])
     assert done.stdout == plain.stdout
-    assert "tallied inside the engine" in done.stderr
+    assert "tallied inside the engine, and nothing is recalibrated." in done.stderr
 
 
-def test_what_was_left_out_is_in_the_report():
-    done = run("rows.csv", *MODELS, "--calibrate", "isotonic", "--replicates", "20", *SMALL)
+@pytest.mark.parametrize("calibrate", [(), ("--calibrate", "isotonic")])
+def test_what_was_left_out_is_in_the_report(calibrate):
+    done = run("rows.csv", *MODELS, *calibrate, "--replicates", "20", *SMALL)
     assert done.exit_code == 0, done.stderr
-    assert "Recalibration by Isotonic() was left out" in " ".join(done.stdout.split())
+    assert "Recalibration was left out" in " ".join(done.stdout.split())
 
 
 def test_bad_rows_and_too_many_clusters_are_one_sentence_and_exit_code_two():

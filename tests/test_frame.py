@@ -27,7 +27,7 @@ from stakes.scoring import Brier, mean_score
 def report() -> Report:
     problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
     models = {"new": [0.02, 0.05, 0.3, 0.6] * 25, "old": Decisions([0, 0, 0, 1] * 25)}
-    return evaluate([0, 0, 0, 1] * 25, models, problem, replicates=20)
+    return evaluate([0, 0, 0, 1] * 25, models, problem, replicates=20, calibrator=None)
 
 
 def as_rows(frame) -> list[dict]:
@@ -107,10 +107,10 @@ TRUTH = ["no", "no", "no", "yes"] * 25
 @pytest.mark.parametrize("library", FRAMES)
 def test_columns_of_every_library_go_by_their_names(library):
     frame = FRAMES[library](ROWS)
-    found = evaluate(TRUTH, {"m": frame}, NAMED, replicates=20)
-    expected = evaluate(TRUTH, {"m": np.array(ROWS["yes"])}, NAMED, replicates=20)
+    found = evaluate(TRUTH, {"m": frame}, NAMED, replicates=20, calibrator=None)
+    expected = evaluate(TRUTH, {"m": np.array(ROWS["yes"])}, NAMED, replicates=20, calibrator=None)
     assert found.systems == expected.systems
-    wrapped = evaluate(TRUTH, {"m": Posteriors(frame)}, NAMED, replicates=20)
+    wrapped = evaluate(TRUTH, {"m": Posteriors(frame)}, NAMED, replicates=20, calibrator=None)
     assert wrapped.systems == expected.systems
     decided = bayes_decisions(frame, NAMED)
     assert decided.tolist() == bayes_decisions(ROWS["yes"], NAMED).tolist()
@@ -129,15 +129,15 @@ def test_a_class_may_be_called_as_an_attribute_of_another_library():
 def test_frames_that_nearly_sum_to_one_are_divided_as_arrays_are(library):
     """The columns stand in another order than the classes."""
     off = {name: [value * 1.01 for value in values] for name, values in ROWS.items()}
-    found = evaluate(TRUTH, {"m": FRAMES[library](off)}, NAMED, replicates=20)
+    found = evaluate(TRUTH, {"m": FRAMES[library](off)}, NAMED, replicates=20, calibrator=None)
     array = np.column_stack([off["no"], off["yes"]])
-    expected = evaluate(TRUTH, {"m": array}, NAMED, replicates=20)
+    expected = evaluate(TRUTH, {"m": array}, NAMED, replicates=20, calibrator=None)
     assert found.systems == expected.systems
     assert found.caveats == expected.caveats
     assert "posteriors do not sum to one" in {caveat.kind for caveat in found.caveats}
     far = {name: [value * 1.5 for value in values] for name, values in ROWS.items()}
     with pytest.raises(InputError, match=r"sum to one|in \[0, 1\]"):
-        evaluate(TRUTH, {"m": FRAMES[library](far)}, NAMED, replicates=20)
+        evaluate(TRUTH, {"m": FRAMES[library](far)}, NAMED, replicates=20, calibrator=None)
 
 
 @pytest.mark.parametrize("library", FRAMES)
@@ -150,7 +150,7 @@ def test_without_a_name_the_frame_is_of_the_library_that_came_in(library):
         (TRUTH, {"plain": np.array(ROWS["yes"]), "own": series}),
         (TRUTH, {"own": Scores(series)}),
     ):
-        found = evaluate(truth, model, NAMED, replicates=20)
+        found = evaluate(truth, model, NAMED, replicates=20, calibrator=None)
         assert found.assumptions.frame_library == library
         assert type(found.frame()) is type(frame)
         again = Report.from_json(found.to_json())
@@ -160,6 +160,6 @@ def test_without_a_name_the_frame_is_of_the_library_that_came_in(library):
 
 def test_arrays_have_no_library_and_one_that_is_gone_is_replaced(report, monkeypatch):
     assert report.assumptions.frame_library is None
-    found = evaluate(TRUTH, pl.DataFrame(ROWS), NAMED, replicates=20)
+    found = evaluate(TRUTH, pl.DataFrame(ROWS), NAMED, replicates=20, calibrator=None)
     monkeypatch.setitem(sys.modules, "polars", None)
     assert isinstance(found.frame(), pd.DataFrame)

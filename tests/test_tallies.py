@@ -93,12 +93,15 @@ def tallied(
     engine: str, columns: Columns, models: tuple[LazyColumns, ...], problem: Problem, **extra: Any
 ) -> Report:
     """The report of an engine."""
-    named = {"weights", "by", "cluster"} & set(columns)
-    layout = Layout("rows", "y", models, **{name: name for name in named})
+    named = {"weights", "cluster"} & set(columns)
+    groups = {name: name for name in columns if name.startswith("by ")}
+    layout = Layout("rows", "y", models, **{name: name for name in named}, by=groups)
     asked = {"posterior_prior": None, "calibrator": None, "limit": 1 << 20, **extra}
     frame = ENGINES[engine](columns)
     evidence = tallied_evidence(frame, layout, problem, advance=lambda rows: None, **asked)
-    return report_of(evidence, replicates=30, seed=0, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    rng.spawn(1)  # `evaluate` deals its folds with the first child
+    return report_of(evidence, replicates=30, seed=0, rng=rng)
 
 
 def assert_same(one: Any, other: Any, where: str = "") -> None:
@@ -128,17 +131,25 @@ CASES: dict[str, tuple[int, Problem, Columns]] = {
     "three decisions and a prior": (3, RECTANGLE, {}),
     "fractional weights": (3, RECTANGLE, {"weights": WEIGHTS["fractional"]}),
     "whole weights": (2, SQUARE, {"weights": WEIGHTS["whole"]}),
-    "groups": (2, SQUARE, {"by": SITE}),
-    "groups with gaps": (3, RECTANGLE, {"by": WARD, "weights": WEIGHTS["fractional"]}),
+    "groups": (2, SQUARE, {"by site": SITE}),
+    "groups with gaps": (3, RECTANGLE, {"by ward": WARD, "weights": WEIGHTS["fractional"]}),
+    "groups of several kinds": (3, RECTANGLE, {"by ward": WARD, "by site": SITE}),
     "clusters": (3, RECTANGLE, {"cluster": UNIT}),
-    "groups and clusters": (2, SQUARE, {"by": SITE, "cluster": UNIT, "weights": POOR}),
+    "groups and clusters": (
+        2,
+        SQUARE,
+        {"by site": SITE, "by ward": WARD, "cluster": UNIT, "weights": POOR},
+    ),
 }
 
 
 def given_by(values: Columns) -> Columns:
-    by = values.get("by")
-    shown = None if by is None else np.array(["(missing)" if v is None else v for v in by])
-    return values if by is None else {**values, "by": shown}
+    """The arguments of `evaluate`; gaps have the name that files give them."""
+    by = {name: values[name] for name in values if name.startswith("by ")}
+    shown = {
+        name: np.array(["(missing)" if v is None else v for v in own]) for name, own in by.items()
+    }
+    return {name: values[name] for name in values if name not in by} | {"by": shown or None}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -151,6 +162,7 @@ def test_an_engine_gives_the_report_of_the_arrays(engine, case):
         LABELS[size],
         {"good": GOOD, "poor": POOR},
         problem,
+        calibrator=None,
         replicates=30,
         **given_by(extra),
     )
@@ -163,7 +175,7 @@ def test_four_classes_and_five_decisions_and_rows_that_do_not_sum_to_one(engine,
     scale = np.where(RNG.random(N) < 0.1, off, 1.0)
     trees = {name: values * scale for name, values in TREES.items()}
     did = np.array(FOUR.decisions)[RNG.integers(0, 5, N)]
-    columns = {"y": LABELS[4], **trees, **BOLD, "did": did, "by": SITE}
+    columns = {"y": LABELS[4], **trees, **BOLD, "did": did, "by site": SITE}
     models = (
         LazyColumns("trees", "posteriors", tuple(TREES)),
         LazyColumns("bold", "posteriors", tuple(BOLD)),
@@ -175,7 +187,15 @@ def test_four_classes_and_five_decisions_and_rows_that_do_not_sum_to_one(engine,
         "rule": Decisions(did),
     }
     held = [0.25] * 4
-    expected = evaluate(LABELS[4], given, FOUR, by=SITE, posterior_prior=held, replicates=30)
+    expected = evaluate(
+        LABELS[4],
+        given,
+        FOUR,
+        by={"by site": SITE},
+        posterior_prior=held,
+        replicates=30,
+        calibrator=None,
+    )
     assert ("posteriors do not sum to one" in {c.kind for c in expected.caveats}) is (off > 1)
     found = tallied(engine, columns, models, FOUR, posterior_prior=held)
     assert_same(read(found), read(expected))
@@ -189,7 +209,7 @@ def test_decisions_that_stand_for_classes_are_predicted_classes(engine):
         LazyColumns("rule", "decisions", ("did",)),
         LazyColumns("p", "posteriors", ("poor",)),
     )
-    expected = evaluate(LABELS[2], {"rule": did, "p": POOR}, SQUARE, replicates=30)
+    expected = evaluate(LABELS[2], {"rule": did, "p": POOR}, SQUARE, replicates=30, calibrator=None)
     assert_same(read(tallied(engine, columns, models, SQUARE)), read(expected))
 
 
@@ -199,7 +219,9 @@ def test_raw_scores_keep_their_tuned_threshold_and_their_ranks(engine):
     columns = {"y": LABELS[2], "s": scores, "p": POOR}
     models = (LazyColumns("raw", "scores", ("s",)), LazyColumns("p", "posteriors", ("p",)))
     found = tallied(engine, columns, models, SQUARE)
-    expected = evaluate(LABELS[2], {"raw": Scores(scores), "p": POOR}, SQUARE, replicates=30)
+    expected = evaluate(
+        LABELS[2], {"raw": Scores(scores), "p": POOR}, SQUARE, replicates=30, calibrator=None
+    )
     mine, yours = found.system("raw"), expected.system("raw (tuned)")
     assert (mine.counts, mine.threshold) == (yours.counts, yours.threshold)
     assert found.models[0].auc == expected.models[0].auc
@@ -218,7 +240,7 @@ def test_decisions_stand_for_classes_by_their_labels(engine):
         LazyColumns("bold", "posteriors", tuple(BOLD)),
     )
     given = {"rule": did, "bold": np.column_stack(list(BOLD.values()))}
-    expected = evaluate(LABELS[4], given, problem, replicates=30)
+    expected = evaluate(LABELS[4], given, problem, replicates=30, calibrator=None)
     found = tallied(engine, {"y": LABELS[4], "did": did, **BOLD}, models, problem)
     assert_same(read(found), read(expected))
 
@@ -257,7 +279,7 @@ def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
     given = Scores(values) if kind == "scores" else values
     models = (LazyColumns("m", kind, ("v",)),)
     found = tallied(engine, {"y": y.astype(int), "v": values}, models, SQUARE)
-    expected = evaluate(y.astype(int), {"m": given}, SQUARE, replicates=30)
+    expected = evaluate(y.astype(int), {"m": given}, SQUARE, replicates=30, calibrator=None)
     mine, yours = found.models[0], expected.models[0]
     (told,) = [one.text for one in found.caveats if "bins" in one.text]
     bound = float(told.split("off by at most ")[1].split(";")[0].replace("−", "-"))
@@ -439,7 +461,13 @@ def test_recalibration_is_left_out_and_nothing_else_where_every_bin_holds_one_sc
     models = (LazyColumns("m", "posteriors", ("p",)),)
     assert left_out(tallied("DuckDB", columns, models, RECTANGLE)) == []
     (told,) = left_out(tallied("DuckDB", columns, models, RECTANGLE, calibrator=Isotonic()))
-    assert told.startswith("Recalibration by Isotonic() was left out")
+    assert told.startswith("Recalibration was left out")
+
+
+def test_what_ranks_backwards_is_not_looked_for_among_many_classes_and_that_is_said():
+    models = (LazyColumns("trees", "posteriors", tuple(TREES)),)
+    (told,) = left_out(tallied("DuckDB", {"y": LABELS[4], **TREES}, models, FOUR))
+    assert told.startswith("trees: whether it ranks backwards was not checked")
 
 
 def test_raw_scores_that_allow_no_decision_are_said():
@@ -457,6 +485,6 @@ def test_posteriors_that_cannot_be_moved_are_said(engine):
     models = (LazyColumns("m", "posteriors", ("p",)),)
     (told,) = left_out(tallied(engine, columns, models, problem))
     assert "cannot be moved to the prior" in told
-    expected = evaluate(LABELS[2], {"m": sure}, problem, replicates=30)
+    expected = evaluate(LABELS[2], {"m": sure}, problem, replicates=30, calibrator=None)
     assert left_out(expected) == [told]
     assert_same(read(tallied(engine, columns, models, problem)), read(expected))

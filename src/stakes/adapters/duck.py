@@ -104,8 +104,8 @@ class Source:
         """The column, which must be there and hold numbers."""
         if not (self.is_fraction(self.require(column)) or self.is_whole(column)):
             raise InputError(
-                f"column {column!r} of {self.name} must hold numbers; its type is "
-                f"{self.types[column]}, so some entry is none. Mend it, or name another column."
+                f"column {column!r} of {self.name} must hold numbers; {self._why_none(column)}. "
+                f"Mend it, or name another column."
             )
         return column
 
@@ -124,15 +124,27 @@ class Source:
         return None if len(found) > at_most or None in found else found
 
     def within_unit(self, columns: Sequence[str]) -> list[str]:
-        """Those of the columns of numbers whose entries all lie in [0, 1]."""
+        """Those of the columns of numbers whose entries, gaps aside, all lie in [0, 1]."""
         if not columns:
             return []
         tests = ", ".join(
-            f"coalesce(bool_and(coalesce({_name(one)} BETWEEN 0 AND 1, false)), false)"
-            for one in columns
+            f"coalesce(bool_and({one} BETWEEN 0 AND 1 OR isnan({one})), false)"
+            for one in (f"{_name(column)}::DOUBLE" for column in columns)
         )
         [answers] = self._fetch(f"SELECT {tests} FROM {self._rows()}")
         return [one for one, inside in zip(columns, answers, strict=True) if inside]
+
+    def _why_none(self, column: str) -> str:
+        """Why a column does not hold numbers, by an entry where one shows it."""
+        text = f"{_name(column)}::VARCHAR"
+        rows, wrong = self._rows([column]), f"TRY_CAST({text} AS DOUBLE) IS NULL"
+        asked = f"count(*), count({text}), min({text}) FILTER (WHERE {wrong})"
+        [(n_rows, entries, example)] = self._fetch(f"SELECT {asked} FROM {rows}")
+        if not n_rows:
+            return "there are no rows"
+        if not entries:
+            return "all entries are missing"
+        return f"{example!r} is none" if example else f"its type is {self.types[column]}"
 
     # Rows ----------------------------------------------------------------------------------------
 
@@ -350,7 +362,8 @@ def _reader(files: Files, types: Mapping[str, str]) -> str:
         return f"read_json({listed}, union_by_name = true)"
     stated = ", ".join(f"{_literal(name)}: {_literal(kind)}" for name, kind in types.items())
     extra = f", types = {{{stated}}}" if stated else ""
-    return f"""read_csv({listed}, header = true, quote = '"', union_by_name = true{extra})"""
+    plain = """header = true, quote = '"', comment = ''"""  # a row may begin with any sign
+    return f"read_csv({listed}, {plain}, union_by_name = true{extra})"
 
 
 def _unglobbed(path: Path) -> str:

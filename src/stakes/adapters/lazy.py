@@ -7,7 +7,7 @@ entry when there is one to show.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -22,19 +22,19 @@ from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES
 from stakes.problem import Problem
 
 __all__ = [
-    "BY",
     "CLUSTER",
     "TRUTH",
     "WEIGHT",
     "Facts",
     "Layout",
     "LazyColumns",
+    "by_column",
     "column_of",
     "facts_of",
     "prepared",
 ]
 
-TRUTH, WEIGHT, BY, CLUSTER = "truth", "weight", "by", "cluster"  # columns of a prepared frame
+TRUTH, WEIGHT, CLUSTER = "truth", "weight", "cluster"  # columns of a prepared frame
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,18 @@ class LazyColumns:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which column of a frame is what; `source` is what messages call the frame."""
+    """Which column of a frame is what; `source` is what messages call the frame.
+
+    `by` maps the names of groupings to their columns; `hint` ends complaints about posteriors.
+    """
 
     source: str
     truth: str
     models: tuple[LazyColumns, ...]
     weights: str | None = None
-    by: str | None = None
+    by: Mapping[str, str] = field(default_factory=dict)
     cluster: str | None = None
+    hint: str = ""
 
     def labels(self, problem: Problem) -> dict[str, Wanted]:
         """Labels that every row must have, by the column of the prepared frame."""
@@ -97,6 +101,11 @@ def column_of(model: int, k: int = 0) -> str:
     return f"model_{model}_{k}"
 
 
+def by_column(place: int) -> str:
+    """The name that a column of groups has in a prepared frame."""
+    return f"by_{place}"
+
+
 def prepared(frame: Lazy, layout: Layout, problem: Problem) -> Lazy:
     """The columns that are needed, under names of ours: labels as codes, numbers as float64."""
     columns = {
@@ -104,9 +113,9 @@ def prepared(frame: Lazy, layout: Layout, problem: Problem) -> Lazy:
         for name, wanted in layout.labels(problem).items()
     }
     columns[WEIGHT] = nw.lit(1.0) if layout.weights is None else _number(layout.weights)
-    for name, group in ((BY, layout.by), (CLUSTER, layout.cluster)):
-        if group is not None:
-            columns[name] = _text(group)
+    columns |= {by_column(k): _text(one) for k, one in enumerate(layout.by.values())}
+    if layout.cluster is not None:
+        columns[CLUSTER] = _text(layout.cluster)
     for place, model in enumerate(layout.models):
         if model.kind != DECISIONS:
             columns |= {column_of(place, k): _number(one) for k, one in enumerate(model.columns)}
@@ -180,7 +189,8 @@ def _checks(
         columns = [column_of(place, k) for k in range(len(model.columns))]
         if model.kind == POSTERIORS:
             unit = {one: (nw.col(one) >= 0.0) & (nw.col(one) <= 1.0) for one in columns}
-            yield name, _number_check(rows, unit, f"{name} {_PROBABLE[0]}", _PROBABLE[1])
+            rule, remedy = f"{name} {_PROBABLE[0]}", f"{_PROBABLE[1]}{layout.hint}"
+            yield name, _number_check(rows, unit, rule, remedy)
         elif model.kind == SCORES:
             if problem.n_classes != 2:
                 raise InputError(
@@ -198,7 +208,7 @@ _WEIGHTS = (
 )
 _PROBABLE = (
     "must hold probabilities in [0, 1]",
-    "Raw scores are no probabilities: say that they are scores, or calibrate them.",
+    "Repair or remove these rows; raw scores must be named as such, or calibrated.",
 )
 _ORDERED = ("must hold numbers that can be ordered", "Remove the cases without a score first.")
 

@@ -21,7 +21,16 @@ from stakes.adapters.bins import Bins
 from stakes.adapters.expressions import Lazy, whether
 from stakes.adapters.groups import ROWS, Arrays, arrays_of, grouped
 from stakes.adapters.labels import group_labels
-from stakes.adapters.lazy import BY, CLUSTER, TRUTH, WEIGHT, Facts, Layout, facts_of, prepared
+from stakes.adapters.lazy import (
+    CLUSTER,
+    TRUTH,
+    WEIGHT,
+    Facts,
+    Layout,
+    by_column,
+    facts_of,
+    prepared,
+)
 from stakes.adapters.models import LazyModel, Tallied
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
@@ -66,15 +75,23 @@ def tallied_evidence(
         found.append(model.tallied(live, facts.masses))
         advance(facts.n_rows)
     rules = _rules(models, found, problem, calibrator)
-    joint = _joint(live, layout, models, rules, limit)
-    advance(facts.n_rows)
+    joints = []
+    groups: list[str | None] = [by_column(place) for place in range(len(layout.by))]
+    for group in groups or [None]:
+        more = [one for one in (group, CLUSTER if layout.cluster else None) if one is not None]
+        joints.append(_joint(live, more, models, rules, limit))
+        advance(facts.n_rows)
     return Evidence(
         problem=problem,
         n_rows=facts.n_rows,
-        sample=joint.sample(),
+        sample=joints[0].sample(),
         rules=rules,
         models=tuple(one.tallies for one in found),
-        slices=tuple((None, *part) for part in joint.slices()),
+        slices=tuple(
+            (name, *part)
+            for place, (name, joint) in enumerate(zip(layout.by, joints, strict=False))
+            for part in joint.slices(by_column(place))
+        ),
         posterior_prior=held,
         weighted=layout.weights is not None,
         left_out=tuple(_left_out(models, found, calibrator)),
@@ -175,11 +192,9 @@ class _Joint:
             groups=None,
         )
 
-    def slices(self) -> Iterator[tuple[Label, Sample]]:
+    def slices(self, column: str) -> Iterator[tuple[Label, Sample]]:
         """The joint decisions of every group, in the order of their labels."""
-        if BY not in self.sums:
-            return
-        texts = self.sums[BY]
+        texts = self.sums[column]
         known = sorted({text for text in texts if text is not None})
         labels = group_labels(known, gaps=len(known) < len(set(texts)))
         pairs = zip(labels, [*known, None], strict=False)
@@ -189,12 +204,12 @@ class _Joint:
 
 def _joint(
     rows: Lazy,
-    layout: Layout,
+    more: Sequence[str],
     models: Sequence[LazyModel],
     rules: dict[str, Rule],
     limit: int,
 ) -> _Joint:
-    """One group-by over classes, decisions of all systems, groups and units."""
+    """One group-by over classes, decisions of all systems, and more columns: groups, clusters."""
     problem = models[0].problem
     by_name = {model.given.name: model for model in models}
     for model in models:
@@ -212,7 +227,6 @@ def _joint(
         _SQUARES: (weight * weight).sum(),
         _FRACTIONAL: whether(weight != weight.floor()).sum(),
     }
-    more = [one for one, given in ((BY, layout.by), (CLUSTER, layout.cluster)) if given]
     made = grouped(rows, sizes, sums, more)
     if more:
         n_cells = int(made.select(nw.len().alias(ROWS)).collect()[ROWS][0])
@@ -240,8 +254,8 @@ def _left_out(
     if calibrator is not None:
         yield Caveat(
             LEFT_OUT,
-            f"Recalibration by {calibrator!r} was left out: it needs the rows in memory, and they "
-            f"are beyond its limit.",
+            "Recalibration was left out: it needs the rows in memory, and they are beyond its "
+            "limit.",
         )
     for model, one in zip(models, found, strict=True):
         yield from _lost(model, one)
@@ -260,6 +274,12 @@ def _lost(model: LazyModel, one: Tallied) -> Iterator[Caveat]:
         )
     elif model.given.kind == SCORES:
         yield no_decision(name, problem)
+    elif model.given.kind == POSTERIORS and problem.n_classes > 2:
+        yield left_out(
+            name,
+            "whether it ranks backwards was not checked: for more than two classes that needs the "
+            "rows in memory, which are beyond its limit.",
+        )
     if one.bins is not None and not one.bins.exact:
         yield left_out(
             name,

@@ -154,9 +154,10 @@ def _read_scores(
             f"Pass (n,) scores, or (n, K) posteriors."
         )
     if np.ma.is_masked(given):
+        masked = int(np.sum(np.ma.getmaskarray(np.ma.asarray(given))))
         raise InputError(
-            f"scores must hold a number for every case; {np.ma.getmaskarray(given).sum()} of {bare.size} "
-            f"are masked. Remove these cases first."
+            f"scores must hold a number for every case; {masked} of {bare.size} are masked. "
+            f"Remove these cases first."
         )
     wrapped = Scores if isinstance(scores, Scores) else lambda some: some
     return bare, n_classes_of(bare), classes, wrapped

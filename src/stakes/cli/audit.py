@@ -22,6 +22,8 @@ from stakes.audit import (
 )
 from stakes.cli.loading import working
 from stakes.cli.options import (
+    calibrate_option,
+    calibrator_named,
     file_argument,
     prediction_options,
     problem_option,
@@ -40,6 +42,7 @@ __all__ = ["audit"]
 @file_argument
 @problem_option
 @prediction_options
+@calibrate_option
 @click.option(
     "--misranking",
     "pairs",
@@ -59,7 +62,8 @@ def audit(
     """
     request, limit = request_of(options)
     problem = read_problem(problem_file)
-    report = report_on(files, problem, request, limit=limit)
+    calibrator = calibrator_named(options["calibrate"])
+    report = report_on(files, problem, request, limit=limit, calibrator=calibrator)
     rows = [row for model in report.models for row in _implied(model)]
     click.echo(_disagreement(report))
     if rows:
@@ -97,7 +101,10 @@ def _disagreement(report: Report) -> str:
         return "There is one model only: no metric could have picked another."
     misled = [name for name, wrong in zip(found.metrics, found.misled, strict=True) if wrong]
     told = f"misled: {', '.join(misled)}" if misled else "no metric is misled"
-    return f"{found}\n\nThe cheapest system is {report.best.name}; {told}."
+    cheapest = f"The cheapest system is {report.best.name}"
+    if report.verdict.deploy is None:
+        cheapest += f", and always choosing {report.naive.decision} costs no more"
+    return f"{found}\n\n{cheapest}; {told}."
 
 
 def _implied(model: ModelQuality) -> Iterator[tuple[str, ...]]:

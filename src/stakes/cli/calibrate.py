@@ -13,8 +13,10 @@ from stakes._check import FloatArray
 from stakes._files import write_whole
 from stakes.adapters.files import check_target
 from stakes.calibration import CalibrationMap
-from stakes.cli.columns import Kind, ModelColumns, Plan, model_columns, truth_column
+from stakes.cli.columns import Plan
+from stakes.cli.guessing import truth_column
 from stakes.cli.loading import input_source, load, memory_size, said
+from stakes.cli.models import Kind, ModelColumns, model_columns
 from stakes.cli.options import (
     CALIBRATORS,
     file_argument,
@@ -48,8 +50,9 @@ def calibrate() -> None:
 @click.option(
     "--method",
     type=click.Choice(list(CALIBRATORS), case_sensitive=False),
-    required=True,
-    help="The form of the map.",
+    default=next(iter(CALIBRATORS)),
+    show_default=True,
+    help="The form of the map; the first one chooses among others on cases held out.",
 )
 @click.option("--memory-limit", default="2GiB", show_default=True, metavar="SIZE")
 @click.option("--out", "-o", required=True, metavar="JSON", help="Where to write the map.")

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from stakes._check import FloatArray
-from stakes.cli.columns import model_columns
 from stakes.cli.loading import input_source, said
+from stakes.cli.models import model_columns
 from stakes.cli.options import class_shares, file_argument, problem_option, read_problem
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior

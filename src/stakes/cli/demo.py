@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from stakes.adapters.files import check_target
-from stakes.calibration import Affine
 from stakes.cli.columns import Request, plan_for
 from stakes.cli.loading import input_source, load
 from stakes.cli.options import read_problem
@@ -28,14 +27,14 @@ CC BY 4.0; predictions out of fold).
 def demo_report() -> Report:
     """The report on the shipped predictions."""
     request = Request(
-        truth="risk", models=("logistic", "forest", "boosting", "naive bayes"), by="age"
+        truth="risk", models=("logistic", "forest", "boosting", "naive bayes"), by=("age",)
     )
     with as_file(files("stakes") / "data") as folder:
         problem = read_problem(str(folder / "german_credit.toml"))
         with input_source([str(folder / "german_credit.csv")]) as source:
             plan = plan_for(source, problem, request)
             data = load(source, problem, plan, limit=1 << 30)
-    return evaluate(data.truth, data.models, problem, by=data.by, calibrator=Affine())
+    return evaluate(data.truth, data.models, problem, by=data.by)
 
 
 @click.command()

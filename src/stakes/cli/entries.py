@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.cli.columns import Key, Kind, Plan
+from stakes.cli.columns import Key, Plan
+from stakes.cli.guessing import NOT_MEANT
+from stakes.cli.models import Kind
 from stakes.errors import InputError
 
 __all__ = ["refuse_gaps", "refuse_unusable"]
@@ -15,11 +17,14 @@ __all__ = ["refuse_gaps", "refuse_unusable"]
 
 def refuse_unusable(source: str, plan: Plan, numbers: Mapping[Key, FloatArray]) -> None:
     """Gaps in columns of numbers, and probabilities that are none."""
-    for key, columns in plan.numbers().items():
-        refuse_gaps(source, columns, numbers[key])
-    for model in plan.models:
-        if model.kind is Kind.POSTERIORS:
-            _refuse_beyond(source, model.name, model.columns, numbers["model", model.name])
+    try:
+        for key, columns in plan.numbers().items():
+            refuse_gaps(source, columns, numbers[key])
+        for model in plan.models:
+            if model.kind is Kind.POSTERIORS:
+                _refuse_beyond(source, model.name, model.columns, numbers["model", model.name])
+    except InputError as error:
+        raise InputError(f"{error}{NOT_MEANT if plan.models_guessed else ''}") from None
 
 
 def refuse_gaps(source: str, columns: tuple[str, ...], values: FloatArray, before: int = 0) -> None:
@@ -38,12 +43,20 @@ def _refuse_beyond(source: str, name: str, columns: tuple[str, ...], values: Flo
     for column, own in zip(columns, _apart(values), strict=True):
         beyond = np.flatnonzero((own < 0) | (own > 1))
         if beyond.size:
-            raw = f" If these are raw scores, say --scores {name}={column}." * (len(columns) == 1)
             raise InputError(
                 f"column {column!r} of {source} must hold probabilities in [0, 1]; {beyond.size} "
                 f"of {len(own)} rows do not, the first being {own[beyond[0]]:g} in row "
-                f"{beyond[0] + 1}.{raw or ' Mend them, or name other columns.'}"
+                f"{beyond[0] + 1}. {_remedy(name, columns, own)}"
             )
+
+
+def _remedy(name: str, columns: tuple[str, ...], own: FloatArray) -> str:
+    """What may be meant by numbers that are no probabilities."""
+    if len(columns) > 1:
+        return "Mend them, or name other columns."
+    percent = own.min() >= 0 and 10 < own.max() <= 100
+    divide = "If these are percentages, divide them by 100. " if percent else ""
+    return f"{divide}If these are raw scores, say --scores {name}={columns[0]}."
 
 
 def _apart(values: FloatArray) -> FloatArray:

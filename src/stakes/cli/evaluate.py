@@ -9,8 +9,8 @@ import click
 from stakes.cli.expression import holds
 from stakes.cli.loading import said
 from stakes.cli.options import (
-    CALIBRATORS,
     by_option,
+    calibrate_option,
     calibrator_named,
     class_shares,
     file_argument,
@@ -20,7 +20,7 @@ from stakes.cli.options import (
     request_of,
 )
 from stakes.cli.output import check_targets, write
-from stakes.cli.quantities import EXPLAINED, read_condition, values_of
+from stakes.cli.quantities import EXPLAINED, Values, read_condition
 from stakes.cli.reporting import report_on
 
 __all__ = ["evaluate"]
@@ -31,15 +31,18 @@ __all__ = ["evaluate"]
 @problem_option
 @prediction_options
 @by_option
-@click.option(
-    "--calibrate",
-    type=click.Choice(list(CALIBRATORS), case_sensitive=False),
-    help="Show every model recalibrated, too; out of fold.",
-)
+@calibrate_option
 @click.option(
     "--posterior-prior",
     metavar="CLASS=SHARE,…",
     help="The prior for which the posteriors hold; by default the shares of the data.",
+)
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="The confidence level of every interval.",
 )
 @click.option("--replicates", type=click.IntRange(min=2), default=2000, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
@@ -65,11 +68,12 @@ def evaluate(files: tuple[str, ...], problem_file: str, fail_if: str | None, **o
         limit=limit,
         posterior_prior=held,
         calibrator=calibrator_named(options["calibrate"]),
+        level=options["level"],
         replicates=options["replicates"],
         seed=options["seed"],
     )
     write(report, targets)
-    values = {} if condition is None else values_of(condition, report)
+    values = Values(report)
     if condition is None or not holds(condition, values):
         return 0
     known = ", ".join(f"{name} = {value:.6g}" for name, value in values.items())

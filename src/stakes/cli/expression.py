@@ -23,7 +23,7 @@ from typing import Any
 
 from stakes.errors import InputError
 
-__all__ = ["Condition", "Fact", "Name", "Number", "holds", "names_of", "parse"]
+__all__ = ["Condition", "Fact", "Name", "Number", "holds", "parse"]
 
 _DEEPEST = 50  # parentheses and nots inside each other
 _SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -109,7 +109,10 @@ Node = Number | Name | Condition
 
 
 def holds(condition: Condition, values: Mapping[Name, float | bool]) -> bool:
-    """Whether the condition is true for these values of its names."""
+    """Whether the condition is true for these values of its names.
+
+    Names are looked up from left to right, as far as is needed.
+    """
     match condition:
         case Fact(name):
             return bool(values[name])
@@ -125,20 +128,6 @@ def holds(condition: Condition, values: Mapping[Name, float | bool]) -> bool:
 
 def _value(side: Number | Name, values: Mapping[Name, float | bool]) -> float | bool:
     return side.value if isinstance(side, Number) else values[side]
-
-
-def names_of(condition: Condition) -> Iterator[Name]:
-    """All names in the condition, in the order of the text, with repetitions."""
-    match condition:
-        case Fact(name):
-            yield name
-        case Comparison(left, _, right):
-            yield from (side for side in (left, right) if isinstance(side, Name))
-        case Not(part):
-            yield from names_of(part)
-        case Both(left, right) | Either(left, right):
-            yield from names_of(left)
-            yield from names_of(right)
 
 
 def parse(

@@ -20,8 +20,10 @@ from stakes.adapters.files import located
 from stakes.adapters.labels import group_labels
 from stakes.adapters.lazy import Layout, LazyColumns
 from stakes.adapters.tallies import tallied_evidence
-from stakes.cli.columns import Key, Kind, Plan
+from stakes.cli.columns import Key, Plan
 from stakes.cli.entries import refuse_unusable
+from stakes.cli.guessing import NOT_MEANT
+from stakes.cli.models import Kind
 from stakes.errors import InputError
 from stakes.evaluation.evidence import Evidence
 from stakes.problem import Problem
@@ -48,7 +50,7 @@ class Loaded:
     truth: Any
     models: dict[str, Posteriors | Decisions | Scores]
     weights: Any
-    by: Any
+    by: dict[str, Any] | None
     cluster: Any
 
 
@@ -85,9 +87,10 @@ def load_or_tally(
     needed = needed_bytes(plan, problem, n_rows)
     if needed <= limit:
         return _read(source, problem, plan, n_rows)
+    left_out = "" if asked["calibrator"] is None else ", and nothing is recalibrated"
     said(
         f"the columns of the {n_rows:,} rows of {source.name} need {needed:,} bytes, which is "
-        f"beyond the limit of {limit:,}; they are tallied inside the engine."
+        f"beyond the limit of {limit:,}; they are tallied inside the engine{left_out}."
     )
     return _tally(source, problem, plan, n_rows, limit=limit, **asked)
 
@@ -121,7 +124,7 @@ def _tally(
     """The evidence of all rows, which stay inside the engine."""
     numbers = [one for group in plan.numbers().values() for one in group]
     labels = [wanted.column for wanted in plan.labels(problem).values()]
-    passes = n_rows * (2 + len(plan.models))
+    passes = n_rows * (1 + len(plan.models) + max(1, len(plan.by)))
     with working(f"tallying {source.name}", passes) as advance, engine_errors(source.name):
         rows = source.lazy(numbers, labels, memory=limit)
         return tallied_evidence(
@@ -149,17 +152,23 @@ def _layout(source: str, plan: Plan, numbers: Collection[str]) -> Layout:
         for model in plan.models
     )
     return Layout(
-        source, text(plan.truth), tuple(models), plan.weights, text(plan.by), text(plan.cluster)
+        source,
+        text(plan.truth),
+        tuple(models),
+        plan.weights,
+        {column: text(column) for column in plan.by},
+        text(plan.cluster),
+        NOT_MEANT if plan.models_guessed else "",
     )
 
 
 def _arrays(plan: Plan, columns: Columns[Key]) -> Loaded:
-    by, cluster = columns.labels.get(("by", "")), columns.labels.get(("cluster", ""))
+    cluster = columns.labels.get(("cluster", ""))
     return Loaded(
         truth=columns.labels["truth", ""],
         models=dict(_predictions(plan, columns)),
         weights=columns.numbers.get(("weights", "")),
-        by=None if by is None else _groups(by),
+        by={one: _groups(columns.labels["by", one]) for one in plan.by} or None,
         cluster=None if cluster is None else _units(cluster),
     )
 

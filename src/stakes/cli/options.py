@@ -20,6 +20,7 @@ from stakes.scoring import EqualMass
 __all__ = [
     "CALIBRATORS",
     "by_option",
+    "calibrate_option",
     "calibrator_named",
     "class_shares",
     "file_argument",
@@ -34,6 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _BINS = 20  # of equal mass, for the calibrator by histogram
 CALIBRATORS: dict[str, Callable[[], Calibrator]] = {
+    "select": calibration.Select,
     "affine": calibration.Affine,
     "beta": calibration.BetaMap,
     "full-affine": calibration.FullAffine,
@@ -45,6 +47,7 @@ CALIBRATORS: dict[str, Callable[[], Calibrator]] = {
     "temperature": calibration.Temperature,
     "vector-scaling": calibration.VectorScaling,
 }
+NO_CALIBRATOR = "none"
 
 file_argument = click.argument("files", metavar="FILE…", nargs=-1, required=True)
 problem_option = click.option(
@@ -52,7 +55,22 @@ problem_option = click.option(
 )
 
 
-by_option = click.option("--by", metavar="COLUMN", help="Show the costs for each of these groups.")
+by_option = click.option(
+    "--by",
+    multiple=True,
+    metavar="COLUMN",
+    help="Show the costs for each of these groups. Repeat it for several columns.",
+)
+
+calibrate_option = click.option(
+    "--calibrate",
+    type=click.Choice([*CALIBRATORS, NO_CALIBRATOR], case_sensitive=False),
+    default=next(iter(CALIBRATORS)),
+    show_default=True,
+    metavar="METHOD",
+    help=f"Show every model recalibrated, too, out of fold: by {', '.join(CALIBRATORS)}, or "
+    f"{NO_CALIBRATOR}. The first one chooses among others inside the folds.",
+)
 
 
 def prediction_options(command: F) -> F:
@@ -111,9 +129,9 @@ def read_problem(path: str) -> Problem:
         raise InputError(f"{path} must be a TOML file in UTF-8; it is not text.") from None
 
 
-def calibrator_named(name: str | None) -> Calibrator | None:
-    """The calibrator of that name."""
-    return None if name is None else CALIBRATORS[name.lower()]()
+def calibrator_named(name: str) -> Calibrator | None:
+    """The calibrator of that name, or none."""
+    return None if name.lower() == NO_CALIBRATOR else CALIBRATORS[name.lower()]()
 
 
 def class_shares(text: str | None, problem: Problem) -> FloatArray | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isnan
 
-from stakes.cli.expression import Condition, Name, names_of, parse
+from stakes.cli.expression import Condition, Name, parse
 from stakes.errors import InputError
 from stakes.report import Interval, ModelQuality, Report, System
 
-__all__ = ["EXPLAINED", "read_condition", "values_of"]
+__all__ = ["EXPLAINED", "Values", "read_condition"]
 
 _SYSTEM: dict[str, Callable[[System], float | None]] = {
     "cost": lambda one: one.cost.value,
@@ -37,7 +37,10 @@ _REPORT: dict[str, Callable[[Report], float | None]] = {
     "cases": lambda report: report.assumptions.n_cases,
     "caveats": lambda report: len(report.caveats),
 }
-_FACTS = frozenset({"told_apart"})
+_FACTS: dict[str, Callable[[Report], bool | None]] = {
+    "deployable": lambda report: report.verdict.deploy is not None,
+    "told_apart": lambda report: report.verdict.told_apart,
+}
 _QUANTITIES = {
     **dict.fromkeys(_SYSTEM, True),
     **dict.fromkeys(_MODEL, True),
@@ -46,7 +49,7 @@ _QUANTITIES = {
 
 EXPLAINED = f"""\
 A condition compares names and numbers (< <= > >= == !=) and joins comparisons with and, or, not
-and parentheses; the exit code is 1 when it holds: --fail-if 'normalized > 0.9 or cost > 3'.
+and parentheses; the exit code is 1 when it holds: --fail-if 'not deployable or cost > 3'.
 
 \b
 Of the cheapest system, or of another as in cost["forest"]:
@@ -57,53 +60,62 @@ Of its model, or of another as in auc["forest"]:
 Of the report:
   {", ".join(list(_REPORT)[:4])},
   {", ".join(list(_REPORT)[4:])},
-  told_apart (true or false: the data tell the first two apart)
+True or false:
+  deployable (some system costs less than the best decision made without looking)
+  told_apart (the data tell the first two apart)
 
-A model's name in brackets means its cheapest system. A number that is undefined is bad input
-(exit code 2), so that no gate opens by accident.
+A model's name in brackets means its cheapest system. What is undefined is bad input (exit code 2),
+so that no gate opens by accident, unless what stands before it settles the condition.
 """
 
 
 def read_condition(text: str) -> Condition:
     """The condition of a ``--fail-if``, known to be sound before anything is computed."""
-    return parse(text, quantities=_QUANTITIES, facts=_FACTS)
+    return parse(text, quantities=_QUANTITIES, facts=frozenset(_FACTS))
 
 
-def values_of(condition: Condition, report: Report) -> dict[Name, float | bool]:
-    """What the names of a condition stand for in a report; all of them must be defined."""
-    values: dict[Name, float | bool] = {}
-    for name in names_of(condition):
-        value = _lookup(name, report)
+class Values(dict[Name, float | bool]):
+    """What names stand for in a report, looked up when they are needed; each must be defined."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self._report = report
+
+    def __missing__(self, name: Name) -> float | bool:
+        value = _lookup(name, self._report)
         if value is None or isnan(value):
             raise InputError(
                 f"the condition needs {name}, which is undefined in this report. Leave it out, or "
                 f"gather the cases that it needs."
             )
-        values[name] = value
-    return values
+        self[name] = value
+        return value
 
 
 def _lookup(name: Name, report: Report) -> float | bool | None:
     if name.name in _SYSTEM:
         return _SYSTEM[name.name](_system(name, report))
     if name.name in _MODEL:
-        model = _system(name, report).model
-        quality = next(one for one in report.models if one.model == model)
-        return _MODEL[name.name](quality)
-    return report.verdict.told_apart if name.name in _FACTS else _REPORT[name.name](report)
+        return _MODEL[name.name](_model(name, report))
+    return {**_REPORT, **_FACTS}[name.name](report)
+
+
+def _model(name: Name, report: Report) -> ModelQuality:
+    """The model of that name, or that of the system."""
+    models = {one.model: one for one in report.models}
+    return models[name.of if name.of in models else _system(name, report).model]
 
 
 def _system(name: Name, report: Report) -> System:
-    """The cheapest system, the system of that name, or the cheapest one of the model."""
-    if name.of is None:
-        return report.best
-    if name.of not in {label for one in report.systems for label in (one.name, one.model)}:
+    """The cheapest system, even if it is not worth deploying, or the one that is named."""
+    try:
+        return report.best if name.of is None else report.system(name.of)
+    except InputError:
         known = ", ".join(one.name for one in report.systems)
         raise InputError(
             f"the condition asks for {name}, but no model or system has that name. "
             f"The systems are {known}."
-        )
-    return report.system(name.of)
+        ) from None
 
 
 def _value(interval: Interval | None) -> float | None:

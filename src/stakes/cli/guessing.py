@@ -1,0 +1,212 @@
+"""Which columns hold the truth and the models, guessed where that is safe.
+
+A column whose name says that it is a model is one, or an error: it is never left out in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from stakes._check import Label
+from stakes.adapters.duck import Source, spellings
+from stakes.cli.models import Kind, ModelColumns, holds_probabilities, named_after
+from stakes.errors import InputError
+from stakes.problem import Problem
+
+__all__ = ["NOT_MEANT", "guessed_models", "truth_column"]
+
+NOT_MEANT = (
+    " The column was guessed to be a model by its name: to leave it out, name all models that you "
+    "want, with --model or --scores."
+)
+
+_TRUTHS = ("truth", "label", "y", "y_true", "target", "class")
+_PROBABLE = {  # the first or last word in the name of a column of probabilities
+    *("p", "prob", "probs", "proba", "probability", "posterior", "posteriors"),
+    *("score", "scores"),
+}
+
+
+def truth_column(
+    source: Source, problem: Problem, stated: str | None, taken: Collection[str]
+) -> str:
+    """The column of the true classes: the stated one, one with the name, or one with the values."""
+    if stated is not None:
+        return source.require(stated)
+    free = [column for column in source.types if column not in taken]
+    named = [column for column in free if column.lower() in _TRUTHS]
+    if len(named) == 1:
+        return named[0]
+    labels = [one for one in named or free if not source.is_fraction(one)]
+    found = [one for one in labels if _holds_classes(source, one, problem.classes)]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(map(str, problem.classes[:8]))
+    what = f"{len(found)} columns hold" if found else "no column holds exactly"
+    raise InputError(
+        f"the column of the truth cannot be guessed: {what} the classes {listed}"
+        f"{' (' + ', '.join(found) + ')' if found else ''}. Say which with --truth COLUMN."
+    )
+
+
+def _holds_classes(source: Source, column: str, classes: Sequence[Label]) -> bool:
+    known = spellings(classes)
+    values = source.distinct(column, len(classes))
+    return values is not None and {known.get(one, -1) for one in values} == set(range(len(classes)))
+
+
+# Models ------------------------------------------------------------------------------------------
+
+
+def guessed_models(source: Source, problem: Problem, taken: Collection[str]) -> list[ModelColumns]:
+    """The models that names of columns speak of, or else the only column of probabilities."""
+    free = [one for one in source.types if one not in taken]
+    found = list(_several_columns(source, problem, free))
+    used = {column for _, columns in found for column in columns}
+    if problem.n_classes == 2:
+        rest = [one for one in free if one not in used]
+        found += [(one, (one,)) for one in _single_columns(source, problem, rest, bool(found))]
+    if not found:
+        shape = "numbers in [0, 1]" if problem.n_classes == 2 else "columns named NAME_CLASS"
+        raise InputError(
+            f"{source.name} must hold the predictions of a model, and none can be guessed: there "
+            f"are no {shape} beside the truth. Say which with --model NAME=COLUMN."
+        )
+    _refuse_text(source, [column for _, columns in found for column in columns])
+    return [ModelColumns(name, Kind.POSTERIORS, columns) for name, columns in found]
+
+
+def _refuse_text(source: Source, columns: Sequence[str]) -> None:
+    for column in columns:
+        try:
+            source.require_number(column)
+        except InputError as error:
+            raise InputError(f"{error}{NOT_MEANT}") from None
+
+
+def _several_columns(
+    source: Source, problem: Problem, free: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Models with one column for each class: NAME_CLASS, NAME_0 and so on, or CLASS alone."""
+    for name in _stems(free, problem):
+        columns = named_after(name, source, problem)
+        if set(columns) - set(free) or not _may_be_model(name, columns, source, problem):
+            continue
+        if columns:
+            yield name, columns
+        else:
+            _refuse_partial(name, source, problem, free)
+    for name in _stems_of_numbers(free, problem):
+        yield name, _in_sorted_order(name, source, problem)
+    texts = [next((t for t in spellings([c]) if t in free), None) for c in problem.classes]
+    classes = tuple(text for text in texts if text is not None)
+    if len(classes) == problem.n_classes and _may_be_model("", classes, source, problem):
+        yield "model", classes
+
+
+def _stems(columns: Sequence[str], problem: Problem) -> list[str]:
+    """What stands before _CLASS in names of columns, each once."""
+    ends = tuple(f"_{end}" for end in spellings(problem.classes))
+    cut = {c[: -len(end)]: None for c in columns for end in ends if c.endswith(end)}
+    return [stem for stem in cut if stem and stem.lower() not in _TRUTHS]
+
+
+def _may_be_model(name: str, columns: Sequence[str], source: Source, problem: Problem) -> bool:
+    """Whether names say it; where classes are numbers, as features are, types must say it, too."""
+    words = all(isinstance(label, str) and not label.isdigit() for label in problem.classes)
+    return words or not columns or _says_probability(name) or any(map(source.is_fraction, columns))
+
+
+def _refuse_partial(name: str, source: Source, problem: Problem, free: Sequence[str]) -> None:
+    """Columns of most of the classes, but not of all of them."""
+    lost: list[str] = []
+    held: list[str] = []
+    for label in problem.classes:
+        own = [one for end in spellings([label]) if (one := f"{name}_{end}") in free]
+        (held if own else lost).extend(own or [f"{name}_{label}"])
+    inside = source.within_unit([one for one in held if source.is_fraction(one)])
+    if 2 * len(held) > problem.n_classes and len(inside) == len(held):
+        raise InputError(
+            f"a model must have one column for each class: {source.name} has {', '.join(held)}, "
+            f"and no {', '.join(lost)}. Add it, or name the models that are meant with --model."
+        )
+
+
+def _stems_of_numbers(columns: Sequence[str], problem: Problem) -> list[str]:
+    """Names with numbers from nought, one for each class, as in proba_0 and proba_1."""
+    places: dict[str, set[str]] = {}
+    for column in columns:
+        stem, _, end = column.rpartition("_")
+        if end.isdigit() and _says_probability(stem):
+            places.setdefault(stem, set()).add(end)
+    wanted = {str(place) for place in range(problem.n_classes)}
+    if wanted <= set(spellings(problem.classes)):  # the numbers are the names of the classes
+        return []
+    return [stem for stem, ends in places.items() if ends == wanted]
+
+
+def _in_sorted_order(name: str, source: Source, problem: Problem) -> tuple[str, ...]:
+    """Numbered columns; classes must be in the order in which other libraries number them."""
+    columns = tuple(f"{name}_{place}" for place in range(problem.n_classes))
+    ranked = sorted(problem.classes, key=lambda label: (isinstance(label, str), label))
+    if list(problem.classes) == ranked:
+        return columns
+    by_name = ",".join(columns[ranked.index(label)] for label in problem.classes)
+    raise InputError(
+        f"the columns {', '.join(columns)} of {source.name} must be in a known order; they are "
+        f"numbered, and the classes of the problem ({', '.join(map(str, problem.classes))}) are "
+        f"not in sorted order. If {columns[0]} is P({ranked[0]}), as scikit-learn sorts classes, "
+        f"say --model {name}={by_name}; if it is P({problem.classes[0]}), say --model "
+        f"{name}={','.join(columns)}."
+    )
+
+
+def _single_columns(
+    source: Source, problem: Problem, free: Sequence[str], others: bool
+) -> list[str]:
+    """P(second class) in columns whose names say so, or in the only column that may hold it."""
+    first, second = problem.classes
+    named = [one for one in free if one == second or _says_probability(one)]
+    for column in named:
+        _refuse_other_kinds(column, first, second, source, problem)
+    if named or others:
+        return named
+    likely = source.within_unit([one for one in free if source.is_fraction(one)])
+    if len(likely) > 1:
+        listed = ", ".join(likely[:8]) + ", …" * (len(likely) > 8)
+        raise InputError(
+            f"the models in {source.name} cannot be guessed: {len(likely)} columns hold "
+            f"numbers in [0, 1] ({listed}), and no name says that they are probabilities. Say "
+            f"which with --model, once for each, as in --model {likely[0]}."
+        )
+    return likely
+
+
+def _refuse_other_kinds(
+    column: str, first: Label, second: Label, source: Source, problem: Problem
+) -> None:
+    """Probabilities of the first class, and whole numbers that may be decisions."""
+    if _words(column)[-1] in {*(end.lower() for end in spellings([first])), "0"}:
+        raise InputError(
+            f"column {column!r} of {source.name} must hold P({second}); its name speaks of the "
+            f"first class, {first}. Add a column with 1 − {column} under a name of {second}."
+            f"{NOT_MEANT}"
+        )
+    if source.is_whole(column) and not holds_probabilities(column, source, problem):
+        raise InputError(
+            f"column {column!r} of {source.name} must hold probabilities, as its name says; it "
+            f"holds whole numbers. If they are decisions, say --model {column}.{NOT_MEANT}"
+        )
+
+
+def _says_probability(column: str) -> bool:
+    """Whether a name says that there are probabilities; p_value and p_id say something else."""
+    words = _words(column)
+    if words[:1] == ["p"] and words[-1] in ("value", "values", "id"):
+        return False
+    return not _PROBABLE.isdisjoint({*words[:1], *words[-1:]})
+
+
+def _words(column: str) -> list[str]:
+    return re.findall(r"[^\W_]+", column.lower()) or [""]
