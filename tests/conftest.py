@@ -1,4 +1,4 @@
-"""Profiles of Hypothesis, and the switch that forbids skipping."""
+"""A clean environment, profiles of Hypothesis, and the switch that forbids skipping."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Whoever runs the tests may have any of these set, and programs that print obey them.
+for _name in ("COLUMNS", "FORCE_COLOR", "LINES", "MPLBACKEND", "NO_COLOR", "TERM"):
+    os.environ.pop(_name, None)
 
 # Fixed examples, so that a run can be repeated: few for `make test`, more for `make test-all`.
 settings.register_profile(
