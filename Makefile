@@ -17,9 +17,9 @@ ELSEWHERE := --ignore=tests/peers --ignore=tests/browser
 BROWSER := $(if $(shell command -v chromium),,--ignore=tests/browser)
 
 # One process for each core; the libraries below numpy would start as many threads in each again.
-export OMP_NUM_THREADS := 1
-export OPENBLAS_NUM_THREADS := 1
 PYTEST := -m pytest -n auto
+test test-all test-lowest test-newest: export OMP_NUM_THREADS = 1
+test test-all test-lowest test-newest: export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
