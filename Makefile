@@ -3,24 +3,30 @@
 
 PYTHON ?= python3
 
-# The lowest supported numpy has wheels for Python 3.11 and 3.12 only.
-LOWEST_PYTHON ?= $(shell for p in python3.11 python3.12; do \
-	$$p -c '' 2>/dev/null && { echo $$p; exit; }; done; echo $(PYTHON))
+# The lowest supported numpy has wheels for Python 3.11 and 3.12 only. Name another interpreter on
+# the command line where one is not on the path: make NEWEST_PYTHON=/opt/python/bin/python3.14 ...
+first = $(shell for p in $(1); do $$p -c '' 2>/dev/null && { echo $$p; exit; }; done; echo $(PYTHON))
+LOWEST_PYTHON ?= $(call first,python3.11 python3.12)
+NEWEST_PYTHON ?= $(call first,python3.14 python3.13 python3.12)
 
-# Rooms of the package that need more than numpy and scipy, and tests that need other packages.
-BEYOND_CORE := --ignore=src/stakes/adapters --ignore=src/stakes/render \
-	--ignore=src/stakes/plot --ignore=src/stakes/cli \
-	--ignore=tests/peers --ignore=tests/browser -m "not peers"
+# Parts of the package that need more than numpy and scipy, and tests that do not depend on versions.
+BEYOND_CORE := $(addprefix --ignore=src/stakes/,adapters render plot cli)
+ELSEWHERE := --ignore=tests/peers --ignore=tests/browser
 
 # The page is tested in a real browser where there is one; CI installs it.
 BROWSER := $(if $(shell command -v chromium),,--ignore=tests/browser)
+
+# One process for each core; the libraries below numpy would start as many threads in each again.
+PYTEST := -m pytest -n auto
+test test-all test-lowest test-newest: export OMP_NUM_THREADS = 1
+test test-all test-lowest test-newest: export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help demo test lint test-core test-lowest test-peers papers bench clean
+.PHONY: help demo test test-all test-lowest test-newest lint papers bench clean
 
 help:  ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -30,21 +36,22 @@ help:  ## list the targets
 demo: .venv/demo.stamp  ## evaluate the shipped example, print the report and write report.html
 	@.venv/bin/stakes demo
 
-test: .venv/test.stamp  ## run the whole suite: core, doctests, peers; a skip is a failure
-	STAKES_NO_SKIP=1 .venv/bin/python -m pytest -n auto $(BROWSER)
+test: .venv/test.stamp  ## run the suite in under four minutes; a skip is a failure
+	STAKES_NO_SKIP=1 .venv/bin/python $(PYTEST) -m "not slow" $(BROWSER)
+
+test-all: .venv/test.stamp  ## the same with the slow tests, and with more examples for each property
+	STAKES_NO_SKIP=1 STAKES_HYPOTHESIS=$${STAKES_HYPOTHESIS:-ci} \
+		.venv/bin/python $(PYTEST) $(BROWSER)
+
+test-lowest: .venv-lowest/lowest.stamp  ## numpy and scipy in the lowest supported versions, nothing else
+	.venv-lowest/bin/python $(PYTEST) -m "not slow" $(BEYOND_CORE) $(ELSEWHERE)
+
+test-newest: .venv-newest/newest.stamp  ## the newest Python that is found, the newest of everything else
+	STAKES_NO_SKIP=1 .venv-newest/bin/python $(PYTEST) -m "not slow" $(ELSEWHERE)
 
 lint: .venv-lint/lint.stamp  ## ruff and mypy
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/mypy
-
-test-core: .venv-core/core.stamp  ## the tests that need numpy and scipy only, with nothing else there
-	.venv-core/bin/python -m pytest $(BEYOND_CORE)
-
-test-lowest: .venv-lowest/lowest.stamp  ## the same with the lowest supported versions
-	.venv-lowest/bin/python -m pytest $(BEYOND_CORE)
-
-test-peers: .venv-peers/peers.stamp  ## compare with other packages, live
-	STAKES_NO_SKIP=1 .venv-peers/bin/python -m pytest tests/peers
 
 papers: .venv/papers.stamp  ## reproduce every table and figure of the papers into papers/README.md
 	.venv/bin/python papers/run.py --all
@@ -54,7 +61,7 @@ bench: .venv/test.stamp  ## time the library beside others; prints tables
 		.venv/bin/python $$script || exit 1; done
 
 clean:  ## remove the environments and everything that was built
-	rm -rf .venv .venv-lint .venv-core .venv-lowest .venv-peers build dist
+	rm -rf .venv .venv-lint .venv-lowest .venv-newest build dist
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find src tests docs examples papers benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -64,9 +71,8 @@ clean:  ## remove the environments and everything that was built
 .venv/test.stamp: WANTED = --editable '.[cli,plot,sklearn]' --group dev
 .venv/papers.stamp: WANTED = --editable '.[plot,sklearn]'
 .venv-lint/lint.stamp: WANTED = --editable '.[cli,plot]' --group lint
-.venv-core/core.stamp: WANTED = --editable . --group test
 .venv-lowest/lowest.stamp: WANTED = --editable . --group lowest
-.venv-peers/peers.stamp: WANTED = --editable . --group peers
+.venv-newest/newest.stamp: WANTED = --upgrade --editable '.[cli,plot,sklearn]' --group newest
 
 %.stamp: pyproject.toml | $$(@D)/pip.ready
 	@echo "installing into $(@D)"
@@ -75,6 +81,7 @@ clean:  ## remove the environments and everything that was built
 
 BASE_PYTHON = $(PYTHON)
 .venv-lowest/pip.ready: BASE_PYTHON = $(LOWEST_PYTHON)
+.venv-newest/pip.ready: BASE_PYTHON = $(NEWEST_PYTHON)
 
 # pip 25.1 is the first that knows dependency groups.
 %/pip.ready:

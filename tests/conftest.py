@@ -1,42 +1,47 @@
-"""Profiles of Hypothesis, the mark of the peers, and the switch that forbids skipping."""
+"""A clean environment, profiles of Hypothesis, and the switch that forbids skipping."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-_SLOW_IS_FINE = [HealthCheck.too_slow]
+# Whoever runs the tests may have any of these set, and programs that print obey them.
+for _name in ("COLUMNS", "FORCE_COLOR", "LINES", "MPLBACKEND", "NO_COLOR", "TERM"):
+    os.environ.pop(_name, None)
+
+# Fixed examples, so that a run can be repeated: few for `make test`, more for `make test-all`.
 settings.register_profile(
-    "ci", derandomize=True, deadline=None, max_examples=60, suppress_health_check=_SLOW_IS_FINE
+    "ci",
+    derandomize=True,
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile(
-    "dev", derandomize=False, deadline=None, max_examples=60, suppress_health_check=_SLOW_IS_FINE
-)
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=20)
+# New examples each time.
+settings.register_profile("dev", settings.get_profile("ci"), derandomize=False)
 settings.register_profile(
     "thorough", settings.get_profile("dev"), max_examples=1000, print_blob=True
 )
-# The default is the fixed profile, so that a run can be repeated; CI takes no other.
-settings.load_profile("ci" if os.environ.get("CI") else os.environ.get("STAKES_HYPOTHESIS", "ci"))
+settings.load_profile(os.environ.get("STAKES_HYPOTHESIS", "quick"))
 
-_PEERS = Path(__file__).parent / "peers"
 _NO_SKIP = os.environ.get("STAKES_NO_SKIP") == "1"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if _PEERS in item.path.parents:
-            item.add_marker(pytest.mark.peers)
-
-
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A skipped test is a failed one where everything that a test may need is installed."""
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A skipped test is a failed one where everything that a test may need is installed.
+
+    A test with the mark ``skipif`` needs something that not every operating system has.
+    """
     report = yield
-    if _NO_SKIP and report.skipped and not hasattr(report, "wasxfail"):
+    permitted = hasattr(report, "wasxfail") or item.get_closest_marker("skipif") is not None
+    if _NO_SKIP and report.skipped and not permitted:
         report.outcome = "failed"
         report.longrepr = f"STAKES_NO_SKIP=1 forbids skipping: {_reason(report.longrepr)}"
     return report

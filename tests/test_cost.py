@@ -159,8 +159,8 @@ def test_where_the_money_goes_adds_up():
 
 
 def test_a_million_tables_in_one_call():
-    tables = np.random.default_rng(0).integers(1, 9, (1_000_000, 10, 11))
-    problem = Problem(np.arange(110).reshape(10, 11) % 7)
+    tables = np.random.default_rng(0).integers(1, 9, (1_000_000, 2, 3))
+    problem = Problem([[0, 3, 25], [180, 8, 0]])
     costs = expected_cost(Counts(tables), problem)
     assert costs.shape == (1_000_000,)
     for i in (0, 999_999):

@@ -42,8 +42,9 @@ def sampled_log_odds(variance: float, prior: tuple[float, float], cases: int) ->
     """Thresholds that are best for F1 in samples, with a grid, as the paper seems to do.
 
     Given the population, the numbers of cases between thresholds are multinomial in each class.
+    numpy 2.5 draws other ones than numpy 2.4 did; those of RandomState never change.
     """
-    world, rng = GaussianWorld([0, 1], variance=variance, prior=prior), np.random.default_rng(1)
+    world, rng = GaussianWorld([0, 1], variance=variance, prior=prior), np.random.RandomState(1)
     above = world.threshold_counts(np.r_[-np.inf, STEPS, np.inf]).values[..., 1]
     between = np.maximum(-np.diff(above, axis=0), 0) / world.prior
     each = np.rint(cases * world.prior).astype(int)

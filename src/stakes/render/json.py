@@ -15,6 +15,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._files import write_whole
 from stakes._value import Value
 from stakes.errors import InputError
@@ -23,6 +24,13 @@ from stakes.report import Report
 __all__ = ["from_json", "plain", "to_json"]
 
 SCHEMA = "stakes-report/1"
+
+# What NDArray[…] is made of differs between versions of numpy; that two are equal does not.
+_DTYPES: dict[Any, type[np.generic]] = {
+    FloatArray: np.float64,
+    IntArray: np.intp,
+    BoolArray: np.bool_,
+}
 
 
 def to_json(report: Report, path: str | Path | None = None) -> str:
@@ -104,9 +112,8 @@ def _value(kind: Any, data: Any) -> Any:
         parts = get_args(kind)
         inner = parts[:1] * len(data) if parts[-1] is Ellipsis else parts
         return tuple(_value(part, item) for part, item in zip(inner, data, strict=True))
-    if get_origin(kind) is np.ndarray:
-        (item,) = get_args(get_args(kind)[1])
-        return np.array(data, dtype=item)
+    if kind in _DTYPES:
+        return np.array(data, dtype=_DTYPES[kind])
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         parsed = {field.name: _value(hints[field.name], data[field.name]) for field in fields(kind)}
