@@ -2,6 +2,8 @@
 
 Everything starts from tallies. `bootstrap` redraws them under a `Scheme`, which says what was drawn
 at random; formulas serve where they exist (`delta_expected_cost`, `wilson_rates`, `delong_auc`).
+Costs have intervals that hold in small samples and for rare classes too, without random numbers:
+`profile_interval`.
 Both make an `Estimate`, which answers with an interval, a standard error or its replicates. Models
 are compared on the same cases: `compare_costs`, `compare_problems`, `delong`, `mcnemar`, `max_t`.
 """
@@ -47,6 +49,7 @@ from stakes.inference.intervals import (
 )
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.joint_scores import JointScores
+from stakes.inference.likelihood import Support, profile_ends, profile_ratio
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
@@ -54,7 +57,15 @@ from stakes.inference.planning import (
     cases_to_detect,
     minimal_detectable_difference,
 )
+from stakes.inference.profile import (
+    cost_support,
+    difference_support,
+    profile_interval,
+    profile_normalized_interval,
+    profile_threshold,
+)
 from stakes.inference.runs import pooled_runs
+from stakes.inference.sampling import CostErrors, cost_errors, fitting_variance
 from stakes.inference.schemes import (
     AllCases,
     BayesianBootstrap,
@@ -65,13 +76,23 @@ from stakes.inference.schemes import (
     redraws,
     scheme_of,
 )
+from stakes.inference.selection import Contenders, contenders, with_blind
 from stakes.inference.slices import Slices, slices
+from stakes.inference.winner import (
+    Corrected,
+    SelectionEffect,
+    probability_cheapest,
+    selection_effect,
+)
 
 __all__ = [
     "AllCases",
     "BCa",
     "BayesianBootstrap",
     "Comparison",
+    "Contenders",
+    "Corrected",
+    "CostErrors",
     "Dirichlet",
     "Estimate",
     "ExpandedPercentile",
@@ -88,8 +109,10 @@ __all__ = [
     "PoissonWeights",
     "Sampler",
     "Scheme",
+    "SelectionEffect",
     "Slices",
     "Studentised",
+    "Support",
     "Tally",
     "Units",
     "Wilson",
@@ -105,16 +128,21 @@ __all__ = [
     "compare_costs",
     "compare_losses",
     "compare_problems",
+    "contenders",
+    "cost_errors",
     "cost_moments",
+    "cost_support",
     "delong",
     "delong_auc",
     "delta_compare_costs",
     "delta_expected_cost",
     "delta_normalized_cost",
     "delta_rates",
+    "difference_support",
     "each",
     "estimate_of",
     "expected_cost_error",
+    "fitting_variance",
     "holm",
     "holm_pairs",
     "jackknife",
@@ -125,10 +153,18 @@ __all__ = [
     "normalized_cost_error",
     "p_value",
     "pooled_runs",
+    "probability_cheapest",
+    "profile_ends",
+    "profile_interval",
+    "profile_normalized_interval",
+    "profile_ratio",
+    "profile_threshold",
     "rate_error",
     "redraws",
     "scheme_of",
+    "selection_effect",
     "slices",
     "uncertain_problems",
     "wilson_rates",
+    "with_blind",
 ]
