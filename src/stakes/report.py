@@ -85,25 +85,30 @@ class Verdict(Value):
     where no system is cheaper than the best decision made without looking: a model that saves
     nothing is not worth running. `reason` is the sentence that says why.
 
-    `saving_over_naive` is what the cheapest of the systems saves against always taking the
-    decision that `Report.naive` names; it is negative where that decision is cheaper. `runner_up`
-    is a system of another model where there are several; `told_apart` says whether the interval
-    of what is saved against it leaves zero out, whatever decisions that were never seen might add.
-    All of these are None where nothing is deployed.
+    `cost` and `saving_over_naive` (against always taking the decision that `Report.naive` names;
+    negative where that is cheaper) are those of the cheapest system to expect once it is deployed:
+    the system was chosen on the cases that measure its cost, which flatters it, and both are
+    corrected for that. `System.cost` is what it cost on these cases.
 
-    `probability_cheapest` is that of the model of the cheapest system: the share of the replicates
-    in which one of its rules is cheaper than all others and than not looking. `sentences` say it
-    all in plain words.
+    `contenders` are the systems that the data cannot tell from the cheapest, which is the first of
+    them; the set holds the system that is truly the cheapest as often as the level says. One is
+    clearly the cheapest where it is the only contender. `told_apart` says whether all contenders
+    are of one model; of a single model, whether one of its rules is the only one. `runner_up` is
+    the next system, of another model where there are several; `saving_over_runner_up` has an
+    interval that holds for all comparisons at once, so that it leaves zero out exactly where the
+    runner-up is no contender. All of these are empty or None where nothing is deployed, and the
+    last three where there is no other. `sentences` say it all in plain words.
     """
 
     deploy: System | None
     model: str | None
     reason: str
     cheapest: str | None
+    cost: Interval
+    contenders: tuple[str, ...]
     runner_up: str | None
     saving_over_naive: Interval
     saving_over_runner_up: Interval | None
-    probability_cheapest: float
     told_apart: bool | None
     sentences: tuple[str, ...]
 

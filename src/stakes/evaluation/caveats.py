@@ -11,7 +11,6 @@ from stakes.evaluation.hindsight import Hindsight
 from stakes.evaluation.rules import POSTERIORS
 from stakes.evaluation.slices import SMALLEST
 from stakes.evaluation.uncertainty import Costs
-from stakes.evaluation.unseen import unseen_against, unseen_mistake
 from stakes.evaluation.words import money, number, percent, rounded, whole_percent
 from stakes.problem import Problem
 from stakes.report import (
@@ -27,11 +26,9 @@ from stakes.report import (
 
 __all__ = ["caveats_of"]
 
-_MANY_CLUSTERS = 50
+_FEW_CLUSTERS = 6
 _SHIFT = 1.25  # factor on the odds of a class between the data and the prior that is worth a word
 _COSTLY = 0.05  # share of the cost that bad calibration takes before it is worth a word
-_UNSEEN = 0.1  # the same for mistakes that no case shows
-_CURSE = 0.25  # of the half-width of the interval: how much the choice may flatter the winner
 
 
 def caveats_of(
@@ -48,13 +45,11 @@ def caveats_of(
         *_backwards(models, evidence.problem),
         *_prior_mismatch(evidence, systems),
         *_small_classes(evidence),
-        *(() if best is None else _unseen(evidence, best, verdict)),
-        *(() if best is None else _selection(best, systems, costs, evidence.problem)),
         *(() if best is None else _tuned_threshold(best)),
         *_sums(evidence.models),
         *_miscalibration(models, systems, costs, hindsight, evidence.problem),
         *_unchecked(evidence, hindsight),
-        *_sampling(evidence, costs),
+        *_sampling(evidence),
         *evidence.left_out,
     )
 
@@ -118,49 +113,8 @@ def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
             yield Caveat(
                 "tiny class",
                 f"Cases of {label}: {number(size)}. Its rates, and the costs that hang on them, "
-                f"are hardly known; intervals, where there are any, are too short.",
+                f"are hardly known, which makes intervals wide.",
             )
-
-
-def _unseen(evidence: Evidence, best: System, verdict: Verdict) -> Iterator[Caveat]:
-    """Mistakes that no case shows, where they could matter: no replicate can hold them."""
-    unit = evidence.problem.unit
-    mistake = unseen_mistake(best.name, evidence)
-    perfect = float(evidence.prior @ evidence.problem.costs.min(axis=1))
-    if mistake is not None and mistake.cost > _UNSEEN * (best.cost.value - perfect):
-        yield Caveat(
-            "unseen mistakes",
-            f"No case of {mistake.label} ({number(mistake.cases)} of them) was met with "
-            f"{mistake.decision} by {best.name}, so bootstrap replicates take that for impossible. "
-            f"Up to {percent(mistake.share)} of such cases could be; they would add up to "
-            f"{money(mistake.cost, unit)} per case to its cost.",
-        )
-    saving = verdict.saving_over_runner_up
-    if verdict.runner_up is None or saving is None or not saving.low > 0:
-        return
-    against = unseen_against(best.name, verdict.runner_up, evidence)
-    if against is not None and saving.low <= against.cost:
-        yield Caveat(
-            "unseen differences",
-            f"In no case of {against.label} ({number(against.cases)} of them) is {best.name} "
-            f"dearer than {verdict.runner_up}, so bootstrap replicates take that for impossible. "
-            f"Unseen cases could cost it up to {money(against.cost, unit)} per case, "
-            f"which is more than its lead: the data do not tell the two apart.",
-        )
-
-
-def _selection(
-    best: System, systems: tuple[System, ...], costs: Costs, problem: Problem
-) -> Iterator[Caveat]:
-    rivals = [system for system in systems if system.candidate]
-    flattery = costs.optimism([system.name for system in rivals])
-    if flattery > _CURSE * (best.cost.high - best.cost.low) / 2 and flattery > 0:
-        yield Caveat(
-            "selection",
-            f"{best.name} was chosen as the cheapest of {len(rivals)} on the cases that measure "
-            f"its cost, which flatters it: by the bootstrap, expect about "
-            f"{money(flattery, problem.unit, best.cost)} more per case once deployed.",
-        )
 
 
 def _tuned_threshold(best: System) -> Iterator[Caveat]:
@@ -226,44 +180,23 @@ def _unchecked(evidence: Evidence, hindsight: Mapping[str, Hindsight | None]) ->
         )
 
 
-def _sampling(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:
+def _sampling(evidence: Evidence) -> Iterator[Caveat]:
     sample = evidence.sample
     if sample.clusters == 1:
         yield Caveat(
             "few clusters",
-            "There is only one cluster: nothing is known about others, and there are no intervals.",
+            "There is only one cluster, which says nothing about others: costs may be anything "
+            "that decisions can cost.",
         )
         return
-    if costs.undefined:
-        yield _undefined(evidence, costs)
-    if sample.clusters is not None and sample.clusters < _MANY_CLUSTERS:
+    if sample.clusters is not None and sample.clusters < _FEW_CLUSTERS:
         yield Caveat(
             "few clusters",
-            f"There are only {sample.clusters} clusters: how they differ is hardly known, and "
-            f"intervals may be too short.",
+            f"There are only {sample.clusters} clusters: how they differ is hardly known. "
+            f"Intervals rest on cluster effects that are normally distributed.",
         )
     elif sample.clusters is None and evidence.weighted:
         yield from _weights(evidence)
-
-
-def _undefined(evidence: Evidence, costs: Costs) -> Caveat:
-    """Clusters can all miss a class; cases redrawn within classes cannot, but may be alone."""
-    kind = "undefined replicates"
-    if evidence.sample.clusters is None:
-        sizes = zip(evidence.problem.classes, evidence.sample.sizes, strict=True)
-        lone = ", ".join(str(label) for label, size in sizes if size == 1)
-        return Caveat(
-            kind,
-            f"There is a single case of {lone}: how such cases differ is unknown, and costs that "
-            f"hang on it have no interval. Gather more of them.",
-        )
-    drawn = len(costs.estimate.replicates)
-    follows = "intervals are too short" if costs.undefined < drawn else "there are no intervals"
-    return Caveat(
-        kind,
-        f"{costs.undefined:,} of {drawn:,} bootstrap replicates are undefined, as they lost a "
-        f"class, and were left out: {follows}. Gather cases of the rare class.",
-    )
 
 
 def _weights(evidence: Evidence) -> Iterator[Caveat]:
@@ -278,6 +211,6 @@ def _weights(evidence: Evidence) -> Iterator[Caveat]:
     elif not evidence.sample.whole:
         yield Caveat(
             "fractional weights",
-            "Weights are fractional: intervals redraw rows and let each keep its weight. Pass "
-            "cluster= where rows were not drawn one by one.",
+            "Weights are fractional: intervals take each row as one case that keeps its weight. "
+            "Pass cluster= where rows were not drawn one by one.",
         )

@@ -56,8 +56,7 @@ def report_of(
     `library` is that of the frames that were given.
     """
     problem, prior = evidence.problem, evidence.prior
-    drawing: dict[str, Any] = {"replicates": replicates, "rng": rng, "level": level}
-    costs = costs_of(evidence.sample, problem, **drawing)
+    costs = costs_of(evidence.sample, problem, evidence, level)
     systems = _systems(evidence, costs)
     tables = {one.model: held_table(one, evidence) for one in evidence.models}
     hindsight = _hindsight(evidence, tables, rng)
@@ -88,7 +87,7 @@ def report_of(
         disagreement=disagreement,
         picks=picks_of(disagreement, systems, costs),
         caveats=caveats_of(evidence, systems, models, verdict, costs, hindsight),
-        slices=slices_of(evidence, cheapest_of(systems).name, **drawing),
+        slices=slices_of(evidence, cheapest_of(systems).name, level=level),
     )
 
 
@@ -96,7 +95,6 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
     rules, joint, problem = evidence.rules, evidence.sample.pooled, evidence.problem
     many = problem.n_classes == 2 and problem.n_decisions > 2
     cuts = tuple(decision_regions(problem).crossings.tolist()) if many else ()
-    chances = costs.probability_cheapest([name for name, one in rules.items() if one.eligible])
     return tuple(
         System(
             name=name,
@@ -108,7 +106,7 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
             counts=joint.model(name),
             cost=costs.cost(name),
             normalized=costs.normalized(name),
-            probability_cheapest=chances.get(name, float("nan")),
+            probability_cheapest=costs.chances.get(name, float("nan")),
         )
         for name, one in rules.items()
     )

@@ -87,8 +87,7 @@ def _pick(
     system = cheapest_of(own)
     if system.name == best.name:
         return Pick(metric, model, Interval(0.0, 0.0, 0.0), None)
-    more = costs.saving(system.name, best.name)
-    return Pick(metric, model, more, costs.clear(more))
+    return Pick(metric, model, costs.more(system.name), not costs.is_contender(system.name))
 
 
 def _values(one: ModelTallies, quality: ModelQuality, evidence: Evidence) -> dict[str, float]:

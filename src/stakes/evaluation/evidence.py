@@ -6,7 +6,8 @@ reads tallies only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from stakes._check import FloatArray, IntArray, Label
@@ -78,6 +79,7 @@ class Evidence:
     posterior_prior: FloatArray
     weighted: bool
     calibrator: str | None = None
+    fitting: Mapping[str, float] = field(default_factory=dict)  # variance that fitting adds
     left_out: tuple[Caveat, ...] = ()
 
     @cached_property

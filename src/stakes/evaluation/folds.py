@@ -6,6 +6,8 @@ results, and differences between models are none of the luck of the folds.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,12 +16,15 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes.calibration import Calibrator, Select
 from stakes.calibration.crossfit import CheckedRows, fold_numbers, spread
+from stakes.decide import cheapest_decisions
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.left_out import left_out
+from stakes.inference import fitting_variance
+from stakes.measures import expected_cost
 from stakes.report import Caveat
 from stakes.rows import Scores
-from stakes.tally import ScoreTable
+from stakes.tally import Counts, ScoreTable
 from stakes.thresholds import best_threshold
 
 __all__ = ["Folds", "recalibrated", "tuned_apart"]
@@ -92,9 +97,29 @@ class Folds:
         return f"{calibrator!r}, out of fold ({self.count} folds{mean})"
 
 
+    def fitting(self, decided: Iterable[IntArray]) -> float:
+        """The variance that fitting adds to a cost, from the decisions of each partition."""
+        problem, cases = self.cases.problem, self.cases
+        costs = []
+        for codes in decided:
+            cell = cases.truth * problem.n_decisions + codes
+            sums = np.bincount(cell, cases.weights, problem.costs.size)
+            costs.append(expected_cost(Counts(sums.reshape(problem.costs.shape)), problem))
+        known = len(costs) > 1 and not np.isnan(costs).any()
+        return float(fitting_variance(np.array(costs))) if known else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a rule that was fitted says of cases it has not seen, and how much the fit varies."""
+
+    said: FloatArray | IntArray  # posteriors (n, K) or decisions (n,)
+    variance: float
+
+
 def recalibrated(
     model: str, scores: FloatArray, folds: Folds, calibrator: Calibrator | None, *, raw: bool
-) -> tuple[FloatArray | None, tuple[Caveat, ...]]:
+) -> tuple[Fitted | None, tuple[Caveat, ...]]:
     """Posteriors (n, K) out of fold, for the prior of the report, or why there are none.
 
     The scores are posteriors unless they are raw. Of a calibrator that was named, errors are
@@ -115,14 +140,14 @@ def recalibrated(
 
 def _out_of_fold(
     model: str, scores: FloatArray, folds: Folds, calibrator: Calibrator, raw: bool
-) -> FloatArray:
+) -> Fitted:
     cases = folds.cases
     size, prior = cases.problem.n_classes, cases.problem.prior
     rows = CheckedRows(scores, cases.truth, cases.weights, prior, size)
     if raw:
         rows = CheckedRows(scores, cases.truth, cases.weights, prior, size, Scores)
     try:
-        total = sum(rows.out_of_fold(calibrator, dealt, folds.units) for dealt in folds.numbers)
+        each = [rows.out_of_fold(calibrator, dealt, folds.units) for dealt in folds.numbers]
     except InputError as error:
         if raw and not isinstance(calibrator, Select):
             raise InputError(
@@ -130,17 +155,27 @@ def _out_of_fold(
                 f"takes probabilities. Use Select(), Isotonic(), Logistic() or Platt()."
             ) from error
         raise
-    return _check.posteriors("recalibrated", total / len(folds.numbers), size)
+    mean = _check.posteriors("recalibrated", sum(each) / len(each), size)
+    parts = each if len(each) > 1 else ()
+    costs = cases.problem.costs
+    pairs = (_check.posteriors("recalibrated", part, size) for part in parts)
+    return Fitted(mean, folds.fitting(cheapest_decisions(part, costs) for part in pairs))
 
 
-def tuned_apart(scores: FloatArray, folds: Folds) -> IntArray | None:
+def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
     """Decisions (n,) by the best threshold of the other folds, for two classes and decisions."""
-    cases, problem = folds.cases, folds.cases.problem
-    if problem.costs.shape != (2, 2) or not folds.numbers:
+    if folds.cases.problem.costs.shape != (2, 2) or not folds.numbers:
         return None
+    each = [_tuned(scores, number, folds) for number in folds.numbers]
+    return Fitted(each[0], folds.fitting(each))
+
+
+def _tuned(scores: FloatArray, number: IntArray, folds: Folds) -> IntArray:
+    """The same for the folds of one partition."""
+    cases, problem = folds.cases, folds.cases.problem
     decided = np.zeros(len(scores), dtype=np.intp)
     for fold in range(folds.count):
-        own = folds.numbers[0] == fold
+        own = number == fold
         weights = None if cases.weights is None else cases.weights[~own]
         table = ScoreTable._of_codes(cases.truth[~own], scores[~own], weights, problem.classes)
         decided[own] = scores[own] > best_threshold(table, problem).threshold

@@ -43,6 +43,7 @@ class Predictions:
     scores: FloatArray | None = None  # (n,), raw or P(second class), for two classes
     tuned_apart: IntArray | None = None  # decisions by thresholds tuned on the other folds
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
+    fitting: float = 0.0  # variance that fitting adds to the cost of the rule made out of fold
     rounding: FloatArray | None = None  # by how much posteriors of single precision may be off
     left_out: tuple[Caveat, ...] = ()
 
@@ -98,7 +99,8 @@ def read_predictions(
         POSTERIORS,
         posteriors=rows,
         moving=moving,
-        recalibrated=repaired,
+        recalibrated=None if repaired is None else np.asarray(repaired.said),
+        fitting=0.0 if repaired is None else repaired.variance,
         scores=scores,
         off_sum=off_sum,
         rounding=cases.rows(given.rounding(name, problem.classes)),
@@ -115,8 +117,15 @@ def _of_scores(
     apart = tuned_apart(scores, folds) if repaired is None else None
     if problem.costs.shape != (2, 2) and repaired is None:
         lost = (*lost, no_decision(model, problem))
+    made = repaired or apart
     return Predictions(
-        model, SCORES, scores=scores, recalibrated=repaired, tuned_apart=apart, left_out=lost
+        model,
+        SCORES,
+        scores=scores,
+        recalibrated=None if repaired is None else np.asarray(repaired.said),
+        tuned_apart=None if apart is None else np.asarray(apart.said),
+        fitting=0.0 if made is None else made.variance,
+        left_out=lost,
     )
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isnan
-from typing import Any
 
 import numpy as np
 
 from stakes._check import Label
 from stakes.evaluation.evidence import Evidence, Sample
 from stakes.evaluation.uncertainty import costs_of
-from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.report import Slice, SliceCost
 
@@ -22,14 +19,13 @@ _FEW_CLUSTERS = 10
 
 
 def slices_of(
-    evidence: Evidence, best: str, *, replicates: int, rng: np.random.Generator, level: float
+    evidence: Evidence, best: str, *, level: float
 ) -> tuple[Slice, ...]:
-    """Costs of every system in every group, by replicates of that group alone.
+    """Costs of every system in every group, from that group alone.
 
     `best` is the system that is the cheapest for all cases.
     """
-    drawing: dict[str, Any] = {"replicates": replicates, "rng": rng, "level": level}
-    return tuple(_slice(evidence, *group, best, drawing) for group in evidence.slices)
+    return tuple(_slice(evidence, *group, best, level) for group in evidence.slices)
 
 
 def _slice(
@@ -38,25 +34,18 @@ def _slice(
     label: Label,
     sample: Sample,
     best: str,
-    drawing: dict[str, Any],
+    level: float,
 ) -> Slice:
-    rules = evidence.rules
-    costs = costs_of(sample, _problem_of(sample, evidence), **drawing)
-    spent = tuple(SliceCost(name, costs.cost(name)) for name in rules)
-    eligible = [one for one in spent if rules[one.system].eligible and not isnan(one.cost.value)]
-    cheapest = None
-    if eligible:
-        found = least(np.array([one.cost.value for one in eligible]))
-        cheapest = eligible[int(np.argmax(found))].system
-    saving = None if cheapest in (None, best) else costs.saving(best, str(cheapest))
+    costs = costs_of(sample, _problem_of(sample, evidence), evidence, level)
+    cheapest, other = costs.cheapest, costs.cheapest not in (None, best)
     return Slice(
         by=by,
         group=label,
         n_cases=float(sample.joint.n_cases.sum()),
         cheapest=cheapest,
-        saving=saving,
-        clear=None if saving is None else costs.clear(saving),
-        costs=spent,
+        saving=costs.more(best) if other else None,
+        clear=not costs.is_contender(best) if other else None,
+        costs=tuple(SliceCost(name, costs.cost(name)) for name in evidence.rules),
         note="; ".join(_notes(sample, evidence)) or None,
     )
 

@@ -15,6 +15,7 @@ from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.proper import class_losses
 from stakes.evaluation.rules import POSTERIORS, named, rules_of
+from stakes.report import RECALIBRATED, TUNED_APART
 from stakes.tally import Counts, JointCounts, ScoreTable
 
 __all__ = ["evidence_of"]
@@ -45,6 +46,7 @@ def evidence_of(
     ]
     rules = named((rule for rule, _ in found), problem)
     decided = dict(zip(rules, (codes for _, codes in found), strict=True))
+    spread = {one.model: one.fitting for one in predictions}
     return Evidence(
         problem=problem,
         n_rows=cases.n_rows,
@@ -55,6 +57,11 @@ def evidence_of(
         posterior_prior=cases.shares if posterior_prior is None else posterior_prior,
         weighted=cases.weights is not None,
         calibrator=calibrator,
+        fitting={
+            name: spread[rule.model]
+            for name, rule in rules.items()
+            if rule.name in (RECALIBRATED, TUNED_APART)
+        },
         left_out=tuple(caveat for one in predictions for caveat in one.left_out),
     )
 

@@ -1,210 +1,226 @@
-"""How sure the costs are: joint redraws of all systems on the same cases."""
+"""How sure the costs are: intervals, the choice of the cheapest and what that choice does to it.
+
+Everything here is deterministic and a function of tallies; `stakes.inference` has the procedures.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import isnan
+from typing import Any
 
 import numpy as np
 
-from stakes._check import BoolArray, FloatArray, Labels
-from stakes.evaluation.evidence import Sample
+from stakes._check import BoolArray, FloatArray
+from stakes.decide import reachable_decisions
+from stakes.evaluation.evidence import Evidence, Sample
 from stakes.inference import (
-    AllCases,
-    BayesianBootstrap,
-    Estimate,
-    Percentile,
-    Scheme,
+    Contenders,
     Units,
-    WithinClasses,
-    bootstrap,
+    contenders,
+    cost_support,
+    difference_support,
+    probability_cheapest,
+    profile_ends,
+    profile_normalized_interval,
+    profile_threshold,
+    selection_effect,
+    with_blind,
 )
-from stakes.inference.bootstrap import estimate_of
-from stakes.measures.table import least
+from stakes.measures import normalized_cost
 from stakes.problem import Problem
-from stakes.report import Interval
-from stakes.tally import JointCounts
+from stakes.report import BAYES, MOVED, RECALIBRATED, Interval
+from stakes.tally import Counts, JointCounts
 
-__all__ = ["Costs", "costs_of", "scheme_for"]
+__all__ = ["Costs", "costs_of"]
+
+_AT_ONCE = 1 << 22  # numbers of the tables of systems that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Costs and normalised costs of J systems and of not looking, with joint replicates.
+    """Costs of systems on the same cases, how they compare, and which is the cheapest.
 
-    `estimate` has shape (2, J + 2): costs above `base`, then normalised costs. The last column but
-    one is the blind decision that is the cheapest for all cases, the same in every replicate; the
-    last one is the cheapest blind decision of each replicate.
+    The problem's least cost is taken out of all costs and added at the end, so that an amount which
+    all decisions share takes no digits from differences.
     """
 
-    names: Labels
-    estimate: Estimate
-    perfect: float  # cost of the best decision of each class
-    base: float  # the least of all costs, kept apart: it takes no digits from differences
+    joint: JointCounts  # of the systems and of every blind decision; clusters are its leading axis
+    problem: Problem  # with costs above `base`
+    base: float
+    reachable: BoolArray  # (J + M, M)
+    squares: FloatArray | None  # sums of squared weights, where weights are fractional
+    choice: Contenders  # among the systems that may win
+    named: str  # the blind decision that is the cheapest for all cases
     level: float
 
+    @property
+    def perfect(self) -> float:
+        """Cost of the best decision of each class."""
+        return self.base + self._perfect
+
+    @property
+    def cheapest(self) -> str | None:
+        """The cheapest of the systems that may win; None where no cost is defined."""
+        place = self.choice.cheapest
+        known = place >= 0 and not isnan(self.choice.costs[place])
+        return str(self.choice.names[place]) if known else None
+
+    @property
+    def _perfect(self) -> float:
+        shares = _pooled(self.joint).shares if self.problem.prior is None else self.problem.prior
+        return float(shares @ self.problem.costs.min(axis=1))
+
     def cost(self, name: str) -> Interval:
-        """Cost per case of one system."""
-        above = self._along({(0, self.names.index(name)): 1.0})
-        return Interval(above.value + self.base, above.low + self.base, above.high + self.base)
+        """Cost per case of one system in this sample."""
+        low, high = self.choice.errors.stretched(name, *self._ends[name])
+        return self._shifted(self._value(name), low, high)
 
     def normalized(self, name: str) -> Interval:
         """Normalised cost of one system."""
-        return self._along({(1, self.names.index(name)): 1.0})
+        return self._normalized[name]
 
     def saving(self, dearer: str | None, cheaper: str) -> Interval:
-        """What the cheaper system saves against another, or the named blind decision (None).
+        """What the cheaper system saves against another, or the named blind decision (None)."""
+        pair = (dearer or self.named, cheaper)
+        value = self._value(pair[0]) - self._value(pair[1])
+        places = self.joint.models.index(pair[0]), self.joint.models.index(pair[1])
+        support = difference_support(self.joint, self.problem, [places], **self._design)
+        low, high = profile_ends(support, profile_threshold(self.level, support.degrees))
+        errors = self.choice.errors
+        spread = errors.variances[places]
+        plain = spread - errors.fitting[list(places)].sum()
+        factor = np.sqrt(spread / plain) if plain > 0 else 1.0
+        ends = (value - factor * (value - float(low[0])), value + factor * (float(high[0]) - value))
+        return Interval(value, *ends)
 
-        That decision stays the same in every replicate. Chosen anew, it would be the least of
-        several random numbers, too cheap on average, and the interval would cover too seldom.
-        """
-        first = len(self.names) if dearer is None else self.names.index(dearer)
-        return self._along({(0, first): 1.0, (0, self.names.index(cheaper)): -1.0})
+    def expected(self, name: str) -> Interval:
+        """Cost of the chosen system once deployed: corrected for the choice on the same cases."""
+        cost = self.cost(name)
+        found = selection_effect(self.choice).cost(
+            cost.value - self.base, cost.low - self.base, cost.high - self.base
+        )
+        return self._shifted(found.value, found.low, found.high)
 
-    @staticmethod
-    def clear(saving: Interval) -> bool | None:
-        """Whether a saving is more than noise; None where it has no interval."""
-        return None if isnan(saving.low) else saving.low > 0
+    def expected_saving(self, name: str) -> Interval:
+        """What the chosen system saves against the named blind decision, once deployed."""
+        saving = self.saving(None, name)
+        effect = selection_effect(self.choice, against=self.named)
+        found = effect.saving(saving.value, saving.low, saving.high)
+        return Interval(found.value, found.low, found.high)
 
-    def probability_cheapest(self, among: list[str]) -> dict[str, float]:
-        """Share of the replicates in which each of these is cheaper than the others and naive.
+    def more(self, name: str) -> Interval:
+        """Cost of a system above the cheapest, by an interval that holds for all at once."""
+        place = self.choice.names.index(name)
+        parts = (self.choice.differences, self.choice.low, self.choice.high)
+        return Interval(*(float(part[place]) for part in parts))
 
-        Every blind decision is a rival here. Ties are split.
-        """
-        chosen = self._cheapest(among)
-        if not len(chosen):
-            return dict.fromkeys(among, float("nan"))
-        shares = (chosen / chosen.sum(axis=1, keepdims=True)).mean(axis=0)
-        return dict(zip(among, shares[:-1].tolist(), strict=True))
+    def is_contender(self, name: str) -> bool:
+        """Whether the data cannot tell a system from the cheapest."""
+        return name in self.choice.contenders
 
-    def probability_of_saving(self, among: list[str]) -> float:
-        """Share of the replicates in which one of these is cheaper than every blind decision."""
-        chosen = self._cheapest(among)
-        return float(1 - chosen[:, -1].mean()) if len(chosen) else float("nan")
-
-    def _cheapest(self, among: list[str]) -> BoolArray:
-        """Which of these systems, and of not looking, are the cheapest in each replicate."""
-        places = [self.names.index(name) for name in among]
-        drawn = self.estimate.replicates[:, 0][:, [*places, -1]]
-        return least(drawn[~np.isnan(drawn).any(axis=1)])
-
-    def optimism(self, among: list[str]) -> float:
-        """How much cheaper the cheapest of these looks because it was chosen on the same cases.
-
-        The bootstrap's answer: how much cheaper the cheapest of a redraw looks there than it is.
-        """
-        places = [self.names.index(name) for name in among]
-        drawn = self.estimate.replicates[:, 0][:, places]
-        drawn = drawn[~np.isnan(drawn).any(axis=1)]
-        if not len(drawn):
-            return float("nan")
-        costs = self.estimate.value[0][places]
-        chosen = np.argmin(drawn, axis=1)
-        return float(np.mean(costs[chosen] - drawn[np.arange(len(drawn)), chosen]))
+    @cached_property
+    def chances(self) -> dict[str, float]:
+        """The shrunk probability that each system is the cheapest."""
+        found = probability_cheapest(self.choice)
+        return dict(zip(map(str, self.choice.names), found.tolist(), strict=True))
 
     def share_of_regret(self, amount: float, name: str) -> float:
         """An amount as a share of what a system costs above perfect decisions; 0 if that is 0."""
-        above = float(self.estimate.value[0][self.names.index(name)]) - (self.perfect - self.base)
+        above = self._value(name) - self._perfect
         return amount / above if above > 0 else 0.0
 
+    # Below ---------------------------------------------------------------------------------------
+
+    def _value(self, name: str) -> float:
+        return float(self.choice.errors.costs[self.joint.models.index(name)])
+
+    def _shifted(self, value: float, low: float, high: float) -> Interval:
+        return Interval(value + self.base, low + self.base, high + self.base)
+
     @property
-    def undefined(self) -> int:
-        """Replicates in which a cost is undefined that is defined for all cases."""
-        known = ~np.isnan(self.estimate.value[0])
-        return int(np.isnan(self.estimate.replicates[:, 0][:, known]).any(axis=1).sum())
+    def _design(self) -> dict[str, Any]:
+        scheme = Units() if self.joint.weights.ndim == 2 else None
+        return {"reachable": self.reachable, "squares": self.squares, "scheme": scheme}
 
-    def _along(self, parts: dict[tuple[int, int], float]) -> Interval:
-        """A sum of some of the numbers, with its interval as the scheme reads it."""
-        value, drawn = self.estimate.value, self.estimate.replicates
-        contrast = np.zeros(value.shape)
-        for place, factor in parts.items():
-            contrast[place] = factor
-        used = contrast != 0
-        total = np.asarray(value[used] @ contrast[used])
-        intervals = self.estimate.intervals.along(contrast)
-        made = estimate_of(total, drawn[:, used] @ contrast[used], intervals)
-        ends = made.interval(self.level)
-        return Interval(float(total), float(ends.low), float(ends.high))
+    @cached_property
+    def _ends(self) -> dict[str, tuple[float, float]]:
+        """Ends of the cost of every system, before its fitting is looked at."""
+        found: dict[str, tuple[float, float]] = {}
+        for names, counts, design in self._blocks():
+            support = cost_support(counts, self.problem, **design)
+            low, high = profile_ends(support, profile_threshold(self.level, support.degrees))
+            found |= dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+        return found
+
+    @cached_property
+    def _normalized(self) -> dict[str, Interval]:
+        found: dict[str, Interval] = {}
+        for names, counts, design in self._blocks():
+            ends = profile_normalized_interval(counts, self.problem, self.level, **design)
+            for place, name in enumerate(names):
+                value = float(normalized_cost(_pooled(self.joint).model(name), self.problem))
+                low, high = self._stretched(name, value, ends.low[place], ends.high[place])
+                found[name] = Interval(value, low, high)
+        return found
+
+    def _stretched(self, name: str, value: float, low: float, high: float) -> tuple[float, float]:
+        """Ends of a normalised cost, as much farther out as those of the cost are."""
+        errors, place = self.choice.errors, self.joint.models.index(name)
+        plain = errors.covariance[place, place] - errors.fitting[place]
+        factor = float(np.sqrt(1 + errors.fitting[place] / plain)) if plain > 0 else 1.0
+        return max(0.0, value - factor * (value - low)), value + factor * (high - value)
+
+    def _blocks(self) -> Iterator[tuple[list[str], Counts, dict[str, Any]]]:
+        """Systems side by side, as many at a time as memory is meant for; without blind ones."""
+        names = [str(name) for name in self.joint.models[: -self.problem.n_decisions]]
+        table = self.problem.costs.size * max(1, self.joint.weights.size // len(self.joint.cells))
+        size = max(1, _AT_ONCE // table)
+        for first in range(0, len(names), size):
+            own = names[first : first + size]
+            design = self._design | {"reachable": self.reachable[first : first + size]}
+            if self.squares is not None:
+                design["squares"] = _tables(self.joint.with_weights(self.squares), own).values
+            yield own, _tables(self.joint, own), design
 
 
-def scheme_for(sample: Sample, problem: Problem) -> Scheme:
-    """What was drawn at random: clusters, cases of each class, or cases."""
-    if sample.clusters is not None:
-        return Units()
-    if not sample.whole:
-        return BayesianBootstrap()
-    return AllCases() if problem.prior is None else WithinClasses()
+def _tables(joint: JointCounts, names: list[str]) -> Counts:
+    """Counts (…, J, K, M) of some systems."""
+    values = np.stack([joint.model(name).values for name in names], axis=-3)
+    return Counts(values, classes=joint.classes, decisions=joint.decisions)
 
 
-def costs_of(
-    sample: Sample, problem: Problem, *, replicates: int, rng: np.random.Generator, level: float
-) -> Costs:
-    """Costs of all systems and of not looking, by joint redraws.
+def _pooled(joint: JointCounts) -> JointCounts:
+    return joint if joint.weights.ndim == 1 else joint.with_weights(joint.weights.sum(axis=0))
 
-    Cases of fractional weight are redrawn as the Bayesian bootstrap does, each cell as so many
-    cases of equal weight as have the same sum of weights and the same sum of their squares.
-    """
-    joint, squares = _ordered(sample)
-    names = tuple(str(name) for name in joint.models)
-    shares = sample.pooled.shares if problem.prior is None else problem.prior
+
+def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float) -> Costs:
+    """Costs of all systems of a report on some cases, under a problem with the report's costs."""
     base = float(problem.costs.min())
-    perfect = base + float(shares @ (problem.costs.min(axis=1) - base))
-    named = problem.decisions.index(problem.with_prior(shares).naive.decision)
-    if sample.clusters == 1:  # nothing is known about other units
-        value = _costs(sample.pooled, problem, named)
-        unknown = np.full((replicates, *value.shape), np.nan)
-        return Costs(names, estimate_of(value, unknown, Percentile()), perfect, base, level)
-    size: FloatArray | float = 1.0  # weight of one case in each cell
-    if squares is not None and sample.clusters is None:
-        size = squares / joint.weights
-
-    def measure(tally: JointCounts) -> FloatArray:
-        return _costs(tally.with_weights(tally.weights * size), problem, named)
-
-    cases = joint.with_weights(joint.weights / size)
-    scheme = scheme_for(sample, problem)
-    made = bootstrap(measure, cases, replicates=replicates, rng=rng, scheme=scheme)
-    return Costs(names, made, perfect, base, level)
-
-
-def _ordered(sample: Sample) -> tuple[JointCounts, FloatArray | None]:
-    """The joint tally with its cells in the order of the systems' names, and squared weights.
-
-    So the replicates do not depend on the order in which models were given.
-    """
-    joint, squares = sample.joint, sample.squares
-    places = sorted(range(len(joint.models)), key=lambda place: str(joint.models[place]))
-    order = np.lexsort(joint.cells[:, [0, *(1 + place for place in places)]].T[::-1])
-    ordered = JointCounts._trusted(
-        cells=joint.cells[order],
-        weights=joint.weights[..., order],
-        models=joint.models,
-        classes=joint.classes,
-        decisions=joint.decisions,
-        groups=joint.groups,
+    above = Problem(
+        problem.costs - base,
+        classes=problem.classes,
+        decisions=problem.decisions,
+        prior=problem.prior,
     )
-    return ordered, None if squares is None else squares[..., order]
-
-
-def _costs(joint: JointCounts, problem: Problem, named: int) -> FloatArray:
-    """Costs above the least of all and normalised costs (…, 2, J + 2) of systems and not looking.
-
-    Costs are taken above the perfect one, so that what makes no difference is exactly zero.
-    """
-    regret = problem.costs - problem.costs.min(axis=1, keepdims=True)
-    shares = joint.shares if problem.prior is None else problem.prior
-    tally = joint if problem.prior is None else joint.with_prior(problem.prior)
-    spent = np.stack([_cost(tally, place, regret) for place in range(len(joint.models))], axis=-1)
-    of_blind = np.asarray(shares @ regret)
-    of_blind = np.stack([of_blind[..., named], of_blind.min(axis=-1)], axis=-1)
-    above = np.concatenate([spent, of_blind + 0 * spent[..., :1]], axis=-1)
-    perfect = np.asarray(shares @ (problem.costs.min(axis=1) - problem.costs.min()))[..., None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.stack([perfect + above, above / above[..., -1:]], axis=-2)
-
-
-def _cost(joint: JointCounts, place: int, costs: FloatArray) -> FloatArray:
-    """Mean cost of one system over the cases of a joint tally, (…)."""
-    per_cell = costs[joint.cells[:, 0], joint.cells[:, 1 + place]]
-    with np.errstate(invalid="ignore"):
-        return np.asarray(joint.weights @ per_cell / joint.weights.sum(axis=-1))
+    joint, reachable = with_blind(sample.joint, above)
+    bayes = [rule.name in (BAYES, MOVED, RECALIBRATED) for rule in evidence.rules.values()]
+    reachable[np.flatnonzero(bayes)] = reachable_decisions(above)  # people may take the others
+    fitting = np.zeros(len(joint.models))
+    if sample is evidence.sample:  # rules are fitted on all cases, whatever slice they decide about
+        fitting[: len(bayes)] = [evidence.fitting.get(name, 0.0) for name in evidence.rules]
+    eligible = [name for name, rule in evidence.rules.items() if rule.eligible]
+    choice = contenders(
+        joint,
+        above,
+        level=level,
+        among=eligible,
+        reachable=reachable,
+        squares=sample.squares,
+        fitting=fitting,
+    )
+    shares = sample.pooled.shares if problem.prior is None else problem.prior
+    named = f"always {above.with_prior(shares).naive.decision}"
+    return Costs(joint, above, base, reachable, sample.squares, choice, named, level)

@@ -9,8 +9,7 @@ import numpy as np
 
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.uncertainty import Costs
-from stakes.evaluation.unseen import unseen_against
-from stakes.evaluation.words import chance, money, point, rounded, span
+from stakes.evaluation.words import money, point, rounded, span, whole_percent
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 from stakes.report import AS_DECIDED, Interval, NaiveDecision, System, Verdict, cheapest_of
@@ -24,67 +23,58 @@ def verdict_of(
     """Whether the cheapest system that may win beats not looking, and how sure that is.
 
     A system that costs exactly as much as a blind decision is not deployed: it saves nothing, and
-    running a model is never free.
+    running a model is never free. Its cost and its saving are those to expect once it is deployed,
+    corrected for its having been chosen on the cases that measure them.
     """
-    rivals = [system for system in systems if system.candidate]
-    best = cheapest_of(rivals)
-    saving = _untied(costs.saving(None, best.name), naive.cost, costs.perfect)
-    words = _Words(evidence.problem, costs.level, naive, len({one.model for one in rivals}) > 1)
-    own = best.probability_cheapest
-    if words.several:
-        own = sum(one.probability_cheapest for one in rivals if one.model == best.model)
+    named = {system.name: system for system in systems}
+    best = named[costs.cheapest] if costs.cheapest else cheapest_of(systems)
+    saving = _untied(costs.expected_saving(best.name), naive.cost, costs.perfect)
+    rivals = [named[str(name)] for name in costs.choice.names]
+    contenders = tuple(named[str(name)] for name in costs.choice.contenders)
+    words = _Words(evidence.problem, costs.level, naive, rivals, contenders)
+    expected = costs.expected(best.name)
     if saving.value > 0:
-        return _deployed(best, rivals, saving, own, costs, evidence, words)
-    sentences = [words.none(best, saving), words.at_best(best, saving)]
-    if not isnan(saving.value):
-        likely = costs.probability_of_saving([one.name for one in rivals])
-        sentences.append(words.any_saves(best, likely))
+        return _deployed(best, expected, saving, costs, words)
+    sentences = (words.none(best, saving), words.at_best(best, expected, saving))
     return Verdict(
         deploy=None,
         model=None,
         reason=sentences[0],
         cheapest=None,
+        cost=expected,
+        contenders=(),
         runner_up=None,
         saving_over_naive=saving,
         saving_over_runner_up=None,
-        probability_cheapest=own,
         told_apart=None,
-        sentences=tuple(sentences),
+        sentences=sentences,
     )
 
 
 def _deployed(
-    best: System,
-    rivals: list[System],
-    saving: Interval,
-    own: float,
-    costs: Costs,
-    evidence: Evidence,
-    words: _Words,
+    best: System, expected: Interval, saving: Interval, costs: Costs, words: _Words
 ) -> Verdict:
     """Deploy the best system; the runner-up is one of another model where there are several."""
-    others = [one for one in rivals if one.model != best.model or not words.several]
+    others = [one for one in words.rivals if one.model != best.model or not words.several]
     others = [one for one in others if one is not best and not isnan(one.cost.value)]
     rival = cheapest_of(others) if others else None
-    sentences = [words.deploy(best), words.saves(best, saving)]
-    over_rival, apart = None, None
-    if rival is not None:
-        over_rival = _untied(costs.saving(rival.name, best.name), best.cost.value, costs.perfect)
-        unseen = unseen_against(best.name, rival.name, evidence)
-        apart = over_rival.low > (0.0 if unseen is None else unseen.cost)
-        sentences.append(words.against_rival(rival, over_rival, apart))
-        sentences.append(words.probability(best.model if words.several else best.name, own))
+    over_rival = None if rival is None else costs.more(rival.name)
+    said = [words.close_call(saving), words.deploy(best, expected), words.saves(best, saving)]
+    if rival is not None and over_rival is not None:
+        said.append(words.against_rival(rival, over_rival))
+    apart = None if rival is None else not words.other_contenders(best)
     return Verdict(
         deploy=best,
         model=best.model,
-        reason=sentences[1],
+        reason=words.saves(best, saving),
         cheapest=best.name,
+        cost=expected,
+        contenders=tuple(one.name for one in words.contenders),
         runner_up=None if rival is None else rival.name,
         saving_over_naive=saving,
         saving_over_runner_up=over_rival,
-        probability_cheapest=own,
         told_apart=apart,
-        sentences=tuple(sentences),
+        sentences=tuple(sentence for sentence in said if sentence),
     )
 
 
@@ -101,7 +91,19 @@ class _Words:
     problem: Problem
     level: float
     naive: NaiveDecision
-    several: bool  # models
+    rivals: list[System]  # that may win
+    contenders: tuple[System, ...]  # that cannot be told from the cheapest, which is the first
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several models."""
+        return len({one.model for one in self.rivals}) > 1
+
+    def other_contenders(self, best: System) -> bool:
+        """Whether a contender is of another model; of a single model, whether one is another rule."""
+        return any(
+            one.model != best.model if self.several else one is not best for one in self.contenders
+        )
 
     def _money(self, interval: Interval) -> str:
         return money(interval.value, self.problem.unit, interval)
@@ -114,16 +116,33 @@ class _Words:
         """The interval in brackets after a space, or nothing where there is none."""
         return "" if isnan(interval.low) else f" ({span(interval, self.level)})"
 
-    def _cost(self, system: System) -> str:
-        return f"{self._money(system.cost)} per case{self._span(system.cost)}"
+    def _cost(self, expected: Interval) -> str:
+        return f"{self._money(expected)} per case{self._span(expected)}"
 
     @property
     def _always(self) -> str:
         return f"always deciding {self.naive.decision}"
 
-    def deploy(self, best: System) -> str:
+    def close_call(self, saving: Interval) -> str:
+        """Which models the data cannot tell from each other, if there are several."""
+        models = list(dict.fromkeys(one.model for one in self.contenders))
+        if len(models) < 2:
+            return ""
+        either = "either" if len(models) == 2 else "any of them"
+        share = saving.value / self.naive.cost if self.naive.cost > 0 else 0.0
+        spared = f"; {either} saves about {whole_percent(share)}" if 0 < share <= 1 else ""
+        return f"{_listed(models)}: the data cannot tell which is the cheapest{spared}."
+
+    def deploy(self, best: System, expected: Interval) -> str:
         """What to deploy, at which cost."""
-        return f"Deploy {best.model} {_how(best, self.problem)}: it costs {self._cost(best)}."
+        first = f"Deploy {best.model} {_how(best, self.problem)}: "
+        if rounded(best.cost.value, expected) == rounded(expected.value, expected):
+            return f"{first}it costs {self._cost(expected)}."
+        here = money(best.cost.value, self.problem.unit, expected)
+        return (
+            f"{first}expect it to cost {self._cost(expected)}. On these cases it cost {here}, but "
+            f"it was chosen on them, as the cheapest of {len(self.rivals)}."
+        )
 
     def saves(self, best: System, saving: Interval) -> str:
         """What that saves against not looking."""
@@ -147,7 +166,7 @@ class _Words:
             return f"{which}: {self._always}, which costs {price}, is cheaper."
         return f"{which}: {self._always} costs as little, {price}, and needs no model."
 
-    def at_best(self, best: System, saving: Interval) -> str:
+    def at_best(self, best: System, expected: Interval, saving: Interval) -> str:
         """What the best of the systems would cost, if none is deployed."""
         if isnan(saving.value):
             return (
@@ -156,37 +175,33 @@ class _Words:
             )
         how = _how(best, self.problem)
         first = f"The best of them, {best.model} {how}," if self.several else f"At best, {how}, it"
-        said = f"{first} costs {self._cost(best)}"
+        said = f"{first} costs {self._cost(expected)}"
         if saving.value == 0:
             return f"{said}."
         more = Interval(-saving.value, -saving.high, -saving.low)
         doubt = "; the data cannot rule out that it is cheaper" if more.low <= 0 else ""
         return f"{said}, {self._money(more)} more{self._span(more)}{doubt}."
 
-    def any_saves(self, best: System, chance_of_saving: float) -> str:
-        """How often replicates of the cases speak for a model after all."""
-        whose = "any of them" if self.several else best.model
-        return self._likely(f"{whose} is cheaper than not looking", chance_of_saving)
-
-    def against_rival(self, rival: System, saving: Interval, apart: bool) -> str:
+    def against_rival(self, rival: System, more: Interval) -> str:
         """Whether the data tell the first two apart."""
-        told = "the data tell the two apart" if apart else "the data cannot tell the two apart"
-        if saving.value == 0:
-            return f"The runner-up, {rival.name}, costs the same: {told}."
-        return (
-            f"The runner-up, {rival.name}, costs {self._money(saving)} more per "
-            f"case{self._span(saving)}: {told}."
-        )
+        clearly = not any(one is rival for one in self.contenders)
+        if more.value == 0:
+            return f"The runner-up, {rival.name}, costs the same."
+        told = "it clearly costs more" if clearly else "the data cannot tell the two apart"
+        among = ", among all comparisons" if len(self.rivals) > 2 and not isnan(more.low) else ""
+        ends = f" ({span(more, self.level)}{among})" if not isnan(more.low) else ""
+        amount = f"{self._money(more)} more per case{ends}"
+        return f"The runner-up, {rival.name}, costs {amount}: {told}."
 
-    def probability(self, name: str, own: float) -> str:
-        """How often replicates of the cases agree."""
-        return self._likely(f"{name} is the cheapest of all", own)
 
-    @staticmethod
-    def _likely(what: str, own: float) -> str:
-        if isnan(own):
-            return "How sure that is cannot be said."
-        return f"The probability that {what} is {chance(own)}."
+def _listed(names: list[str]) -> str:
+    """Names joined by or; of many the first five.
+
+    >>> _listed(["a", "b", "c"]), _listed(list("abcdefgh"))
+    ('a, b or c', 'a, b, c, d, e or 3 others')
+    """
+    shown = names if len(names) <= 6 else [*names[:5], f"{len(names) - 5} others"]
+    return f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
 def _how(system: System, problem: Problem) -> str:
