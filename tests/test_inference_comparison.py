@@ -45,7 +45,7 @@ from stakes.inference import (
     slices,
     uncertain_problems,
 )
-from stakes.inference.comparison import _triangular_root
+from stakes.inference.comparison import triangular_root
 from stakes.inference.estimate import Estimate
 from stakes.inference.slices import class_sizes
 from stakes.ranking import auc
@@ -210,7 +210,7 @@ def test_the_root_of_a_covariance_is_triangular_and_squares_to_it(seed, models, 
     """Models that are sums of others make it singular; rank 1 to full."""
     factors = generator(seed).normal(size=(models, min(rank, models)))
     covariance = factors @ factors.T
-    root = _triangular_root(covariance)
+    root = triangular_root(covariance)
     assert np.array_equal(root, np.tril(root))
     assert (np.diagonal(root) >= 0).all()
     np.testing.assert_allclose(root @ root.T, covariance, atol=1e-5)

@@ -18,6 +18,7 @@ from stakes.inference.comparison import (
     delta_compare_costs,
     p_value,
 )
+from stakes.inference.contenders import Contenders, contenders, with_blind
 from stakes.inference.delong import auc_error, delong, delong_auc
 from stakes.inference.delta import (
     cost_moments,
@@ -65,6 +66,7 @@ from stakes.inference.profile import (
     profile_threshold,
 )
 from stakes.inference.runs import pooled_runs
+from stakes.inference.sampling import CostErrors, cost_errors
 from stakes.inference.schemes import (
     AllCases,
     BayesianBootstrap,
@@ -76,12 +78,21 @@ from stakes.inference.schemes import (
     scheme_of,
 )
 from stakes.inference.slices import Slices, slices
+from stakes.inference.winner import (
+    Corrected,
+    SelectionEffect,
+    probability_cheapest,
+    selection_effect,
+)
 
 __all__ = [
     "AllCases",
     "BCa",
     "BayesianBootstrap",
     "Comparison",
+    "Contenders",
+    "Corrected",
+    "CostErrors",
     "Dirichlet",
     "Estimate",
     "ExpandedPercentile",
@@ -98,6 +109,7 @@ __all__ = [
     "PoissonWeights",
     "Sampler",
     "Scheme",
+    "SelectionEffect",
     "Slices",
     "Studentised",
     "Support",
@@ -116,6 +128,8 @@ __all__ = [
     "compare_costs",
     "compare_losses",
     "compare_problems",
+    "contenders",
+    "cost_errors",
     "cost_moments",
     "cost_support",
     "delong",
@@ -138,6 +152,7 @@ __all__ = [
     "normalized_cost_error",
     "p_value",
     "pooled_runs",
+    "probability_cheapest",
     "profile_ends",
     "profile_interval",
     "profile_normalized_interval",
@@ -146,7 +161,9 @@ __all__ = [
     "rate_error",
     "redraws",
     "scheme_of",
+    "selection_effect",
     "slices",
     "uncertain_problems",
     "wilson_rates",
+    "with_blind",
 ]

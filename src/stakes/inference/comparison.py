@@ -111,7 +111,7 @@ class Comparison(Value):
         count = checked_replicates(replicates)
         checked_rng(rng)
         normal = rng.standard_normal((count, len(self.names)))
-        draws = self.values + normal @ _triangular_root(self.covariance).T
+        draws = self.values + normal @ triangular_root(self.covariance).T
         method = f"{self.method}, {count} normal draws"
         parts = {"replicates": draws, "intervals": Percentile(), "method": method}
         return self._trusted(**{**vars(self), **parts})
@@ -324,7 +324,7 @@ def _refuse_fractions(moments: LossMoments) -> None:
         )
 
 
-def _triangular_root(covariance: FloatArray) -> FloatArray:
+def triangular_root(covariance: FloatArray) -> FloatArray:
     """Cholesky's root R with R Rᵀ = covariance, which may be singular; unique, unlike others.
 
     The rows of models whose variance is undefined are nan.

@@ -1,0 +1,358 @@
+"""Contenders: the systems that the data cannot tell from the cheapest.
+
+One procedure stands behind four statements, so that no two of them can disagree: a system is
+clearly the cheapest; it is the only contender; every simultaneous interval of a difference to it
+excludes zero; its adjusted p-value is below 1 − level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import betainc, gammaincc, stdtr, stdtrit
+
+from stakes import _check
+from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
+from stakes._text import text_table
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.inference.comparison import triangular_root
+from stakes.inference.estimate import checked_level
+from stakes.inference.fixed_normals import directions
+from stakes.inference.likelihood import Support, profile_ends
+from stakes.inference.profile import difference_support
+from stakes.inference.ratios import ratio_at_zero
+from stakes.inference.sampling import CostErrors, cost_errors
+from stakes.inference.schemes import Units
+from stakes.measures.table import least
+from stakes.problem import Problem
+from stakes.tally import JointCounts
+
+__all__ = ["FEW_DEGREES", "Contenders", "canonical_order", "contenders", "with_blind"]
+
+_DIRECTIONS = 1024
+FEW_DEGREES = 29.0  # degrees of freedom below which errors do not tell how they vary together
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contenders(Value):
+    """Which systems may be the cheapest, and how each compares with the cheapest in the sample.
+
+    Attributes
+    ----------
+    names : J systems
+    costs : (J,)
+    cheapest : position of the lowest cost, the first of those that tie; −1 if costs are undefined
+    differences, low, high : (J,)
+        Cost minus that of the cheapest, with intervals that hold for all differences of a system
+        at once.
+    p_values : (J,) adjusted: 1 − the level from which on a system stays among the contenders
+    critical : (J,) the critical values of the intervals, squared the thresholds of the likelihood
+    level : at which the set is meant to contain the system that is truly the cheapest
+    errors : costs and sampling errors of all systems of the tally, compared or not
+    least, most : what any system can cost
+    """
+
+    names: Labels
+    costs: FloatArray
+    cheapest: int
+    differences: FloatArray
+    low: FloatArray
+    high: FloatArray
+    p_values: FloatArray
+    critical: FloatArray
+    level: float
+    errors: CostErrors
+    least: float
+    most: float
+
+    @property
+    def contenders(self) -> Labels:
+        """The contenders, cheapest first."""
+        return self.at(self.level)
+
+    @property
+    def clear(self) -> bool:
+        """Whether one system is clearly the cheapest: it is the only contender."""
+        return self.cheapest >= 0 and len(self.contenders) == 1
+
+    @property
+    def p_value(self) -> float:
+        """Of the cheapest being clearly the cheapest: the largest p-value of the others."""
+        if self.cheapest < 0:
+            return 1.0
+        return float(np.delete(self.p_values, self.cheapest).max(initial=0.0))
+
+    def at(self, level: float) -> Labels:
+        """The contenders at another level, cheapest first."""
+        stays = np.flatnonzero(self._stays(checked_level(level)))
+        scale = np.abs(self.differences).max(initial=0.0)
+        rounded = np.round(self.differences / (scale or 1.0), 9)  # equal costs keep their order
+        order = np.lexsort([rounded[stays], stays != self.cheapest])
+        return tuple(self.names[i] for i in stays[order])
+
+    def _stays(self, level: float) -> BoolArray:
+        return np.asarray(~(self.p_values < 1 - level))
+
+    def __str__(self) -> str:
+        header = ["", "cost", "more", f"{100 * self.level:.4g}% low", "high", "p", ""]
+        stays = self._stays(self.level)
+        parts = zip(self.differences, self.low, self.high, self.p_values, strict=True)
+        rows = [
+            [name, f"{cost:.4g}", *(f"{part:.4g}" for part in row), "contender" * bool(stay)]
+            for name, cost, row, stay in zip(self.names, self.costs, parts, stays, strict=True)
+        ]
+        return text_table(header, rows)
+
+    __repr__ = __str__
+
+
+def contenders(
+    joint: JointCounts,
+    problem: Problem,
+    *,
+    level: float,
+    among: object = None,
+    reachable: object = None,
+    squares: FloatArray | None = None,
+) -> Contenders:
+    r"""The systems that cannot be told from the cheapest, j.
+
+    System i leaves when the profile likelihood interval of its difference to j lies above zero at
+    the threshold :math:`c_i^2`, where :math:`c_i` is the quantile of
+
+    .. math:: \max_k |D_i - D_k| / sd_{ik}
+
+    for normal errors D with the covariance of the costs: a *simultaneous* interval, because which
+    system is the cheapest was not known beforehand. The set contains the system that is truly the
+    cheapest with about the probability `level`, or more (Hsu 1981; Gupta 1965). Deterministic: the
+    errors are taken along fixed directions, and their length is integrated by formula; for two
+    systems the interval is that of the difference alone. Systems that decide alike stay together.
+
+    With clusters D is Student's t with G − 1 degrees of freedom, and the likelihood is that of the
+    cases divided by the design effect; fewer than 30 clusters do not tell how the differences
+    depend on each other, and are corrected by Bonferroni. One cluster tells nothing: all stay.
+
+    Parameters
+    ----------
+    joint : without leading axis, or with one of clusters
+    among : the systems that are compared; all without it
+    reachable : (M,) or (J, M) of bool, the decisions that systems can take; all without it
+    squares : sums of squared weights, like the weights of joint, if weights are fractional
+
+    Examples
+    --------
+    >>> y = [0, 0, 1, 1] * 25
+    >>> decided = {"a": y, "b": [0, 1, 1, 1] * 25, "c": [0, 0, 1, 1] * 24 + [0, 1, 1, 0]}
+    >>> joint = JointCounts.from_decisions(y, decided, Problem.zero_one(2))
+    >>> contenders(joint, Problem.zero_one(2), level=0.95)
+       cost  more    95% low     high          p
+    a     0     0          0        0          1  contender
+    """
+    level = checked_level(level)
+    errors = cost_errors(joint, problem, squares=squares)
+    rivals = errors.among(_checked_names(joint, among))
+    tied = np.flatnonzero(least(rivals.costs))
+    if np.isnan(rivals.costs).any() or rivals.degrees == 0:
+        return _undecided(rivals, level, errors, problem)
+    design = {"reachable": reachable, "squares": squares}
+    supports = [
+        _support(joint, problem, rivals.names, rivals.names[place], **design) for place in tied
+    ]
+    ratio = np.min([ratio_at_zero(support) for support in supports], axis=0)
+    ratio[tied] = 0.0
+    law = _law(rivals, _n_distinct(joint, rivals.names))
+    p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
+    low, high = profile_ends(supports[0], threshold)
+    stays = ~(p_values < 1 - level)
+    own = np.arange(ratio.size) == tied[0]
+    return Contenders._trusted(
+        names=rivals.names,
+        costs=rivals.costs,
+        cheapest=int(tied[0]),
+        differences=np.where(own, 0.0, rivals.costs - rivals.costs[tied[0]]),
+        low=np.where(own, 0.0, np.where(stays, np.minimum(low, 0.0), low)),
+        high=np.where(own, 0.0, high),
+        p_values=p_values,
+        critical=np.sqrt(threshold),
+        level=level,
+        errors=errors,
+        **_range(problem),
+    )
+
+
+def _undecided(
+    rivals: CostErrors, level: float, errors: CostErrors, problem: Problem
+) -> Contenders:
+    """All stay: costs are undefined, or one cluster says nothing about others."""
+    known = least(rivals.costs)
+    cheapest = int(np.argmax(known)) if known.any() else -1
+    unknown = np.full(known.shape, np.nan)
+    return Contenders._trusted(
+        names=rivals.names,
+        costs=rivals.costs,
+        cheapest=cheapest,
+        differences=rivals.costs - rivals.costs[cheapest],
+        low=unknown,
+        high=unknown,
+        p_values=np.ones(known.shape),
+        critical=np.full(known.shape, np.inf),
+        level=level,
+        errors=errors,
+        **_range(problem),
+    )
+
+
+def _range(problem: Problem) -> dict[str, float]:
+    """What any system can cost: the bounds of all costs, or their means under a stated prior."""
+    low, high = problem.costs.min(axis=1), problem.costs.max(axis=1)
+    if problem.prior is None:
+        return {"least": float(low.min()), "most": float(high.max())}
+    return {"least": float(problem.prior @ low), "most": float(problem.prior @ high)}
+
+
+def with_blind(joint: JointCounts, problem: Problem) -> tuple[JointCounts, BoolArray]:
+    """The tally with the blind decisions as further systems, and what all can reach, (J + M, M).
+
+    They are called "always DECISION". Such a system takes one decision whatever the case, which
+    data cannot show; the others are taken to reach every decision.
+
+    Examples
+    --------
+    >>> joint = JointCounts.from_decisions([0, 1], {"a": [0, 1]}, Problem.zero_one(2))
+    >>> joint, reachable = with_blind(joint, Problem.zero_one(2))
+    >>> joint.models
+    ('a', 'always 0', 'always 1')
+    >>> reachable
+    array([[ True,  True],
+           [ True, False],
+           [False,  True]])
+    """
+    names = tuple(f"always {label}" for label in problem.decisions)
+    constant = np.broadcast_to(np.arange(len(names)), (len(joint.cells), len(names)))
+    wider = JointCounts._trusted(
+        cells=np.concatenate([joint.cells, constant], axis=1),
+        weights=joint.weights,
+        models=_check.labels("models", (*joint.models, *names)),
+        classes=joint.classes,
+        decisions=joint.decisions,
+        groups=joint.groups,
+    )
+    every = np.ones((len(joint.models), len(names)), dtype=np.bool_)
+    return wider, np.concatenate([every, np.eye(len(names), dtype=np.bool_)])
+
+
+def _checked_names(joint: JointCounts, among: object) -> Labels:
+    """The systems that are compared."""
+    if among is None:
+        return joint.models
+    names = _check.labels("among", among)
+    strangers = [name for name in names if name not in joint.models]
+    if strangers:
+        raise InputError(
+            f"among must name systems of the tally, {joint.models}; {strangers[0]!r} is none. "
+            f"Leave it out to compare all."
+        )
+    return names
+
+
+def _support(
+    joint: JointCounts, problem: Problem, names: Labels, base: Label, **design: Any
+) -> Support:
+    """What the costs of systems less that of a base system can be."""
+    pairs = [(joint.models.index(name), joint.models.index(base)) for name in names]
+    scheme = Units() if joint.weights.ndim == 2 else None
+    support = difference_support(joint, problem, pairs, scheme=scheme, **design)
+    # What cannot be reached has no cases, and its value must not lie outside all the same.
+    inside = np.clip(support.values, support.lowest[..., None], support.highest[..., None])
+    return replace(support, values=inside)
+
+
+@dataclass(frozen=True, eq=False)
+class _MaxLaw:
+    """The law of the largest standardised difference of each system, as a function of its square.
+
+    An error is a direction times a length. Along a direction (of R) the largest difference of
+    system i is `extent` times the length, whose law is known: its square is χ² with as many degrees
+    of freedom as the errors have dimensions, or a multiple of F if their scale is estimated.
+    """
+
+    extent: FloatArray  # (R, J); no rows where the errors do not tell
+    rank: int
+    degrees: float
+    comparisons: int  # of one system, with others that differ from it
+
+    def beyond(self, square: FloatArray) -> FloatArray:
+        """The chance (J,) of a larger square, between that of one comparison and Bonferroni's."""
+        one = 2 * self._student_tail(np.sqrt(square))
+        most = np.minimum(1.0, max(1, self.comparisons) * one)
+        if not len(self.extent):
+            return most
+        return np.clip(self._mean_tail(square), one, most)
+
+    def quantile(self, share: float) -> FloatArray:
+        """The square (J,) beyond which `beyond` is smaller than the share."""
+        size = self.extent.shape[1]
+        one = np.full(size, self._student(share / 2) ** 2)
+        most = np.full(size, self._student(share / 2 / max(1, self.comparisons)) ** 2)
+        if not len(self.extent):
+            return most
+        square = most
+        for _ in range(20):  # Newton's method for the logarithm, which is nearly linear
+            now = np.log(self._mean_tail(square) / share)
+            slope = (np.log(self._mean_tail(square * (1 + 1e-6)) / share) - now) / (1e-6 * square)
+            last, square = square, np.clip(square - now / slope, one, most)
+            if np.allclose(last, square, rtol=1e-9, atol=0.0):
+                break
+        return square
+
+    def _student(self, share: float) -> float:
+        infinite = np.isinf(self.degrees)
+        return float(-stdtrit(1e10 if infinite else self.degrees, share))
+
+    def _student_tail(self, distance: FloatArray) -> FloatArray:
+        infinite = np.isinf(self.degrees)
+        return np.asarray(stdtr(1e10 if infinite else self.degrees, -distance))
+
+    def _mean_tail(self, square: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(square > 0, square / self.extent**2, 0.0)
+        if np.isinf(self.degrees):
+            return np.asarray(gammaincc(self.rank / 2, ratio / 2).mean(axis=0))
+        share = self.degrees / (self.degrees + ratio)
+        return np.asarray(betainc(self.degrees / 2, self.rank / 2, share).mean(axis=0))
+
+
+def _n_distinct(joint: JointCounts, names: Labels) -> int:
+    """How many of these systems differ in some decision."""
+    seen = joint.weights.reshape(-1, len(joint.cells)).any(axis=0)
+    columns = [1 + joint.models.index(name) for name in names]
+    return len({column.tobytes() for column in joint.cells[seen][:, columns].T.copy()})
+
+
+def _law(errors: CostErrors, distinct: int) -> _MaxLaw:
+    """The law of the largest differences between these systems."""
+    variances, size = errors.variances, len(errors.names)
+    order = canonical_order(errors)
+    first = order[0]
+    relative = (variances[:, [first]] + variances[first] - variances) / 2  # to the first
+    root = triangular_root(relative[np.ix_(order, order)])
+    root = root[:, root.any(axis=0)]
+    rank = root.shape[1]
+    if not rank or errors.degrees < FEW_DEGREES:
+        return _MaxLaw(np.empty((0, size)), rank, errors.degrees, distinct - 1)
+    drawn = np.empty((_DIRECTIONS, size))
+    drawn[:, order] = directions(_DIRECTIONS, rank) @ root.T
+    scale = np.divide(1.0, np.sqrt(variances), where=variances > 0, out=np.zeros(variances.shape))
+    gaps = [np.max(np.abs(drawn[:, [i]] - drawn) * scale[i], axis=1) for i in range(size)]
+    return _MaxLaw(np.stack(gaps, axis=1), rank, errors.degrees, distinct - 1)
+
+
+def canonical_order(errors: CostErrors) -> IntArray:
+    """An order of the systems that does not depend on how they were given, but for equal ones."""
+    keys = np.concatenate([errors.costs[:, None], np.sort(errors.variances, axis=1)], axis=1)
+    scale = np.abs(keys).max(axis=0)
+    rounded = np.round(keys / np.where(scale > 0, scale, 1.0), 9)
+    return np.lexsort(rounded.T[::-1])

@@ -1,0 +1,113 @@
+"""Costs of several systems on the same cases, and how their sampling errors vary together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Label, Labels
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.tally import JointCounts
+
+__all__ = ["CostErrors", "cost_errors"]
+
+
+@dataclass(frozen=True, eq=False)
+class CostErrors(Value):
+    """Costs of J systems and the covariance of their sampling errors.
+
+    Attributes
+    ----------
+    names : J systems
+    costs : (J,) expected costs
+    covariance : (J, J) of their errors, by the design: cases, weighted cases or clusters
+    degrees : degrees of freedom of the covariance: clusters − 1; inf for cases
+    """
+
+    names: Labels
+    costs: FloatArray
+    covariance: FloatArray
+    degrees: float
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variances (J, J) of the differences of all pairs; 0 where only rounding is left."""
+        own = np.diagonal(self.covariance)
+        sums = own[:, None] + own
+        squares = sums - 2 * self.covariance
+        return np.where(np.abs(squares) <= 1e-12 * sums, 0.0, squares)
+
+    def among(self, names: tuple[Label, ...]) -> CostErrors:
+        """The same of some of the systems."""
+        places = [self.names.index(name) for name in names]
+        return self._trusted(
+            names=names,
+            costs=self.costs[places],
+            covariance=self.covariance[np.ix_(places, places)],
+            degrees=self.degrees,
+        )
+
+
+def cost_errors(
+    joint: JointCounts, problem: Problem, *, squares: FloatArray | None = None
+) -> CostErrors:
+    r"""Costs of all systems and the covariance of their errors, by linearisation.
+
+    With :math:`r_{cj}` the cost of system j in cell c less its mean (within the class, times
+    :math:`\pi_k / W_k`, under a prior; else over all cases, divided by W) the covariance is
+    :math:`\sum_c q_c\, r_c r_c^\top`, q the sums of squared weights, times n/(n − 1), or
+    :math:`\frac{G}{G-1} \sum_g e_g e_g^\top` with the sums e of w r over a cluster. nan for one
+    cluster; a class with one case adds nothing. A cost is nan when the prior expects a class that
+    has no case.
+
+    Parameters
+    ----------
+    joint : without leading axis, or with one of clusters
+    squares : sums of squared weights, of the shape of the weights; None: each case weighs one
+
+    Examples
+    --------
+    >>> joint = JointCounts.from_decisions(
+    ...     [0, 0, 1, 1] * 25, {"old": [0, 1, 1, 0] * 25, "new": [0, 0, 1, 0] * 25},
+    ...     Problem.zero_one(2))
+    >>> cost_errors(joint, Problem.zero_one(2)).variances.round(4)
+    array([[0.    , 0.0019],
+           [0.0019, 0.    ]])
+    """
+    _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
+    _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
+    if joint.weights.ndim > 2:
+        raise InputError(
+            f"joint must have no leading axis, or one of clusters; its leading axes are "
+            f"{joint.weights.shape[:-1]}. Index them first."
+        )
+    clusters = joint.weights if joint.weights.ndim == 2 else None
+    weights = joint.weights if clusters is None else clusters.sum(axis=0)
+    squared = weights if squares is None or clusters is not None else np.asarray(squares)
+    truth, prior = joint.cells[:, 0], problem.prior
+    losses = problem.costs[truth[:, None], joint.cells[:, 1:]]
+    stratum, shares = (0 * truth, np.ones(1)) if prior is None else (truth, prior)
+    own = np.equal(stratum[:, None], np.arange(len(shares))).astype(np.float64)
+    size = weights @ own
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = own.T @ (weights[:, None] * losses) / size[:, None]
+        count = size**2 / (squared @ own)  # of cases of equal weight that tell as much
+        more = np.where(count > 1, count / (count - 1), 0.0)[stratum]
+        residual = (shares / size)[stratum, None] * (losses - means[stratum])
+    residual = np.where((weights > 0)[:, None], residual, 0.0)
+    if clusters is None:
+        degrees, covariance = np.inf, residual.T @ ((more * squared)[:, None] * residual)
+    else:
+        filled = clusters[clusters.any(axis=1)]
+        degrees, sums = len(filled) - 1.0, filled @ residual
+        covariance = sums.T @ sums * ((degrees + 1) / degrees if degrees > 0 else np.nan)
+    return CostErrors._trusted(
+        names=joint.models,
+        costs=np.asarray(shares[shares > 0] @ means[shares > 0]),
+        covariance=np.asarray(covariance),
+        degrees=degrees,
+    )
