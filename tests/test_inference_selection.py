@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -15,6 +15,7 @@ from stakes.inference import (
     Contenders,
     contenders,
     cost_errors,
+    fitting_variance,
     probability_cheapest,
     selection_effect,
     with_blind,
@@ -90,6 +91,7 @@ def test_clearly_cheapest_one_contender_intervals_without_zero_and_small_p_are_o
     assert (choice.differences <= choice.high + 1e-9).all()
 
 
+@settings(max_examples=25)
 @given(samples(), st.randoms(use_true_random=False))
 def test_the_order_of_the_systems_does_not_matter(sample, random):
     joint, problem, how = sample
@@ -106,6 +108,7 @@ def test_the_order_of_the_systems_does_not_matter(sample, random):
     assert abs(first.reach - second.reach) <= 0.1 * se
 
 
+@settings(max_examples=25)
 @given(samples())
 def test_systems_that_decide_alike_stay_together(sample):
     joint, problem, how = sample
@@ -120,6 +123,7 @@ def test_systems_that_decide_alike_stay_together(sample):
         assert set(choice.contenders) - {"twin"} == set(without.contenders)
 
 
+@settings(max_examples=25)
 @given(samples(), st.sampled_from([0.01, 3.0, 1000.0]), st.sampled_from([-5.0, 0.0, 40.0]))
 def test_costs_in_another_currency_change_nothing_but_the_numbers(sample, factor, shift):
     joint, problem, how = sample
@@ -293,6 +297,27 @@ def test_the_fixed_normals_are_evenly_spread_and_read_only():
         points[0, 0] = 0.0
 
 
+def test_what_fitting_adds_is_three_times_the_variance_of_partitions_and_widens_everything():
+    costs = np.array([[1.0, 2.0], [1.2, 2.0], [1.4, 2.0]])
+    assert fitting_variance(costs) == pytest.approx([3 * 0.04, 0.0])
+    joint = tally(400, skills=(1.6, 1.2, 0.8))
+    plain = contenders(joint, PROBLEM, level=0.95)
+    extra = np.array([0.0, 3.0, 0.0]) * np.diagonal(plain.errors.covariance)
+    unsure = contenders(joint, PROBLEM, level=0.95, fitting=extra)
+    np.testing.assert_allclose(unsure.costs, plain.costs)
+    place = 1 if plain.cheapest != 1 else 0
+    assert unsure.p_values[place] > plain.p_values[place]
+    assert unsure.low[place] < plain.low[place]
+    assert unsure.high[place] > plain.high[place]
+    low, high = unsure.errors.stretched("system 1", plain.costs[1] - 1, plain.costs[1] + 3)
+    assert (low, high) == pytest.approx((plain.costs[1] - 2, plain.costs[1] + 6))  # √(1 + 3)
+    assert unsure.errors.stretched("system 0", 1.0, 3.0) == pytest.approx((1.0, 3.0))
+    with pytest.raises(InputError, match="fitting must hold a variance for each of the 3 systems"):
+        contenders(joint, PROBLEM, level=0.95, fitting=np.zeros(2))
+    with pytest.raises(InputError, match="costs must hold those of two partitions at least"):
+        fitting_variance(np.zeros(1))
+
+
 # The winner --------------------------------------------------------------------------------------
 
 
@@ -370,7 +395,7 @@ def test_two_systems_in_few_clusters_have_the_probability_of_student():
 
 
 def test_simulated_sets_and_winners_hold_the_truth():
-    """Six equal systems, 120 data sets of 200 cases; 3 standard errors below 95 % is 89 %."""
+    """Six equal systems, 80 data sets of 200 cases; 3 standard errors below 95 % is 87.7 %."""
     problem = Problem([[0, 0.4, 2.0], [2.0, 0.6, 0]])
     upper = [stats.norm.sf(cut - 1.0) for cut in (0.2, 0.9)]
     lower = [stats.norm.sf(cut) for cut in (0.2, 0.9)]
@@ -379,7 +404,7 @@ def test_simulated_sets_and_winners_hold_the_truth():
     truth = negative + positive
     held = plain = corrected = 0
     errors = []
-    for seed in range(120):
+    for seed in range(80):
         y, decided = rows(202, [1.0] * 6, seed)
         y, decided = y[2:], {name: d[2:] for name, d in decided.items()}  # the first two are set
         joint = JointCounts.from_decisions(y, decided, problem)
@@ -393,8 +418,8 @@ def test_simulated_sets_and_winners_hold_the_truth():
         plain += bool(ends.low <= truth <= ends.high)
         corrected += cost.low <= truth <= cost.high
         errors.append(cost.value - truth)
-    assert held >= 107
-    assert corrected >= 107
+    assert held >= 71
+    assert corrected >= 71
     assert plain < corrected
     se = float(np.sqrt(choice.errors.covariance[0, 0]))
     assert abs(np.mean(errors)) < 0.45 * se

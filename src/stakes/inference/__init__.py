@@ -18,7 +18,6 @@ from stakes.inference.comparison import (
     delta_compare_costs,
     p_value,
 )
-from stakes.inference.contenders import Contenders, contenders, with_blind
 from stakes.inference.delong import auc_error, delong, delong_auc
 from stakes.inference.delta import (
     cost_moments,
@@ -66,7 +65,7 @@ from stakes.inference.profile import (
     profile_threshold,
 )
 from stakes.inference.runs import pooled_runs
-from stakes.inference.sampling import CostErrors, cost_errors
+from stakes.inference.sampling import CostErrors, cost_errors, fitting_variance
 from stakes.inference.schemes import (
     AllCases,
     BayesianBootstrap,
@@ -77,6 +76,7 @@ from stakes.inference.schemes import (
     redraws,
     scheme_of,
 )
+from stakes.inference.selection import Contenders, contenders, with_blind
 from stakes.inference.slices import Slices, slices
 from stakes.inference.winner import (
     Corrected,
@@ -142,6 +142,7 @@ __all__ = [
     "each",
     "estimate_of",
     "expected_cost_error",
+    "fitting_variance",
     "holm",
     "holm_pairs",
     "jackknife",

@@ -21,9 +21,9 @@ __all__ = ["directions", "fixed_normals", "fixed_uniforms"]
 def fixed_uniforms(count: int, dimensions: int) -> FloatArray:
     """Points (count, dimensions) of the unit cube, strictly inside.
 
-    >>> fixed_uniforms(2, 3).round(3)
-    array([[0.172, 0.464, 0.528],
-           [0.657, 0.072, 0.056]])
+    >>> fixed_uniforms(2, 2).round(3)
+    array([[0.172, 0.464],
+           [0.657, 0.125]])
     """
     multiple = np.arange(1, count + 1)[:, None] * np.sqrt(_primes(dimensions))
     folded = np.abs(2 * (multiple % 1.0) - 1)

@@ -15,9 +15,9 @@ from scipy.special import ndtri, stdtr, stdtrit
 from stakes._check import FloatArray, Label, Labels
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
-from stakes.inference.contenders import FEW_DEGREES, Contenders, canonical_order
 from stakes.inference.fixed_normals import fixed_normals
 from stakes.inference.sampling import CostErrors
+from stakes.inference.selection import FEW_DEGREES, Contenders, canonical_order
 
 __all__ = ["Corrected", "SelectionEffect", "probability_cheapest", "selection_effect"]
 

@@ -117,6 +117,7 @@ def contenders(
     among: object = None,
     reachable: object = None,
     squares: FloatArray | None = None,
+    fitting: FloatArray | None = None,
 ) -> Contenders:
     r"""The systems that cannot be told from the cheapest, j.
 
@@ -141,6 +142,7 @@ def contenders(
     among : the systems that are compared; all without it
     reachable : (M,) or (J, M) of bool, the decisions that systems can take; all without it
     squares : sums of squared weights, like the weights of joint, if weights are fractional
+    fitting : (J,) variances that fitting adds to the costs, as `fitting_variance` has them
 
     Examples
     --------
@@ -148,19 +150,19 @@ def contenders(
     >>> decided = {"a": y, "b": [0, 1, 1, 1] * 25, "c": [0, 0, 1, 1] * 24 + [0, 1, 1, 0]}
     >>> joint = JointCounts.from_decisions(y, decided, Problem.zero_one(2))
     >>> contenders(joint, Problem.zero_one(2), level=0.95)
-       cost  more    95% low     high          p
-    a     0     0          0        0          1  contender
+       cost  more   95% low     high         p
+    a     0     0         0        0         1  contender
+    b  0.25  0.25    0.1606    0.349  4.05e-08
+    c  0.02  0.02  -0.02327  0.07456    0.4763  contender
     """
     level = checked_level(level)
-    errors = cost_errors(joint, problem, squares=squares)
+    errors = cost_errors(joint, problem, squares=squares, fitting=fitting)
     rivals = errors.among(_checked_names(joint, among))
     tied = np.flatnonzero(least(rivals.costs))
     if np.isnan(rivals.costs).any() or rivals.degrees == 0:
         return _undecided(rivals, level, errors, problem)
     design = {"reachable": reachable, "squares": squares}
-    supports = [
-        _support(joint, problem, rivals.names, rivals.names[place], **design) for place in tied
-    ]
+    supports = [_support(joint, problem, rivals, rivals.names[place], **design) for place in tied]
     ratio = np.min([ratio_at_zero(support) for support in supports], axis=0)
     ratio[tied] = 0.0
     law = _law(rivals, _n_distinct(joint, rivals.names))
@@ -259,15 +261,18 @@ def _checked_names(joint: JointCounts, among: object) -> Labels:
 
 
 def _support(
-    joint: JointCounts, problem: Problem, names: Labels, base: Label, **design: Any
+    joint: JointCounts, problem: Problem, rivals: CostErrors, base: Label, **design: Any
 ) -> Support:
     """What the costs of systems less that of a base system can be."""
-    pairs = [(joint.models.index(name), joint.models.index(base)) for name in names]
+    pairs = [(joint.models.index(name), joint.models.index(base)) for name in rivals.names]
     scheme = Units() if joint.weights.ndim == 2 else None
     support = difference_support(joint, problem, pairs, scheme=scheme, **design)
     # What cannot be reached has no cases, and its value must not lie outside all the same.
     inside = np.clip(support.values, support.lowest[..., None], support.highest[..., None])
-    return replace(support, values=inside)
+    place = rivals.names.index(base)
+    variance, fitting = rivals.variances[place], rivals.fitting + rivals.fitting[place]
+    fewer = np.where(variance > fitting, (variance - fitting) / np.where(variance, variance, 1), 1)
+    return replace(support, values=inside, counts=support.counts * fewer[:, None, None])
 
 
 @dataclass(frozen=True, eq=False)
