@@ -107,7 +107,8 @@ def cost_errors(
     weights = joint.weights if clusters is None else clusters.sum(axis=0)
     squared = weights if squares is None or clusters is not None else np.asarray(squares)
     truth, prior = joint.cells[:, 0], problem.prior
-    losses = problem.costs[truth[:, None], joint.cells[:, 1:]]
+    column = problem.n_decisions * truth[:, None]
+    losses = problem.costs.ravel().take(column + joint.cells[:, 1:])
     stratum, shares = (0 * truth, np.ones(1)) if prior is None else (truth, prior)
     own = np.equal(stratum[:, None], np.arange(len(shares))).astype(np.float64)
     size = weights @ own
@@ -115,8 +116,9 @@ def cost_errors(
         means = own.T @ (weights[:, None] * losses) / size[:, None]
         count = size**2 / (squared @ own)  # of cases of equal weight that tell as much
         more = np.where(count > 1, count / (count - 1), 0.0)[stratum]
-        residual = (shares / size)[stratum, None] * (losses - means[stratum])
-    residual = np.where((weights > 0)[:, None], residual, 0.0)
+        losses -= means.take(stratum, axis=0)
+        losses *= np.where(weights > 0, (shares / size).take(stratum), 0.0)[:, None]
+    residual = np.nan_to_num(losses, copy=False)  # nan where a class has no case
     if clusters is None:
         degrees, covariance = np.inf, residual.T @ ((more * squared)[:, None] * residual)
     else:

@@ -165,7 +165,7 @@ def contenders(
     supports = [_support(joint, problem, rivals, rivals.names[place], **design) for place in tied]
     ratio = np.min([ratio_at_zero(support) for support in supports], axis=0)
     ratio[tied] = 0.0
-    law = _law(rivals, _n_distinct(joint, rivals.names))
+    law = _law(rivals)
     p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
     low, high = profile_ends(supports[0], threshold)
     stays = ~(p_values < 1 - level)
@@ -330,16 +330,18 @@ class _MaxLaw:
         return np.asarray(betainc(self.degrees / 2, self.rank / 2, share).mean(axis=0))
 
 
-def _n_distinct(joint: JointCounts, names: Labels) -> int:
-    """How many of these systems differ in some decision."""
-    seen = joint.weights.reshape(-1, len(joint.cells)).any(axis=0)
-    columns = [1 + joint.models.index(name) for name in names]
-    return len({column.tobytes() for column in joint.cells[seen][:, columns].T.copy()})
+def _n_distinct(errors: CostErrors) -> int:
+    """How many of these systems differ from all before them, in cost or in some decision."""
+    fitting = errors.fitting[:, None] + errors.fitting
+    apart = errors.variances > fitting * (1 + 1e-9)
+    scale = np.abs(errors.costs).max()
+    apart |= np.abs(errors.costs[:, None] - errors.costs) > 1e-12 * scale
+    return sum(bool(apart[place, :place].all()) for place in range(len(apart)))
 
 
-def _law(errors: CostErrors, distinct: int) -> _MaxLaw:
+def _law(errors: CostErrors) -> _MaxLaw:
     """The law of the largest differences between these systems."""
-    variances, size = errors.variances, len(errors.names)
+    variances, size, others = errors.variances, len(errors.names), _n_distinct(errors) - 1
     order = canonical_order(errors)
     first = order[0]
     relative = (variances[:, [first]] + variances[first] - variances) / 2  # to the first
@@ -347,12 +349,12 @@ def _law(errors: CostErrors, distinct: int) -> _MaxLaw:
     root = root[:, root.any(axis=0)]
     rank = root.shape[1]
     if not rank or errors.degrees < FEW_DEGREES:
-        return _MaxLaw(np.empty((0, size)), rank, errors.degrees, distinct - 1)
+        return _MaxLaw(np.empty((0, size)), rank, errors.degrees, others)
     drawn = np.empty((_DIRECTIONS, size))
     drawn[:, order] = directions(_DIRECTIONS, rank) @ root.T
     scale = np.divide(1.0, np.sqrt(variances), where=variances > 0, out=np.zeros(variances.shape))
     gaps = [np.max(np.abs(drawn[:, [i]] - drawn) * scale[i], axis=1) for i in range(size)]
-    return _MaxLaw(np.stack(gaps, axis=1), rank, errors.degrees, distinct - 1)
+    return _MaxLaw(np.stack(gaps, axis=1), rank, errors.degrees, others)
 
 
 def canonical_order(errors: CostErrors) -> IntArray:
