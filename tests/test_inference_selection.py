@@ -21,9 +21,7 @@ from stakes.inference import (
     with_blind,
 )
 from stakes.inference.fixed_normals import fixed_normals, fixed_uniforms
-from stakes.inference.likelihood import Support, profile_ends
 from stakes.inference.profile import profile_interval
-from stakes.inference.ratios import ratio_at_zero
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
 PRIOR = PROBLEM.with_prior([0.97, 0.03])
@@ -269,21 +267,6 @@ def test_costs_and_covariance_are_those_of_plain_loops(problem, kind):
             cov += 7 / 6 * np.outer(total, total)
     np.testing.assert_allclose(found.costs, costs)
     np.testing.assert_allclose(found.covariance, cov)
-
-
-@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 30)), min_size=2, max_size=6))
-def test_the_interval_leaves_zero_where_the_ratio_says(cells):
-    values, counts = (np.array([part], dtype=float) for part in zip(*cells, strict=True))
-    if not counts.sum():
-        return
-    support = Support(values, counts, values.min(axis=1) - 0.5, values.max(axis=1) + 0.5)
-    ratio = ratio_at_zero(support)
-    if np.isinf(ratio):
-        assert float(support.lowest[0]) >= 0
-        return
-    assert float(profile_ends(support, ratio + 1e-4)[0]) <= 1e-9
-    if ratio > 1e-3:
-        assert float(profile_ends(support, ratio - 1e-4)[0]) > 0
 
 
 def test_the_fixed_normals_are_evenly_spread_and_read_only():

@@ -180,7 +180,7 @@ class Costs:
         size = max(1, _AT_ONCE // table)
         for first in range(0, len(names), size):
             own = names[first : first + size]
-            design = self._design | {"reachable": self.reachable[first : first + size]}
+            design = self._design | {"reachable": self.reachable[first : first + len(own)]}
             if self.squares is not None:
                 design["squares"] = _tables(self.joint.with_weights(self.squares), own).values
             yield own, _tables(self.joint, own), design

@@ -21,9 +21,8 @@ from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.estimate import checked_level
 from stakes.inference.fixed_normals import directions
-from stakes.inference.likelihood import Support, profile_ends
+from stakes.inference.likelihood import Support, profile_ends, profile_ratio
 from stakes.inference.profile import difference_support
-from stakes.inference.ratios import ratio_at_zero
 from stakes.inference.sampling import CostErrors, cost_errors
 from stakes.inference.schemes import Units
 from stakes.measures.table import least
@@ -163,7 +162,7 @@ def contenders(
         return _undecided(rivals, level, errors, problem)
     design = {"reachable": reachable, "squares": squares}
     supports = [_support(joint, problem, rivals, rivals.names[place], **design) for place in tied]
-    ratio = np.min([ratio_at_zero(support) for support in supports], axis=0)
+    ratio = np.min([profile_ratio(part, np.zeros(1)) for part in supports], axis=0)
     ratio[tied] = 0.0
     law = _law(rivals)
     p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
@@ -267,12 +266,10 @@ def _support(
     pairs = [(joint.models.index(name), joint.models.index(base)) for name in rivals.names]
     scheme = Units() if joint.weights.ndim == 2 else None
     support = difference_support(joint, problem, pairs, scheme=scheme, **design)
-    # What cannot be reached has no cases, and its value must not lie outside all the same.
-    inside = np.clip(support.values, support.lowest[..., None], support.highest[..., None])
     place = rivals.names.index(base)
     variance, fitting = rivals.variances[place], rivals.fitting + rivals.fitting[place]
     fewer = np.where(variance > fitting, (variance - fitting) / np.where(variance, variance, 1), 1)
-    return replace(support, values=inside, counts=support.counts * fewer[:, None, None])
+    return replace(support, counts=support.counts * fewer[:, None, None])
 
 
 @dataclass(frozen=True, eq=False)
