@@ -2,6 +2,8 @@
 
 Everything starts from tallies. `bootstrap` redraws them under a `Scheme`, which says what was drawn
 at random; formulas serve where they exist (`delta_expected_cost`, `wilson_rates`, `delong_auc`).
+Costs have intervals that hold in small samples and for rare classes too, without random numbers:
+`profile_interval`.
 Both make an `Estimate`, which answers with an interval, a standard error or its replicates. Models
 are compared on the same cases: `compare_costs`, `compare_problems`, `delong`, `mcnemar`, `max_t`.
 """
@@ -47,12 +49,20 @@ from stakes.inference.intervals import (
 )
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.joint_scores import JointScores
+from stakes.inference.likelihood import Support, profile_ends
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
     cases_for_half_width,
     cases_to_detect,
     minimal_detectable_difference,
+)
+from stakes.inference.profile import (
+    cost_support,
+    difference_support,
+    profile_interval,
+    profile_normalized_interval,
+    profile_threshold,
 )
 from stakes.inference.runs import pooled_runs
 from stakes.inference.schemes import (
@@ -90,6 +100,7 @@ __all__ = [
     "Scheme",
     "Slices",
     "Studentised",
+    "Support",
     "Tally",
     "Units",
     "Wilson",
@@ -106,12 +117,14 @@ __all__ = [
     "compare_losses",
     "compare_problems",
     "cost_moments",
+    "cost_support",
     "delong",
     "delong_auc",
     "delta_compare_costs",
     "delta_expected_cost",
     "delta_normalized_cost",
     "delta_rates",
+    "difference_support",
     "each",
     "estimate_of",
     "expected_cost_error",
@@ -125,6 +138,10 @@ __all__ = [
     "normalized_cost_error",
     "p_value",
     "pooled_runs",
+    "profile_ends",
+    "profile_interval",
+    "profile_normalized_interval",
+    "profile_threshold",
     "rate_error",
     "redraws",
     "scheme_of",

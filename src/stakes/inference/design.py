@@ -1,0 +1,115 @@
+r"""How much a case counts: effective numbers of cases under weights and clusters.
+
+A likelihood takes cases for independent and equal. Where they have weights or come in clusters, the
+counts are divided by a design effect: the variance that the estimate really has over the one that
+it would have if the weights were numbers of cases (Kish 1965; Rao and Scott 1981). The likelihood
+then has the right curvature, and keeps its shape, which knows the range and the skewness.
+
+An estimate is linear in the weights to first order: cell i pulls by :math:`w_i z_i` with
+:math:`z = (c - \bar c) / W` (of its stratum, if a prior is stated). Its variance is the larger of
+
+- that of the weights, where they are fractional: :math:`\sum_i q_i z_i^2` with the sums of squared
+  weights q. A cell of few cases knows little about the size of its weights: a dear mistake that
+  happens to weigh little would make the estimate look sure. So it is at least what it would be
+  if every cell had the ratio of squares to weights of its class.
+- that between clusters, by leaving one out at a time: :math:`\frac{G-1}{G} \sum_g e_g^2` with
+  :math:`e_g = \sum_{i \in g} w_i z_i / (1 - h_g)`, where :math:`h_g` is the share of the stratum
+  that lies in cluster g. Without the divisor, a class that lies in few clusters would look sure of
+  itself, since its mean is nearly theirs; one that lies in a single cluster tells nothing.
+  Where few clusters hold the rare class, the sum is too small more often than not, namely when the
+  cluster that would have dominated it was not drawn. So the largest e² counts twice, as if one more
+  cluster like that were to come; not beyond what Student's t (variance :math:`(G-1)/(G-3)`), which
+  goes with it, has widened already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray
+
+__all__ = ["Cells", "effective_factors"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """What was drawn: weights of cells, and what is known of how they came about.
+
+    Attributes
+    ----------
+    weights : (…, C), all clusters together
+    classes : (C,) position of the class of each cell
+    n_classes : K
+    squares : (…, C) sums of squared weights; None where weights are numbers of cases
+    clusters : (…, G, C) weights of each cluster; None where cases were drawn one by one
+    """
+
+    weights: FloatArray
+    classes: IntArray
+    n_classes: int
+    squares: FloatArray | None = None
+    clusters: FloatArray | None = None
+
+    def indicator(self, *, by_class: bool) -> FloatArray:
+        """Which stratum each cell belongs to, (C, R): its class, or the only one."""
+        if not by_class:
+            return np.ones((self.classes.size, 1))
+        return np.equal(self.classes[:, None], np.arange(self.n_classes)).astype(np.float64)
+
+    @property
+    def degrees(self) -> FloatArray:
+        """Degrees of freedom (…) of the variance: clusters that hold a case, less one; else inf."""
+        if self.clusters is None:
+            return np.full(self.weights.shape[:-1], np.inf)
+        return np.asarray((self.clusters.sum(axis=-1) > 0).sum(axis=-1) - 1.0)
+
+
+def effective_factors(cells: Cells, values: FloatArray, *, by_class: bool) -> FloatArray:
+    """What turns the weights of each stratum into effective numbers of cases, (…, P, R).
+
+    `values` (…, P, C) are what P quantities are in each cell. One for whole cases without clusters;
+    zero for a stratum that lies in a single cluster.
+    """
+    strata = cells.indicator(by_class=by_class)
+    weights = cells.weights[..., None, :]
+    pulls = _pulls(weights, values, strata)
+    plain = (weights * pulls**2) @ strata
+    kish, variance = np.ones_like(plain), plain.sum(axis=-1)
+    if cells.squares is not None:
+        squares = cells.squares[..., None, :]
+        kish = kish * _ratio(squares @ strata, weights @ strata)
+        classes = cells.indicator(by_class=True)
+        usual = weights * (_ratio(squares @ classes, weights @ classes) @ classes.T)
+        variance = np.maximum(np.sum(usual * pulls**2, -1), np.sum(squares * pulls**2, -1))
+    expected, known = np.sum(kish * plain, axis=-1), np.ones(())
+    if cells.clusters is not None:
+        shares = _ratio(cells.clusters @ strata, (weights @ strata))  # (…, G, R)
+        variance = np.maximum(variance, _between(cells, pulls, shares @ strata.T))
+        known = (np.sum(shares > 0, axis=-2) > 1)[..., None, :]
+    # Where all cases cost the same, no variance can be told: the size of the weights is left.
+    return np.asarray(known * _ratio(expected, variance)[..., None] / kish)
+
+
+def _pulls(weights: FloatArray, values: FloatArray, strata: FloatArray) -> FloatArray:
+    """The z above, (…, P, C)."""
+    total = weights @ strata
+    mean = _ratio((weights * values) @ strata, total)
+    return np.asarray((values - mean @ strata.T) / (np.where(total > 0, total, 1.0) @ strata.T))
+
+
+def _between(cells: Cells, pulls: FloatArray, shares: FloatArray) -> FloatArray:
+    """Variance (…, P) between clusters, which hold these shares (…, G, C) of the cells' strata."""
+    assert cells.clusters is not None
+    left = np.where(shares < 1, 1 - shares, 1.0)
+    squares = ((cells.clusters / left) @ np.swapaxes(pulls, -1, -2)) ** 2  # (…, G, P)
+    total = squares.sum(axis=-2)
+    degrees = np.maximum(cells.degrees, 1.0)[..., None]
+    another = np.maximum(degrees - 2, 0.0) / degrees * (total + squares.max(-2, initial=0.0))
+    return np.asarray(degrees / (degrees + 1) * np.maximum(total, another))
+
+
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    """The ratio; one where there is nothing below."""
+    return np.asarray(np.where(below > 0, above / np.where(below > 0, below, 1.0), 1.0))

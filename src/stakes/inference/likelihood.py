@@ -1,0 +1,209 @@
+r"""Profile likelihood of a mean whose possible values are known.
+
+A case costs one of finitely many known amounts, so the likelihood of a table of counts is that of a
+multinomial, and every mean cost has a largest likelihood, its *profile*. An interval holds the
+means that a likelihood-ratio test does not reject (Owen 1990, 2001). The support is known here, so
+that amounts which no case shows take part: with no mistake among n cases the upper end is about
+that of the rule of three, not zero.
+
+Let stratum k have weight :math:`\pi_k`, values :math:`c_{kj}` with counts :math:`n_{kj}`,
+:math:`n_k = \sum_j n_{kj}`, and dearest possible value :math:`C_k`. The upper end is the largest
+:math:`\theta = \sum_k \pi_k \sum_j p_{kj} c_{kj}` with
+
+.. math:: 2 \sum_{kj} n_{kj} \log \frac{n_{kj} / n_k}{p_{kj}} \le q .
+
+Lagrange multipliers give the probabilities on its boundary, a curve with one parameter s > 0:
+
+.. math:: p_{kj} = \frac{n_{kj}}{u_k + s\, \pi_k (C_k - c_{kj})}
+
+where :math:`u_k \ge 0` makes stratum k sum to one; where no u does (its dearest value has no count
+and s is large) :math:`u_k = 0`, and the rest of the mass goes to the dearest value. Both the mean
+and the ratio grow with s, so that one root in s is the upper end. The lower end is the upper end of
+the negated values.
+
+Two things keep such intervals honest in small samples, where the ratio is not yet :math:`\chi^2`:
+
+- *0.4 of a case at the dearest value* when the upper end is computed (at the cheapest for the lower
+  end). A sample with few dear mistakes, or none, tells less about them than its likelihood claims:
+  without the 0.4, coverage of nominal 95 % falls to 84 % where two dear mistakes are expected. 0.4
+  is the least that gave 93 % everywhere in simulation, and costs less than 8 % of width at n = 10⁴.
+- With several strata, the 0.4 goes *into each stratum in turn*, and the widest interval counts:
+  0.4 in every stratum at once would be wider than necessary, and in the stratum that matters most,
+  however that is defined, would make the interval jump where another begins to matter most.
+
+For :math:`\theta` above the estimate the ratio is
+:math:`\max_t 2 \sum n \log(1 - t (c - \theta))` over t ≥ 0 (one stratum; alike for several), which
+falls when a value rises: the ends are monotone in every cost. Values of equal cost may be merged
+without changing the ratio, so that the ends are continuous in the costs even where another value
+becomes the dearest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes._value import Value
+
+__all__ = ["PSEUDO_CASES", "Support", "dearest_shares", "profile_ends"]
+
+PSEUDO_CASES = 0.4
+
+_STEPS = 100  # safeguarded Newton needs about eight
+_CLOSE = 1e-11  # relative, of the tilt
+_STEEPEST = 200.0  # log of the tilt, relative to the first guess, at which an end is its limit
+
+
+@dataclass(frozen=True, eq=False)
+class Support(Value):
+    """The values that a quantity can take, stratum by stratum, and how often each was seen.
+
+    The quantity is the sum over strata of the mean value of a stratum; weights of strata, such as a
+    prior, are factors of the values.
+
+    Attributes
+    ----------
+    values : (…, R, C) values of the cells of R strata
+    counts : (…, R, C) cases of these cells, perhaps fractional: effective numbers
+    lowest, highest : (…, R) least and greatest value that is possible in each stratum
+    degrees : (…)
+        Degrees of freedom of the threshold that these counts need: clusters less one; inf for cases
+    """
+
+    values: FloatArray
+    counts: FloatArray
+    lowest: FloatArray
+    highest: FloatArray
+    degrees: FloatArray = field(default_factory=lambda: np.asarray(np.inf))
+
+    def of_quantity(self, position: int) -> Support:
+        """The support of one of the quantities along the last leading axis."""
+        return Support(
+            self.values[..., position, :, :],
+            self.counts[..., position, :, :],
+            self.lowest[..., position, :],
+            self.highest[..., position, :],
+            np.broadcast_to(self.degrees, self.lowest.shape[:-1])[..., position],
+        )
+
+
+def profile_ends(support: Support, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Lower and upper end (…) of the means that the likelihood ratio does not reject.
+
+    Parameters
+    ----------
+    threshold : (…)
+        The q above: a quantile of :math:`\chi^2_1`, the square of Student's t, or the square of a
+        critical value for many intervals at once; inf gives the range of the values.
+
+    Examples
+    --------
+    No mistake among 100 cases; a mistake would cost 1:
+
+    >>> support = Support(np.array([[0.0, 1.0]]), np.array([[100.0, 0.0]]), np.zeros(1), np.ones(1))
+    >>> low, high = profile_ends(support, np.array(3.841))
+    >>> float(low), float(high.round(3))
+    (0.0, 0.031)
+    """
+    q = np.asarray(threshold)
+    high = _upper_end(support.values, support.counts, support.highest, q)
+    low = 0.0 - _upper_end(-support.values, support.counts, -support.lowest, q)
+    least, greatest = support.lowest.sum(axis=-1), support.highest.sum(axis=-1)
+    return np.clip(low, least, greatest), np.clip(high, least, greatest)  # rounding
+
+
+def _upper_end(
+    values: FloatArray, counts: FloatArray, highest: FloatArray, threshold: FloatArray
+) -> FloatArray:
+    """The greatest mean (…) within the threshold, the 0.4 being in each stratum in turn."""
+    gaps = np.maximum(highest[..., None] - values, 0.0)  # what is out of reach was never seen
+    strata = gaps.shape[-2]
+    shape = (strata, *np.broadcast_shapes(gaps.shape, counts.shape, (*threshold.shape, 1, 1)))
+    extra = PSEUDO_CASES * np.eye(strata).reshape(strata, *(1,) * (len(shape) - 3), strata, 1)
+    extra = np.broadcast_to(extra, (*shape[:-1], 1))
+    gaps = np.concatenate([np.broadcast_to(gaps, shape), np.zeros_like(extra)], axis=-1)
+    counts = np.concatenate([np.broadcast_to(counts, shape), extra], axis=-1)
+    shares = dearest_shares(gaps, counts, np.broadcast_to(threshold, shape[:-2]))
+    return np.asarray(highest.sum(axis=-1) - np.sum(shares * gaps, axis=(-2, -1)).min(axis=0))
+
+
+def dearest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) -> FloatArray:
+    """The probabilities p (…, R, C) of greatest mean among those whose ratio is within (…).
+
+    `gaps` (…, R, C) say how far each value is below the dearest of its stratum. What is missing
+    from one in a stratum belongs to its dearest value.
+    """
+    total = counts.sum(axis=-1)
+    scale = gaps.max(axis=(-2, -1), initial=0.0, where=counts > 0)
+    some = scale > 0  # else nothing was seen but dearest values: no tilt changes anything
+    gaps = gaps / np.where(some, scale, 1.0)[..., None, None]
+    first = _first_guess(gaps, counts, total)
+    bounded = some & np.isfinite(threshold)
+    goal = np.where(bounded, threshold, 1.0)
+    log_s = (np.log(goal) - np.log(first)) / 2
+    low, high, moving = log_s - _STEEPEST, log_s + _STEEPEST, bounded
+    for _ in range(_STEPS):
+        shares, ratio, slope = _tilted(gaps, counts, total, np.exp(log_s))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            excess = np.log(ratio / goal)
+            # Log against log: the ratio grows like s² at first and like log s in the end.
+            newton = log_s - excess * ratio / slope
+        low, high = np.where(excess < 0, log_s, low), np.where(excess < 0, high, log_s)
+        target = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
+        moving = moving & (np.abs(target - log_s) > _CLOSE)
+        log_s = np.where(moving, target, log_s)
+        if not moving.any():
+            break
+    return np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, shares)
+
+
+def _first_guess(gaps: FloatArray, counts: FloatArray, total: FloatArray) -> FloatArray:
+    """The ratio is about s² times this sum over strata of variance / n of the gaps, (…)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.sum(counts * gaps, axis=-1) / total
+        square = np.sum(counts * (gaps - mean[..., None]) ** 2, axis=-1) / total**2
+    guess = np.sum(np.where(total > 0, square, 0.0), axis=-1)
+    return np.where(guess > 0, guess, 1.0)
+
+
+def _tilted(
+    gaps: FloatArray, counts: FloatArray, total: FloatArray, s: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Shares (…, R, C) tilted towards the dear values, their ratio (…) and its slope in log s."""
+    tilt = s[..., None, None] * gaps
+    level = _levels(tilt, counts, total)
+    seen = counts > 0
+    divisor = np.where(seen, level[..., None] + tilt, 1.0)
+    shares = np.where(seen, counts, 0.0) / divisor
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # log1p keeps the digits: the terms nearly cancel when there are many cases.
+        logs = np.log1p(np.where(seen, (divisor - total[..., None]) / total[..., None], 0.0))
+        pull = np.sum(shares / divisor * tilt, axis=-1) / np.sum(shares / divisor, axis=-1)
+    ratio = 2 * np.sum(counts * logs, axis=(-2, -1))
+    slope = np.sum(shares * tilt, axis=-1) - np.where(level > 0, pull, 0.0)
+    return shares, ratio, 2 * slope.sum(axis=-1)
+
+
+def _levels(tilt: FloatArray, counts: FloatArray, total: FloatArray) -> FloatArray:
+    r"""The u ≥ 0 (…, R) with :math:`\sum_j n_j / (u + t_j) = 1`; zero where the sum stays below.
+
+    Newton's method for the reciprocal of the sum, which is concave in u (a harmonic mean), from
+    below: it never overshoots. The harmonic mean is at most the arithmetic one, which is where it
+    starts.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        start = np.where(total > 0, total - np.sum(counts * tilt, axis=-1) / total, 0.0)
+    level = np.maximum(np.maximum(start, (counts - tilt).max(axis=-1, initial=0.0)), 0.0)
+    seen = counts > 0
+    for _ in range(_STEPS):
+        divisor = np.where(seen, level[..., None] + tilt, 1.0)
+        terms = np.where(seen, counts, 0.0) / divisor
+        whole = terms.sum(axis=-1)
+        steep = np.sum(terms / divisor, axis=-1)
+        step = np.maximum(whole * (whole - 1) / np.where(steep > 0, steep, 1.0), 0.0)
+        level = level + step
+        if (step <= 1e-14 * total).all():
+            break
+    return np.asarray(level)

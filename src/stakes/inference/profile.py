@@ -1,0 +1,373 @@
+"""Intervals of costs by profile likelihood: deterministic, from the tally alone.
+
+`profile_interval` and `profile_normalized_interval` make them. Below these, `cost_support` and
+`difference_support` say what the costs of many systems or pairs can be, and `profile_ends` makes
+intervals of them at any threshold, such as one that holds for all of them at once. The derivation
+is in `likelihood`, what weights and clusters do to it in `design`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from stakes import _check
+from stakes._check import BoolArray, FloatArray, IntArray
+from stakes.errors import InputError
+from stakes.inference.cells import cells_of, classes_of_cells, whole_cells
+from stakes.inference.design import Cells, effective_factors
+from stakes.inference.estimate import Interval, checked_level
+from stakes.inference.likelihood import PSEUDO_CASES, Support, dearest_shares, profile_ends
+from stakes.inference.schemes import Units
+from stakes.measures.cost import prior_of
+from stakes.problem import Problem
+from stakes.tally import Counts, JointCounts
+
+__all__ = [
+    "cost_support",
+    "difference_support",
+    "profile_interval",
+    "profile_normalized_interval",
+    "profile_threshold",
+]
+
+_REMEDY = "pass squares=, the sums of the squared weights of each cell."
+_STEPS = 50  # Dinkelbach's method needs about six
+
+
+def profile_interval(
+    tally: Counts | JointCounts,
+    problem: Problem,
+    level: float = 0.95,
+    *,
+    reachable: object = None,
+    squares: object = None,
+    scheme: Units | None = None,
+) -> Interval:
+    """Interval of the expected cost of a model, or of the difference of two on the same cases.
+
+    The likelihood-ratio interval over all that the costs can be, with 0.4 of a case at the dearest
+    (see `likelihood`). A mistake that no case shows is inside it. Without a stated prior the class
+    shares vary with the sample; with one, each class is a sample of its own, and a class without
+    cases may cost anything that its decisions cost. A class of prior zero is ignored.
+
+    Parameters
+    ----------
+    tally : Counts (…, K, M), or JointCounts of two models: the cost of the first minus the second's
+    reachable : (M,) or, for two models, (2, M) of bool, optional
+        The decisions that the rule can take at all: one that it never takes makes no upper end
+        dearer. All of them unless told otherwise; a decision that occurs is reachable.
+    squares : like the weights of the tally, optional
+        Sums of squared weights. Needed where weights are fractional; whole weights are cases.
+    scheme : Units(), optional
+        The first leading axis holds clusters that were drawn as a whole. Counts are divided by the
+        design effect, and Student's t takes the place of the normal quantile; with one cluster the
+        interval is the range of the costs. Below six clusters it rests on normal cluster effects.
+
+    Returns
+    -------
+    Interval of shape (…): always within the range of the costs, and around the estimate.
+
+    Examples
+    --------
+    >>> problem = Problem([[0, 3, 25], [180, 8, 0]])
+    >>> print(profile_interval(Counts([[900, 60, 20], [2, 8, 10]]), problem))
+    95% 0.7115 to 1.991
+    >>> print(profile_interval(Counts([[940, 20, 20], [0, 10, 10]]), problem))
+    95% 0.445 to 1.237
+    >>> joint = JointCounts.from_decisions(
+    ...     [0, 0, 1, 1] * 25, {"old": [0, 1, 1, 0] * 25, "new": [0, 0, 1, 0] * 25},
+    ...     Problem.zero_one(2))
+    >>> print(profile_interval(joint, Problem.zero_one(2)))
+    95% 0.1649 to 0.3436
+    """
+    level = checked_level(level)
+    if isinstance(tally, JointCounts):
+        if len(tally.models) != 2:
+            raise InputError(
+                f"tally must hold two models whose costs are compared; it holds {tally.models}. "
+                f"Take one with joint.model(name), or many pairs with difference_support."
+            )
+        only = ((0, 1),)
+        support = difference_support(
+            tally, problem, only, reachable=reachable, squares=squares, scheme=scheme
+        ).of_quantity(0)
+    else:
+        support = cost_support(tally, problem, reachable=reachable, squares=squares, scheme=scheme)
+    return _interval(*profile_ends(support, profile_threshold(level, support.degrees)), level)
+
+
+def profile_normalized_interval(
+    counts: Counts,
+    problem: Problem,
+    level: float = 0.95,
+    *,
+    reachable: object = None,
+    squares: object = None,
+    scheme: Units | None = None,
+) -> Interval:
+    r"""Interval of the normalised cost, where 0 is perfect and 1 is not looking at the case.
+
+    With a stated prior, what not looking costs is known, and the interval is that of the cost in
+    these units. Otherwise the normalised cost is the largest, over blind decisions d, of
+    :math:`\rho_d = E[r] / E[r_d]`, with the regrets r of the model and :math:`r_d` of d. For each
+    d the test of :math:`E[r - \rho\, r_d] = 0` is inverted, and the ends are the largest of the
+    lower and the largest of the upper ends, so that nothing breaks where blind decisions tie. A
+    class without cases, which may make not looking perfect, leaves the upper end infinite.
+
+    nan where some decision is the best of every class: not looking is perfect. The arguments are
+    those of `profile_interval`.
+
+    Examples
+    --------
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> print(profile_normalized_interval(finley, Problem.zero_one(2)))
+    95% 1.404 to 2.504
+    >>> print(profile_normalized_interval(Counts([[95, 5], [0, 0]]), Problem.zero_one(2)))
+    95% 1.2 to inf
+    """
+    level = checked_level(level)
+    regret = problem.regret()
+    if regret.prior is not None:
+        cost = profile_interval(
+            counts, regret, level, reachable=reachable, squares=squares, scheme=scheme
+        )
+        naive = (regret.prior @ regret.costs).min()
+        unit = naive if naive > 0 else np.nan
+        return _interval(cost.low / unit, cost.high / unit, level)
+    prior_of(counts, problem)  # refuses other labels
+    cells = _cells(counts, squares, scheme)
+    able = _checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
+    low, high = _normalized_ends(cells, able, regret.costs, profile_threshold(level, cells.degrees))
+    return _interval(low, high, level)
+
+
+def profile_threshold(level: float, degrees: FloatArray) -> FloatArray:
+    """The square of Student's t at a level, for degrees of freedom that may be infinite.
+
+    Without a degree of freedom it is infinite: one cluster tells nothing about others.
+
+    >>> profile_threshold(0.95, np.array([np.inf, 5, 0])).round(2)
+    array([3.84, 6.61,  inf])
+    """
+    share = (1 + level) / 2
+    some, finite = degrees >= 1, np.isfinite(degrees)
+    student = stdtrit(np.where(some & finite, degrees, 1.0), share)
+    return np.asarray(np.where(some, np.where(finite, student, ndtri(share)), np.inf) ** 2)
+
+
+def cost_support(
+    counts: Counts,
+    problem: Problem,
+    *,
+    reachable: object = None,
+    squares: object = None,
+    scheme: Units | None = None,
+) -> Support:
+    """What the costs of systems can be and how often that was seen, for `profile_ends`.
+
+    Leading axes of the counts (…, K, M) stay, apart from that of clusters: systems side by side are
+    one call. `reachable` is (…, M); the rest is as in `profile_interval`.
+    """
+    prior_of(counts, problem)  # refuses other labels
+    cells = _cells(counts, squares, scheme)
+    able = _checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
+    ends = _range(problem.costs, able[..., None, None, :])
+    table = cells.weights[..., None, :]
+    values = problem.costs.reshape(1, -1)
+    return _support(cells, values, table, problem.costs, ends, problem.prior).of_quantity(0)
+
+
+def difference_support(
+    joint: JointCounts,
+    problem: Problem,
+    pairs: Iterable[tuple[int, int]],
+    *,
+    reachable: object = None,
+    squares: object = None,
+    scheme: Units | None = None,
+) -> Support:
+    """The same for the differences of the costs of P pairs of models, first minus second.
+
+    `pairs` are positions of models, `reachable` is (M,) or (J, M). The pairs are the last leading
+    axis (…, P). Tuples are summed into one table for each pair, so that many models are no burden.
+    """
+    _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
+    _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
+    first, second = np.asarray(tuple(pairs), dtype=np.intp).reshape(-1, 2).T
+    cells = _cells(joint, squares, scheme)
+    able = _checked_reachable(reachable, (len(joint.models), problem.n_decisions))
+    low, high = _range(problem.costs, able[:, None, :])  # (J, K)
+    ends = low[first] - high[second], high[first] - low[second]
+    losses = problem.costs[joint.cells[:, 0], joint.cells[:, 1:].T]  # (J, T)
+    grid = (problem.costs[:, :, None] - problem.costs[:, None, :]).reshape(problem.n_classes, -1)
+    tables = _pair_tables(cells.weights, joint.cells, first, second, problem.costs.shape)
+    return _support(cells, losses[first] - losses[second], tables, grid, ends, problem.prior)
+
+
+# From tallies to what a likelihood needs ---------------------------------------------------------
+
+
+def _support(
+    cells: Cells,
+    values: FloatArray,
+    tables: FloatArray,
+    grid: FloatArray,
+    ends: tuple[FloatArray, FloatArray],
+    prior: FloatArray | None,
+) -> Support:
+    """Of P quantities whose values are (P, C) in the cells, and (K, Q) in tables (…, P, K Q)."""
+    lowest, highest = ends  # (…, P, K)
+    if prior is None:
+        grid = grid.reshape(1, -1)
+        lowest, highest = lowest.min(-1, keepdims=True), highest.max(-1, keepdims=True)
+    else:
+        values, grid = values * prior[cells.classes], grid * prior[:, None]
+        lowest, highest = lowest * prior, highest * prior
+    factors = effective_factors(cells, values, by_class=prior is not None)
+    counts = tables.reshape(*tables.shape[:-1], *grid.shape) * factors[..., None]
+    seen = np.broadcast_to(grid, counts.shape)
+    return Support(
+        values=seen,
+        counts=counts,
+        lowest=seen.min(axis=-1, initial=np.inf, where=counts > 0).clip(max=lowest),
+        highest=seen.max(axis=-1, initial=-np.inf, where=counts > 0).clip(min=highest),
+        degrees=cells.degrees[..., None],
+    )
+
+
+def _cells(tally: Counts | JointCounts, squares: object, scheme: Units | None) -> Cells:
+    """The cells of a tally; fractional weights must come with their squares."""
+    if not (scheme is None or isinstance(scheme, Units)):
+        raise InputError(
+            f"scheme must be Units() or None; got {scheme!r}. The likelihood knows how cases are "
+            f"drawn; Units() says that the first leading axis of the tally holds clusters."
+        )
+    classes = classes_of_cells(tally)
+    size = tally.n_classes if isinstance(tally, Counts) else len(tally.classes)
+    weights = whole_cells(tally, _REMEDY) if squares is None else cells_of(tally)
+    own = None if squares is None else _checked_squares(squares, tally).reshape(weights.shape)
+    if scheme is None:
+        return Cells(weights, classes, size, own)
+    if weights.ndim < 2:
+        raise InputError(
+            "tally must have a leading axis of clusters to go with Units(); it has none. Make it "
+            "with by=, the label of each case's cluster."
+        )
+    clusters = np.moveaxis(weights, 0, -2)
+    pooled = None if own is None else own.sum(axis=0)
+    return Cells(weights.sum(axis=0), classes, size, pooled, clusters)
+
+
+def _range(costs: FloatArray, able: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Least and greatest cost (…, K) of the decisions that are possible."""
+    low = np.where(able, costs, np.inf).min(axis=-1)
+    return low, np.where(able, costs, -np.inf).max(axis=-1)
+
+
+def _pair_tables(
+    weights: FloatArray,
+    cells: IntArray,
+    first: IntArray,
+    second: IntArray,
+    shape: tuple[int, ...],
+) -> FloatArray:
+    """Weights (…, T) of tuples summed into tables (…, P, K M M) of pairs of models."""
+    size = shape[0] * shape[1] ** 2
+    rows = weights.reshape(-1, weights.shape[-1])
+    sums = np.empty((len(rows), len(first), size))
+    for place, (one, other) in enumerate(zip(first, second, strict=True)):
+        code = (cells[:, 0] * shape[1] + cells[:, 1 + one]) * shape[1] + cells[:, 1 + other]
+        for row, own in enumerate(rows):
+            sums[row, place] = np.bincount(code, own, size)
+    return sums.reshape(*weights.shape[:-1], len(first), size)
+
+
+def _checked_reachable(reachable: object, shape: tuple[int, ...]) -> BoolArray:
+    if reachable is None:
+        return np.ones(shape, dtype=np.bool_)
+    able = np.asarray(reachable)
+    fits = able.dtype == np.bool_ and able.ndim > 0 and able.shape[-1] == shape[-1]
+    if not (fits and able.any(axis=-1).all()):
+        raise InputError(
+            f"reachable must say of each of the {shape[-1]} decisions whether it can be taken, by "
+            f"booleans, and some must be true; got {reachable!r}. Leave it out for all decisions."
+        )
+    return np.broadcast_to(able, shape)
+
+
+def _checked_squares(squares: object, tally: Counts | JointCounts) -> FloatArray:
+    given = _check.non_negative("squares", squares)
+    shape = tally.values.shape if isinstance(tally, Counts) else tally.weights.shape
+    if given.shape != shape:
+        raise InputError(
+            f"squares must have the shape {shape} of the weights of the tally, a sum of squared "
+            f"weights for each; the shape is {given.shape}."
+        )
+    return given
+
+
+def _interval(low: FloatArray, high: FloatArray, level: float) -> Interval:
+    return Interval._trusted(low=np.array(low), high=np.array(high), level=level)
+
+
+# Normalised cost ---------------------------------------------------------------------------------
+
+
+def _normalized_ends(
+    cells: Cells, able: BoolArray, regrets: FloatArray, threshold: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The largest of the ends over the blind decisions, (…); regrets are (K, M)."""
+    losses = regrets.ravel()
+    blind = np.repeat(regrets.T, regrets.shape[1], axis=-1)  # (D, K M): of decision d in each cell
+    weights = cells.weights[..., None, :]
+    of_model, of_blind = np.sum(weights * losses, axis=-1), np.sum(weights * blind, axis=-1)
+    linear = losses * of_blind[..., None] - blind * of_model[..., None]
+    counts = weights * effective_factors(cells, linear, by_class=False)
+    possible = np.tile(able, regrets.shape[0])[..., None, :] | (counts > 0)
+    # Where a blind decision was perfect, any ratio from which the first step is defined will do.
+    some = of_blind > 0
+    top = 1 + losses.max() / regrets.min(initial=np.inf, where=regrets > 0)
+    ratio = np.where(some, of_model / np.where(some, of_blind, 1.0), top)
+    known = np.isfinite(threshold)[..., None]
+    goal = np.broadcast_to(np.where(known, threshold[..., None], 1.0), ratio.shape)
+    low = -_greatest_ratio(-losses, blind, counts, possible, -ratio, goal)
+    high = _greatest_ratio(losses, blind, counts, possible, ratio, goal)
+    low, high = np.where(known, low, 0.0), np.where(known & some, high, np.inf)
+    undefined = (regrets.max(axis=0) == 0).any()
+    ends = low.max(axis=-1), high.max(axis=-1)
+    return tuple(np.where(undefined, np.nan, end) for end in ends)  # type: ignore[return-value]
+
+
+def _greatest_ratio(
+    losses: FloatArray,
+    blind: FloatArray,
+    counts: FloatArray,
+    possible: BoolArray,
+    ratio: FloatArray,
+    threshold: FloatArray,
+) -> FloatArray:
+    r"""The greatest :math:`E[r] / E[r_d]` (…, D) within the threshold (Dinkelbach 1967).
+
+    The greatest mean of :math:`r - \rho\, r_d` falls with ρ and is convex in it, being a maximum of
+    linear functions; Newton's step towards its zero is the ratio at its maximum, and never
+    overshoots from the second step on. The 0.4 of a case stand at the dearest possible cell.
+    """
+    for _ in range(_STEPS):
+        values = np.where(possible, losses - ratio[..., None] * blind, -np.inf)
+        dearest = values.max(axis=-1, keepdims=True)
+        extra = PSEUDO_CASES * (np.arange(losses.size) == values.argmax(axis=-1)[..., None])
+        gaps = np.where(possible, dearest - values, 0.0)
+        shares = dearest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)[
+            ..., 0, :
+        ]
+        above, below = np.sum(shares * losses, axis=-1), np.sum(shares * blind, axis=-1)
+        step = above / np.where(below > 0, below, 1.0)
+        step = np.where(below > 0, step, ratio)
+        done = np.abs(step - ratio).max() <= 1e-12 * np.abs(step).max()
+        ratio = step
+        if done:
+            break
+    return ratio

@@ -1,0 +1,492 @@
+"""Intervals of costs by profile likelihood: slow twins, laws and what they refuse."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import chi2, t
+
+from stakes.errors import InputError
+from stakes.inference import (
+    AllCases,
+    Support,
+    Units,
+    cost_support,
+    difference_support,
+    profile_ends,
+    profile_interval,
+    profile_normalized_interval,
+    profile_threshold,
+)
+from stakes.measures import expected_cost, normalized_cost
+from stakes.problem import Problem
+from stakes.tally import Counts, JointCounts
+
+RNG = np.random.default_rng
+COSTS = np.array([[0.0, 1.0, 4.0], [9.0, 2.0, -1.0]])
+CHI2 = chi2.ppf(0.95, 1)
+
+
+# Slow twins --------------------------------------------------------------------------------------
+
+
+def ratio_of(counts, shares):
+    """2 Σ n log(p̂ / p), as it is defined."""
+    fitted = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+    seen = counts > 0
+    return 2 * np.sum(counts[seen] * np.log(fitted[seen] / np.maximum(shares[seen], 1e-300)))
+
+
+def with_pseudo_case(counts, values, sign):
+    """The tables with 0.4 of a case at the dearest value of each stratum in turn."""
+    for k in range(len(counts)):
+        table = counts.copy()
+        table[k, np.argmax(sign * values[k])] += 0.4
+        yield table
+
+
+def searched_end(counts, values, sign, threshold=CHI2):
+    """The extreme mean by a general optimiser, from several starts."""
+    return sign * np.nanmax(
+        [
+            greatest(lambda p: sign * (p * values).sum(), table, start, threshold)
+            for table in with_pseudo_case(counts, values, sign)
+            for start in starts(table)
+        ]
+    )
+
+
+def starts(table):
+    rows = table.sum(axis=1, keepdims=True)
+    fitted = np.where(rows > 0, table / np.where(rows > 0, rows, 1), 1 / table.shape[1])
+    return [0.97 * fitted + 0.03 / table.shape[1], 0.8 * fitted + 0.2 / table.shape[1]]
+
+
+def greatest(goal, table, start, threshold):
+    """The greatest value of a goal over tables within the threshold; nan where the search fails."""
+    shape = table.shape
+    constraints = [
+        {"type": "eq", "fun": lambda p: p.reshape(shape).sum(axis=1) - 1},
+        {"type": "ineq", "fun": lambda p: threshold - ratio_of(table, p.reshape(shape))},
+    ]
+    answer = minimize(
+        lambda p: -goal(p.reshape(shape)),
+        start.ravel(),
+        method="SLSQP",
+        bounds=[(1e-12, 1)] * start.size,
+        constraints=constraints,
+        options={"maxiter": 200, "ftol": 1e-10},
+    )
+    shares = answer.x.reshape(shape)
+    feasible = ratio_of(table, shares) <= threshold + 1e-6
+    return -answer.fun if feasible and np.allclose(shares.sum(axis=1), 1) else np.nan
+
+
+TABLES = [
+    [[8, 1, 0], [1, 2, 3]],
+    [[12, 0, 0], [0, 3, 0]],
+    [[0, 5, 1], [2, 0, 0]],
+    [[3, 0, 0], [0, 0, 0]],
+    [[30, 7, 2], [4, 3, 15]],
+]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_ends_of_the_cost_are_those_that_an_optimiser_finds(table):
+    interval = profile_interval(Counts(table), Problem(COSTS))
+    counts, values = np.array(table, float).reshape(1, -1), COSTS.reshape(1, -1)
+    assert interval.high == pytest.approx(searched_end(counts, values, 1), abs=2e-4)
+    assert interval.low == pytest.approx(searched_end(counts, values, -1), abs=2e-4)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_ends_under_a_stated_prior_are_those_that_an_optimiser_finds(table):
+    prior = np.array([0.7, 0.3])
+    interval = profile_interval(Counts(table), Problem(COSTS, prior=prior))
+    counts, values = np.array(table, float), COSTS * prior[:, None]
+    assert interval.high == pytest.approx(searched_end(counts, values, 1), abs=2e-4)
+    assert interval.low == pytest.approx(searched_end(counts, values, -1), abs=2e-4)
+
+
+@pytest.mark.parametrize("table", [[[5, 1], [1, 3]], [[9, 0], [0, 2]], [[0, 4], [0, 1]]])
+def test_ends_of_two_strata_are_those_of_a_grid_over_all_tables(table):
+    """Two classes, two decisions, a stated prior: every table is a point of the unit square."""
+    costs, prior = np.array([[0.0, 3.0], [10.0, 1.0]]), np.array([0.6, 0.4])
+    interval = profile_interval(Counts(table), Problem(costs, prior=prior))
+    grid = (np.arange(600) + 0.5) / 600
+    means, counts = [], np.array(table, float)
+    first, second = np.meshgrid(grid, grid, indexing="ij")
+    mean = prior[0] * 3 * first + prior[1] * (10 * (1 - second) + second)
+    for sign in (1, -1):
+        within = np.zeros_like(mean, dtype=bool)
+        for n in with_pseudo_case(counts, costs, sign):
+            shares = [(1 - first, first), (1 - second, second)]
+            ratio = sum(
+                2 * n[k, j] * np.log(n[k, j] / n[k].sum() / shares[k][j])
+                for k, j in itertools.product(range(2), range(2))
+                if n[k, j] > 0
+            )
+            within |= ratio <= CHI2
+        means.append((sign * mean)[within].max() * sign)
+    assert interval.high == pytest.approx(means[0], abs=0.02)
+    assert interval.low == pytest.approx(means[1], abs=0.02)
+
+
+@pytest.mark.parametrize("prior", [None, (0.9, 0.1)])
+def test_ends_of_a_difference_are_those_that_an_optimiser_finds(prior):
+    rng, costs = RNG(3), np.array([[0.0, 2.0], [7.0, 1.0]])
+    truth, first, second = rng.integers(0, 2, (3, 25))
+    problem = Problem(costs, prior=prior)
+    joint = JointCounts.from_decisions(truth, {"a": first, "b": second}, problem)
+    counts = np.zeros((2, 4))
+    np.add.at(counts, (truth, 2 * first + second), 1)
+    values = (costs[:, :, None] - costs[:, None, :]).reshape(2, 4)
+    if prior is None:
+        counts, values = counts.reshape(1, -1), values.reshape(1, -1)
+    else:
+        values = values * np.array(prior)[:, None]
+    interval = profile_interval(joint, problem)
+    assert interval.high == pytest.approx(searched_end(counts, values, 1), abs=1e-3)
+    assert interval.low == pytest.approx(searched_end(counts, values, -1), abs=1e-3)
+
+
+@pytest.mark.parametrize("table", [[[8, 1, 1], [1, 2, 4]], [[15, 2, 0], [0, 1, 3]]])
+def test_at_an_end_of_the_normalised_cost_the_test_of_a_blind_decision_is_at_its_limit(table):
+    """E[r - ρ r_d] has an interval that ends at zero for one d, and before zero for the others."""
+    regret = COSTS - COSTS.min(axis=1, keepdims=True)
+    counts = np.array(table, float).reshape(1, -1)
+    interval = profile_normalized_interval(Counts(table), Problem(COSTS))
+    for ratio, sign in ((interval.low, -1), (interval.high, 1)):
+        values = [(regret - ratio * regret[:, [d]]).reshape(1, -1) for d in range(3)]
+        assert max(searched_end(counts, v, sign) for v in values) == pytest.approx(0, abs=2e-4)
+
+
+def left_out_variance(clusters, problem):
+    """What leaving out one cluster at a time does to the cost, and the largest once more."""
+    size = len(clusters)
+    whole = expected_cost(Counts(clusters.sum(axis=0)), problem)
+    changes = []
+    for place in range(size):
+        rest = Counts(np.delete(clusters, place, axis=0).sum(axis=0))
+        changes.append(float(expected_cost(rest, problem) - whole) ** 2)
+    again = (size - 3) / (size - 1) * (sum(changes) + max(changes)) if size > 3 else 0.0
+    return (size - 1) / size * max(sum(changes), again)
+
+
+@pytest.mark.parametrize("prior", [None, (0.3, 0.7)])
+@pytest.mark.parametrize("size", [3, 5, 12])
+def test_clusters_divide_the_counts_by_a_design_effect_and_take_students_t(size, prior):
+    rng = RNG(10 + size)
+    shares = rng.dirichlet(np.full(6, 0.7), size=size)
+    clusters = rng.multinomial(30, shares).reshape(size, 2, 3).astype(float)
+    problem = Problem(COSTS, prior=prior)
+    pooled = clusters.sum(axis=0)
+    strata = pooled if prior else pooled.reshape(1, -1)
+    values = COSTS * np.array(prior)[:, None] if prior else COSTS.reshape(1, -1)
+    plain = 0.0
+    for row, own in zip(strata, values, strict=True):
+        mean = sum(row * own) / sum(row)
+        plain += sum(row * (own - mean) ** 2) / sum(row) ** 2
+    effect = max(1.0, left_out_variance(clusters, problem) / plain)
+    support = Support(values, strata / effect, values.min(-1), values.max(-1))
+    low, high = profile_ends(support, np.array(t.ppf(0.975, size - 1) ** 2))
+    interval = profile_interval(Counts(clusters), problem, scheme=Units())
+    assert effect > 1.5
+    assert interval.low == pytest.approx(low, rel=1e-8)
+    assert interval.high == pytest.approx(high, rel=1e-8)
+
+
+# Laws --------------------------------------------------------------------------------------------
+
+cells = st.lists(st.integers(0, 12), min_size=6, max_size=6)
+costs = st.lists(st.floats(-5, 20).map(lambda x: round(x, 2)), min_size=6, max_size=6)
+priors = st.sampled_from([None, (0.5, 0.5), (0.9, 0.1), (1.0, 0.0)])
+
+
+def counts_of(numbers):
+    return Counts(np.array(numbers, float).reshape(2, 3))
+
+
+def problem_of(numbers, prior):
+    return Problem(np.array(numbers).reshape(2, 3), prior=prior)
+
+
+def joint_of(numbers):
+    """Joint counts of two models on 18 tuples, drawn from a few numbers."""
+    weights = RNG(sum(numbers)).multinomial(3 * sum(numbers) + 1, np.full(18, 1 / 18))
+    tuples = np.stack(np.unravel_index(np.arange(18), (2, 3, 3)), axis=1)
+    return JointCounts(tuples, weights, ["a", "b"], [0, 1], [0, 1, 2])
+
+
+def close(first, second, scale=1.0):
+    return np.allclose(first, second, rtol=1e-7, atol=1e-7 * scale)
+
+
+@given(cells, costs, priors)
+def test_intervals_of_costs_hold_the_estimate_and_stay_within_the_range(numbers, amounts, prior):
+    counts, problem = counts_of(numbers), problem_of(amounts, prior)
+    interval = profile_interval(counts, problem)
+    expected = problem.costs if prior is None else problem.costs[np.array(prior) > 0]
+    assert expected.min() - 1e-9 <= interval.low <= interval.high <= expected.max() + 1e-9
+    cost = expected_cost(counts, problem)
+    assert np.isnan(cost) or interval.low - 1e-9 <= cost <= interval.high + 1e-9
+
+
+@given(cells, costs, priors)
+def test_intervals_of_normalised_costs_hold_the_estimate(numbers, amounts, prior):
+    counts, problem = counts_of(numbers), problem_of(amounts, prior)
+    interval = profile_normalized_interval(counts, problem)
+    cost = normalized_cost(counts, problem)
+    expected = np.array([True, True]) if prior is None else np.array(prior) > 0
+    if (problem.regret().costs[expected].max(axis=0) == 0).any():
+        assert np.isnan(interval.low)
+        assert np.isnan(interval.high)
+    elif not np.isnan(cost):
+        assert 0 <= interval.low <= cost * (1 + 1e-9)
+        assert interval.high >= cost * (1 - 1e-9)
+
+
+@given(cells, costs, priors, st.floats(0.05, 0.98), st.floats(0.05, 0.98))
+def test_a_higher_level_gives_a_wider_interval(numbers, amounts, prior, one, other):
+    counts, problem = counts_of(numbers), problem_of(amounts, prior)
+    lower, higher = sorted((one, other))
+    narrow, wide = (profile_interval(counts, problem, level) for level in (lower, higher))
+    assert wide.low <= narrow.low + 1e-8
+    assert narrow.high <= wide.high + 1e-8
+
+
+@given(cells, costs, priors, st.integers(0, 5), st.floats(0, 30))
+def test_a_dearer_cost_lowers_neither_end(numbers, amounts, prior, place, more):
+    dearer = list(amounts)
+    dearer[place] += more
+    before, after = (
+        profile_interval(counts_of(numbers), problem_of(own, prior)) for own in (amounts, dearer)
+    )
+    assert after.low >= before.low - 1e-7
+    assert after.high >= before.high - 1e-7
+
+
+@given(cells, costs, priors, st.floats(0.01, 50), st.floats(-20, 20))
+def test_other_units_of_cost_change_the_interval_alike(numbers, amounts, prior, times, plus):
+    counts, joint = counts_of(numbers), joint_of(numbers)
+    problem, other = problem_of(amounts, prior), problem_of(times * np.array(amounts) + plus, prior)
+    before, after = (profile_interval(counts, own) for own in (problem, other))
+    assert close(after.low, times * before.low + plus, 20 * times + 20)
+    assert close(after.high, times * before.high + plus, 20 * times + 20)
+    before, after = (profile_interval(joint, own) for own in (problem, other))
+    assert close(after.low, times * before.low, 20 * times + 20)
+    assert close(after.high, times * before.high, 20 * times + 20)
+
+
+@given(cells, costs, priors)
+def test_swapping_the_models_negates_the_interval_of_their_difference(numbers, amounts, prior):
+    joint, problem = joint_of(numbers), problem_of(amounts, prior)
+    swapped = JointCounts(
+        joint.cells[:, [0, 2, 1]], joint.weights, ["b", "a"], joint.classes, joint.decisions
+    )
+    interval, other = profile_interval(joint, problem), profile_interval(swapped, problem)
+    assert close(other.low, -interval.high, 20)
+    assert close(other.high, -interval.low, 20)
+
+
+@given(st.lists(cells, min_size=2, max_size=4), costs, priors)
+def test_leading_axes_are_carried_through(tables, amounts, prior):
+    problem = problem_of(amounts, prior)
+    stacked = Counts(np.array(tables, float).reshape(-1, 2, 3))
+    for make in (profile_interval, profile_normalized_interval):
+        together = make(stacked, problem)
+        for place in range(len(tables)):
+            alone = make(stacked[place], problem)
+            assert np.allclose(together.low[place], alone.low, atol=1e-6, equal_nan=True)
+            assert np.allclose(together.high[place], alone.high, atol=1e-6, equal_nan=True)
+
+
+@given(st.lists(cells, min_size=2, max_size=5), costs, priors)
+def test_the_order_of_clusters_does_not_matter(tables, amounts, prior):
+    problem = problem_of(amounts, prior)
+    clusters = np.array(tables, float).reshape(-1, 2, 3)
+    for make in (profile_interval, profile_normalized_interval):
+        one, other = (
+            make(Counts(own), problem, scheme=Units()) for own in (clusters, clusters[::-1])
+        )
+        assert np.allclose(one.low, other.low, atol=1e-6, equal_nan=True)
+        assert np.allclose(one.high, other.high, atol=1e-6, equal_nan=True)
+
+
+def test_a_whole_weight_is_a_repeated_case():
+    truth, decided = [0, 0, 1, 1, 0], [0, 2, 1, 0, 1]
+    weights = np.array([3, 1, 2, 1, 4])
+    problem = Problem(COSTS)
+    weighted = Counts.from_decisions(truth, decided, problem, weights=weights)
+    repeated = Counts.from_decisions(
+        np.repeat(truth, weights), np.repeat(decided, weights), problem
+    )
+    assert profile_interval(weighted, problem) == profile_interval(repeated, problem)
+
+
+# Many systems at once ----------------------------------------------------------------------------
+
+
+def twelve_systems(rng, n):
+    truth = (rng.random(n) < 0.3).astype(int)
+    score = rng.normal(truth, 1)
+    decided = {f"m{j}": np.digitize(score + rng.normal(0, 0.4, n), [0.2, 0.9]) for j in range(12)}
+    return JointCounts.from_decisions(truth, decided, Problem(COSTS))
+
+
+@pytest.mark.parametrize("prior", [None, (0.9, 0.1)])
+def test_pairs_made_together_are_those_made_alone(prior):
+    joint, problem = twelve_systems(RNG(1), 300), Problem(COSTS, prior=prior)
+    pairs = list(itertools.combinations(range(12), 2))[::7]
+    low, high = profile_ends(difference_support(joint, problem, pairs), np.array(CHI2))
+    for place, (first, second) in enumerate(pairs):
+        two = JointCounts(
+            joint.cells[:, [0, 1 + first, 1 + second]],
+            joint.weights,
+            [first, second],
+            joint.classes,
+            joint.decisions,
+        )
+        alone = profile_interval(two, problem)
+        assert low[place] == pytest.approx(alone.low, abs=1e-8)
+        assert high[place] == pytest.approx(alone.high, abs=1e-8)
+
+
+def test_all_intervals_of_twelve_systems_on_a_million_cases_take_less_than_a_fifth_of_a_second():
+    """The tally is made before; its number of tuples is that of a million cases."""
+    joint = twelve_systems(RNG(2), 20_000)
+    joint = joint.with_weights(50 * joint.weights)
+    problem = Problem(COSTS, prior=(0.8, 0.2))
+    counts = Counts(np.stack([joint.model(name).values for name in joint.models]))
+    pairs = list(itertools.combinations(range(12), 2))
+    threshold = profile_threshold(0.95, np.array(np.inf))
+    spent = []
+    for _ in range(3):  # the best of three: others use the machine too
+        start = time.process_time()
+        profile_ends(cost_support(counts, problem), threshold)
+        profile_normalized_interval(counts, Problem(COSTS))
+        profile_ends(difference_support(joint, problem, pairs), threshold)
+        spent.append(time.process_time() - start)
+    assert len(joint.cells) > 5_000
+    assert min(spent) < 0.2
+
+
+# What is unknown ---------------------------------------------------------------------------------
+
+
+def test_a_class_without_cases_costs_anything_under_a_stated_prior():
+    problem = Problem([[0, 4], [10, 2]], prior=[0.5, 0.5])
+    interval = profile_interval(Counts([[100_000, 0], [0, 0]]), problem)
+    assert interval.low == pytest.approx(1.0, abs=1e-3)
+    assert interval.high == pytest.approx(5.0, abs=1e-3)
+
+
+def test_a_class_of_prior_zero_changes_nothing():
+    problem = Problem(COSTS, prior=[1.0, 0.0])
+    one, other = (
+        profile_interval(Counts([[8, 3, 1], row]), problem) for row in ([0, 0, 0], [9, 9, 9])
+    )
+    assert close(one.low, other.low)
+    assert close(one.high, other.high)
+
+
+def test_decisions_out_of_reach_make_no_upper_end_dearer_unless_they_occur():
+    problem = Problem([[0, 1, 50], [9, 1, 0]])
+    table = [[60, 10, 0], [3, 8, 0]]
+    everything = profile_interval(Counts(table), problem)
+    limited = profile_interval(Counts(table), problem, reachable=[True, True, False])
+    two = profile_interval(Counts(np.array(table)[:, :2]), Problem([[0, 1], [9, 1]]))
+    assert everything.high > limited.high + 0.5
+    assert limited.high == pytest.approx(two.high, rel=1e-9)
+    table[0][2] = 1
+    occurring = profile_interval(Counts(table), problem, reachable=[True, True, False])
+    assert occurring == profile_interval(Counts(table), problem)
+
+
+def test_one_cluster_tells_nothing_and_a_class_in_one_cluster_nothing_about_its_part():
+    problem = Problem(COSTS)
+    alone = profile_interval(Counts([[[80, 10, 2], [1, 2, 9]]]), problem, scheme=Units())
+    assert (alone.low, alone.high) == (-1, 9)
+    ratio = profile_normalized_interval(Counts([[[80, 10, 2], [1, 2, 9]]]), problem, scheme=Units())
+    assert (ratio.low, ratio.high) == (0, np.inf)
+    clusters = np.full((400, 2, 3), 0.0)
+    clusters[:, 0] = [90, 10, 0]
+    clusters[7, 1] = [300, 300, 300]
+    part = profile_interval(Counts(clusters), Problem(COSTS, prior=[0.5, 0.5]), scheme=Units())
+    assert part.low == pytest.approx(0.05 - 0.5, abs=0.01)
+    assert part.high == pytest.approx(0.05 + 4.5, abs=0.01)
+
+
+def test_clusters_without_cases_do_not_count():
+    problem, rng = Problem(COSTS), RNG(5)
+    clusters = rng.integers(0, 9, (6, 2, 3)).astype(float)
+    padded = np.concatenate([clusters, np.zeros((4, 2, 3))])
+    one, other = (profile_interval(Counts(c), problem, scheme=Units()) for c in (clusters, padded))
+    assert close(one.low, other.low)
+    assert close(one.high, other.high)
+
+
+# Weights -----------------------------------------------------------------------------------------
+
+
+def test_equal_weights_of_any_size_are_cases():
+    table = np.array([[40.0, 6, 2], [1, 4, 9]])
+    for prior in (None, (0.6, 0.4)):
+        problem = Problem(COSTS, prior=prior)
+        plain = profile_interval(Counts(table), problem)
+        scaled = profile_interval(Counts(0.3 * table), problem, squares=0.09 * table)
+        assert close(scaled.low, plain.low)
+        assert close(scaled.high, plain.high)
+
+
+def test_weights_that_vary_make_the_interval_wider():
+    rng = RNG(8)
+    truth, decided = rng.integers(0, 2, 400), rng.integers(0, 3, 400)
+    weights = rng.lognormal(0, 1, 400)
+    problem = Problem(COSTS)
+    counts = Counts.from_decisions(truth, decided, problem, weights=weights)
+    squares = Counts.from_decisions(truth, decided, problem, weights=weights**2)
+    interval = profile_interval(counts, problem, squares=squares.values)
+    plain = profile_interval(Counts.from_decisions(truth, decided, problem), problem)
+    kish = np.sqrt(400 * (weights**2).sum()) / weights.sum()
+    assert interval.width / plain.width == pytest.approx(kish, rel=0.15)
+    assert kish > 1.4
+
+
+# What is refused ---------------------------------------------------------------------------------
+
+
+def test_fractional_weights_are_refused_without_their_squares():
+    with pytest.raises(InputError, match=r"tally must hold whole cases.*pass squares="):
+        profile_interval(Counts([[1.5, 2], [1, 3]]), Problem.zero_one(2))
+
+
+def test_squares_of_another_shape_are_refused():
+    with pytest.raises(InputError, match=r"squares must have the shape \(2, 2\).*is \(4,\)"):
+        profile_interval(Counts([[1.5, 2], [1, 3]]), Problem.zero_one(2), squares=[1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("reachable", [[1, 1], [True], [False, False], True])
+def test_what_does_not_say_which_decisions_are_reachable_is_refused(reachable):
+    with pytest.raises(InputError, match=r"reachable must say of each of the 2 decisions"):
+        profile_interval(Counts([[1, 2], [1, 3]]), Problem.zero_one(2), reachable=reachable)
+
+
+def test_joint_counts_of_three_models_are_refused():
+    joint = JointCounts.from_decisions([0, 1], {m: [0, 1] for m in "abc"}, Problem.zero_one(2))
+    with pytest.raises(InputError, match=r"must hold two models.*\('a', 'b', 'c'\).*difference_"):
+        profile_interval(joint, Problem.zero_one(2))
+
+
+def test_other_schemes_than_units_and_units_without_an_axis_are_refused():
+    counts, problem = Counts([[1, 2], [1, 3]]), Problem.zero_one(2)
+    with pytest.raises(InputError, match=r"scheme must be Units\(\) or None; got AllCases"):
+        profile_interval(counts, problem, scheme=AllCases())
+    with pytest.raises(InputError, match=r"leading axis of clusters to go with Units\(\)"):
+        profile_interval(counts, problem, scheme=Units())
