@@ -22,6 +22,7 @@ from stakes.inference import (
     profile_ends,
     profile_interval,
     profile_normalized_interval,
+    profile_ratio,
     profile_threshold,
 )
 from stakes.measures import expected_cost, normalized_cost
@@ -328,6 +329,37 @@ def test_a_whole_weight_is_a_repeated_case():
         np.repeat(truth, weights), np.repeat(decided, weights), problem
     )
     assert profile_interval(weighted, problem) == profile_interval(repeated, problem)
+
+
+@given(cells, costs, priors, st.floats(-0.2, 1.2))
+def test_the_ratio_of_a_value_is_the_threshold_whose_interval_ends_there(
+    numbers, amounts, prior, place
+):
+    support = cost_support(counts_of(numbers), problem_of(amounts, prior))
+    least, greatest_ = support.lowest.sum(), support.highest.sum()
+    value = np.asarray(least + place * (greatest_ - least))
+    ratio = profile_ratio(support, value)
+    if not least <= value <= greatest_:
+        assert np.isinf(ratio) or least == greatest_
+        return
+    low, high = profile_ends(support, np.maximum(ratio * (1 + 1e-6), 1e-6))
+    assert low - 1e-6 <= value <= high + 1e-6
+    if 1e-3 < ratio < 1e3:
+        low, high = profile_ends(support, ratio * (1 - 1e-3))
+        assert not low < value < high
+
+
+@pytest.mark.parametrize("prior", [None, (0.8, 0.2)])
+@pytest.mark.parametrize(("size", "prevalence"), [(100, 0.02), (1000, 0.02), (10**6, 0.001)])
+def test_every_one_of_many_ends_lies_where_its_ratio_is_the_threshold(size, prevalence, prior):
+    """Where all hangs on 0.4 of a case, Newton's method alone would jump back and forth."""
+    shares = np.outer([1 - prevalence, prevalence], [0.5, 0.35, 0.15])
+    tables = RNG(4).multinomial(size, shares.ravel(), size=200).reshape(200, 2, 3)
+    support = cost_support(Counts(tables), Problem([[0, 0.4, 2], [98, 30, 0]], prior=prior))
+    for end in profile_ends(support, np.array(CHI2)):
+        inside = (end > support.lowest.sum(-1) + 1e-6) & (end < support.highest.sum(-1) - 1e-6)
+        assert np.allclose(profile_ratio(support, end)[inside], CHI2, rtol=1e-4)
+        assert inside.mean() > 0.5
 
 
 # Many systems at once ----------------------------------------------------------------------------

@@ -49,7 +49,7 @@ from stakes.inference.intervals import (
 )
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.joint_scores import JointScores
-from stakes.inference.likelihood import Support, profile_ends
+from stakes.inference.likelihood import Support, profile_ends, profile_ratio
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
@@ -141,6 +141,7 @@ __all__ = [
     "profile_ends",
     "profile_interval",
     "profile_normalized_interval",
+    "profile_ratio",
     "profile_threshold",
     "rate_error",
     "redraws",

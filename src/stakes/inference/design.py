@@ -74,6 +74,8 @@ def effective_factors(cells: Cells, values: FloatArray, *, by_class: bool) -> Fl
     """
     strata = cells.indicator(by_class=by_class)
     weights = cells.weights[..., None, :]
+    if cells.squares is None and cells.clusters is None:
+        return np.ones((*weights.shape[:-2], 1, strata.shape[1]))
     pulls = _pulls(weights, values, strata)
     plain = (weights * pulls**2) @ strata
     kish, variance = np.ones_like(plain), plain.sum(axis=-1)

@@ -47,12 +47,14 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes._value import Value
 
-__all__ = ["PSEUDO_CASES", "Support", "dearest_shares", "profile_ends"]
+__all__ = ["PSEUDO_CASES", "Support", "dearest_shares", "profile_ends", "profile_ratio"]
 
 PSEUDO_CASES = 0.4
 
-_STEPS = 100  # safeguarded Newton needs about eight
-_CLOSE = 1e-11  # relative, of the tilt
+_STEPS = 100  # safeguarded Newton needs about ten, halving alone sixty
+_HALVINGS = 60
+_CLOSE, _NEAR = 1e-9, 1e-5  # relative, of the tilt: when to stop, and from where Newton is safe
+_LONGEST = 5.0  # step in the log of the tilt
 _STEEPEST = 200.0  # log of the tilt, relative to the first guess, at which an end is its limit
 
 
@@ -114,19 +116,61 @@ def profile_ends(support: Support, threshold: FloatArray) -> tuple[FloatArray, F
     return np.clip(low, least, greatest), np.clip(high, least, greatest)  # rounding
 
 
+def profile_ratio(support: Support, value: FloatArray) -> FloatArray:
+    """The least threshold (…) whose interval holds a value (…): what a test of it would report.
+
+    Zero for the estimate, inf beyond the range of the values. Since it is the inverse of
+    `profile_ends`, a p-value made of it is below 1 − level exactly where the interval leaves the
+    value out.
+
+    >>> support = Support(np.array([[0.0, 1.0]]), np.array([[100.0, 0.0]]), np.zeros(1), np.ones(1))
+    >>> float(profile_ratio(support, np.array(0.05)).round(2))
+    7.44
+    """
+    goal = np.asarray(value, dtype=np.float64)
+    above = _ratio_above(support.values, support.counts, support.highest, goal)
+    below = _ratio_above(-support.values, support.counts, -support.lowest, -goal)
+    return np.maximum(above, below)
+
+
 def _upper_end(
     values: FloatArray, counts: FloatArray, highest: FloatArray, threshold: FloatArray
 ) -> FloatArray:
     """The greatest mean (…) within the threshold, the 0.4 being in each stratum in turn."""
+    gaps, counts = _with_pseudo_cases(values, counts, highest, threshold.shape)
+    shares = dearest_shares(gaps, counts, np.broadcast_to(threshold, gaps.shape[:-2]))
+    return np.asarray(highest.sum(axis=-1) - np.sum(shares * gaps, axis=(-2, -1)).min(axis=0))
+
+
+def _ratio_above(
+    values: FloatArray, counts: FloatArray, highest: FloatArray, value: FloatArray
+) -> FloatArray:
+    """The least threshold (…) at which the upper end is at least a value, by bisection."""
+    gaps, counts = _with_pseudo_cases(values, counts, highest, value.shape)
+    left = np.broadcast_to(highest.sum(axis=-1) - value, gaps.shape[:-2])
+    scale = gaps.max(axis=(-2, -1), initial=0.0, where=counts > 0)
+    gaps = gaps / np.where(scale > 0, scale, 1.0)[..., None, None]
+    total = counts.sum(axis=-1)
+    low, high = np.full(left.shape, -_STEEPEST), np.full(left.shape, _STEEPEST)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        shares, ratio, _ = _tilted(gaps, counts, total, np.exp(middle))
+        beyond = scale * np.sum(shares * gaps, axis=(-2, -1)) < left
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    return np.asarray(np.where(left < 0, np.inf, ratio).min(axis=0))
+
+
+def _with_pseudo_cases(
+    values: FloatArray, counts: FloatArray, highest: FloatArray, leading: tuple[int, ...]
+) -> tuple[FloatArray, FloatArray]:
+    """Gaps below the dearest value and counts, (R, …, R, C + 1), the 0.4 in each stratum in turn."""
     gaps = np.maximum(highest[..., None] - values, 0.0)  # what is out of reach was never seen
     strata = gaps.shape[-2]
-    shape = (strata, *np.broadcast_shapes(gaps.shape, counts.shape, (*threshold.shape, 1, 1)))
+    shape = (strata, *np.broadcast_shapes(gaps.shape, counts.shape, (*leading, 1, 1)))
     extra = PSEUDO_CASES * np.eye(strata).reshape(strata, *(1,) * (len(shape) - 3), strata, 1)
     extra = np.broadcast_to(extra, (*shape[:-1], 1))
     gaps = np.concatenate([np.broadcast_to(gaps, shape), np.zeros_like(extra)], axis=-1)
-    counts = np.concatenate([np.broadcast_to(counts, shape), extra], axis=-1)
-    shares = dearest_shares(gaps, counts, np.broadcast_to(threshold, shape[:-2]))
-    return np.asarray(highest.sum(axis=-1) - np.sum(shares * gaps, axis=(-2, -1)).min(axis=0))
+    return gaps, np.concatenate([np.broadcast_to(counts, shape), extra], axis=-1)
 
 
 def dearest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) -> FloatArray:
@@ -142,21 +186,35 @@ def dearest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) 
     first = _first_guess(gaps, counts, total)
     bounded = some & np.isfinite(threshold)
     goal = np.where(bounded, threshold, 1.0)
-    log_s = (np.log(goal) - np.log(first)) / 2
-    low, high, moving = log_s - _STEEPEST, log_s + _STEEPEST, bounded
+    start = log_s = (np.log(goal) - np.log(first)) / 2
+    low, high = np.full_like(start, -np.inf), np.full_like(start, np.inf)
+    last, moving = high, bounded
     for _ in range(_STEPS):
         shares, ratio, slope = _tilted(gaps, counts, total, np.exp(log_s))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            excess = np.log(ratio / goal)
-            # Log against log: the ratio grows like s² at first and like log s in the end.
-            newton = log_s - excess * ratio / slope
-        low, high = np.where(excess < 0, log_s, low), np.where(excess < 0, high, log_s)
-        target = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
-        moving = moving & (np.abs(target - log_s) > _CLOSE)
-        log_s = np.where(moving, target, log_s)
+        short = ratio < goal
+        low, high = np.where(short, log_s, low), np.where(short, high, log_s)
+        step = _newton_step(ratio, slope, goal)
+        # Halve the bracket where Newton leaves it or does not halve its own step: where nearly all
+        # mass hangs on the 0.4, the ratio bends so sharply that it would jump back and forth.
+        jumps = (log_s + step < low) | (log_s + step > high)
+        jumps |= np.abs(step) > np.maximum(last / 2, _NEAR)
+        halve = jumps & np.isfinite(high - low)
+        step = np.where(halve, (np.where(halve, low + high, 0.0)) / 2 - log_s, step)
+        last = np.abs(step)
+        log_s = np.where(moving, log_s + step, log_s)
+        moving = moving & (last > _CLOSE) & (log_s < start + _STEEPEST)
         if not moving.any():
             break
     return np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, shares)
+
+
+def _newton_step(ratio: FloatArray, slope: FloatArray, goal: FloatArray) -> FloatArray:
+    """Towards the root in log s, log against log: the ratio grows like s², in the end like log s."""
+    away = np.where(ratio < goal, _LONGEST, -_LONGEST)
+    sound = (ratio > 0) & (slope > 0)  # else rounding is all there is
+    ratio, slope = np.where(sound, ratio, 1.0), np.where(sound, slope, 1.0)
+    step = np.clip(-np.log(ratio / goal) * ratio / slope, -_LONGEST, _LONGEST)
+    return np.where(sound, step, away)
 
 
 def _first_guess(gaps: FloatArray, counts: FloatArray, total: FloatArray) -> FloatArray:

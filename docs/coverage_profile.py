@@ -1,0 +1,249 @@
+"""Coverage and width of the profile intervals, by simulation, beside the percentile bootstrap.
+
+Samples are drawn from populations whose costs are known exactly (those of ``docs/coverage.py``):
+cases, cases with lognormal weights, and clusters. All samples of a design are one tally with a
+leading axis, so that one call makes all intervals.
+
+``python docs/coverage_profile.py`` runs every design (some minutes) and prints a table in Markdown;
+``python docs/coverage_profile.py short`` runs those that the suite runs.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stakes.inference import (
+    Interval,
+    Percentile,
+    Units,
+    bootstrap,
+    cost_moments,
+    profile_interval,
+    profile_normalized_interval,
+    scheme_of,
+)
+from stakes.inference.intervals import quantile
+from stakes.measures import expected_cost, normalized_cost
+from stakes.problem import Problem
+from stakes.tally import Counts, JointCounts
+
+sys.path.insert(0, str(Path(__file__).parent))
+from coverage import Pair, World
+
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+
+LEVEL, SEED, SAMPLES = 0.95, 20260201, 2000
+REPLICATES, BOOTSTRAPPED = 399, 200  # the bootstrap is only a yardstick for the width
+PREVALENCES = (0.5, 0.02, 0.002)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Something to be estimated: how samples become tallies, intervals and values."""
+
+    name: str
+    problem: Problem
+    cells: FloatArray  # probabilities, flat
+    tally: Callable[[FloatArray], Any]  # (…, C) → a tally with these leading axes
+    value: Callable[[Any], FloatArray]
+    interval: Callable[..., Interval]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    measure: str
+    design: str
+    size: int
+    prevalence: float
+    coverage: float  # in %
+    percentile: float  # coverage of the percentile bootstrap, in %
+    width: float  # median width over the median width of the percentile bootstrap
+
+
+def subjects(prevalence: float, *, stated: bool) -> Iterator[Subject]:
+    """Cost and normalised cost of a model, and the difference of two, prior stated or not."""
+    prior = ((0.8, 0.2) if prevalence > 0.01 else (0.98, 0.02)) if stated else None
+    world, pair = World(prevalence, prior), Pair(prevalence)
+    problem = world.problem
+    cells = world.decided(world.population).values
+
+    def counts(drawn: FloatArray) -> Counts:
+        return Counts(drawn.reshape(*drawn.shape[:-1], *cells.shape))
+
+    def difference(joint: JointCounts) -> FloatArray:
+        whole = joint if prior is None else joint.with_prior(prior)
+        costs = cost_moments(whole, problem).mean()
+        return np.asarray(costs[..., 0] - costs[..., 1])
+
+    flat = cells.ravel() / cells.sum()
+    yield Subject(
+        "EC", problem, flat, counts, lambda c: expected_cost(c, problem), profile_interval
+    )
+    if not stated:
+        yield Subject(
+            "NEC",
+            problem,
+            flat,
+            counts,
+            lambda c: normalized_cost(c, problem),
+            profile_normalized_interval,
+        )
+    both = pair.cells.ravel() / pair.cells.sum()
+    yield Subject("EC difference", problem, both, pair.joint, difference, profile_interval)
+
+
+def tied(prevalence: float) -> Subject:
+    """Normalised cost where two blind decisions cost the same."""
+    cells = np.array([[0.8, 0.2], [0.3, 0.7]]) * np.array([[1 - prevalence], [prevalence]])
+    problem = Problem([[0, prevalence], [1 - prevalence, 0]])
+    return Subject(
+        "NEC, tied",
+        problem,
+        cells.ravel(),
+        lambda drawn: Counts(drawn.reshape(*drawn.shape[:-1], 2, 2)),
+        lambda c: normalized_cost(c, problem),
+        profile_normalized_interval,
+    )
+
+
+# Designs -----------------------------------------------------------------------------------------
+
+
+def of_cases(subject: Subject, size: int, samples: int, rng: np.random.Generator) -> FloatArray:
+    """Coverage of both intervals in %, and the ratio of their widths."""
+    tally = subject.tally(rng.multinomial(size, subject.cells, size=samples).astype(np.float64))
+    interval = subject.interval(tally, subject.problem, LEVEL)
+    some = tally[:BOOTSTRAPPED]
+    drawn = bootstrap(
+        subject.value, some, replicates=REPLICATES, rng=rng, scheme=scheme_of(subject.problem)
+    )
+    return compared(subject, interval, drawn.with_intervals(Percentile()).interval(LEVEL))
+
+
+def of_weights(
+    subject: Subject, size: int, samples: int, rng: np.random.Generator, spread: float = 1.0
+) -> FloatArray:
+    """The same with lognormal weights; replicates have the variance of each cell's sum."""
+    sums, squares = np.zeros((2, samples, subject.cells.size))
+    for place, counts in enumerate(rng.multinomial(size, subject.cells, size=samples)):
+        own = np.repeat(np.arange(counts.size), counts)
+        weights = rng.lognormal(0, spread, size)
+        sums[place] = np.bincount(own, weights, counts.size)
+        squares[place] = np.bincount(own, weights**2, counts.size)
+    tally = subject.tally(sums)
+    shape = tally.values.shape if isinstance(tally, Counts) else tally.weights.shape
+    interval = subject.interval(tally, subject.problem, LEVEL, squares=squares.reshape(shape))
+    ratio = squares[:BOOTSTRAPPED] / np.where(sums > 0, sums, 1.0)[:BOOTSTRAPPED]
+    cases = sums[:BOOTSTRAPPED] / np.where(ratio > 0, ratio, 1.0)
+    again = ratio * rng.gamma(cases, size=(REPLICATES, *cases.shape))
+    return compared(subject, interval, percentiles(subject, again))
+
+
+def of_clusters(
+    subject: Subject,
+    count: int,
+    cases: int,
+    samples: int,
+    rng: np.random.Generator,
+    alike: float = 0.2,
+) -> FloatArray:
+    """The same with clusters whose cases have an intraclass correlation."""
+    shape = np.broadcast_to(subject.cells * (1 / alike - 1), (count, samples, subject.cells.size))
+    own = rng.gamma(shape) + 1e-300
+    drawn = rng.multinomial(cases, own / own.sum(axis=-1, keepdims=True)).astype(np.float64)
+    interval = subject.interval(subject.tally(drawn), subject.problem, LEVEL, scheme=Units())
+    times = rng.multinomial(count, np.full(count, 1 / count), size=REPLICATES).astype(np.float64)
+    again = np.tensordot(times, drawn[:, :BOOTSTRAPPED], axes=1)
+    return compared(subject, interval, percentiles(subject, again))
+
+
+def percentiles(subject: Subject, replicates: FloatArray) -> Interval:
+    """The quantiles of the values of replicates (R, samples, C)."""
+    values = subject.value(subject.tally(replicates))
+    low, high = (
+        quantile(values, np.full(values.shape[1:], (1 + side * LEVEL) / 2)) for side in (-1, 1)
+    )
+    return Interval(low, high, LEVEL)
+
+
+def compared(subject: Subject, interval: Interval, other: Interval) -> FloatArray:
+    """Coverage of both in %, and the ratio of their median widths."""
+    truth = subject.value(subject.tally(subject.cells))
+    undefined = np.isnan(other.low).all()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        usual = np.nan if undefined else np.nanmedian(other.width)
+        ratio = np.median(interval.width) / usual
+    coverage = np.nan if undefined else 100 * other.covers(truth).mean()
+    return np.array([100 * interval.covers(truth).mean(), coverage, ratio])
+
+
+# The table ---------------------------------------------------------------------------------------
+
+
+def rows(short: bool, samples: int) -> Iterator[Row]:
+    """All designs, one after the other."""
+    rng = np.random.default_rng(SEED)
+    sizes = (1_000,) if short else (100, 1_000, 10_000)
+    for prevalence in PREVALENCES[: 2 if short else 3]:
+        for stated in (False, True):
+            prior = ", prior stated" if stated else ""
+            for subject in subjects(prevalence, stated=stated):
+                for size in sizes:
+                    found = of_cases(subject, size, samples, rng)
+                    yield Row(subject.name, f"cases{prior}", size, prevalence, *found)
+                for size in sizes[:1] if short else sizes:
+                    found = of_weights(subject, size, samples // 2, rng)
+                    yield Row(subject.name, f"lognormal weights{prior}", size, prevalence, *found)
+                for count, cases in ((20, 50),) if short else CLUSTERS:
+                    found = of_clusters(subject, count, cases, samples // 2, rng)
+                    design = f"{count} clusters of {cases}{prior}"
+                    yield Row(subject.name, design, count * cases, prevalence, *found)
+        for size in sizes:
+            found = of_cases(tied(prevalence), size, samples, rng)
+            yield Row("NEC, tied", "cases", size, prevalence, *found)
+
+
+CLUSTERS = (
+    *((count, 50) for count in (2, 3, 4, 6, 10, 20, 50, 200)),
+    *((count, 5) for count in (6, 20, 200, 2000)),
+    *((count, 500) for count in (6, 20)),
+)
+
+
+def table(found: list[Row]) -> str:
+    """The rows in Markdown; coverage below 93 is bold."""
+    head = "| | design | n | prevalence | coverage | percentile's | width / percentile's |"
+    lines = [head, "|---|---|---|---|---|---|---|"]
+    for row in found:
+        coverage = f"{row.coverage:.1f}" if row.coverage >= 93 else f"**{row.coverage:.1f}**"
+        yardstick = "" if np.isnan(row.percentile) else f"{row.percentile:.1f}"
+        ratio = f"{row.width:.2f}" if np.isfinite(row.width) else ""
+        lines.append(
+            f"| {row.measure} | {row.design} | {row.size:,} | {row.prevalence:g} | {coverage} | "
+            f"{yardstick} | {ratio} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the designs and print the table and the time."""
+    start = time.perf_counter()
+    short = sys.argv[1:2] == ["short"]
+    sampled = int(sys.argv[2]) if len(sys.argv) > 2 else SAMPLES
+    found = list(rows(short, 400 if short else sampled))
+    print(table(found))
+    low = [row for row in found if row.coverage < 93]
+    print(f"\n{len(low)} of {len(found)} rows below 93 %; {time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
