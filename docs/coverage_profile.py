@@ -239,7 +239,10 @@ def main() -> None:
     start = time.perf_counter()
     short = sys.argv[1:2] == ["short"]
     sampled = int(sys.argv[2]) if len(sys.argv) > 2 else SAMPLES
-    found = list(rows(short, 400 if short else sampled))
+    found = []
+    for row in rows(short, 400 if short else sampled):
+        found.append(row)
+        print(table([row]).splitlines()[-1], file=sys.stderr, flush=True)
     print(table(found))
     low = [row for row in found if row.coverage < 93]
     print(f"\n{len(low)} of {len(found)} rows below 93 %; {time.perf_counter() - start:.0f} s")

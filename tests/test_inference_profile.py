@@ -491,6 +491,37 @@ def test_weights_that_vary_make_the_interval_wider():
     assert kish > 1.4
 
 
+@pytest.mark.parametrize("prior", [None, (0.3, 0.7)])
+def test_fractional_weights_become_effective_cases_by_their_squares(prior):
+    """Row by row: the larger of two variances, over that of weights taken for cases."""
+    rng = RNG(12)
+    truth, decided = rng.integers(0, 2, 60), rng.integers(0, 3, 60)
+    weights = rng.lognormal(truth - 0.5 * decided, 1)
+    sums, squares = np.zeros((2, 2, 3))
+    np.add.at(sums, (truth, decided), weights)
+    np.add.at(squares, (truth, decided), weights**2)
+    strata = np.zeros(60, int) if prior is None else truth
+    values = COSTS[truth, decided] * (1 if prior is None else np.array(prior)[truth])
+    own = usual = expected = 0.0
+    kish = [sum(weights[strata == k] ** 2) / sum(weights[strata == k]) for k in set(strata)]
+    for k in set(strata):
+        mine = strata == k
+        mean = np.average(values[mine], weights=weights[mine])
+        pull = (values[mine] - mean) / sum(weights[mine])
+        own += sum(weights[mine] ** 2 * pull**2)
+        ratio = np.array([squares[t].sum() / sums[t].sum() for t in truth[mine]])
+        usual += sum(weights[mine] * ratio * pull**2)
+        expected += kish[k] * sum(weights[mine] * pull**2)
+    table, grid = (sums, COSTS * np.array(prior)[:, None]) if prior else (sums, COSTS)
+    if prior is None:
+        table, grid = table.reshape(1, -1), grid.reshape(1, -1)
+    counts = table * expected / max(own, usual) / np.array(kish)[:, None]
+    low, high = profile_ends(Support(grid, counts, grid.min(-1), grid.max(-1)), np.array(CHI2))
+    interval = profile_interval(Counts(sums), Problem(COSTS, prior=prior), squares=squares)
+    assert usual > 1.1 * own or own > 1.1 * usual
+    assert (interval.low, interval.high) == (pytest.approx(low), pytest.approx(high))
+
+
 # What is refused ---------------------------------------------------------------------------------
 
 
@@ -514,6 +545,13 @@ def test_joint_counts_of_three_models_are_refused():
     joint = JointCounts.from_decisions([0, 1], {m: [0, 1] for m in "abc"}, Problem.zero_one(2))
     with pytest.raises(InputError, match=r"must hold two models.*\('a', 'b', 'c'\).*difference_"):
         profile_interval(joint, Problem.zero_one(2))
+
+
+@pytest.mark.parametrize("pairs", [[(0, 2)], [(0, 1, 1)], [(0, -1)], [(0.5, 1)]])
+def test_pairs_of_other_models_are_refused(pairs):
+    joint = JointCounts.from_decisions([0, 1], {m: [0, 1] for m in "ab"}, Problem.zero_one(2))
+    with pytest.raises(InputError, match=r"pairs must hold positions of two models.*below 2; got"):
+        difference_support(joint, Problem.zero_one(2), pairs)
 
 
 def test_other_schemes_than_units_and_units_without_an_axis_are_refused():

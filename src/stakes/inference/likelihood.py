@@ -25,11 +25,12 @@ Two things keep such intervals honest in small samples, where the ratio is not y
 
 - *0.4 of a case at the dearest value* when the upper end is computed (at the cheapest for the lower
   end). A sample with few dear mistakes, or none, tells less about them than its likelihood claims:
-  without the 0.4, coverage of nominal 95 % falls to 84 % where two dear mistakes are expected. 0.4
-  is the least that gave 93 % everywhere in simulation, and costs less than 8 % of width at n = 10⁴.
-- With several strata, the 0.4 goes *into each stratum in turn*, and the widest interval counts:
-  0.4 in every stratum at once would be wider than necessary, and in the stratum that matters most,
-  however that is defined, would make the interval jump where another begins to matter most.
+  where two dear mistakes are expected, nominal 95 % are 84 % without the 0.4 and 98 % with it. With
+  0.4 no design of ``docs/coverage_profile.py`` without clusters falls below 93 %; the pseudo-case
+  fades as 1/n.
+- With several strata, the 0.4 goes *into each stratum in turn*, and the widest interval counts. In
+  every stratum at once it would stand for one unseen mistake several times; in the stratum that
+  matters most, however that is defined, the interval would jump where another begins to matter.
 
 For :math:`\theta` above the estimate the ratio is
 :math:`\max_t 2 \sum n \log(1 - t (c - \theta))` over t ≥ 0 (one stratum; alike for several), which
@@ -163,7 +164,7 @@ def _ratio_above(
 def _with_pseudo_cases(
     values: FloatArray, counts: FloatArray, highest: FloatArray, leading: tuple[int, ...]
 ) -> tuple[FloatArray, FloatArray]:
-    """Gaps below the dearest value and counts, (R, …, R, C + 1), the 0.4 in each stratum in turn."""
+    """Gaps below the dearest value and counts, (R, …, R, C + 1), the 0.4 in each in turn."""
     gaps = np.maximum(highest[..., None] - values, 0.0)  # what is out of reach was never seen
     strata = gaps.shape[-2]
     shape = (strata, *np.broadcast_shapes(gaps.shape, counts.shape, (*leading, 1, 1)))
@@ -209,7 +210,7 @@ def dearest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) 
 
 
 def _newton_step(ratio: FloatArray, slope: FloatArray, goal: FloatArray) -> FloatArray:
-    """Towards the root in log s, log against log: the ratio grows like s², in the end like log s."""
+    """Towards the root in log s, log against log: the ratio grows like s², later like log s."""
     away = np.where(ratio < goal, _LONGEST, -_LONGEST)
     sound = (ratio > 0) & (slope > 0)  # else rounding is all there is
     ratio, slope = np.where(sound, ratio, 1.0), np.where(sound, slope, 1.0)

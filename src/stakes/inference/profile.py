@@ -196,7 +196,7 @@ def difference_support(
     """
     _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
     _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
-    first, second = np.asarray(tuple(pairs), dtype=np.intp).reshape(-1, 2).T
+    first, second = _checked_pairs(pairs, len(joint.models)).T
     cells = _cells(joint, squares, scheme)
     able = _checked_reachable(reachable, (len(joint.models), problem.n_decisions))
     low, high = _range(problem.costs, able[:, None, :])  # (J, K)
@@ -227,13 +227,13 @@ def _support(
         values, grid = values * prior[cells.classes], grid * prior[:, None]
         lowest, highest = lowest * prior, highest * prior
     factors = effective_factors(cells, values, by_class=prior is not None)
-    counts = tables.reshape(*tables.shape[:-1], *grid.shape) * factors[..., None]
-    seen = np.broadcast_to(grid, counts.shape)
+    tables = tables.reshape(*tables.shape[:-1], *grid.shape)
+    grids = np.broadcast_to(grid, tables.shape)
     return Support(
-        values=seen,
-        counts=counts,
-        lowest=seen.min(axis=-1, initial=np.inf, where=counts > 0).clip(max=lowest),
-        highest=seen.max(axis=-1, initial=-np.inf, where=counts > 0).clip(min=highest),
+        values=grids,
+        counts=tables * factors[..., None],
+        lowest=grids.min(axis=-1, initial=np.inf, where=tables > 0).clip(max=lowest),
+        highest=grids.max(axis=-1, initial=-np.inf, where=tables > 0).clip(min=highest),
         degrees=cells.degrees[..., None],
     )
 
@@ -296,6 +296,16 @@ def _checked_reachable(reachable: object, shape: tuple[int, ...]) -> BoolArray:
             f"booleans, and some must be true; got {reachable!r}. Leave it out for all decisions."
         )
     return np.broadcast_to(able, shape)
+
+
+def _checked_pairs(pairs: Iterable[tuple[int, int]], size: int) -> IntArray:
+    given = _check.floats("pairs", list(pairs), ndim=2)
+    if given.shape[1] != 2 or not np.isin(given, np.arange(size)).all():
+        raise InputError(
+            f"pairs must hold positions of two models each, whole numbers from 0 below {size}; got "
+            f"{given.tolist()}. itertools.combinations(range({size}), 2) has all of them."
+        )
+    return given.astype(np.intp)
 
 
 def _checked_squares(squares: object, tally: Counts | JointCounts) -> FloatArray:
