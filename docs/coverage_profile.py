@@ -133,15 +133,11 @@ def of_weights(
     subject: Subject, size: int, samples: int, rng: np.random.Generator, spread: float = 1.0
 ) -> FloatArray:
     """The same with lognormal weights; replicates have the variance of each cell's sum."""
-    sums, squares = np.zeros((2, samples, subject.cells.size))
-    for place, counts in enumerate(rng.multinomial(size, subject.cells, size=samples)):
-        own = np.repeat(np.arange(counts.size), counts)
-        weights = rng.lognormal(0, spread, size)
-        sums[place] = np.bincount(own, weights, counts.size)
-        squares[place] = np.bincount(own, weights**2, counts.size)
+    counts = rng.multinomial(size, subject.cells, size=samples)
+    sums, squares = _weighted(counts, spread, rng)
     tally = subject.tally(sums)
-    shape = tally.values.shape if isinstance(tally, Counts) else tally.weights.shape
-    interval = subject.interval(tally, subject.problem, LEVEL, squares=squares.reshape(shape))
+    given = squares.reshape(_shape(tally))
+    interval = subject.interval(tally, subject.problem, LEVEL, squares=given)
     ratio = squares[:BOOTSTRAPPED] / np.where(sums > 0, sums, 1.0)[:BOOTSTRAPPED]
     cases = sums[:BOOTSTRAPPED] / np.where(ratio > 0, ratio, 1.0)
     again = ratio * rng.gamma(cases, size=(REPLICATES, *cases.shape))
@@ -154,16 +150,35 @@ def of_clusters(
     cases: int,
     samples: int,
     rng: np.random.Generator,
+    *,
     alike: float = 0.2,
+    spread: float = 0.0,
 ) -> FloatArray:
-    """The same with clusters whose cases have an intraclass correlation."""
+    """The same with clusters whose cases have an intraclass correlation, and perhaps weights."""
     shape = np.broadcast_to(subject.cells * (1 / alike - 1), (count, samples, subject.cells.size))
     own = rng.gamma(shape) + 1e-300
-    drawn = rng.multinomial(cases, own / own.sum(axis=-1, keepdims=True)).astype(np.float64)
-    interval = subject.interval(subject.tally(drawn), subject.problem, LEVEL, scheme=Units())
+    counts = rng.multinomial(cases, own / own.sum(axis=-1, keepdims=True))
+    drawn, squares = _weighted(counts, spread, rng)
+    tally = subject.tally(drawn)
+    given = None if spread == 0 else squares.reshape(_shape(tally))
+    interval = subject.interval(tally, subject.problem, LEVEL, squares=given, scheme=Units())
     times = rng.multinomial(count, np.full(count, 1 / count), size=REPLICATES).astype(np.float64)
     again = np.tensordot(times, drawn[:, :BOOTSTRAPPED], axes=1)
     return compared(subject, interval, percentiles(subject, again))
+
+
+def _weighted(
+    counts: np.ndarray[Any, Any], spread: float, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Sums of the lognormal weights of as many cases, and of their squares."""
+    own = np.repeat(np.arange(counts.size), counts.ravel())
+    weights = rng.lognormal(0, spread, own.size) if spread else np.ones(own.size)
+    sums, squares = (np.bincount(own, weights**power, counts.size) for power in (1, 2))
+    return sums.reshape(counts.shape), squares.reshape(counts.shape)
+
+
+def _shape(tally: Counts | JointCounts) -> tuple[int, ...]:
+    return tally.values.shape if isinstance(tally, Counts) else tally.weights.shape
 
 
 def percentiles(subject: Subject, replicates: FloatArray) -> Interval:
@@ -181,7 +196,7 @@ def compared(subject: Subject, interval: Interval, other: Interval) -> FloatArra
     undefined = np.isnan(other.low).all()
     with np.errstate(divide="ignore", invalid="ignore"):
         usual = np.nan if undefined else np.nanmedian(other.width)
-        ratio = np.median(interval.width) / usual
+        ratio = np.median(interval.width) / usual if np.isfinite(usual) else np.nan
     coverage = np.nan if undefined else 100 * other.covers(truth).mean()
     return np.array([100 * interval.covers(truth).mean(), coverage, ratio])
 
@@ -207,6 +222,10 @@ def rows(short: bool, samples: int) -> Iterator[Row]:
                     found = of_clusters(subject, count, cases, samples // 2, rng)
                     design = f"{count} clusters of {cases}{prior}"
                     yield Row(subject.name, design, count * cases, prevalence, *found)
+                for count, cases in WEIGHTED_CLUSTERS:
+                    found = of_clusters(subject, count, cases, samples // 2, rng, spread=1.0)
+                    design = f"{count} clusters of {cases}, lognormal weights{prior}"
+                    yield Row(subject.name, design, count * cases, prevalence, *found)
         for size in sizes:
             found = of_cases(tied(prevalence), size, samples, rng)
             yield Row("NEC, tied", "cases", size, prevalence, *found)
@@ -217,6 +236,8 @@ CLUSTERS = (
     *((count, 5) for count in (6, 20, 200, 2000)),
     *((count, 500) for count in (6, 20)),
 )
+
+WEIGHTED_CLUSTERS = ((4, 50), (20, 50), (200, 5), (200, 50))
 
 
 def table(found: list[Row]) -> str:

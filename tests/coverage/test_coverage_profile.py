@@ -67,6 +67,20 @@ def test_lognormal_weights_cover(stated):
         assert study.of_weights(subject, 1000, SAMPLES, rng)[0] >= LEAST
 
 
+def test_the_normalised_cost_covers_where_few_clusters_hold_the_rare_class():
+    """By its own design effect alone it would in 56 %."""
+    subject = next(s for s in study.subjects(0.002, stated=False) if s.name == "NEC")
+    found = study.of_clusters(subject, 20, 500, SAMPLES, np.random.default_rng(10))
+    assert found[0] >= LEAST
+
+
+@pytest.mark.parametrize("stated", [False, True])
+def test_clusters_with_lognormal_weights_cover(stated):
+    rng = np.random.default_rng(11)
+    for subject in study.subjects(0.5, stated=stated):
+        assert study.of_clusters(subject, 20, 50, SAMPLES, rng, spread=1.0)[0] >= LEAST
+
+
 @pytest.mark.parametrize(("count", "cases"), [(2, 50), (4, 50), (20, 50)])
 def test_clusters_cover(count, cases):
     rng = np.random.default_rng(9)

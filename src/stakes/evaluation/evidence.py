@@ -79,7 +79,7 @@ class Evidence:
     posterior_prior: FloatArray
     weighted: bool
     calibrator: str | None = None
-    fitting: Mapping[str, float] = field(default_factory=dict)  # variance that fitting adds
+    partition_costs: Mapping[str, FloatArray] = field(default_factory=dict)  # of fitted rules, (P,)
     left_out: tuple[Caveat, ...] = ()
 
     @cached_property

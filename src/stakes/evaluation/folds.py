@@ -20,7 +20,6 @@ from stakes.decide import cheapest_decisions
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.left_out import left_out
-from stakes.inference import fitting_variance
 from stakes.measures import expected_cost
 from stakes.report import Caveat
 from stakes.rows import Scores
@@ -97,24 +96,23 @@ class Folds:
         return f"{calibrator!r}, out of fold ({self.count} folds{mean})"
 
 
-    def fitting(self, decided: Iterable[IntArray]) -> float:
-        """The variance that fitting adds to a cost, from the decisions of each partition."""
+    def costs(self, decided: Iterable[IntArray]) -> FloatArray | None:
+        """Costs (P,) of the decisions made in each partition; None of one, or if undefined."""
         problem, cases = self.cases.problem, self.cases
         costs = []
         for codes in decided:
             cell = cases.truth * problem.n_decisions + codes
             sums = np.bincount(cell, cases.weights, problem.costs.size)
             costs.append(expected_cost(Counts(sums.reshape(problem.costs.shape)), problem))
-        known = len(costs) > 1 and not np.isnan(costs).any()
-        return float(fitting_variance(np.array(costs))) if known else 0.0
+        return np.array(costs) if len(costs) > 1 and not np.isnan(costs).any() else None
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a rule that was fitted says of cases it has not seen, and how much the fit varies."""
+    """What a rule that was fitted says of cases it has not seen, and its cost in each partition."""
 
     said: FloatArray | IntArray  # posteriors (n, K) or decisions (n,)
-    variance: float
+    costs: FloatArray | None  # (P,)
 
 
 def recalibrated(
@@ -159,7 +157,7 @@ def _out_of_fold(
     parts = each if len(each) > 1 else ()
     costs = cases.problem.costs
     pairs = (_check.posteriors("recalibrated", part, size) for part in parts)
-    return Fitted(mean, folds.fitting(cheapest_decisions(part, costs) for part in pairs))
+    return Fitted(mean, folds.costs(cheapest_decisions(part, costs) for part in pairs))
 
 
 def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
@@ -167,7 +165,7 @@ def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
     if folds.cases.problem.costs.shape != (2, 2) or not folds.numbers:
         return None
     each = [_tuned(scores, number, folds) for number in folds.numbers]
-    return Fitted(each[0], folds.fitting(each))
+    return Fitted(each[0], folds.costs(each))
 
 
 def _tuned(scores: FloatArray, number: IntArray, folds: Folds) -> IntArray:

@@ -43,7 +43,7 @@ class Predictions:
     scores: FloatArray | None = None  # (n,), raw or P(second class), for two classes
     tuned_apart: IntArray | None = None  # decisions by thresholds tuned on the other folds
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
-    fitting: float = 0.0  # variance that fitting adds to the cost of the rule made out of fold
+    partition_costs: FloatArray | None = None  # (P,) of the rule that is fitted out of fold
     rounding: FloatArray | None = None  # by how much posteriors of single precision may be off
     left_out: tuple[Caveat, ...] = ()
 
@@ -100,7 +100,7 @@ def read_predictions(
         posteriors=rows,
         moving=moving,
         recalibrated=None if repaired is None else np.asarray(repaired.said),
-        fitting=0.0 if repaired is None else repaired.variance,
+        partition_costs=None if repaired is None else repaired.costs,
         scores=scores,
         off_sum=off_sum,
         rounding=cases.rows(given.rounding(name, problem.classes)),
@@ -124,7 +124,7 @@ def _of_scores(
         scores=scores,
         recalibrated=None if repaired is None else np.asarray(repaired.said),
         tuned_apart=None if apart is None else np.asarray(apart.said),
-        fitting=0.0 if made is None else made.variance,
+        partition_costs=None if made is None else made.costs,
         left_out=lost,
     )
 

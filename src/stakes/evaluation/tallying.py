@@ -46,7 +46,7 @@ def evidence_of(
     ]
     rules = named((rule for rule, _ in found), problem)
     decided = dict(zip(rules, (codes for _, codes in found), strict=True))
-    spread = {one.model: one.fitting for one in predictions}
+    fitted = {one.model: one.partition_costs for one in predictions}
     return Evidence(
         problem=problem,
         n_rows=cases.n_rows,
@@ -57,10 +57,11 @@ def evidence_of(
         posterior_prior=cases.shares if posterior_prior is None else posterior_prior,
         weighted=cases.weights is not None,
         calibrator=calibrator,
-        fitting={
-            name: spread[rule.model]
+        partition_costs={
+            name: costs
             for name, rule in rules.items()
             if rule.name in (RECALIBRATED, TUNED_APART)
+            and (costs := fitted[rule.model]) is not None
         },
         left_out=tuple(caveat for one in predictions for caveat in one.left_out),
     )

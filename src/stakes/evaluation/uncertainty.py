@@ -22,6 +22,7 @@ from stakes.inference import (
     contenders,
     cost_support,
     difference_support,
+    fitting_covariance,
     probability_cheapest,
     profile_ends,
     profile_normalized_interval,
@@ -75,8 +76,9 @@ class Costs:
 
     def cost(self, name: str) -> Interval:
         """Cost per case of one system in this sample."""
-        low, high = self.choice.errors.stretched(name, *self._ends[name])
-        return self._shifted(self._value(name), low, high)
+        value, (low, high) = self._value(name), self._ends[name]
+        low, high = _stretched(value, low, high, self.choice.errors.stretch(name))
+        return self._shifted(value, low, high)
 
     def normalized(self, name: str) -> Interval:
         """Normalised cost of one system."""
@@ -89,12 +91,8 @@ class Costs:
         places = self.joint.models.index(pair[0]), self.joint.models.index(pair[1])
         support = difference_support(self.joint, self.problem, [places], **self._design)
         low, high = profile_ends(support, profile_threshold(self.level, support.degrees))
-        errors = self.choice.errors
-        spread = errors.variances[places]
-        plain = spread - errors.fitting[list(places)].sum()
-        factor = np.sqrt(spread / plain) if plain > 0 else 1.0
-        ends = (value - factor * (value - float(low[0])), value + factor * (float(high[0]) - value))
-        return Interval(value, *ends)
+        factor = 1 / np.sqrt(self.choice.errors.plain_shares[places])
+        return Interval(value, *_stretched(value, float(low[0]), float(high[0]), float(factor)))
 
     def expected(self, name: str) -> Interval:
         """Cost of the chosen system once deployed: corrected for the choice on the same cases."""
@@ -162,16 +160,11 @@ class Costs:
             ends = profile_normalized_interval(counts, self.problem, self.level, **design)
             for place, name in enumerate(names):
                 value = float(normalized_cost(_pooled(self.joint).model(name), self.problem))
-                low, high = self._stretched(name, value, ends.low[place], ends.high[place])
-                found[name] = Interval(value, low, high)
+                factor = self.choice.errors.stretch(name)
+                low, high = float(ends.low[place]), float(ends.high[place])
+                low, high = _stretched(value, low, high, factor)
+                found[name] = Interval(value, max(low, 0.0), high)
         return found
-
-    def _stretched(self, name: str, value: float, low: float, high: float) -> tuple[float, float]:
-        """Ends of a normalised cost, as much farther out as those of the cost are."""
-        errors, place = self.choice.errors, self.joint.models.index(name)
-        plain = errors.covariance[place, place] - errors.fitting[place]
-        factor = float(np.sqrt(1 + errors.fitting[place] / plain)) if plain > 0 else 1.0
-        return max(0.0, value - factor * (value - low)), value + factor * (high - value)
 
     def _blocks(self) -> Iterator[tuple[list[str], Counts, dict[str, Any]]]:
         """Systems side by side, as many at a time as memory is meant for; without blind ones."""
@@ -184,6 +177,11 @@ class Costs:
             if self.squares is not None:
                 design["squares"] = _tables(self.joint.with_weights(self.squares), own).values
             yield own, _tables(self.joint, own), design
+
+
+def _stretched(value: float, low: float, high: float, factor: float) -> tuple[float, float]:
+    """Ends that are farther from the value; those that are infinite stay."""
+    return value - factor * (value - low), value + factor * (high - value)
 
 
 def _tables(joint: JointCounts, names: list[str]) -> Counts:
@@ -208,9 +206,9 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
     joint, reachable = with_blind(sample.joint, above)
     bayes = [rule.name in (BAYES, MOVED, RECALIBRATED) for rule in evidence.rules.values()]
     reachable[np.flatnonzero(bayes)] = reachable_decisions(above)  # people may take the others
-    fitting = np.zeros(len(joint.models))
+    fitting = None
     if sample is evidence.sample:  # rules are fitted on all cases, whatever slice they decide about
-        fitting[: len(bayes)] = [evidence.fitting.get(name, 0.0) for name in evidence.rules]
+        fitting = _fitting(evidence, len(joint.models))
     eligible = [name for name, rule in evidence.rules.items() if rule.eligible]
     choice = contenders(
         joint,
@@ -224,3 +222,16 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
     shares = sample.pooled.shares if problem.prior is None else problem.prior
     named = f"always {above.with_prior(shares).naive.decision}"
     return Costs(joint, above, base, reachable, sample.squares, choice, named, level)
+
+
+def _fitting(evidence: Evidence, size: int) -> FloatArray | None:
+    """The covariance that fitting adds, of all systems and of blind decisions, which have none."""
+    costs = [evidence.partition_costs.get(name) for name in evidence.rules]
+    times = max((len(own) for own in costs if own is not None), default=0)
+    if times < 2:
+        return None
+    table = np.zeros((times, size))
+    for place, own in enumerate(costs):
+        if own is not None:
+            table[:, place] = own
+    return fitting_covariance(table)

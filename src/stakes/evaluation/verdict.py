@@ -100,7 +100,7 @@ class _Words:
         return len({one.model for one in self.rivals}) > 1
 
     def other_contenders(self, best: System) -> bool:
-        """Whether a contender is of another model; of a single model, whether it is another rule."""
+        """Whether a contender is of another model; of a single model, of another rule."""
         return any(
             one.model != best.model if self.several else one is not best for one in self.contenders
         )

@@ -65,7 +65,7 @@ from stakes.inference.profile import (
     profile_threshold,
 )
 from stakes.inference.runs import pooled_runs
-from stakes.inference.sampling import CostErrors, cost_errors, fitting_variance
+from stakes.inference.sampling import CostErrors, cost_errors, fitting_covariance
 from stakes.inference.schemes import (
     AllCases,
     BayesianBootstrap,
@@ -142,7 +142,7 @@ __all__ = [
     "each",
     "estimate_of",
     "expected_cost_error",
-    "fitting_variance",
+    "fitting_covariance",
     "holm",
     "holm_pairs",
     "jackknife",

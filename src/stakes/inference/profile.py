@@ -335,7 +335,10 @@ def _normalized_ends(
     weights = cells.weights[..., None, :]
     of_model, of_blind = np.sum(weights * losses, axis=-1), np.sum(weights * blind, axis=-1)
     linear = losses * of_blind[..., None] - blind * of_model[..., None]
-    counts = weights * effective_factors(cells, linear, by_class=False)
+    # A rare class that few clusters hold tells little about its own design effect; that of the cost
+    # itself knows more cases.
+    factors = (effective_factors(cells, v, by_class=False) for v in (linear, losses[None, :]))
+    counts = weights * np.minimum(*factors)
     possible = np.tile(able, regrets.shape[0])[..., None, :] | (counts > 0)
     # Where a blind decision was perfect, any ratio from which the first step is defined will do.
     some = of_blind > 0

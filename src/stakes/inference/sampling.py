@@ -13,7 +13,7 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-__all__ = ["CostErrors", "cost_errors", "fitting_variance"]
+__all__ = ["CostErrors", "cost_errors", "fitting_covariance"]
 
 _FITTING = 3.0
 
@@ -28,7 +28,7 @@ class CostErrors(Value):
     costs : (J,) expected costs
     covariance : (J, J) of their errors, by the design: cases, weighted cases or clusters
     degrees : degrees of freedom of the covariance: clusters − 1; inf for cases
-    fitting : (J,) variance inside the covariance that comes from fitting a rule on the same cases
+    fitting : (J, J) the part of the covariance that comes from fitting rules on the same cases
     """
 
     names: Labels
@@ -40,18 +40,20 @@ class CostErrors(Value):
     @property
     def variances(self) -> FloatArray:
         """Variances (J, J) of the differences of all pairs; 0 where only rounding is left."""
-        own = np.diagonal(self.covariance)
-        sums = own[:, None] + own
-        squares = sums - 2 * self.covariance
-        return np.where(np.abs(squares) <= 1e-12 * sums, 0.0, squares)
+        return _of_differences(self.covariance)
 
-    def stretched(self, name: Label, low: float, high: float) -> tuple[float, float]:
-        """An interval of the cost of a system that ignores the fitting, widened by it."""
+    @property
+    def plain_shares(self) -> FloatArray:
+        """The shares (J, J) of these variances that have nothing to do with fitting."""
+        variances, fitting = self.variances, _of_differences(self.fitting)
+        known = variances > fitting
+        return np.where(known, 1 - fitting / np.where(known, variances, 1.0), 1.0)
+
+    def stretch(self, name: Label) -> float:
+        """The factor by which fitting widens an interval of the cost of a system."""
         place = self.names.index(name)
-        value, variance = self.costs[place], self.covariance[place, place]
-        plain = variance - self.fitting[place]
-        factor = np.sqrt(variance / plain) if plain > 0 else 1.0
-        return float(value - factor * (value - low)), float(value + factor * (high - value))
+        variance, extra = self.covariance[place, place], self.fitting[place, place]
+        return float(np.sqrt(variance / (variance - extra))) if variance > extra else 1.0
 
     def among(self, names: tuple[Label, ...]) -> CostErrors:
         """The same of some of the systems."""
@@ -61,7 +63,7 @@ class CostErrors(Value):
             costs=self.costs[places],
             covariance=self.covariance[np.ix_(places, places)],
             degrees=self.degrees,
-            fitting=self.fitting[places],
+            fitting=self.fitting[np.ix_(places, places)],
         )
 
 
@@ -85,7 +87,8 @@ def cost_errors(
     ----------
     joint : without leading axis, or with one of clusters
     squares : sums of squared weights, of the shape of the weights; None: each case weighs one
-    fitting : (J,) further variances, of systems whose rules were fitted; see `fitting_variance`
+    fitting : (J, J) further covariance, of systems whose rules were fitted; see
+        `fitting_covariance`
 
     Examples
     --------
@@ -129,7 +132,7 @@ def cost_errors(
     return CostErrors._trusted(
         names=joint.models,
         costs=np.asarray(shares[shares > 0] @ means[shares > 0]),
-        covariance=covariance + np.diag(extra),
+        covariance=covariance + extra,
         degrees=degrees,
         fitting=extra,
     )
@@ -137,38 +140,50 @@ def cost_errors(
 
 def _checked_fitting(fitting: FloatArray | None, size: int) -> FloatArray:
     if fitting is None:
-        return np.zeros(size)
-    extra = np.array(_check.non_negative("fitting", fitting, ndim=1))
-    if extra.shape != (size,):
+        return np.zeros((size, size))
+    extra = np.array(_check.floats("fitting", fitting, ndim=2))
+    if extra.shape != (size, size) or not (np.diagonal(extra) >= 0).all():
         raise InputError(
-            f"fitting must hold a variance for each of the {size} systems; the shape is "
-            f"{extra.shape}. Give 0 to those that were not fitted."
+            f"fitting must hold covariances of the {size} systems, with variances that are zero or "
+            f"more; the shape is {extra.shape}. Give 0 to those that were not fitted."
         )
     return extra
 
 
-def fitting_variance(costs: FloatArray) -> FloatArray:
-    r"""Variance (…) that fitting adds to a cost measured out of fold, from P partitions (P, …).
+def _of_differences(covariance: FloatArray) -> FloatArray:
+    """Variances (J, J) of differences; 0 where only rounding is left."""
+    own = np.diagonal(covariance)
+    sums = own[:, None] + own
+    squares = sums - 2 * covariance
+    return np.where(np.abs(squares) <= 1e-12 * sums, 0.0, squares)
+
+
+def fitting_covariance(costs: FloatArray) -> FloatArray:
+    r"""Covariance (J, J) that fitting adds to costs measured out of fold in P partitions, (P, J).
 
     What counts is the cost, on new cases, of the rule that is fitted on all cases. Out of fold it
     is measured with rules that were fitted on fewer, and a sample that misleads the fit also makes
     it look good. Both grow with how much the fit hangs on single cases, which shows when the cases
-    are dealt into folds again: the variance is three times that of the cost between partitions,
+    are dealt into folds again: the covariance is three times that of the costs between partitions,
 
-    .. math:: \frac{3}{P - 1} \sum_p (X_p - \bar X)^2
+    .. math:: \frac{3}{P - 1} \sum_p (X_p - \bar X)(X_p - \bar X)^\top
+
+    Systems that decide alike in every partition have no difference that fitting could add to.
 
     The factor was found by simulation: without the addition, nominal 95 % intervals of isotonic
     calibration and of tuned thresholds hold their truth in 90 to 94 %, with it in 94 to 98 %.
 
     Examples
     --------
-    >>> float(fitting_variance(np.array([0.50, 0.52, 0.51])).round(6))
-    0.0003
+    >>> fitting_covariance(np.array([[0.50, 0.4], [0.52, 0.4], [0.51, 0.4]])).round(6)
+    array([[0.0003, 0.    ],
+           [0.    , 0.    ]])
     """
-    given = _check.reals("costs", costs)
-    if given.ndim == 0 or len(given) < 2:
+    given = _check.floats("costs", costs, ndim=2)
+    if len(given) < 2:
         raise InputError(
             f"costs must hold those of two partitions at least; the shape is {given.shape}. Deal "
             f"the cases into folds again."
         )
-    return np.asarray(_FITTING * given.var(axis=0, ddof=1))
+    centred = given - given.mean(axis=0)
+    return np.asarray(_FITTING * centred.T @ centred / (len(given) - 1))

@@ -141,7 +141,7 @@ def contenders(
     among : the systems that are compared; all without it
     reachable : (M,) or (J, M) of bool, the decisions that systems can take; all without it
     squares : sums of squared weights, like the weights of joint, if weights are fractional
-    fitting : (J,) variances that fitting adds to the costs, as `fitting_variance` has them
+    fitting : (J, J) covariance that fitting adds to the costs, as `fitting_covariance` has it
 
     Examples
     --------
@@ -266,9 +266,7 @@ def _support(
     pairs = [(joint.models.index(name), joint.models.index(base)) for name in rivals.names]
     scheme = Units() if joint.weights.ndim == 2 else None
     support = difference_support(joint, problem, pairs, scheme=scheme, **design)
-    place = rivals.names.index(base)
-    variance, fitting = rivals.variances[place], rivals.fitting + rivals.fitting[place]
-    fewer = np.where(variance > fitting, (variance - fitting) / np.where(variance, variance, 1), 1)
+    fewer = rivals.plain_shares[rivals.names.index(base)]  # as if so many cases had been seen
     return replace(support, counts=support.counts * fewer[:, None, None])
 
 
@@ -329,8 +327,7 @@ class _MaxLaw:
 
 def _n_distinct(errors: CostErrors) -> int:
     """How many of these systems differ from all before them, in cost or in some decision."""
-    fitting = errors.fitting[:, None] + errors.fitting
-    apart = errors.variances > fitting * (1 + 1e-9)
+    apart = errors.variances > 0
     scale = np.abs(errors.costs).max()
     apart |= np.abs(errors.costs[:, None] - errors.costs) > 1e-12 * scale
     return sum(bool(apart[place, :place].all()) for place in range(len(apart)))
