@@ -15,7 +15,7 @@ from stakes.inference import (
     Contenders,
     contenders,
     cost_errors,
-    fitting_variance,
+    fitting_covariance,
     probability_cheapest,
     selection_effect,
     with_blind,
@@ -280,25 +280,39 @@ def test_the_fixed_normals_are_evenly_spread_and_read_only():
         points[0, 0] = 0.0
 
 
-def test_what_fitting_adds_is_three_times_the_variance_of_partitions_and_widens_everything():
-    costs = np.array([[1.0, 2.0], [1.2, 2.0], [1.4, 2.0]])
-    assert fitting_variance(costs) == pytest.approx([3 * 0.04, 0.0])
+def test_what_fitting_adds_is_three_times_the_covariance_of_partitions_and_widens_everything():
+    costs = np.array([[1.0, 2.0, 1.5], [1.2, 2.0, 1.7], [1.4, 2.0, 1.9]])
+    found = fitting_covariance(costs)
+    np.testing.assert_allclose(found, [[0.12, 0, 0.12], [0, 0, 0], [0.12, 0, 0.12]], atol=1e-12)
     joint = tally(400, skills=(1.6, 1.2, 0.8))
     plain = contenders(joint, PROBLEM, level=0.95)
-    extra = np.array([0.0, 3.0, 0.0]) * np.diagonal(plain.errors.covariance)
+    extra = np.diag(np.array([0.0, 3.0, 0.0]) * np.diagonal(plain.errors.covariance))
     unsure = contenders(joint, PROBLEM, level=0.95, fitting=extra)
     np.testing.assert_allclose(unsure.costs, plain.costs)
     place = 1 if plain.cheapest != 1 else 0
     assert unsure.p_values[place] > plain.p_values[place]
     assert unsure.low[place] < plain.low[place]
     assert unsure.high[place] > plain.high[place]
-    low, high = unsure.errors.stretched("system 1", plain.costs[1] - 1, plain.costs[1] + 3)
-    assert (low, high) == pytest.approx((plain.costs[1] - 2, plain.costs[1] + 6))  # √(1 + 3)
-    assert unsure.errors.stretched("system 0", 1.0, 3.0) == pytest.approx((1.0, 3.0))
-    with pytest.raises(InputError, match="fitting must hold a variance for each of the 3 systems"):
-        contenders(joint, PROBLEM, level=0.95, fitting=np.zeros(2))
-    with pytest.raises(InputError, match="costs must hold those of two partitions at least"):
-        fitting_variance(np.zeros(1))
+    assert unsure.errors.stretch("system 1") == pytest.approx(2.0)  # √(1 + 3)
+    assert unsure.errors.stretch("system 0") == 1.0
+    with pytest.raises(InputError, match="fitting must hold covariances of the 3 systems"):
+        contenders(joint, PROBLEM, level=0.95, fitting=np.zeros((2, 2)))
+    with pytest.raises(InputError, match="two partitions at least"):
+        fitting_covariance(np.zeros((1, 2)))
+
+
+def test_systems_that_are_fitted_alike_have_no_difference_and_share_what_they_win():
+    joint = tally(400, skills=(1.6, 1.6, 0.8))
+    cells = np.array(joint.cells)
+    cells[:, 2] = cells[:, 1]
+    alike = JointCounts(cells, joint.weights, joint.models, joint.classes, joint.decisions)
+    costs = np.array([[1.0, 1.0, 2.0], [1.2, 1.2, 2.0], [1.4, 1.4, 2.0]])
+    found = contenders(alike, PROBLEM, level=0.95, fitting=fitting_covariance(costs))
+    first, second = (name for name in found.names if name != "system 2")
+    assert {first, second} <= set(found.contenders) or "system 2" in found.contenders
+    assert found.differences[0] == found.differences[1]
+    chances = probability_cheapest(found)
+    assert chances[0] == pytest.approx(chances[1])
 
 
 # The winner --------------------------------------------------------------------------------------

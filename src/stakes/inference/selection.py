@@ -7,7 +7,7 @@ excludes zero; its adjusted p-value is below 1 − level.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -162,18 +162,23 @@ def contenders(
         return _undecided(rivals, level, errors, problem)
     design = {"reachable": reachable, "squares": squares}
     supports = [_support(joint, problem, rivals, rivals.names[place], **design) for place in tied]
-    ratio = np.min([profile_ratio(part, np.zeros(1)) for part in supports], axis=0)
+    differences = [rivals.costs - rivals.costs[place] for place in tied]
+    stretches = [1 / np.sqrt(rivals.plain_shares[place]) for place in tied]
+    # Fitting stretches intervals about their estimates; zero then stands where this value stood.
+    nulls = [d * (1 - 1 / f) for d, f in zip(differences, stretches, strict=True)]
+    ratio = np.min([profile_ratio(*pair) for pair in zip(supports, nulls, strict=True)], axis=0)
     ratio[tied] = 0.0
     law = _law(rivals)
     p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
-    low, high = profile_ends(supports[0], threshold)
+    plain = profile_ends(supports[0], threshold)
+    low, high = (differences[0] + stretches[0] * (end - differences[0]) for end in plain)
     stays = ~(p_values < 1 - level)
     own = np.arange(ratio.size) == tied[0]
     return Contenders._trusted(
         names=rivals.names,
         costs=rivals.costs,
         cheapest=int(tied[0]),
-        differences=np.where(own, 0.0, rivals.costs - rivals.costs[tied[0]]),
+        differences=np.where(own, 0.0, differences[0]),
         low=np.where(own, 0.0, np.where(stays, np.minimum(low, 0.0), low)),
         high=np.where(own, 0.0, high),
         p_values=p_values,
@@ -265,9 +270,7 @@ def _support(
     """What the costs of systems less that of a base system can be."""
     pairs = [(joint.models.index(name), joint.models.index(base)) for name in rivals.names]
     scheme = Units() if joint.weights.ndim == 2 else None
-    support = difference_support(joint, problem, pairs, scheme=scheme, **design)
-    fewer = rivals.plain_shares[rivals.names.index(base)]  # as if so many cases had been seen
-    return replace(support, counts=support.counts * fewer[:, None, None])
+    return difference_support(joint, problem, pairs, scheme=scheme, **design)
 
 
 @dataclass(frozen=True, eq=False)

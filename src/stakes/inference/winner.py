@@ -17,6 +17,7 @@ from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.fixed_normals import fixed_normals
 from stakes.inference.sampling import CostErrors
+from stakes.measures.table import least
 from stakes.inference.selection import FEW_DEGREES, Contenders, canonical_order
 
 __all__ = ["Corrected", "SelectionEffect", "probability_cheapest", "selection_effect"]
@@ -137,8 +138,8 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     log_weight = (dimensions - 1) / 2 * np.log(b) - b * q / 2
     weight = np.exp(log_weight - log_weight.max())
     for part, f in zip(weight / weight.sum(), np.sqrt(1 - b), strict=True):
-        wins = np.bincount(np.argmin(f * centred + drawn, axis=1), minlength=size)
-        chances[places] += part * wins / _DRAWS
+        wins = least(f * centred + drawn)  # systems that decide alike share what they win
+        chances[places] += part * (wins / wins.sum(axis=1, keepdims=True)).mean(axis=0)
     return chances
 
 

@@ -97,15 +97,15 @@ function factsOf({ best, naive, looking, changed }) {
   };
   const always = `always ${decisions[naive.decision]}`;
   const own = looking ? "cost per case" : "cost per case of the best model";
-  const chance = {
-    name: looking ? "chance of being cheapest" : "chance of being the cheapest model",
-    value: number(DATA.chance),
-    text: chanceText(number(DATA.chance)),
-    note: `${MODELS[best.model].name}, of ${rivals} system${rivals === 1 ? "" : "s"}`,
+  const contenders = {
+    name: "may be the cheapest",
+    value: DATA.contenders.length,
+    text: `${DATA.contenders.length} of ${rivals}`,
+    note: `system${rivals === 1 ? "" : "s"} that the data cannot tell from the cheapest`,
   };
   return [
     ...(looking ? [] : [measure(`cost of ${always}`, naive.cost, [naive.cost, NaN, NaN])]),
-    measure(own, best.cost, best.reported),
+    measure(own, best.cost, changed ? best.reported : numbers(DATA.expected)),
     ...(looking
       ? [measure(`saved against ${always}`, naive.cost - best.cost, numbers(DATA.saving))]
       : []),
@@ -113,7 +113,7 @@ function factsOf({ best, naive, looking, changed }) {
       ...measure("normalised cost", best.normalized, best.reportedShare, metricText),
       note: "1 is not looking, 0 is perfect",
     },
-    ...(changed ? [] : [chance]),
+    ...(changed || !looking ? [] : [contenders]),
   ];
 }
 
