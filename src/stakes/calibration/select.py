@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -60,7 +61,7 @@ class Select(Calibrator):
     'isotonic'
     """
 
-    candidates: tuple[Calibrator, ...] | None = None
+    candidates: Sequence[Calibrator] | None = None
 
     def __post_init__(self) -> None:
         if self.candidates is None:
@@ -90,7 +91,7 @@ class Select(Calibrator):
         """
         rows, _ = read_rows(scores, y, classes, weights, prior)
         units = None if groups is None else read_groups(groups, rows.codes)
-        candidates = self.candidates or _usual(rows, isinstance(scores, Scores))
+        candidates = tuple(self.candidates or _usual(rows, isinstance(scores, Scores)))
         faults = []
         for one in _ranked(candidates, rows, units):
             try:
