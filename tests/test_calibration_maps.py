@@ -356,7 +356,7 @@ def test_derivatives_are_the_limits_of_differences(
     ends = [(objective.at(point + step), objective.at(point - step)) for step in steps]
     assert_allclose(here.gradient, [(b.loss - a.loss) / 2e-6 for b, a in ends], atol=1e-7)
     assert_allclose(here.curvature, [(b.gradient - a.gradient) / 2e-6 for b, a in ends], atol=1e-7)
-    for module in (fitting, multiclass):
+    for module in (logistic, multiclass):
         monkeypatch.setattr(module, "_BLOCK", 7)
     in_blocks = objective.at(point)
     for part in ("loss", "gradient", "hessian"):
