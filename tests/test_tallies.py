@@ -100,7 +100,6 @@ def tallied(
     frame = ENGINES[engine](columns)
     evidence = tallied_evidence(frame, layout, problem, advance=lambda rows: None, **asked)
     rng = np.random.default_rng(0)
-    rng.spawn(1)  # `evaluate` deals its folds with the first child
     return report_of(evidence, replicates=30, seed=0, rng=rng)
 
 

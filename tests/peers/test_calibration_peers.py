@@ -122,7 +122,11 @@ def test_affine_is_logistic_regression_without_penalty(seed: int, weighted: bool
     theirs = LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky")
     theirs.fit(x[:, None], y, sample_weight=weight)
     line = [float(theirs.coef_[0, 0]), float(theirs.intercept_[0])]
-    for ours in (Logistic().fit(x, y, weights=weight), Affine().fit(chances(x), y, weights=weight)):
+    maps: list[Any] = [
+        Logistic().fit(x, y, weights=weight),
+        Affine().fit(chances(x), y, weights=weight),
+    ]
+    for ours in maps:
         assert_allclose([ours.slope, ours.intercept], line, atol=1e-6)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +27,7 @@ _MOST = 1 << 15  # cases of a class that take part in choosing
 _DEARER = 8  # fewer of them, beyond two classes
 _FEW = 4096  # cases of two classes up to which they choose one by one, not in bins of their scores
 _BINS = 512
+_FEW_FOR_SLOPES = 200  # cases of the rarest class below which slopes of its own are noise
 _MANY_SLOPES, _MANY_OFFSETS = 16, 32  # classes from which a map of so many numbers is too dear
 
 
@@ -46,8 +48,8 @@ class Select(Calibrator):
     ----------
     candidates : calibrators, the simplest first; by default `Affine` and `Isotonic` for posteriors
         of two classes, `Logistic` and `Isotonic` for `Scores` and all other numbers, and for more
-        classes `Affine` and `VectorScaling` (without the latter from 16 classes on, from 32 on
-        `Temperature` alone, because time grows with the square of the classes)
+        classes `Affine` and, where every class has 200 cases, `VectorScaling` (not from 16 classes
+        on, and from 32 on `Temperature` alone: time grows with the square of the classes)
 
     Examples
     --------
@@ -60,7 +62,7 @@ class Select(Calibrator):
     'isotonic'
     """
 
-    candidates: tuple[Calibrator, ...] | None = None
+    candidates: Sequence[Calibrator] | None = None
 
     def __post_init__(self) -> None:
         if self.candidates is None:
@@ -90,7 +92,7 @@ class Select(Calibrator):
         """
         rows, _ = read_rows(scores, y, classes, weights, prior)
         units = None if groups is None else read_groups(groups, rows.codes)
-        candidates = self.candidates or _usual(rows, isinstance(scores, Scores))
+        candidates = tuple(self.candidates or _usual(rows, isinstance(scores, Scores)))
         faults = []
         for one in _ranked(candidates, rows, units):
             try:
@@ -120,7 +122,8 @@ def _usual(rows: CheckedRows, raw: bool) -> tuple[Calibrator, ...]:
         return Affine(), OneVsRestIsotonic()
     if size >= _MANY_OFFSETS:
         return (Temperature(),)
-    return (Affine(),) if size >= _MANY_SLOPES else (Affine(), VectorScaling())
+    many = size >= _MANY_SLOPES or np.bincount(rows.codes, minlength=size).min() < _FEW_FOR_SLOPES
+    return (Affine(),) if many else (Affine(), VectorScaling())
 
 
 def _ranked(

@@ -40,7 +40,6 @@ def report_on(
         data = load_or_tally(source, problem, plan, limit=limit, **asked)
     if isinstance(data, Evidence):
         rng = np.random.default_rng(seed)
-        rng.spawn(1)  # `evaluate` deals its folds with the first child: the same numbers follow
         return with_options(report_of(data, **drawing, rng=rng))
     given = {name: getattr(data, name) for name in ("weights", "by", "cluster")}
     with working("evaluating", len(data.truth), steps=False):

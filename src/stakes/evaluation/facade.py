@@ -94,7 +94,7 @@ def evaluate(
     named = read_models(models, cases.n_rows)
     refuse_misaligned(y_true, named, weights, by, cluster)
     rng = np.random.default_rng(int(seed))
-    folds = Folds(cases, *rng.spawn(1))
+    folds = Folds(cases, np.random.default_rng([int(seed), 1]))  # leaves rng as it is
     predictions = [
         read_predictions(
             name, given, cases, posterior_prior=held, calibrator=calibrator, folds=folds

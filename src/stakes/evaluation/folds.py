@@ -30,6 +30,7 @@ __all__ = ["Folds", "recalibrated", "tuned_apart"]
 
 _FOLDS = 5
 _FEW_CASES = 20_000  # up to which the luck of the folds shows: several partitions are averaged
+_MANY_CASES = 200_000  # from which each fit takes so long that there are fewer folds
 _PLENTY = 1000  # cases of the rarest class, half of which fit a map as well as four fifths do
 _DEALS = 20  # how often folds are dealt again where clusters leave a class in one fold only
 
@@ -48,10 +49,12 @@ class Folds:
 
     @cached_property
     def count(self) -> int:
-        """Two of very many cases, else five, or what the cases of the rarest class allow."""
+        """Two or three of very many cases, else five, or what the rarest class allows."""
+        n_cases = len(self.cases.truth)
         rarest = spread(self.cases.truth, self.units, self.cases.problem.n_classes)
-        many = len(self.cases.truth) > _FEW_CASES and rarest >= _PLENTY
-        return 2 if many else min(_FOLDS, rarest)
+        if n_cases > _FEW_CASES and rarest >= _PLENTY:
+            return 2
+        return min(3 if n_cases > _MANY_CASES else _FOLDS, rarest)
 
     @property
     def partitions(self) -> int:

@@ -58,7 +58,8 @@ def hindsight_of(
     moving = tallied.moving
     deployed = table.scores if moving is None else shift_prior(table.scores, *moving)
     if problem.prior is not None:
-        recalibrated = shift_prior(recalibrated, evidence.shares, problem.prior)
+        moved = shift_prior(recalibrated, evidence.shares, problem.prior)
+        recalibrated = np.nan_to_num(moved, nan=problem.prior[1])  # sure of what it rules out
     seen = float(_lost(deployed, table.weights, problem))
     chance = _lost(recalibrated, drawn, problem)
     wasted = max(seen - float(chance.mean()), 0.0)
