@@ -31,7 +31,7 @@ def verdict_of(
     saving = _untied(costs.expected_saving(best.name), naive.cost, costs.perfect)
     rivals = [named[str(name)] for name in costs.choice.names]
     contenders = tuple(named[str(name)] for name in costs.choice.contenders)
-    words = _Words(evidence.problem, costs.level, naive, rivals, contenders)
+    words = _Words(evidence.problem, costs.level, naive, costs.perfect, rivals, contenders)
     expected = costs.expected(best.name)
     if saving.value > 0:
         return _deployed(best, expected, saving, costs, words)
@@ -91,6 +91,7 @@ class _Words:
     problem: Problem
     level: float
     naive: NaiveDecision
+    perfect: float  # cost of the best decision of each class
     rivals: list[System]  # that may win
     contenders: tuple[System, ...]  # that cannot be told from the cheapest, which is the first
 
@@ -150,7 +151,7 @@ class _Words:
         return (
             f"Against {self._always}, which costs {self._blind(best)}, it saves "
             f"{self._money(saving)} per case{self._span(saving)}{sure}; its normalised cost is "
-            f"{rounded(best.normalized.value, best.normalized)}."
+            f"{rounded(1 - saving.value / (self.naive.cost - self.perfect), best.normalized)}."
         )
 
     def none(self, best: System, saving: Interval) -> str:
