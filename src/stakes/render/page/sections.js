@@ -79,7 +79,7 @@ function showVerdict() {
   place("verdict-changed").replaceChildren(...sentences.map((text) => html("p", {}, tied(text))));
   place("facts").replaceChildren(...factsOf(result).map(factOf));
   const [name, cost] = looking
-    ? [best.name, best.cost]
+    ? [best.name, changed ? best.cost : number(DATA.expected[0])]
     : [`always ${decisions[naive.decision]}`, naive.cost];
   place("now").replaceChildren(
     html("span", {}, "cheapest now"),
