@@ -568,6 +568,8 @@ def test_a_frame_of_models_and_a_lazy_frame_are_told_what_to_do():
     for call in (
         lambda: evaluate([0, 1], lazy, Problem.zero_one(2)),
         lambda: evaluate(lazy, [0.1, 0.9], Problem.zero_one(2)),
+        lambda: evaluate([0, 1], {"m": lazy}, Problem.zero_one(2)),
+        lambda: evaluate([0, 1], {"m": Posteriors(lazy)}, Problem.zero_one(2)),
         lambda: Counts.from_labels(lazy, [0, 1]),
     ):
         refuses(call, "lazy", "Collect it first")
