@@ -178,6 +178,8 @@ def test_intervals_and_sentences_have_the_level_that_was_asked_for():
         assert b.auc.low < a.auc.low < a.auc.high < b.auc.high
     with pytest.raises(InputError, match="level must lie strictly between 0 and 1; got 1"):
         few(y, models, BINARY, level=1.0)
+    with pytest.raises(InputError, match=r"between 0 and 1; got 95\. 0\.95 is usual"):
+        few(y, models, BINARY, level=95)
 
 
 # The named blind decision ------------------------------------------------------------------------
@@ -452,3 +454,32 @@ def test_slices_say_whether_another_system_is_clearly_cheaper_there():
     other = [one for one in alike.slices if one.clear is not None]
     assert other
     assert not all(one.clear for one in other)
+
+
+def test_a_report_on_decisions_alone_speaks_of_no_posteriors_and_no_calibrator():
+    y, rule = [0, 0, 1, 1] * 30, np.array([0, 1, 1, 1] * 30)
+    models = {"rule": np.where(rule, "yes", "no"), "never": np.full(120, "no")}
+    report = few(y, models, BINARY, calibrator=Affine())
+    assert report.assumptions.calibrator is None
+    assert "osteriors" not in report.to_text()
+    mixed = few(y, models | {"scored": np.where(rule, 0.8, 0.1)}, BINARY, calibrator=Affine())
+    assert mixed.assumptions.calibrator is not None
+    assert "Posteriors decide for the most probable class." in " ".join(mixed.to_text().split())
+
+
+def test_a_calibrator_by_its_name_is_refused():
+    with pytest.raises(InputError, match=r"calibrator must be a Calibrator; got str 'isotonic'"):
+        few([0, 1], [0.2, 0.7], BINARY, calibrator="isotonic")
+
+
+@pytest.mark.parametrize(
+    ("posteriors", "remedy"),
+    [
+        ([0.2, np.nan], "Remove the cases without a prediction first"),
+        ([20.0, 70.0], "Divide percentages by 100"),
+        ([-3.0, 2.0], "Raw scores belong in Scores"),
+    ],
+)
+def test_numbers_that_are_no_probabilities_are_told_what_they_may_be(posteriors, remedy):
+    with pytest.raises(InputError, match=f"probabilities in .* position .* {remedy}"):
+        few([0, 1], posteriors, BINARY)
