@@ -298,7 +298,7 @@ def test_a_gate_can_see_that_nothing_should_be_deployed():
     assert report_of(on_rows(*asked, "--json", "-")).verdict.deploy is None
     done = on_rows(*asked, "--fail-if", "not deployable or saving_over_runner_up < 1")
     assert done.exit_code == 1
-    assert done.stderr.endswith("holds (deployable = 0)\n")
+    assert done.stderr.endswith("holds (deployable is false)\n")
     assert on_rows(*asked, "--fail-if", "deployable").exit_code == 0
     done = on_rows(*asked, "--fail-if", "cost >= naive_cost and normalized >= 1")
     assert done.exit_code == 1, done.stderr

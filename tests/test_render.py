@@ -275,6 +275,12 @@ def test_what_rounding_leaves_of_nothing_is_shown_as_zero():
     assert flip(180.0 + 2.8e-14, 180.0, 180.0) == "180"
     assert flip(1004.2, 1000.0, 1000.0) == "1004.2"
     assert flip(0.03773, 0.05, 180.0) == "0.038"
+    assert (flip(0.00099, 0.68, 1.0), flip(0.99901, 0.32, 1.0)) == ("0.00099", "0.99901")
+    assert (flip(0.0, 0.68, 1.0), flip(1.0, 0.32, 1.0), flip(1.0004, 10.0, 10.0)) == (
+        "0.00",
+        "1.00",
+        "1.0",
+    )
 
 
 @given(

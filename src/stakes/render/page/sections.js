@@ -98,7 +98,7 @@ function factsOf({ best, naive, looking, changed }) {
   const always = `always ${decisions[naive.decision]}`;
   const own = looking ? "cost per case" : "cost per case of the best model";
   const chance = {
-    name: looking ? "chance of being cheapest" : "chance of being the cheapest model",
+    name: "chance of being cheapest",
     value: number(DATA.chance),
     text: chanceText(number(DATA.chance)),
     note: `${MODELS[best.model].name}, of ${rivals} system${rivals === 1 ? "" : "s"}`,
@@ -113,7 +113,7 @@ function factsOf({ best, naive, looking, changed }) {
       ...measure("normalised cost", best.normalized, best.reportedShare, metricText),
       note: "1 is not looking, 0 is perfect",
     },
-    ...(changed ? [] : [chance]),
+    ...(changed || !looking ? [] : [chance]),
   ];
 }
 
