@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -174,8 +175,10 @@ def test_intervals_and_sentences_have_the_level_that_was_asked_for():
     assert "95" not in " ".join(narrow.verdict.sentences)
     for a, b in zip(narrow.systems, wide.systems, strict=True):
         assert b.cost.low < a.cost.low <= a.cost.high < b.cost.high
-    for a, b in zip(narrow.models, wide.models, strict=True):
-        assert b.auc.low < a.auc.low < a.auc.high < b.auc.high
+    for inner, outer in zip(narrow.models, wide.models, strict=True):
+        assert inner.auc is not None
+        assert outer.auc is not None
+        assert outer.auc.low < inner.auc.low < inner.auc.high < outer.auc.high
     with pytest.raises(InputError, match="level must lie strictly between 0 and 1; got 1"):
         few(y, models, BINARY, level=1.0)
     with pytest.raises(InputError, match=r"between 0 and 1; got 95\. 0\.95 is usual"):
@@ -244,7 +247,7 @@ def test_a_model_that_knows_nothing_seldom_seems_to_rank_backwards():
     """With 95 % for all classes together, at most 2.5 % of the models do by chance."""
     y, rows = three_classes(200)
     rng = np.random.default_rng(0)
-    evidence = SimpleNamespace(problem=Problem.zero_one(3))
+    evidence: Any = SimpleNamespace(problem=Problem.zero_one(3))
     read = read_cases(y, evidence.problem, None, None, None)
     said = 0
     for _ in range(400):
