@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -11,6 +12,11 @@ from hypothesis import HealthCheck, settings
 # Whoever runs the tests may have any of these set, and programs that print obey them.
 for _name in ("COLUMNS", "FORCE_COLOR", "LINES", "MPLBACKEND", "NO_COLOR", "TERM"):
     os.environ.pop(_name, None)
+
+# Shells have what runs in the background ignore interrupts, and every command that a test starts
+# inherits that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Fixed examples, so that a run can be repeated: few for `make test`, more for `make test-all`.
 settings.register_profile(

@@ -270,9 +270,10 @@ def test_a_condition_that_cannot_be_decided_is_bad_input_after_the_files_are_wri
 
 def test_every_name_of_a_condition_has_a_value_and_stands_in_the_help():
     whole = report(calibrator=Affine())
+    assert whole.verdict.deploy is not None
     text = run("evaluate", "--help").stdout
     names = {
-        **{"cost": whole.system(whole.verdict.cheapest).cost.value, "cases": N},
+        **{"cost": whole.verdict.deploy.cost.value, "cases": N},
         **{"saving": whole.verdict.saving_over_naive.value, "naive_cost": whole.naive.cost},
         **dict.fromkeys(("cost_low", "cost_high", "normalized", "normalized_low")),
         **dict.fromkeys(("normalized_high", "probability_cheapest", "auc", "h", "saving_low")),
@@ -298,7 +299,7 @@ def test_a_gate_can_see_that_nothing_should_be_deployed():
     assert report_of(on_rows(*asked, "--json", "-")).verdict.deploy is None
     done = on_rows(*asked, "--fail-if", "not deployable or saving_over_runner_up < 1")
     assert done.exit_code == 1
-    assert done.stderr.endswith("holds (deployable = 0)\n")
+    assert done.stderr.endswith("holds (deployable is false)\n")
     assert on_rows(*asked, "--fail-if", "deployable").exit_code == 0
     done = on_rows(*asked, "--fail-if", "cost >= naive_cost and normalized >= 1")
     assert done.exit_code == 1, done.stderr

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 
-from stakes import Problem
+from stakes import Problem, _check
 from stakes.adapters.duck import Source, Wanted, opened, spellings
 from stakes.adapters.files import Format, check_target, located, whole_file
 from stakes.cli.columns import Request, plan_for
@@ -673,15 +673,18 @@ def test_other_sizes_are_refused(text):
         memory_size(text)
 
 
-def test_groups_that_are_whole_numbers_stay_numbers_and_gaps_are_a_group(tmp_path):
-    rows = {**ROWS, "age": [10, 9, 10], "site": ["x", "", "y"]}
+def test_groups_that_are_numbers_come_by_size_and_gaps_are_the_last_group(tmp_path):
+    rows = {**ROWS, "age": [10, 9, 10], "dose": [10.5, 0.5, 9], "site": ["x", "", "y"]}
     with source_of(csv_file(tmp_path, rows)) as source:
-        plan = plan_for(source, TWO, Request(by=("site", "age")))
-        groups = load(source, TWO, plan, limit=1 << 20).by
-    assert groups is not None
-    assert list(groups) == ["site", "age"]
-    assert groups["age"].tolist() == [10, 9, 10]
-    assert groups["site"].tolist() == ["x", "(missing)", "y"]
+        plan = plan_for(source, TWO, Request(by=("site", "age", "dose")))
+        loaded = load(source, TWO, plan, limit=1 << 20).by
+    assert loaded is not None
+    groups = {name: _check.groups("by", column) for name, column in loaded.items()}
+    assert {name: (*found.labels, found.codes.tolist()) for name, found in groups.items()} == {
+        "site": ("x", "y", "(missing)", [0, 2, 1]),
+        "age": (9, 10, [1, 0, 1]),
+        "dose": ("0.5", "9", "10.5", [2, 0, 1]),
+    }
 
 
 def test_a_case_without_a_cluster_is_refused(tmp_path):

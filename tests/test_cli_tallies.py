@@ -119,8 +119,8 @@ def test_a_column_may_be_both_numbers_and_labels():
 
 
 def test_several_groupings_and_a_level_give_the_report_of_the_arrays():
-    asked = ("--model", "good", "--by", "did", "--by", "site", "--cluster", "round")
-    asked += ("--level", "0.8")
+    groups = ("--by", "did", "--by", "site", "--cluster", "round")
+    asked = ("--model", "good", *groups, "--level", "0.8")
     done, plain = run("rows.csv", *asked, *FAST, *SMALL), run("rows.csv", *asked, *FAST)
     assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)

@@ -558,7 +558,7 @@ def test_rules_of_one_model_are_not_its_rivals():
     y, models = two_models()
     worse = np.clip(1 - models["good"], 0.01, 0.99)
     report = few(y, {"a": models["good"], "b": worse}, BINARY.with_prior([0.69, 0.31]))
-    assert report.verdict.cheapest.startswith("a ")
+    assert report.verdict.model == "a"
     assert report.verdict.runner_up is not None
     assert report.verdict.runner_up.startswith("b ")
     assert report.verdict.probability_cheapest == pytest.approx(1)
@@ -675,7 +675,8 @@ def test_the_share_of_calibration_is_of_the_cost_above_perfect():
 def test_the_only_model_is_sure_of_its_rule_and_not_of_itself():
     y, models = two_models(150)
     report = few(y, {"m": models["sharp"]}, BINARY, calibrator=Affine())
-    best = report.system(report.verdict.cheapest)
+    best = report.verdict.deploy
+    assert best is not None
     assert report.verdict.probability_cheapest == best.probability_cheapest
     assert f"The probability that {best.name} is" in report.verdict.sentences[-1]
 

@@ -105,3 +105,23 @@ def test_running_sums_find_the_best_thresholds_that_isotonic_regression_finds(pr
             charged = weights / weights.sum(axis=0) * prior
         expected = table_cost_of_miscalibration(table, problem).optimal
         assert_allclose(best_cost(charged, problem), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("prior", [None, [0.97, 0.03], [1, 0], [0, 1]])
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [0.0, 0.2, 0.3, 0.6, 0.7, 1.0],  # certain, and right
+        [1.0, 0.2, 0.3, 0.6, 0.7, 0.0],  # certain, and wrong
+        [0.0, 0.0, 0.0, 1.0, 1.0, 1.0],
+        [0.1, 0.1, 0.1, 0.1, 0.1, 0.1],
+        [5e-324, 0.1, 0.2, 0.3, 0.4, 1.0],
+    ],
+)
+def test_certain_posteriors_and_priors_are_never_refused(scores, prior):
+    y = np.repeat([0, 0, 0, 1, 1, 1], 5)
+    for truth in (y, np.roll(y, 4)):
+        given = np.repeat(scores, 5)
+        found = evaluate(truth, given, THREE.with_prior(prior), calibrator=None, replicates=2)
+        wasted = found.models[0].calibration_cost
+        assert wasted is None or 0 <= wasted <= THREE.costs.max()

@@ -192,6 +192,13 @@ def test_rare_positives_keep_their_bins():
     assert max(shown["table"]["negatives"]) <= 400
 
 
+def test_the_page_of_decisions_alone_speaks_of_no_posteriors():
+    taken = Decisions(["approve", "block"] * 10)
+    html = evaluate(["legit", "fraud"] * 10, {"rule": taken}, FRAUD, replicates=20).to_html()
+    assert "posteriors hold for" not in html
+    assert "posteriors hold for" in report_of(40).to_html()
+
+
 def test_numbers_that_json_lacks_are_words():
     """A class that the prior expects but the data lack leaves every cost undefined."""
     problem = Problem([[0, 1], [5, 0]], classes=["no", "yes"], prior=[0.9, 0.1])

@@ -185,8 +185,10 @@ def clinic(**settings) -> Report:
 
 def test_the_winner_is_the_first_row_and_bounds_stand_apart():
     report = clinic()
+    deployed = report.verdict.deploy
+    assert deployed is not None
     bounds = [one for one in report.systems if not one.candidate]
-    assert min(one.cost.value for one in bounds) < report.system(report.verdict.cheapest).cost.value
+    assert min(one.cost.value for one in bounds) < deployed.cost.value
     names = [row[0] for row in cells(report, "Cost of each system")]
     assert names[0] == report.verdict.cheapest
     assert names[-1] == "perfect decisions"
@@ -275,6 +277,12 @@ def test_what_rounding_leaves_of_nothing_is_shown_as_zero():
     assert flip(180.0 + 2.8e-14, 180.0, 180.0) == "180"
     assert flip(1004.2, 1000.0, 1000.0) == "1004.2"
     assert flip(0.03773, 0.05, 180.0) == "0.038"
+    assert (flip(0.00099, 0.68, 1.0), flip(0.99901, 0.32, 1.0)) == ("0.00099", "0.99901")
+    assert (flip(0.0, 0.68, 1.0), flip(1.0, 0.32, 1.0), flip(1.0004, 10.0, 10.0)) == (
+        "0.00",
+        "1.00",
+        "1.0",
+    )
 
 
 @given(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -174,10 +175,14 @@ def test_intervals_and_sentences_have_the_level_that_was_asked_for():
     assert "95" not in " ".join(narrow.verdict.sentences)
     for a, b in zip(narrow.systems, wide.systems, strict=True):
         assert b.cost.low < a.cost.low <= a.cost.high < b.cost.high
-    for a, b in zip(narrow.models, wide.models, strict=True):
-        assert b.auc.low < a.auc.low < a.auc.high < b.auc.high
+    for inner, outer in zip(narrow.models, wide.models, strict=True):
+        assert inner.auc is not None
+        assert outer.auc is not None
+        assert outer.auc.low < inner.auc.low < inner.auc.high < outer.auc.high
     with pytest.raises(InputError, match="level must lie strictly between 0 and 1; got 1"):
         few(y, models, BINARY, level=1.0)
+    with pytest.raises(InputError, match=r"between 0 and 1; got 95\. 0\.95 is usual"):
+        few(y, models, BINARY, level=95)
 
 
 # The named blind decision ------------------------------------------------------------------------
@@ -242,7 +247,7 @@ def test_a_model_that_knows_nothing_seldom_seems_to_rank_backwards():
     """With 95 % for all classes together, at most 2.5 % of the models do by chance."""
     y, rows = three_classes(200)
     rng = np.random.default_rng(0)
-    evidence = SimpleNamespace(problem=Problem.zero_one(3))
+    evidence: Any = SimpleNamespace(problem=Problem.zero_one(3))
     read = read_cases(y, evidence.problem, None, None, None)
     said = 0
     for _ in range(400):
@@ -452,3 +457,32 @@ def test_slices_say_whether_another_system_is_clearly_cheaper_there():
     other = [one for one in alike.slices if one.clear is not None]
     assert other
     assert not all(one.clear for one in other)
+
+
+def test_a_report_on_decisions_alone_speaks_of_no_posteriors_and_no_calibrator():
+    y, rule = [0, 0, 1, 1] * 30, np.array([0, 1, 1, 1] * 30)
+    models = {"rule": np.where(rule, "yes", "no"), "never": np.full(120, "no")}
+    report = few(y, models, BINARY, calibrator=Affine())
+    assert report.assumptions.calibrator is None
+    assert "osteriors" not in report.to_text()
+    mixed = few(y, models | {"scored": np.where(rule, 0.8, 0.1)}, BINARY, calibrator=Affine())
+    assert mixed.assumptions.calibrator is not None
+    assert "Posteriors decide for the most probable class." in " ".join(mixed.to_text().split())
+
+
+def test_a_calibrator_by_its_name_is_refused():
+    with pytest.raises(InputError, match=r"calibrator must be a Calibrator; got str 'isotonic'"):
+        few([0, 1], [0.2, 0.7], BINARY, calibrator="isotonic")
+
+
+@pytest.mark.parametrize(
+    ("posteriors", "remedy"),
+    [
+        ([0.2, np.nan], "Remove the cases without a prediction first"),
+        ([20.0, 70.0], "Divide percentages by 100"),
+        ([-3.0, 2.0], "Raw scores belong in Scores"),
+    ],
+)
+def test_numbers_that_are_no_probabilities_are_told_what_they_may_be(posteriors, remedy):
+    with pytest.raises(InputError, match=f"probabilities in .* position .* {remedy}"):
+        few([0, 1], posteriors, BINARY)

@@ -76,7 +76,7 @@ class Posteriors(_Predicted):
         if set(named) != set(classes):
             raise InputError(
                 f"the classes of {name} must be those of the problem, {classes}; they are {named}. "
-                f"Name one column after each class; where the columns are models, pass "
+                f"Name one column after each class; where the columns of a frame are models, pass "
                 f"{{name: frame[name] for name in frame.columns}}."
             )
         return [named.index(label) for label in classes]
@@ -117,7 +117,9 @@ def read_posteriors(name: str, given: object, classes: Labels) -> FloatArray:
 def as_predictions(name: str, given: Any) -> Posteriors | Decisions | Scores:
     """What a model brought: wrapped already, or a bare array that can be only one thing."""
     if isinstance(given, Posteriors | Decisions | Scores):
+        _check.refuse_lazy(name, given.values)
         return given
+    _check.refuse_lazy(name, given)
     if hasattr(given, "columns"):
         return Posteriors(given)
     try:

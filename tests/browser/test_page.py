@@ -545,3 +545,14 @@ def test_odd_reports_open_and_move_without_complaint(make, opened):
         page.run("prior => stakesPage.set({prior})", prior)
     assert page.complaints == []
     assert "NaN" not in page.page.content().split("stakes-data")[0]
+
+
+def test_undefined_costs_put_not_looking_first_and_leave_no_section_empty(opened):
+    """A class that the prior expects has no cases."""
+    problem = Problem([[0, 3, 25], [180, 8, 0]], prior=[0.9, 0.1], decisions=["ok", "ask", "no"])
+    page = opened(evaluate([0] * 40, [0.1, 0.3] * 20, problem, replicates=20))
+    assert "deploy none" in page.text("#verdict-tag").lower()
+    assert page.text("#now").split("\n")[:2] == ["cheapest now", "always ask"]
+    assert page.text("#systems tbody tr:first-child th") == "always ask"
+    assert not page.page.is_visible("#margins-section")
+    assert page.complaints == []

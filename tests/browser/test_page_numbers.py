@@ -354,11 +354,11 @@ def test_intervals_round_their_numbers_as_in_python(demo, opened):
         *([99996.0, 99000, 1e5], [1, 1 - 1e-13, 1 + 1e-13], [1e16, 0, 2e16], [3e-80, 0, 6e-80]),
     ]
     page = opened(demo)
-    wanted = [list(measured(*interval)) for interval in intervals]
-    assert written(page, "measured", intervals) == wanted
+    alone = [list(measured(*interval)) for interval in intervals]
+    assert written(page, "measured", intervals) == alone
     columns = [intervals[start : start + 7] for start in range(0, len(intervals), 7)]
-    wanted = [[list(row) for row in measured_column(column)] for column in columns]
-    assert written(page, "measuredColumn", columns) == wanted
+    together = [[list(row) for row in measured_column(column)] for column in columns]
+    assert written(page, "measuredColumn", columns) == together
 
 
 def written(page, name, given):

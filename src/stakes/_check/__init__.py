@@ -14,6 +14,7 @@ from stakes._check.labels import (
     decisions,
     distinct,
     labels,
+    refuse_lazy,
     same_labels,
 )
 from stakes._check.numbers import (
@@ -58,6 +59,7 @@ __all__ = [
     "probabilities",
     "real_scores",
     "reals",
+    "refuse_lazy",
     "rounding",
     "same_labels",
     "same_length",

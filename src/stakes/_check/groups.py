@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._check.kinds import IntArray, Labels
-from stakes._check.labels import categories, in_order, label_array, labels, missing, plain
+from stakes._check.labels import (
+    categories,
+    in_order,
+    label_array,
+    labels,
+    missing,
+    plain,
+    refuse_lazy,
+)
 from stakes.errors import InputError
 
 __all__ = ["MISSING", "Groups", "absent", "columns_of", "frame_columns", "groups", "missing_label"]
@@ -100,11 +108,7 @@ def _labels_of(name: str, found: Sequence[Any], *, is_category: bool) -> Labels:
 
 def columns_of(name: str, values: Any) -> list[tuple[str | None, Any]]:
     """One column or several, each with its name; None where it has none."""
-    if hasattr(values, "collect"):
-        raise InputError(
-            f"{name} must hold rows; got a lazy {type(values).__name__}, whose rows were not read "
-            f"yet. Collect it first."
-        )
+    refuse_lazy(name, values)
     names = list(values) if isinstance(values, Mapping) else frame_columns(values)
     if names is None:
         own = getattr(values, "name", None)  # that of a series

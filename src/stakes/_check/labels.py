@@ -25,6 +25,7 @@ __all__ = [
     "labels",
     "missing",
     "plain",
+    "refuse_lazy",
     "same_labels",
 ]
 
@@ -130,13 +131,18 @@ def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
     return array
 
 
-def _refuse_frames(name: str, values: Any) -> None:
-    """Refuse what is no column: frames, text, mappings, and rows that are still in an engine."""
+def refuse_lazy(name: str, values: Any) -> None:
+    """Refuse rows that are still in an engine."""
     if hasattr(values, "collect"):
         raise InputError(
-            f"{name} must hold one label for every case; got a lazy {type(values).__name__}, whose "
-            f"rows were not read yet. Collect it first, and pass one of its columns."
+            f"{name} must hold rows; got a lazy {type(values).__name__}, whose rows were not read "
+            f"yet. Collect it first."
         )
+
+
+def _refuse_frames(name: str, values: Any) -> None:
+    """Refuse what is no column: frames, text, mappings, and rows that are still in an engine."""
+    refuse_lazy(name, values)
     if hasattr(values, "__dataframe__") or hasattr(values, "columns"):
         raise InputError(
             f"{name} must hold one label for every case; got a {type(values).__name__}. "

@@ -114,10 +114,20 @@ def probabilities(name: str, values: object, *, ndim: int | None = None) -> Floa
         ~((array >= 0) & (array <= 1)),  # written positively, so that nan is bad too
         array,
         f"{name} must hold probabilities in [0, 1]",
-        "Raw scores belong in Scores or a ScoreTable, which accept any real number; "
-        "a calibrator turns them into probabilities.",
+        _no_probabilities(array),
     )
     return array
+
+
+def _no_probabilities(array: FloatArray) -> str:
+    """What may be meant by numbers that are no probabilities."""
+    if np.isnan(array).any():
+        return "Remove the cases without a prediction first."
+    percent = array.size and array.min() >= 0 and 10 < array.max() <= 100
+    return ("Divide percentages by 100. " if percent else "") + (
+        "Raw scores belong in Scores or a ScoreTable, which accept any real number; "
+        "a calibrator turns them into probabilities."
+    )
 
 
 def rounding(values: object) -> FloatArray | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stakes._check import Label, Labels, missing_label
+from stakes._check import Label, Labels
 from stakes.errors import InputError
 
 __all__ = ["Wanted", "group_labels", "refused", "spellings"]
@@ -43,21 +43,17 @@ def spellings(labels: Sequence[Label]) -> dict[str, int]:
     return known
 
 
-def group_labels(texts: Sequence[str], *, gaps: bool) -> Labels:
-    """Labels of groups; whole numbers stay numbers, so that 9 comes before 10.
+def group_labels(texts: Iterable[str]) -> dict[str, Label]:
+    """The texts of groups in their order, each with its label: whole numbers stay numbers.
 
-    With `gaps`, one more stands for rows that are in no group, and all of them are text.
-
-    >>> group_labels(["10", "9"], gaps=False), group_labels(["10", "9"], gaps=True)
-    ((10, 9), ('10', '9', '(missing)'))
-    >>> group_labels(["(missing)"], gaps=True)
-    ('(missing)', '((missing))')
+    >>> group_labels(["10", "9"]), list(group_labels(["10.5", "9"])), list(group_labels(["b", "9"]))
+    ({'9': 9, '10': 10}, ['9', '10.5'], ['9', 'b'])
     """
-    if gaps:
-        return (*texts, missing_label(texts))
-    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in texts):
-        return tuple(map(int, texts))
-    return tuple(texts)
+    known = list(texts)
+    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in known):
+        return {text: int(text) for text in sorted(known, key=int)}
+    numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in known)
+    return {text: text for text in (sorted(known, key=float) if numbers else sorted(known))}
 
 
 def refused(wanted: Wanted, source: str, others: int, n_rows: int, often: str | None) -> InputError:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from operator import itemgetter
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -193,12 +192,13 @@ class _Joint:
         )
 
     def slices(self, column: str) -> Iterator[tuple[Label, Sample]]:
-        """The joint decisions of every group, in the order of their labels."""
+        """The joint decisions of every group, in their order; cases that are in none come last."""
         texts = self.sums[column]
-        known = sorted({text for text in texts if text is not None})
-        labels = group_labels(known, gaps=len(known) < len(set(texts)))
-        pairs = zip(labels, [*known, None], strict=False)
-        for label, text in sorted(pairs, key=itemgetter(0)):
+        known = group_labels({text for text in texts if text is not None})
+        groups: list[tuple[str | None, Label]] = [*known.items()]
+        if None in texts:
+            groups.append((None, _check.missing_label(list(known))))
+        for text, label in groups:
             yield label, self.sample(np.array([one == text for one in texts]))
 
 

@@ -76,6 +76,9 @@ def evaluate(files: tuple[str, ...], problem_file: str, fail_if: str | None, **o
     values = Values(report)
     if condition is None or not holds(condition, values):
         return 0
-    known = ", ".join(f"{name} = {value:.6g}" for name, value in values.items())
+    known = ", ".join(
+        f"{name} is {str(value).lower()}" if isinstance(value, bool) else f"{name} = {value:.6g}"
+        for name, value in values.items()
+    )
     said(f"{fail_if} holds ({known})")
     return 1

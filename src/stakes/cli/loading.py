@@ -184,10 +184,13 @@ def _predictions(
             yield model.name, made(columns.numbers["model", model.name])
 
 
-def _groups(by: Coded) -> Any:
-    """The label of the group of every row."""
-    names = group_labels(tuple(map(str, by.categories)), gaps=bool((by.codes < 0).any()))
-    return np.array(names)[by.codes]
+def _groups(by: Coded) -> Coded:
+    """The groups in their order; rows that are in none stay so."""
+    texts = list(map(str, by.categories))
+    labels = group_labels(texts)
+    place = {text: k for k, text in enumerate(labels)}
+    codes = np.array([*map(place.__getitem__, texts), -1], dtype=np.int32)[by.codes]
+    return Coded(codes, tuple(labels.values()))
 
 
 def _units(cluster: Coded) -> Any:

@@ -134,11 +134,6 @@ def _clusters(labels: object, truth: IntArray, kept: BoolArray | None) -> Groups
 
 def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions | Scores]:
     """Predictions by the name of their model; a single one is called "model"."""
-    if hasattr(models, "collect"):
-        raise InputError(
-            f"models must hold rows; got a lazy {type(models).__name__}, whose rows were not read "
-            f"yet. Collect it first."
-        )
     named: Labels | None = None
     if isinstance(models, Mapping):
         if not models:

@@ -47,7 +47,7 @@ def caveats_of(
         *_small_classes(evidence),
         *(() if best is None else _tuned_threshold(best)),
         *_sums(evidence.models),
-        *_miscalibration(models, systems, costs, hindsight, evidence.problem),
+        *_miscalibration(models, systems, costs, hindsight, verdict, evidence.problem),
         *_unchecked(evidence, hindsight),
         *_sampling(evidence),
         *evidence.left_out,
@@ -73,7 +73,10 @@ def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[C
                 "Posteriors(values, classes=model.classes_) takes them by name."
             )
         else:
-            asked = f"a higher score must speak for {problem.classes[1]}. Change the sign if not."
+            asked = (
+                f"a higher score must speak for {problem.classes[1]}. Negate the scores if it does "
+                f"not."
+            )
         yield Caveat("ranks backwards", f"{what}; {asked}")
 
 
@@ -142,6 +145,7 @@ def _miscalibration(
     systems: tuple[System, ...],
     costs: Costs,
     hindsight: Mapping[str, Hindsight | None],
+    verdict: Verdict,
     problem: Problem,
 ) -> Iterator[Caveat]:
     """Where there is no doubt that calibration costs something, and it is much."""
@@ -162,9 +166,15 @@ def _miscalibration(
         yield Caveat(
             "miscalibration",
             f"Bad calibration of {model.model} costs {amount} per case, "
-            f"{whole_percent(share)} of its cost above perfect decisions: recalibrate it before use"
-            + ("." if repaired is not None else "; a calibrator shows what that brings."),
+            f"{whole_percent(share)} of its cost above perfect decisions"
+            + _remedy(repaired is not None, verdict.deploy is not None),
         )
+
+
+def _remedy(repaired: bool, deployed: bool) -> str:
+    if repaired and not deployed:
+        return "; recalibrated, it is still no better than not looking."
+    return ": recalibrate it before use" + ("." if repaired else "; a calibrator shows the gain.")
 
 
 def _unchecked(evidence: Evidence, hindsight: Mapping[str, Hindsight | None]) -> Iterator[Caveat]:

@@ -139,10 +139,9 @@ def _naive(evidence: Evidence) -> NaiveDecision:
 
 
 def _rivals(systems: tuple[System, ...], problem: Problem) -> dict[Any, Counts]:
-    """All that could be deployed: the systems that may win, and every decision made blindly."""
+    """All that could be deployed: every decision made blindly, which wins ties, and the systems."""
     own: dict[Any, Counts] = {one.name: one.counts for one in systems if one.candidate}
-    blind = constant_rules(systems[0].counts, problem)
-    return own | {name: counts for name, counts in blind.items() if name not in own}
+    return {**constant_rules(systems[0].counts, problem), **own}
 
 
 def _regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regions, ...]:

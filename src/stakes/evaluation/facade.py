@@ -16,6 +16,7 @@ from stakes.evaluation.tallying import evidence_of
 from stakes.inference.estimate import checked_level
 from stakes.problem import Problem
 from stakes.report import Report
+from stakes.rows import Decisions
 from stakes.scoring.arguments import require, whole
 
 __all__ = ["evaluate"]
@@ -51,14 +52,14 @@ def evaluate(
     weights : (n,) weights of the cases
     by : labels, dates, periods, intervals or categories, one per case; the report has a slice for
         each of them, and one for the cases without. Several columns are a mapping or a frame.
-    cluster : the same, of units that were sampled together (patients, sites)
+    cluster : labels, one per case, of what was sampled together (patients, sites)
     posterior_prior : the prior for which posteriors hold; by default the shares of the data
     calibrator : a calibrator of `stakes.calibration`, or None to leave posteriors as they are
         Every model that gives posteriors or scores is shown recalibrated, too: each case by a map
         that was fitted on other folds, which are the same for all models and keep clusters whole.
         By default `Select` chooses the kind of map within the folds.
     level : of all intervals, and of the sentences that quote them
-    replicates : redraws behind every interval
+    replicates : bootstrap replicates behind every interval
     seed : of the random numbers; the report prints it
 
     Examples
@@ -82,6 +83,8 @@ def evaluate(
     ranks backwards
     """
     require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    if calibrator is not None:
+        require("calibrator", calibrator, Calibrator, "Write Isotonic(), or None for none.")
     level = checked_level(level)
     replicates = whole("replicates", replicates, low=2)
     whole("seed", seed, low=0)
@@ -92,6 +95,8 @@ def evaluate(
         else _check.prior("posterior_prior", posterior_prior, problem.classes)
     )
     named = read_models(models, cases.n_rows)
+    if all(isinstance(given, Decisions) for given in named.values()):
+        calibrator = None  # there is nothing to recalibrate
     refuse_misaligned(y_true, named, weights, by, cluster)
     rng = np.random.default_rng(int(seed))
     folds = Folds(cases, np.random.default_rng([int(seed), 1]))  # leaves rng as it is

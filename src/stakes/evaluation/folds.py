@@ -67,7 +67,7 @@ class Folds:
 
     @cached_property
     def numbers(self) -> tuple[IntArray, ...]:
-        """For each partition the fold of every case, (n,); none where no fold lacks a class."""
+        """For each partition the fold of every case, (n,); none if a class is in one fold only."""
         dealt = [self._dealt() for _ in range(self.partitions if self.count > 1 else 0)]
         return () if any(number is None for number in dealt) else tuple(dealt)  # type: ignore[arg-type]
 
@@ -86,7 +86,7 @@ class Folds:
         """Why no map can be fitted to these cases, if none can."""
         if not self.numbers:
             parts = "cases" if self.units is None else "clusters with a case"
-            return f"some class has too few {parts}, so that no map can be fitted on others."
+            return f"some class has too few {parts} to fit a map on some and use it on others."
         if not self.cases.prior.all():
             return "the prior rules out a class, for which no posteriors can be fitted."
         return None
@@ -144,9 +144,8 @@ def _out_of_fold(
 ) -> Fitted:
     cases = folds.cases
     size, prior = cases.problem.n_classes, cases.problem.prior
-    rows = CheckedRows(scores, cases.truth, cases.weights, prior, size)
-    if raw:
-        rows = CheckedRows(scores, cases.truth, cases.weights, prior, size, Scores)
+    wrapped = (Scores,) if raw else ()
+    rows = CheckedRows(scores, cases.truth, cases.weights, prior, size, *wrapped)
     try:
         each = [rows.out_of_fold(calibrator, dealt, folds.units) for dealt in folds.numbers]
     except InputError as error:

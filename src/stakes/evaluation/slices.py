@@ -68,7 +68,7 @@ def _notes(sample: Sample, evidence: Evidence) -> Iterator[str]:
     classes = zip(evidence.problem.classes, sample.sizes, evidence.prior, strict=True)
     short = [f"{size:.4g} of {k}" for k, size, share in classes if size < SMALLEST and share > 0]
     if short:
-        yield f"too few cases to say ({', '.join(short)})"
+        yield f"few cases ({', '.join(short)})"
     if sample.clusters == 1:
         yield "one cluster only: nothing is known about others"
     elif sample.clusters is not None and sample.clusters < _FEW_CLUSTERS:

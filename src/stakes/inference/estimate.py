@@ -174,7 +174,7 @@ def _checked_type(intervals: object) -> IntervalType:
 
 def checked_level(level: object, name: str = "level", usual: float = 0.95) -> float:
     """A probability strictly between zero and one, such as a confidence level."""
-    checked = _check.number(name, level, low=0, high=1)
+    checked = _check.number(name, level)
     if not 0 < checked < 1:
         raise InputError(
             f"{name} must lie strictly between 0 and 1; got {checked:g}. {usual:g} is usual."

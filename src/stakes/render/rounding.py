@@ -85,8 +85,13 @@ def told(clear: bool | None) -> str:
 
 
 def flip(where: float, now: float, scale: float) -> str:
-    """Where a verdict flips, with two significant digits of the way to there from now."""
+    """Where a verdict flips, with two significant digits of the way to there from now.
+
+    What would read as 0, or is below 1 and would read as 1, keeps digits of its own.
+    """
     way = abs(where - now)
     if not 1e-12 * scale < way < inf:
         return _text.number(_text.settled(where, scale))
-    return _text.fixed(where, _text.decimals(way))
+    text, zero, one = (_text.fixed(value, _text.decimals(way)) for value in (where, 0, 1))
+    hidden = _text.settled(where, scale) if text == zero else text == one and where < 1
+    return _text.point(where, 2) if hidden else text

@@ -159,13 +159,18 @@ def _disagreement(report: Report) -> Section:
         rows.append((pick.metric, _picks(found.models, chosen), more, told, *shown))
     text = (
         "What familiar metrics say of the models, which one they pick, what that pick costs per "
-        "case above the cheapest, and whether the data can tell. Decisions are the most probable "
-        "classes."
+        "case above the cheapest, and whether the data can tell."
     )
+    if _has_posteriors(report):
+        text += " Posteriors decide for the most probable class."
     models = [middle(str(model), NAME) for model in found.models]
     header = ("metric", "picks", "costs more", "clearly", *models)
     table = filled(Table(header, tuple(rows)))
     return Section("What metrics would have picked", (text,), table)
+
+
+def _has_posteriors(report: Report) -> bool:
+    return any(one.kind == "posteriors" for one in report.models)
 
 
 def _picks(models: Labels, chosen: npt.NDArray[np.bool_]) -> str:
@@ -234,10 +239,9 @@ def _regions(report: Report) -> Iterator[Section]:
             )
             for part in regions.parts
         )
-        text = f"The cheapest {_FROZEN}: they stay, only the {regions.axis} moves."
         yield Section(
             f"Where each system wins: {regions.axis}",
-            (text,),
+            (f"The cheapest {_FROZEN}, where only this number moves.",),
             Table((middle(regions.axis, NAME), "cheapest"), rows),
         )
 
@@ -284,10 +288,9 @@ def _assumptions(report: Report) -> Section:
     made, labels = report.assumptions, report.problem.classes
     source = "stated" if made.prior_stated else "of the data"
     drawn = f"{number(made.replicates)} replicates, seed {made.seed}"
-    said = (
-        f"Prior, {source}: {_shares(labels, made.prior)}.",
-        f"Posteriors hold for: {_shares(labels, made.posterior_prior)}.",
-    )
+    said: tuple[str, ...] = (f"Prior, {source}: {_shares(labels, made.prior)}.",)
+    if _has_posteriors(report):
+        said += (f"Posteriors hold for: {_shares(labels, made.posterior_prior)}.",)
     rows = (
         ("cases", f"{number(made.n_cases)}{' (weighted)' if made.weighted else ''}"),
         ("calibrator", made.calibrator or "none"),
@@ -300,4 +303,4 @@ def _assumptions(report: Report) -> Section:
 
 def _shares(labels: Labels, prior: tuple[float, ...]) -> str:
     shares = (_text.proportion(share, 4) for share in prior)
-    return ", ".join(f"{label} {share}" for label, share in zip(labels, shares, strict=True))
+    return ", ".join(f"{label}: {share}" for label, share in zip(labels, shares, strict=True))

@@ -82,13 +82,17 @@ const metricText = (value, size = 1) =>
 const pointText = (value, digits = 3) =>
   value > 0 && value < 1 ? proportionText(value, digits) : short(value, digits);
 
-/** Where a verdict flips, with two significant digits of the way to there from now. */
+/**
+ * Where a verdict flips, with two significant digits of the way to there from now.
+ * What would read as 0, or is below 1 and would read as 1, keeps digits of its own.
+ */
 function flipText(where, now) {
   const scale = largest(result.costs.flat());
   const way = Math.abs(where - now);
-  return way > NOISE * scale && way < Infinity
-    ? fixed(where, decimalsOf(way))
-    : short(settled(where, scale));
+  if (!(way > NOISE * scale && way < Infinity)) return short(settled(where, scale));
+  const [text, zero, one] = [where, 0, 1].map((value) => fixed(value, decimalsOf(way)));
+  const hidden = text === zero ? settled(where, scale) : text === one && where < 1;
+  return hidden ? pointText(where, 2) : text;
 }
 
 // The stakes and what follows from them -----------------------------------------------------------
@@ -161,7 +165,7 @@ function evaluate(given) {
     best,
     rival: (foreign.length ? foreign : others).find((one) => !Number.isNaN(one.cost)),
     naive,
-    looking: !(best.cost >= naive.cost - slack), // whether not looking is dearer
+    looking: best.cost < naive.cost - slack, // whether not looking is dearer, as far as is known
     perfect: perfectCost(costs, prior),
     changed: isChanged(given),
     places: placesOf(best, isChanged(given)),

@@ -97,6 +97,7 @@ function showMargins() {
       ...end(one.high, one.highRival, one.value),
     ],
   }));
+  place("margins-section").hidden = !rows.length;
   const head = ["", "now", "flips below", "to", "flips above", "to"];
   place("margins").replaceChildren(
     tableOf(
