@@ -782,3 +782,20 @@ def test_bayes_decisions_change_where_the_decision_regions_do():
         assert bayes_decisions([p], problem)[0] == part.cheapest[0]
     with pytest.raises(InputError, match="two classes"):
         decision_regions(Problem.zero_one(3))
+
+
+def test_of_rivals_that_arrive_together_the_steepest_is_named_whatever_rounding_says():
+    """Once declining costs as little as granting, any that declines more wins, the boldest most."""
+    problem = Problem(
+        [[0.168, 7.717, 0.223], [0.0, -0.505, -0.978]],
+        decisions=["grant", "review", "decline"],
+        prior=[0.3648342918781839, 0.635165708121816],
+    )
+    for bolder in ((31, 12, 0), (0, 31, 12), (31, 0, 31)):
+        granted = {"best": 32, **{f"grants {k} ({i})": k for i, k in enumerate(bolder)}}
+        models = {name: Counts([[k, 0, 700 - k], [0, 0, 300]]) for name, k in granted.items()}
+        found = sensitivity(models, problem)
+        (margin,) = [one for one in found.costs if one.what == "cost of decline for 0"]
+        assert found.cheapest == "best"
+        assert margin.low == pytest.approx(0.168, rel=1e-12)
+        assert str(margin.low_rival).startswith("grants 0")

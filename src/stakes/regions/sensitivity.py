@@ -20,6 +20,7 @@ from stakes.tally import Counts
 __all__ = ["Margin", "Sensitivity", "sensitivity"]
 
 _EDGE = 1e-12  # a prior that flips the verdict only where it reaches zero or one never does
+_TOGETHER = 1 + 1e-9  # moves are ratios of small differences, whose rounding grows as they shrink
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +171,8 @@ class _Verdict(NamedTuple):
             nearing = rivals & (sign * slopes < 0)
             steep = np.where(nearing, np.abs(slopes), 1.0)
             move = np.where(nearing, self.excess / steep, np.inf)
-            first = least(move)  # of several that arrive together, the steepest goes on to win
-            nearest = int(np.argmax(np.where(first, steep, -np.inf)))
+            first = move <= move.min() * _TOGETHER
+            nearest = int(np.argmax(np.where(first, steep, -np.inf)))  # which goes on to win
             point = value + sign * float(move[nearest])
             room = domain[1] - point if sign > 0 else point - domain[0]
             reached = nearing[nearest] and room > _EDGE

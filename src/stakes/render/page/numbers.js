@@ -3,6 +3,7 @@
 
 const TIE = 1e-12; // relative to the largest cost: what rounding may do to equal costs
 const EDGE = 1e-12; // a prior that flips the verdict only where it reaches zero or one never does
+const TOGETHER = 1e-9; // moves are ratios of small differences, whose rounding grows as they shrink
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const range = (size) => Array.from({ length: size }, (_, index) => index);
 const dot = (first, second) => first.reduce((total, value, i) => total + value * second[i], 0);
@@ -332,7 +333,8 @@ function marginOf(excess, slopes, best, value, domain) {
     const moves = slopes.map((slope, i) => (nearing(i) ? excess[i] / Math.abs(slope) : Infinity));
     // of several that arrive together, the steepest goes on to win
     const steepness = (rival) => Math.abs(slopes[rival]);
-    const [rival = null] = lowestOf(moves).sort((a, b) => steepness(b) - steepness(a));
+    const together = lowestOf(moves, TOGETHER * Math.min(...moves));
+    const [rival = null] = together.sort((a, b) => steepness(b) - steepness(a));
     const point = rival === null ? sign * Infinity : value + sign * moves[rival];
     const room = sign > 0 ? domain[1] - point : point - domain[0];
     return room > EDGE ? { point, rival } : { point: sign * Infinity, rival: null };
