@@ -481,7 +481,7 @@ def test_calibrated_posteriors_seldom_seem_miscalibrated_without_a_calibrator():
     found, said = [], 0
     for seed in range(60):
         y, models = two_models(300, seed=seed)
-        report = few(y, {"good": models["good"]}, BINARY, replicates=2)
+        report = few(y, {"good": models["good"]}, BINARY, replicates=200)
         wasted = report.models[0].calibration_cost or 0.0
         found.append(wasted / report.system("good (as is)").cost.value)
         said += "miscalibration" in kinds(report)

@@ -57,7 +57,7 @@ def test_waste_in_hindsight_agrees_with_the_truth(slope, shift, problem, prior):
     gaps = []
     for seed in range(8):
         y, scores = cases(np.random.default_rng(seed), 4000, slope, shift)
-        found = evaluate(y, scores, problem, calibrator=None, replicates=2).models[0]
+        found = evaluate(y, scores, problem, calibrator=None, replicates=200).models[0]
         assert found.calibration_cost is not None
         assert found.calibration_cost >= 0
         gaps.append(found.calibration_cost - true_waste(problem, slope, shift, y.mean()))
@@ -73,7 +73,7 @@ def test_bias_in_the_large_is_not_taken_for_chance():
     y = (rng.random(4000) < 0.1).astype(int)
     scores = expit(rng.normal(np.where(y == 1, 1, -1), 2**0.5))
     shown, saved, backwards = (
-        evaluate(y, given, TWO, calibrator=one, replicates=50).models[0].calibration_cost or 0.0
+        evaluate(y, given, TWO, calibrator=one, replicates=200).models[0].calibration_cost or 0.0
         for given, one in ((scores, None), (scores, Isotonic()), (1 - scores, None))
     )
     assert shown == pytest.approx(saved, rel=0.05)

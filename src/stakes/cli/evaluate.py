@@ -44,8 +44,20 @@ __all__ = ["evaluate"]
     show_default=True,
     help="The confidence level of every interval.",
 )
-@click.option("--replicates", type=click.IntRange(min=2), default=2000, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--replicates",
+    type=click.IntRange(min=2),
+    default=2000,
+    show_default=True,
+    help="Simulated samples behind the cost of miscalibration, with --calibrate none.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of the random numbers: folds and simulated samples.",
+)
 @click.option("--html", metavar="OUT", help="Write the interactive page.")
 @click.option("--json", metavar="OUT", help="Write the report as JSON; - for standard output.")
 @click.option("--markdown", metavar="OUT", help="Write the report as Markdown; - for stdout.")

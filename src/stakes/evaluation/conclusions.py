@@ -59,7 +59,7 @@ def report_of(
     costs = costs_of(evidence.sample, problem, evidence, level)
     systems = _systems(evidence, costs)
     tables = {one.model: held_table(one, evidence) for one in evidence.models}
-    hindsight = _hindsight(evidence, tables, rng)
+    hindsight = _hindsight(evidence, tables, replicates, rng)
     models = tuple(
         quality_of(
             one,
@@ -113,7 +113,10 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
 
 
 def _hindsight(
-    evidence: Evidence, tables: dict[str, ScoreTable | None], rng: np.random.Generator
+    evidence: Evidence,
+    tables: dict[str, ScoreTable | None],
+    replicates: int,
+    rng: np.random.Generator,
 ) -> dict[str, Hindsight | None]:
     """What calibration costs each model, where no calibrator says so.
 
@@ -123,7 +126,13 @@ def _hindsight(
         return {}
     (seed,) = rng.bit_generator.seed_seq.spawn(1)  # type: ignore[attr-defined]
     return {
-        one.model: hindsight_of(one, tables[one.model], evidence, np.random.default_rng(seed))
+        one.model: hindsight_of(
+            one,
+            tables[one.model],
+            evidence,
+            replicates=replicates,
+            rng=np.random.default_rng(seed),
+        )
         for one in evidence.models
     }
 

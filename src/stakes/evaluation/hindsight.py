@@ -25,7 +25,6 @@ from stakes.tally import ScoreTable
 
 __all__ = ["Hindsight", "best_cost", "hindsight_of"]
 
-_DRAWS = 200
 _DOUBT = 0.01  # share of calibrated samples that would seem to lose as much
 
 
@@ -38,11 +37,17 @@ class Hindsight:
 
 
 def hindsight_of(
-    tallied: ModelTallies, table: ScoreTable | None, evidence: Evidence, rng: np.random.Generator
+    tallied: ModelTallies,
+    table: ScoreTable | None,
+    evidence: Evidence,
+    *,
+    replicates: int,
+    rng: np.random.Generator,
 ) -> Hindsight | None:
     """For the posteriors of two classes, if every case was drawn by itself; None otherwise.
 
-    `table` holds the scores as they came, pooled where there are many.
+    `table` holds the scores as they came, pooled where there are many; classes are drawn again
+    `replicates` times.
     """
     sample, problem = evidence.sample, evidence.problem
     alone = sample.whole and sample.clusters is None
@@ -50,7 +55,7 @@ def hindsight_of(
         return None
     recalibrated = _on_a_line(table)
     total = table.weights.sum(axis=1)
-    positives = rng.binomial(total.astype(np.int64), recalibrated, (_DRAWS, total.size))
+    positives = rng.binomial(total.astype(np.int64), recalibrated, (replicates, total.size))
     drawn = np.stack([total - positives, positives], axis=-1)
     drawn = drawn[(drawn.sum(axis=1) > 0).all(axis=-1)]
     if not len(drawn):
