@@ -26,6 +26,7 @@ from stakes import (
 )
 from stakes.calibration import Affine, Isotonic, VectorScaling
 from stakes.evaluation.pooling import decision_changes
+from stakes.inference import profile_interval
 from stakes.report import TUNED, TUNED_APART, Interval
 
 FRAUD = Problem(
@@ -75,7 +76,7 @@ def test_costs_are_those_of_the_bayes_decisions():
     saved = report.system("sharp").cost.value - report.system("good").cost.value
     assert report.verdict.saving_over_runner_up is not None
     assert report.verdict.saving_over_runner_up.value == pytest.approx(saved)
-    assert report.verdict.probability_cheapest == report.system("good").probability_cheapest
+    assert report.verdict.contenders[0] == "good (as is)"
 
 
 def test_a_stated_prior_shows_posteriors_as_they_come_and_moved():
@@ -190,18 +191,18 @@ def test_weights_count_like_repeated_rows():
     repeated = few(np.repeat(y, times), {k: np.repeat(p, times) for k, p in models.items()}, FRAUD)
     for name in models:
         assert weighted.system(name).counts == repeated.system(name).counts
-        assert weighted.system(name).cost == repeated.system(name).cost  # same redraws, too
+        assert weighted.system(name).cost == repeated.system(name).cost  # and as sure
 
 
-def test_clusters_widen_the_intervals():
+@pytest.mark.parametrize("problem", [FRAUD, BINARY])
+def test_copies_within_clusters_tell_nothing_new(problem):
     y, models = two_models(200)
     clones = np.tile(y, 10), {k: np.tile(p, 10) for k, p in models.items()}
-    unit = np.tile(np.arange(200), 10)
-    alone = few(*clones, FRAUD, replicates=300)
-    clustered = few(*clones, FRAUD, replicates=300, cluster=unit)
-
-    ratio = width(clustered.system("good").cost) / width(alone.system("good").cost)
-    assert 2.2 < ratio < 4.2  # the square root of ten, give or take
+    once, alone = few(y, models, problem), few(*clones, problem)
+    clustered = few(*clones, problem, cluster=np.tile(np.arange(200), 10))
+    widths = [width(one.system("good (as is)").cost) for one in (once, alone, clustered)]
+    assert widths[2] > 2.2 * widths[1]  # the square root of ten, and more where no case shows it
+    assert 1 < widths[2] / widths[0] < 1.3
     assert clustered.assumptions.clusters == 200
     assert clustered.system("good").cost.value == pytest.approx(alone.system("good").cost.value)
 
@@ -393,21 +394,13 @@ def test_posteriors_that_nearly_sum_to_one_are_mended_and_said():
         few(y, {"m": off}, FRAUD)
 
 
-def test_redraws_that_lose_a_class_and_odd_weights_and_few_clusters_are_said():
+def test_odd_weights_and_few_clusters_are_said():
     y, models = two_models()
-    assert not kinds(few(y, models, FRAUD)) & {
-        "undefined replicates",
-        "fractional weights",
-        "few clusters",
-    }
+    assert not kinds(few(y, models, FRAUD)) & {"fractional weights", "few clusters"}
     assert "fractional weights" in kinds(few(y, models, FRAUD, weights=np.full(600, 0.5)))
-    unit = np.arange(600) % 20
-    assert "few clusters" in kinds(few(y, models, FRAUD, cluster=unit))
-    lonely = np.zeros(600, dtype=int)
-    lonely[:3] = 1
-    stated = FRAUD.with_prior([0.9, 0.1])
-    units = np.where(np.arange(600) < 3, 0, np.arange(600))
-    assert "undefined replicates" in kinds(few(lonely, models, stated, cluster=units))
+    for clusters, said in ((5, True), (20, False)):
+        report = few(y, models, FRAUD, cluster=np.arange(600) % clusters)
+        assert ("few clusters" in kinds(report)) == said
 
 
 def test_a_prior_that_is_many_times_rarer_is_said_however_small_both_are():
@@ -422,18 +415,18 @@ def test_a_prior_that_is_many_times_rarer_is_said_however_small_both_are():
     assert "moved" not in text
 
 
-def test_mistakes_that_no_case_shows_are_said_where_they_could_matter():
-    """The rule of three: of 40 cases without a miss, up to 3 in 40 may be misses."""
+def test_mistakes_that_no_case_shows_are_inside_the_interval():
+    """Of 40 cases without a miss, up to about 3 in 40 may be misses: the rule of three."""
     problem = Problem.binary(false_alarm=1, miss=200, prior=[0.98, 0.02])
     y = np.repeat([0, 1], [1960, 40])
     decided = y.copy()
     decided[:200] = 1
     report = few(y, {"m": Decisions(decided)}, problem)
-    text = next(c.text for c in report.caveats if c.kind == "unseen mistakes")
-    assert "No case of 1 (40 of them)" in text
-    assert "0.3 per case" in text  # 0.02 · 3/40 · 200
-    decided[-10:] = 0
-    assert "unseen mistakes" not in kinds(few(y, {"m": Decisions(decided)}, problem))
+    found = profile_interval(report.best.counts, problem)
+    cost = report.best.cost
+    assert (cost.low, cost.high) == pytest.approx((float(found.low), float(found.high)))
+    assert 0.02 * 200 * 2 / 40 < cost.high - cost.value < 0.02 * 200 * 4 / 40
+    assert "No case of" not in " ".join(caveat.text for caveat in report.caveats)
 
 
 def test_two_systems_are_not_told_apart_by_cases_that_were_never_seen():
@@ -442,28 +435,31 @@ def test_two_systems_are_not_told_apart_by_cases_that_were_never_seen():
     y = np.repeat([0, 1], [980, 20])
     low, high = np.ones(1000, int), np.ones(1000, int)
     low[:500], high[:600] = 0, 0
-    report = few(y, {"low": Decisions(low), "high": Decisions(high)}, problem)
-    saving = report.verdict.saving_over_runner_up
-    assert saving is not None
-    assert saving.low > 0
-    assert report.verdict.told_apart is False
-    text = next(c.text for c in report.caveats if c.kind == "unseen differences")
-    assert "0.15 per case" in text  # 0.02 · 3/20 · 50
-    high[-2:] = 0  # misses that the other does not make: now redraws know of them
-    seen = few(y, {"low": Decisions(low), "high": Decisions(high)}, problem)
-    assert "unseen differences" not in kinds(seen)
+    verdict = few(y, {"low": Decisions(low), "high": Decisions(high)}, problem).verdict
+    assert verdict.saving_over_runner_up is not None
+    assert verdict.saving_over_runner_up.low < 0 < 0.09 < verdict.saving_over_runner_up.value
+    assert (verdict.told_apart, len(verdict.contenders)) == (False, 2)
+    rows = np.r_[np.arange(980), np.repeat(np.arange(980, 1000), 10)]  # enough positives to tell
+    many = {"low": Decisions(low[rows]), "high": Decisions(high[rows])}
+    verdict = few(y[rows], many, problem).verdict
+    assert (verdict.told_apart, verdict.contenders) == (True, ("high (as decided)",))
 
 
-def test_the_winner_of_many_equal_models_is_said_to_be_flattered():
+def test_the_winner_of_many_equal_models_is_corrected():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     models = {f"m{j}": Decisions(np.where(rng.random(200) < 0.2, 1 - y, y)) for j in range(20)}
     problem = Problem.zero_one(2)
-    report = few(y, models, problem, replicates=400)
-    text = next(c.text for c in report.caveats if c.kind == "selection")
-    assert "cheapest of 20" in text
-    one = few(y, {"m0": models["m0"]}, problem)
-    assert "selection" not in kinds(one)
+    report = few(y, models, problem)
+    verdict, best = report.verdict, report.best
+    assert best.cost.value + 0.02 < verdict.cost.value < 0.2 + 2 * 0.028  # standard errors
+    assert verdict.cost.low == best.cost.low
+    assert verdict.cost.high > best.cost.high
+    assert verdict.saving_over_naive.value < report.naive.cost - best.cost.value - 0.02
+    assert "as the cheapest of 20" in " ".join(verdict.sentences)
+    one = few(y, {best.model: models[best.model]}, problem)
+    assert one.verdict.cost == one.best.cost == best.cost
+    assert "cheapest of" not in " ".join(one.verdict.sentences)
 
 
 def test_miscalibration_is_said_with_a_calibrator_and_without():
@@ -504,23 +500,22 @@ def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_said():
     assert 0.7 < wider < 3  # a few dear cases count for all, which only units take into account
 
 
-def test_intervals_under_fractional_weights_are_those_of_redrawn_rows():
-    """Of equal weights the scale plays no part; of unequal ones rows are redrawn with theirs."""
+def test_intervals_under_fractional_weights_are_those_of_inference():
+    """Of equal weights the scale plays no part; unequal ones make intervals wider."""
     y, models = two_models(800)
-    plain = width(few(y, models, FRAUD, replicates=2000).system("good").cost)
+    plain = few(y, models, FRAUD).system("good").cost
     for scale in (0.1, 1.5, 17.5):
-        same = few(y, models, FRAUD, weights=np.full(800, scale), replicates=2000)
-        assert width(same.system("good").cost) == pytest.approx(plain, rel=0.12)
-    rng = np.random.default_rng(1)
-    weights = rng.lognormal(0, 1, 800)
-    decided = bayes_decisions(models["good"], FRAUD)
-    labels = np.array(FRAUD.classes)[y]
-    costs = FRAUD.costs[y, [FRAUD.decisions.index(d) for d in decided]]
-    drawn = rng.integers(0, 800, (4000, 800))
-    means = (weights * costs)[drawn].sum(axis=1) / weights[drawn].sum(axis=1)
-    spread = np.diff(np.quantile(means, [0.025, 0.975]))[0]
-    report = evaluate(labels, {"good": models["good"]}, FRAUD, weights=weights)
-    assert width(report.systems[0].cost) == pytest.approx(spread, rel=0.12)
+        same = few(y, models, FRAUD, weights=np.full(800, scale)).system("good").cost
+        assert (same.low, same.high) == pytest.approx((plain.low, plain.high))
+    weights = np.random.default_rng(1).lognormal(0, 1, 800)
+    labels, decided = np.array(FRAUD.classes)[y], bayes_decisions(models["good"], FRAUD)
+    sums, squares = (
+        Counts.from_decisions(labels, decided, FRAUD, weights=part) for part in (weights, weights**2)
+    )
+    found = profile_interval(sums, FRAUD, squares=squares.values)
+    cost = few(y, models, FRAUD, weights=weights).system("good").cost
+    assert (cost.low, cost.high) == pytest.approx((float(found.low), float(found.high)))
+    assert width(cost) > 1.2 * width(plain)
 
 
 def test_what_was_left_out_is_said():
@@ -548,7 +543,7 @@ def test_not_looking_wins_where_it_is_cheaper():
     report = few(y, {"bad": 1 - models["good"]}, Problem.zero_one(["no", "yes"]))
     assert report.verdict.sentences[0].startswith("Do not deploy bad: always deciding no")
     assert report.verdict.saving_over_naive.value < 0
-    assert report.verdict.probability_cheapest < 0.01
+    assert report.verdict.saving_over_naive.high < 0
     names = {part.cheapest for region in report.regions for part in region.parts}
     assert ("always no",) in names
     assert {m.high_rival for m in report.margins} | {m.low_rival for m in report.margins} > {None}
@@ -561,7 +556,8 @@ def test_rules_of_one_model_are_not_its_rivals():
     assert report.verdict.model == "a"
     assert report.verdict.runner_up is not None
     assert report.verdict.runner_up.startswith("b ")
-    assert report.verdict.probability_cheapest == pytest.approx(1)
+    assert len(report.verdict.contenders) > 1  # rules that the data cannot tell apart
+    assert all(name.startswith("a ") for name in report.verdict.contenders)
     assert report.verdict.told_apart
 
 
@@ -572,7 +568,9 @@ def test_equally_cheap_systems_tie():
     first[:3], second[-1] = 1, 0
     report = few(y, {"A": Decisions(first), "B": Decisions(second)}, problem)
     assert report.verdict.cheapest == "A (as decided)"
-    assert "costs the same" in report.verdict.sentences[2]
+    assert report.verdict.contenders == ("A (as decided)", "B (as decided)")
+    assert report.verdict.sentences[0].startswith("A or B: the data cannot tell")
+    assert report.verdict.sentences[-1] == "The runner-up, B (as decided), costs the same."
     assert report.verdict.saving_over_runner_up is not None
     assert report.verdict.saving_over_runner_up.value == 0
 
@@ -586,16 +584,16 @@ def test_where_no_decision_matters_nothing_is_saved_and_nothing_is_normalised():
     assert "nan" not in " ".join(report.verdict.sentences)
 
 
-def test_one_cluster_has_costs_and_no_intervals():
+def test_one_cluster_says_nothing_about_others():
     y, models = two_models()
     report = few(y, models, FRAUD, cluster=["s"] * 600)
-    assert report.system("good").cost.value > 0
-    assert np.isnan(report.system("good").cost.low)
+    cost = report.system("good").cost
+    assert cost.low == 0 < cost.value < cost.high == 180
     assert "only one cluster" in next(c.text for c in report.caveats if c.kind == "few clusters")
-    assert "How sure that is cannot be said." in report.verdict.sentences
+    assert set(report.verdict.contenders) == {one.name for one in report.systems}
     site = np.arange(600) % 2
     slices = few(y, models, FRAUD, cluster=site, by=site).slices
-    assert all(np.isnan(part.costs[0].cost.low) for part in slices)
+    assert all(part.costs[0].cost.high == 180 for part in slices)
     assert all("one cluster" in (part.note or "") for part in slices)
 
 
@@ -672,13 +670,15 @@ def test_the_share_of_calibration_is_of_the_cost_above_perfect():
         assert one.calibration_cost == pytest.approx(other.calibration_cost)
 
 
-def test_the_only_model_is_sure_of_its_rule_and_not_of_itself():
-    y, models = two_models(150)
-    report = few(y, {"m": models["sharp"]}, BINARY, calibrator=Affine())
-    best = report.verdict.deploy
-    assert best is not None
-    assert report.verdict.probability_cheapest == best.probability_cheapest
-    assert f"The probability that {best.name} is" in report.verdict.sentences[-1]
+def test_of_a_single_model_the_rules_are_compared():
+    for n_cases, told in ((150, False), (3000, True)):
+        y, models = two_models(n_cases)
+        verdict = few(y, {"m": models["sharp"]}, BINARY, calibrator=Affine()).verdict
+        assert verdict.told_apart == told == (len(verdict.contenders) == 1)
+        assert verdict.runner_up is not None
+        words = "it clearly costs more" if told else "the data cannot tell the two apart"
+        assert verdict.sentences[-1].startswith(f"The runner-up, {verdict.runner_up}, costs ")
+        assert verdict.sentences[-1].endswith(f"{words}.")
 
 
 def test_groups_that_the_prior_rules_out_have_no_cheapest_system():

@@ -194,9 +194,15 @@ def test_fewer_than_thirty_clusters_are_corrected_by_bonferroni_with_student():
 
 
 def test_one_cluster_says_nothing_about_the_others():
-    choice = contenders(tally(by=np.zeros(150, int)), PROBLEM, level=0.5)
-    assert set(choice.contenders) == set(choice.names)
-    assert selection_effect(choice).bias == 0.0
+    joint = tally(by=np.zeros(150, int))
+    spread = np.ptp(PROBLEM.costs, axis=1)  # of both problems
+    for problem, reach in ((PROBLEM, spread.max()), (PRIOR, PRIOR.prior @ spread)):
+        choice = contenders(joint, problem, level=0.5)
+        assert set(choice.contenders) == set(choice.names)
+        assert selection_effect(choice).bias == 0.0
+        others = np.arange(len(choice.names)) != choice.cheapest
+        assert choice.high == pytest.approx(others * reach)
+        assert choice.low == pytest.approx(-1 * others * reach)
 
 
 def test_blind_decisions_of_a_stated_prior_are_known_exactly():

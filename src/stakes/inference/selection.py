@@ -157,12 +157,13 @@ def contenders(
     level = checked_level(level)
     errors = cost_errors(joint, problem, squares=squares, fitting=fitting)
     rivals = errors.among(_checked_names(joint, among))
-    tied = np.flatnonzero(least(rivals.costs))
+    ties = least(rivals.costs)
+    tied = np.flatnonzero(ties)
     if np.isnan(rivals.costs).any() or rivals.degrees == 0:
         return _undecided(rivals, level, errors, problem)
     design = {"reachable": reachable, "squares": squares}
     supports = [_support(joint, problem, rivals, rivals.names[place], **design) for place in tied]
-    differences = [rivals.costs - rivals.costs[place] for place in tied]
+    differences = [np.where(ties, 0.0, rivals.costs - rivals.costs[place]) for place in tied]
     stretches = [1 / np.sqrt(rivals.plain_shares[place]) for place in tied]
     # Fitting stretches intervals about their estimates; zero then stands where this value stood.
     nulls = [d * (1 - 1 / f) for d, f in zip(differences, stretches, strict=True)]
@@ -178,7 +179,7 @@ def contenders(
         names=rivals.names,
         costs=rivals.costs,
         cheapest=int(tied[0]),
-        differences=np.where(own, 0.0, differences[0]),
+        differences=differences[0],
         low=np.where(own, 0.0, np.where(stays, np.minimum(low, 0.0), low)),
         high=np.where(own, 0.0, high),
         p_values=p_values,
@@ -192,17 +193,23 @@ def contenders(
 def _undecided(
     rivals: CostErrors, level: float, errors: CostErrors, problem: Problem
 ) -> Contenders:
-    """All stay: costs are undefined, or one cluster says nothing about others."""
+    """All stay: costs are undefined, or one cluster says nothing about others.
+
+    A difference may then be anything that decisions about the same case can make.
+    """
     known = least(rivals.costs)
     cheapest = int(np.argmax(known)) if known.any() else -1
-    unknown = np.full(known.shape, np.nan)
+    spread = problem.costs.max(axis=1) - problem.costs.min(axis=1)
+    reach = spread.max() if problem.prior is None else problem.prior @ spread
+    apart = np.where(np.isnan(rivals.costs), np.nan, reach)
+    apart[cheapest] *= 0.0  # nan stays
     return Contenders._trusted(
         names=rivals.names,
         costs=rivals.costs,
         cheapest=cheapest,
         differences=rivals.costs - rivals.costs[cheapest],
-        low=unknown,
-        high=unknown,
+        low=0.0 - apart,
+        high=apart,
         p_values=np.ones(known.shape),
         critical=np.full(known.shape, np.inf),
         level=level,
