@@ -24,10 +24,10 @@ from stakes.inference import (
     difference_support,
     fitting_covariance,
     probability_cheapest,
-    profile_ends,
     profile_normalized_interval,
     profile_threshold,
     selection_effect,
+    stretched_ends,
     with_blind,
 )
 from stakes.measures import normalized_cost
@@ -76,9 +76,7 @@ class Costs:
 
     def cost(self, name: str) -> Interval:
         """Cost per case of one system in this sample."""
-        value, (low, high) = self._value(name), self._ends[name]
-        low, high = _stretched(value, low, high, self.choice.errors.stretch(name))
-        return self._shifted(value, low, high)
+        return self._shifted(self._value(name), *self._ends[name])
 
     def normalized(self, name: str) -> Interval:
         """Normalised cost of one system."""
@@ -90,9 +88,10 @@ class Costs:
         value = self._value(pair[0]) - self._value(pair[1])
         places = self.joint.models.index(pair[0]), self.joint.models.index(pair[1])
         support = difference_support(self.joint, self.problem, [places], **self._design)
-        low, high = profile_ends(support, profile_threshold(self.level, support.degrees))
+        threshold = profile_threshold(self.level, support.degrees)
         factor = 1 / np.sqrt(self.choice.errors.plain_shares[places])
-        return Interval(value, *_stretched(value, float(low[0]), float(high[0]), float(factor)))
+        low, high = stretched_ends(support, threshold, np.array([value]), factor)
+        return Interval(value, float(low[0]), float(high[0]))
 
     def expected(self, name: str) -> Interval:
         """Cost of the chosen system once deployed: corrected for the choice on the same cases."""
@@ -145,11 +144,14 @@ class Costs:
 
     @cached_property
     def _ends(self) -> dict[str, tuple[float, float]]:
-        """Ends of the cost of every system, before its fitting is looked at."""
+        """Ends of the cost of every system."""
         found: dict[str, tuple[float, float]] = {}
         for names, counts, design in self._blocks():
             support = cost_support(counts, self.problem, **design)
-            low, high = profile_ends(support, profile_threshold(self.level, support.degrees))
+            threshold = profile_threshold(self.level, support.degrees)
+            values, factors = map(self._value, names), map(self.choice.errors.stretch, names)
+            costs, farther = np.array([*values]), np.array([*factors])
+            low, high = stretched_ends(support, threshold, costs, farther)
             found |= dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
         return found
 
@@ -161,10 +163,17 @@ class Costs:
             for place, name in enumerate(names):
                 value = float(normalized_cost(_pooled(self.joint).model(name), self.problem))
                 factor = self.choice.errors.stretch(name)
-                low, high = float(ends.low[place]), float(ends.high[place])
-                low, high = _stretched(value, low, high, factor)
-                found[name] = Interval(value, max(low, 0.0), high)
+                low, high = value - float(ends.low[place]), float(ends.high[place]) - value
+                low, high = value - factor * low, value + factor * high
+                found[name] = Interval(value, max(low, 0.0), min(high, self._worst))
         return found
+
+    @property
+    def _worst(self) -> float:
+        """The greatest normalised cost: bounded where what not looking costs is known."""
+        span = self._value(self.named) - self._perfect
+        known = self.problem.prior is not None and span > 0
+        return (self.choice.most - self._perfect) / span if known else np.inf
 
     def _blocks(self) -> Iterator[tuple[list[str], Counts, dict[str, Any]]]:
         """Systems side by side, as many at a time as memory is meant for; without blind ones."""
@@ -177,11 +186,6 @@ class Costs:
             if self.squares is not None:
                 design["squares"] = _tables(self.joint.with_weights(self.squares), own).values
             yield own, _tables(self.joint, own), design
-
-
-def _stretched(value: float, low: float, high: float, factor: float) -> tuple[float, float]:
-    """Ends that are farther from the value; those that are infinite stay."""
-    return value - factor * (value - low), value + factor * (high - value)
 
 
 def _tables(joint: JointCounts, names: list[str]) -> Counts:

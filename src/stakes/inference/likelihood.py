@@ -48,7 +48,7 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes._value import Value
 
-__all__ = ["PSEUDO_CASES", "Support", "dearest_shares", "profile_ends", "profile_ratio"]
+__all__ = ["PSEUDO_CASES", "Support", "dearest_shares", "profile_ends", "profile_ratio", "stretched_ends"]
 
 PSEUDO_CASES = 0.4
 
@@ -115,6 +115,15 @@ def profile_ends(support: Support, threshold: FloatArray) -> tuple[FloatArray, F
     low = 0.0 - _upper_end(-support.values, support.counts, -support.lowest, q)
     least, greatest = support.lowest.sum(axis=-1), support.highest.sum(axis=-1)
     return np.clip(low, least, greatest), np.clip(high, least, greatest)  # rounding
+
+
+def stretched_ends(
+    support: Support, threshold: FloatArray, value: FloatArray, factor: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The same ends, farther from the estimate (…) by a factor (…), but within what is possible."""
+    least, greatest = support.lowest.sum(axis=-1), support.highest.sum(axis=-1)
+    low, high = (value + factor * (end - value) for end in profile_ends(support, threshold))
+    return np.clip(low, least, greatest), np.clip(high, least, greatest)
 
 
 def profile_ratio(support: Support, value: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.estimate import checked_level
 from stakes.inference.fixed_normals import directions
-from stakes.inference.likelihood import Support, profile_ends, profile_ratio
+from stakes.inference.likelihood import Support, profile_ratio, stretched_ends
 from stakes.inference.profile import difference_support
 from stakes.inference.sampling import CostErrors, cost_errors
 from stakes.inference.schemes import Units
@@ -171,8 +171,7 @@ def contenders(
     ratio[tied] = 0.0
     law = _law(rivals)
     p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
-    plain = profile_ends(supports[0], threshold)
-    low, high = (differences[0] + stretches[0] * (end - differences[0]) for end in plain)
+    low, high = stretched_ends(supports[0], threshold, differences[0], stretches[0])
     stays = ~(p_values < 1 - level)
     own = np.arange(ratio.size) == tied[0]
     return Contenders._trusted(

@@ -1,0 +1,294 @@
+"""How sure a report is: one procedure behind contenders, intervals and every sentence on them."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import numpy as np
+import pytest
+
+from stakes import Decisions, Problem, Report, evaluate
+from stakes.calibration import Affine, Isotonic
+
+FRAUD = Problem(
+    [[0, 3, 25], [180, 8, 0]],
+    classes=["legit", "fraud"],
+    decisions=["approve", "review", "block"],
+    unit="EUR",
+)
+THREE = Problem([[0, 1, 4, 1.5], [2, 0, 3, 1.5], [9, 5, 0, 1.5]], decisions=[0, 1, 2, "ask"])
+SKILLS = (1.5, 1.2, 0.2)
+
+
+def few(y, models, problem, **settings) -> Report:
+    labels = np.array(problem.classes, dtype=object)[y]
+    return evaluate(labels, models, problem, **{"calibrator": None, "replicates": 2, **settings})
+
+
+def draw(n_cases: int, skills=SKILLS, seed: int = 0, problem: Problem = FRAUD):
+    """True classes, the first the most frequent, and posteriors that know more or less of them."""
+    rng = np.random.default_rng(seed)
+    shares = np.array([0.7, 0.3] if problem.n_classes == 2 else [0.6, 0.3, 0.1])
+    y = rng.choice(problem.n_classes, n_cases, p=shares)
+    y[: problem.n_classes] = range(problem.n_classes)
+    models = {}
+    for place, skill in enumerate(skills):
+        raw = np.exp(rng.normal(skill * np.eye(len(shares))[y], 0.5)) * shares
+        models[f"m{place}"] = raw / raw.sum(axis=1, keepdims=True)
+    return y, models
+
+
+def settings_of(seed: int, n_cases: int) -> dict[str, object]:
+    """Cases alone, in clusters, with whole or with fractional weights, in turn."""
+    rng = np.random.default_rng(seed)
+    return (
+        {},
+        {"cluster": rng.integers(0, 12, n_cases)},
+        {"weights": rng.integers(1, 4, n_cases)},
+        {"weights": rng.lognormal(0, 0.7, n_cases)},
+    )[seed % 4]
+
+
+# Statements that cannot disagree -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_contenders_intervals_picks_slices_and_sentences_say_the_same(seed):
+    problem = (FRAUD, THREE, FRAUD.with_prior([0.9, 0.1]))[seed % 3]
+    n_cases = (25, 150, 600)[seed // 3 % 3]
+    y, models = draw(n_cases, (2.5, 0.5, 2.3, 2.0)[: 2 + seed % 3], seed, problem)
+    by = np.arange(n_cases) % 2
+    report = few(y, models, problem, by=by, **settings_of(seed, n_cases))
+    verdict, spent = report.verdict, {one.name: one for one in report.systems}
+    for one in report.picks:
+        own = report.system(one.model).name
+        if own == report.best.name:
+            assert one.clear is None
+        else:
+            assert one.clear == (one.costs_more.low > 0)
+            assert one.clear == (own not in verdict.contenders) or verdict.deploy is None
+    for part in report.slices:
+        assert (part.saving is None) == (part.clear is None)
+        assert part.saving is None or part.clear == (part.saving.low > 0)
+    if verdict.deploy is None:
+        assert (verdict.contenders, verdict.told_apart) == ((), None)
+        return
+    assert verdict.contenders[0] == verdict.cheapest
+    models_left = {spent[name].model for name in verdict.contenders}
+    assert verdict.told_apart == (len(models_left) == 1)
+    out = verdict.runner_up not in verdict.contenders
+    assert out == (verdict.saving_over_runner_up.low > 0)
+    assert ("it clearly costs more" in verdict.sentences[-1]) == out
+    assert ("cannot tell which" in verdict.sentences[0]) == (len(models_left) > 1)
+    for name, one in spent.items():
+        chance = one.probability_cheapest
+        assert 0 <= chance <= 1 if name in verdict.contenders else chance == 0
+    assert sum(one.probability_cheapest for one in report.systems) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("problem", "given"),
+    [
+        (THREE, {}),
+        (THREE, {"cluster": 5}),
+        (FRAUD, {"cluster": 2}),
+        (FRAUD, {"calibrator": Isotonic()}),  # a map fitted on ten cases is all but unknown
+        (FRAUD.with_prior([0.9, 0.1]), {"calibrator": Isotonic()}),
+    ],
+)
+def test_every_number_lies_in_its_interval_and_within_the_range_of_the_costs(problem, given):
+    most = problem.costs.max()
+    for seed, n_cases in enumerate((4, 10, 16, 60)):
+        y, models = draw(n_cases, (1.5, 0.5), seed=9 + seed, problem=problem)
+        units = {"cluster": np.arange(n_cases) % given["cluster"]} if "cluster" in given else given
+        report = few(y, models, problem, by=np.arange(n_cases) % 2, **units)
+        verdict = report.verdict
+        costs = [one.cost for one in report.systems] + [verdict.cost]
+        costs += [one.cost for part in report.slices for one in part.costs]
+        costs = [one for one in costs if not isnan(one.value)]  # of groups that lack a class
+        assert all(0 <= one.low <= one.value <= one.high <= most for one in costs)
+        normal = [one.normalized for one in report.systems]
+        assert all(0 <= one.low <= one.value <= one.high for one in normal)
+        savings = [verdict.saving_over_naive, verdict.saving_over_runner_up]
+        savings += [one.costs_more for one in report.picks]
+        savings = [one for one in savings if one is not None and not isnan(one.value)]
+        assert all(-most <= one.low <= one.value <= one.high <= most for one in savings)
+
+
+# What plays no part ------------------------------------------------------------------------------
+
+
+def test_the_same_model_twice_stays_twice_with_the_same_numbers():
+    y, models = draw(1500, (2.5, 0.2, 0.0))
+    report = few(y, {"a": models["m0"], "bad": models["m2"], "b": models["m0"]}, FRAUD)
+    first, second = report.system("a"), report.system("b")
+    assert report.verdict.contenders == ("a (as is)", "b (as is)")
+    assert report.verdict.told_apart is False
+    assert (first.cost, first.normalized) == (second.cost, second.normalized)
+    assert first.probability_cheapest == second.probability_cheapest == 0.5
+    over = report.verdict.saving_over_runner_up
+    assert over is not None
+    assert over.value == 0
+    alone = few(y, {"a": models["m0"], "bad": models["m2"]}, FRAUD).verdict
+    assert report.verdict.cost.value == pytest.approx(alone.cost.value)  # there was nothing to gain
+
+
+def test_the_order_of_the_models_plays_no_part():
+    y, models = draw(120, (1.5, 1.4, 1.3, 0.9), problem=THREE)
+    here, there = (few(y, dict(part), THREE) for part in (models.items(), [*models.items()][::-1]))
+    assert here.verdict.contenders == there.verdict.contenders
+    assert here.verdict.told_apart == there.verdict.told_apart is False
+    for one in here.systems:
+        twin = there.system(one.name)
+        assert one.cost == twin.cost
+        assert one.probability_cheapest == pytest.approx(twin.probability_cheapest)
+    for name in ("cost", "saving_over_naive", "saving_over_runner_up"):
+        found, twin = (getattr(one.verdict, name) for one in (here, there))
+        ends = [(one.value, one.low, one.high) for one in (found, twin)]
+        assert ends[0] == pytest.approx(ends[1])
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1.0, 7.0), (0.01, 0.0), (250.0, -40.0)])
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+def test_costs_in_another_currency_above_another_amount_change_nothing_else(factor, shift, prior):
+    y, models = draw(150, (1.5, 1.4, 0.5), seed=3)
+    problem = FRAUD.with_prior(prior) if prior else FRAUD
+    labels = {"classes": FRAUD.classes, "decisions": FRAUD.decisions, "prior": prior}
+    other = Problem(factor * FRAUD.costs + shift, **labels)
+    here, there = few(y, models, problem), few(y, models, other)
+    assert here.verdict.contenders == there.verdict.contenders
+    assert here.verdict.told_apart == there.verdict.told_apart
+    pairs = [(here.verdict.cost, there.verdict.cost, shift)]
+    pairs += [(a.cost, b.cost, shift) for a, b in zip(here.systems, there.systems, strict=True)]
+    pairs += [(here.verdict.saving_over_naive, there.verdict.saving_over_naive, 0)]
+    for one, twin, amount in pairs:
+        moved = [factor * end + amount for end in (one.value, one.low, one.high)]
+        assert [twin.value, twin.low, twin.high] == pytest.approx(moved, abs=1e-9 * factor)
+    for one, twin in zip(here.systems, there.systems, strict=True):
+        assert one.probability_cheapest == pytest.approx(twin.probability_cheapest, abs=1e-9)
+
+
+# The choice --------------------------------------------------------------------------------------
+
+
+def test_one_system_is_reported_as_it_is():
+    y, models = draw(200)
+    report = few(y, models["m0"], FRAUD)
+    verdict = report.verdict
+    assert verdict.contenders == ("model (as is)",)
+    assert verdict.cost == report.best.cost
+    assert verdict.saving_over_naive.value == pytest.approx(
+        report.naive.cost - report.best.cost.value
+    )
+    assert (verdict.runner_up, verdict.saving_over_runner_up, verdict.told_apart) == (None,) * 3
+    assert report.best.probability_cheapest == 1
+
+
+def test_one_clear_best_is_reported_as_if_it_were_alone():
+    y, models = draw(1500, (2.5, 0.2, 0.0))
+    report, alone = few(y, models, FRAUD), few(y, {"m0": models["m0"]}, FRAUD)
+    assert report.verdict.contenders == ("m0 (as is)",)
+    assert report.verdict.told_apart is True
+    assert report.verdict.cost == report.best.cost
+    for name in ("cost", "saving_over_naive"):
+        ends = [getattr(one.verdict, name) for one in (report, alone)]
+        found, twin = ([one.value, one.low, one.high] for one in ends)
+        assert found == pytest.approx(twin, rel=1e-9)
+
+
+def test_a_close_winner_is_corrected_upwards_and_within_reason():
+    y, models = draw(150, (1.5,) * 6, seed=2, problem=THREE)
+    report = few(y, models, THREE)
+    verdict, seen = report.verdict, report.best.cost
+    assert len(verdict.contenders) > 3
+    assert seen.value < verdict.cost.value < seen.high
+    assert verdict.cost.low == seen.low
+    assert seen.high <= verdict.cost.high <= 9
+    assert verdict.saving_over_naive.value < report.naive.cost - seen.value
+
+
+def test_what_is_fitted_is_less_sure_than_what_is_not():
+    """The recalibrated posteriors decide as the others do, but were fitted on these cases."""
+    y, models = draw(300, (1.5,), seed=1)
+    report = few(y, {"m": models["m0"]}, FRAUD, calibrator=Affine())
+    fitted, plain = report.system("m (recalibrated)"), report.system("m (as is)")
+    taken = Decisions(np.array(FRAUD.decisions)[decided_by(y, models["m0"])])
+    assert plain.cost.value == few(y, {"m": taken}, FRAUD).best.cost.value
+    spread = [(one.cost.high - one.cost.low) / one.cost.value for one in (fitted, plain)]
+    assert spread[0] > 1.02 * spread[1]
+
+
+def decided_by(y, posteriors):
+    return np.argmin(posteriors @ FRAUD.costs, axis=1)
+
+
+def test_new_parts_of_the_verdict_travel_as_json():
+    y, models = draw(200, (1.5, 1.4, 0.2))
+    for given in (models, {"m2": models["m2"]}, {"bad": 1 - models["m0"]}):
+        report = few(y, given, FRAUD, cluster=np.arange(200) % 9)
+        twin = Report.from_json(report.to_json())
+        assert twin == report
+        assert twin.verdict.contenders == report.verdict.contenders
+        assert isinstance(twin.verdict.contenders, tuple)
+        assert twin.verdict.cost == report.verdict.cost
+
+
+# Sentences ---------------------------------------------------------------------------------------
+
+
+def test_a_close_call_is_said_first_and_names_the_models():
+    y, models = draw(150, (1.5, 1.5, -3.0), seed=4)
+    names = dict(zip(("boosting", "logistic", "coin"), models.values(), strict=True))
+    verdict = few(y, names, FRAUD).verdict
+    first, second = (name.split(" (")[0] for name in verdict.contenders)
+    assert {first, second} == {"boosting", "logistic"}
+    start = f"{first} or {second}: the data cannot tell which is the cheapest; either saves about "
+    assert verdict.sentences[0].startswith(start)
+    assert verdict.sentences[1].startswith(f"Deploy {first} with Bayes decisions")
+    assert verdict.sentences[-1].endswith("among all comparisons): the data cannot tell the two apart.")
+
+
+def test_a_clear_call_says_nothing_of_the_choice():
+    y, models = draw(1500, (2.5, 0.2))
+    verdict = few(y, models, FRAUD).verdict
+    assert verdict.sentences[0].startswith("Deploy m0 with Bayes decisions (approve up to 0.0171")
+    assert ": it costs " in verdict.sentences[0]
+    assert verdict.sentences[1] == verdict.reason
+    assert verdict.sentences[2].startswith("The runner-up, m1 (as is), costs ")
+    assert verdict.sentences[2].endswith("it clearly costs more.")
+    assert len(verdict.sentences) == 3
+
+
+def test_a_single_model_has_no_runner_up_to_speak_of():
+    y, models = draw(300, (1.5,))
+    sentences = few(y, models, FRAUD).verdict.sentences
+    assert len(sentences) == 2
+    assert sentences[0].startswith("Deploy m0 ")
+    assert sentences[1].startswith("Against always deciding ")
+
+
+def test_where_nothing_is_deployed_there_are_no_contenders_to_speak_of():
+    y, models = draw(400)
+    zero_one = Problem.zero_one(FRAUD.classes)
+    verdict = few(y, {name: p[:, ::-1] for name, p in models.items()}, zero_one).verdict
+    assert verdict.deploy is None
+    assert verdict.sentences[0].startswith("Deploy none of these models: always deciding legit")
+    assert "cannot tell which" not in " ".join(verdict.sentences)
+
+
+def test_of_one_cluster_the_range_of_the_costs_is_all_that_is_said():
+    y, models = draw(400, (2.5, 0.2))
+    verdict = few(y, models, FRAUD, cluster=["s"] * 400).verdict
+    assert verdict.sentences[0].startswith("m0 or m1: the data cannot tell")
+    assert "(95 % interval 0 to 180)" in verdict.sentences[1]
+    assert "cannot rule out that it saves nothing" in verdict.sentences[2]
+    assert "(95 % interval −180 to 180): the data cannot tell" in verdict.sentences[3]
+
+
+def test_a_correction_that_shows_is_explained():
+    y, models = draw(150, (1.5,) * 6, seed=2, problem=THREE)
+    report = few(y, models, THREE)
+    said = report.verdict.sentences[1]
+    assert ": expect it to cost " in said
+    assert said.endswith("but it was chosen on them, as the cheapest of 6.")
+    assert not isnan(report.verdict.cost.value)
