@@ -168,10 +168,10 @@ def _centred(covariance: FloatArray) -> FloatArray:
 
 
 def _errors(errors: CostErrors) -> FloatArray:
-    """Errors (R, J) of these systems: fixed normals with their covariance."""
+    """Errors (R, J) of these systems, of mean zero: fixed normals with their covariance."""
     order = canonical_order(errors)
     root = triangular_root(errors.covariance[np.ix_(order, order)])
     root = root[:, root.any(axis=0)]
     drawn = np.empty((_DRAWS, order.size))
     drawn[:, order] = fixed_normals(_DRAWS, root.shape[1]) @ root.T
-    return drawn
+    return drawn - drawn.mean(axis=0)
