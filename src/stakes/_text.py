@@ -219,7 +219,7 @@ def whole_percent(share: float) -> str:
 
 
 def chance(share: float) -> str:
-    """A probability that replicates estimate; none of them shows that it is 0 or 1.
+    """An estimated probability; no sample shows that it is 0 or 1.
 
     >>> chance(1.0), chance(0.0), chance(0.254)
     ('> 99 %', '< 1 %', '25 %')

@@ -62,7 +62,7 @@ Of the report:
   {", ".join(list(_REPORT)[4:])},
 True or false:
   deployable (some system costs less than the best decision made without looking)
-  told_apart (the data tell the first two apart)
+  told_apart (all systems that may be the cheapest are of one model)
 
 A model's name in brackets means its cheapest system. What is undefined is bad input (exit code 2),
 so that no gate opens by accident, unless what stands before it settles the condition.

@@ -34,6 +34,11 @@ _EXPLAINED = {
     RECALIBRATED: "Recalibrated: Bayes decisions by posteriors recalibrated out of fold.",
     TUNED_APART: "Tuned out of fold: each case decided by the best threshold of other cases.",
 }
+_CHANCE = "shrunk chance"
+_SHRUNK = (
+    "Shrunk chance: that a system is the cheapest, given that noise spreads costs; right on "
+    "average over many comparisons."
+)
 _BOUNDS = (
     "Thresholds tuned on the very cases that measure them: bounds on what a threshold can reach, "
     "and no systems to deploy."
@@ -57,8 +62,9 @@ def system_sections(report: Report) -> Iterator[Section]:
     unit = (f"Costs in {report.problem.unit}.",) if report.problem.unit else ()
     rules = {system.rule for system in rivals if system.name != system.model}
     text = unit + tuple(_EXPLAINED[rule] for rule in _EXPLAINED if rule in rules)
+    text += (_SHRUNK,) * (len(rivals) > 1)
     level = _text.percent(report.assumptions.level)
-    header = ("system", "cost per case", level, "normalised", "P(cheapest)", "threshold")
+    header = ("system", "cost per case", level, "normalised", _CHANCE, "threshold")
     yield Section("Cost of each system", text, filled(Table(header, tuple(rows))))
     if bounds:
         yield Section("Bounds", (_BOUNDS,), filled(Table(header, tuple(apart))))

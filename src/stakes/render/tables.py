@@ -287,7 +287,7 @@ def _nearest_first(report: Report) -> list[Margin]:
 def _assumptions(report: Report) -> Section:
     made, labels = report.assumptions, report.problem.classes
     source = "stated" if made.prior_stated else "of the data"
-    drawn = f"{number(made.replicates)} replicates, seed {made.seed}"
+    drawn = f"{number(made.replicates)} replicates, " if made.calibrator is None else ""
     said: tuple[str, ...] = (f"Prior, {source}: {_shares(labels, made.prior)}.",)
     if _has_posteriors(report):
         said += (f"Posteriors hold for: {_shares(labels, made.posterior_prior)}.",)
@@ -295,7 +295,8 @@ def _assumptions(report: Report) -> Section:
         ("cases", f"{number(made.n_cases)}{' (weighted)' if made.weighted else ''}"),
         ("calibrator", made.calibrator or "none"),
         ("clusters", "none" if made.clusters is None else number(made.clusters)),
-        ("intervals", f"{_text.percent(made.level)}, {drawn}"),
+        ("intervals", f"{_text.percent(made.level)}, profile likelihood"),
+        ("random numbers", f"{drawn}seed {made.seed}"),
         ("made by", f"stakes {made.version}"),
     )
     return Section("Assumptions", said, Table(("assumption", "value"), rows))

@@ -113,5 +113,5 @@ function wholePercent(share) {
   return `${fixed(100 * share, 0)} %`;
 }
 
-/** A probability that replicates estimate; none of them shows that it is 0 or 1. */
+/** An estimated probability; no sample shows that it is 0 or 1. */
 const chanceText = (share) => wholePercent(Math.min(Math.max(share, 1e-9), 1 - 1e-9));

@@ -181,7 +181,7 @@ function showSystems() {
   const reach = (one) => [one.cost, changed ? NaN : one.reported[2]];
   const top = Math.max(...[naive.cost, ...ranked.flatMap(reach)].filter(Number.isFinite), 1e-300);
   const level = changed ? "" : percent(DATA.level);
-  const sureness = changed ? [] : [level, "P(cheapest)"];
+  const sureness = changed ? [] : [level, "shrunk chance"];
   const head = ["system", "", "cost", ...sureness, "normalised", "decisions"];
   if (BINARY) head.push("threshold");
   const [costs, shares] = costColumns(ranked, result);
@@ -214,7 +214,7 @@ function showSystems() {
       "low",
       "high",
       "normalized cost",
-      "P(cheapest)",
+      "shrunk chance",
       "threshold",
       "may win",
     ],
