@@ -510,7 +510,8 @@ def test_intervals_under_fractional_weights_are_those_of_inference():
     weights = np.random.default_rng(1).lognormal(0, 1, 800)
     labels, decided = np.array(FRAUD.classes)[y], bayes_decisions(models["good"], FRAUD)
     sums, squares = (
-        Counts.from_decisions(labels, decided, FRAUD, weights=part) for part in (weights, weights**2)
+        Counts.from_decisions(labels, decided, FRAUD, weights=part)
+        for part in (weights, weights**2)
     )
     found = profile_interval(sums, FRAUD, squares=squares.values)
     cost = few(y, models, FRAUD, weights=weights).system("good").cost

@@ -98,7 +98,6 @@ class Folds:
         mean = "" if self.partitions == 1 else f", mean of {self.partitions} partitions"
         return f"{calibrator!r}, out of fold ({self.count} folds{mean})"
 
-
     def costs(self, decided: Iterable[IntArray]) -> FloatArray | None:
         """Costs (P,) of the decisions made in each partition; None of one, or if undefined."""
         problem, cases = self.cases.problem, self.cases

@@ -18,9 +18,7 @@ SMALLEST = 10  # cases of a class below which they say little about it
 _FEW_CLUSTERS = 10
 
 
-def slices_of(
-    evidence: Evidence, best: str, *, level: float
-) -> tuple[Slice, ...]:
+def slices_of(evidence: Evidence, best: str, *, level: float) -> tuple[Slice, ...]:
     """Costs of every system in every group, from that group alone.
 
     `best` is the system that is the cheapest for all cases.

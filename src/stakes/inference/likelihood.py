@@ -48,7 +48,14 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes._value import Value
 
-__all__ = ["PSEUDO_CASES", "Support", "dearest_shares", "profile_ends", "profile_ratio", "stretched_ends"]
+__all__ = [
+    "PSEUDO_CASES",
+    "Support",
+    "dearest_shares",
+    "profile_ends",
+    "profile_ratio",
+    "stretched_ends",
+]
 
 PSEUDO_CASES = 0.4
 

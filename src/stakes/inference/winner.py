@@ -174,4 +174,4 @@ def _errors(errors: CostErrors) -> FloatArray:
     root = root[:, root.any(axis=0)]
     drawn = np.empty((_DRAWS, order.size))
     drawn[:, order] = fixed_normals(_DRAWS, root.shape[1]) @ root.T
-    return drawn - drawn.mean(axis=0)
+    return np.asarray(drawn - drawn.mean(axis=0))
