@@ -21,7 +21,7 @@ from stakes import (
 )
 from stakes.conditions import CostProportions, Skews
 from stakes.curve import Curve
-from stakes.inference import AllCases, ExpandedPercentile, JointScores, Units, bootstrap, redraws
+from stakes.inference import AllCases, ExpandedPercentile, Units, bootstrap, redraws
 from stakes.regions import (
     Classifiers,
     CostProportion,
@@ -41,6 +41,7 @@ from stakes.regions import (
     skews_as_cost_proportions,
     skews_as_priors,
 )
+from stakes.tally import JointScores
 from stakes.thresholds import Method, Optimal, RateDriven, ScoreDriven, ScoreFixed, ScoreUniform
 
 SCAN = np.linspace(0, 1, 2001)
@@ -446,7 +447,7 @@ def test_the_interval_of_a_planted_crossing_covers_as_often_as_it_says():
         for k, *cell in one.cells.tolist()
     ]
     samples = generator(5).multinomial(1000, np.array(shares) / sum(shares), size=300)
-    joint = one.with_weights(samples.astype(float))
+    joint = one.with_cell_weights(samples.astype(float))
     made = bootstrap(
         lambda j: crossing(j, "careful", "bold", CostProportion()),
         joint,

@@ -136,9 +136,9 @@ def costs_of(
         size = sample.squares / joint.weights
 
     def measure(tally: JointCounts) -> FloatArray:
-        return _costs(tally.with_weights(tally.weights * size), problem)
+        return _costs(tally.with_cell_weights(tally.weights * size), problem)
 
-    cases = joint.with_weights(joint.weights / size)
+    cases = joint.with_cell_weights(joint.weights / size)
     scheme = scheme_for(sample, problem)
     made = bootstrap(measure, cases, replicates=replicates, rng=rng, scheme=scheme)
     return Costs(names, made, perfect, level)

@@ -7,7 +7,7 @@ are compared on the same cases: `compare_costs`, `compare_problems`, `delong`, `
 """
 
 from stakes.inference.bootstrap import bootstrap, bootstrap_bca, bootstrap_t, estimate_of
-from stakes.inference.cells import Measure, Tally, each
+from stakes.inference.cells import Measure, each
 from stakes.inference.comparison import (
     Comparison,
     compare,
@@ -46,7 +46,6 @@ from stakes.inference.intervals import (
     Wilson,
 )
 from stakes.inference.jackknife import Jackknife, jackknife
-from stakes.inference.joint_scores import JointScores
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
@@ -78,7 +77,6 @@ __all__ = [
     "Interval",
     "IntervalType",
     "Jackknife",
-    "JointScores",
     "Logit",
     "McNemar",
     "Measure",
@@ -90,7 +88,6 @@ __all__ = [
     "Scheme",
     "Slices",
     "Studentised",
-    "Tally",
     "Units",
     "Wilson",
     "WithinClasses",

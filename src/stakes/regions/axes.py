@@ -21,11 +21,11 @@ from stakes._value import Value
 from stakes.conditions import Condition
 from stakes.curve import Curve
 from stakes.errors import InputError
-from stakes.inference import AllCases, JointScores, Scheme, WithinClasses, each
+from stakes.inference import AllCases, Scheme, WithinClasses, each
 from stakes.measures.cost import expected_cost_per_class
 from stakes.problem import Problem
 from stakes.regions.partition import Regions, lowest
-from stakes.tally import Counts, JointCounts, ScoreTable
+from stakes.tally import Counts, JointCounts, JointScores, ScoreTable
 from stakes.thresholds import Method
 
 Models = JointCounts | Mapping[Any, Counts]
