@@ -1,4 +1,4 @@
-"""Expressions that people write: read exactly, typed before they are computed, never run as code."""
+"""Expressions that people write: read exactly, typed before use, never run as code."""
 
 from __future__ import annotations
 
