@@ -396,7 +396,7 @@ def test_pairs_made_together_are_those_made_alone(prior):
 def test_all_intervals_of_twelve_systems_on_a_million_cases_take_less_than_a_fifth_of_a_second():
     """The tally is made before; its number of tuples is that of a million cases."""
     joint = twelve_systems(RNG(2), 20_000)
-    joint = joint.with_weights(50 * joint.weights)
+    joint = joint.with_cell_weights(50 * joint.weights)
     problem = Problem(COSTS, prior=(0.8, 0.2))
     counts = Counts(np.stack([joint.model(name).values for name in joint.models]))
     pairs = list(itertools.combinations(range(12), 2))

@@ -432,7 +432,7 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(InputError, match="level must lie strictly between 0 and 1"):
         contenders(joint, PROBLEM, level=1.0)
     with pytest.raises(InputError, match=r"no leading axis, or one of clusters.*Index them first"):
-        contenders(joint.with_weights(np.ones((2, 3, len(joint.cells)))), PROBLEM, level=0.95)
+        contenders(joint.with_cell_weights(np.ones((2, 3, len(joint.cells)))), PROBLEM, level=0.95)
     with pytest.raises(InputError, match=r"against must be a system of the tally.*with_blind"):
         selection_effect(contenders(joint, PROBLEM, level=0.95), against="always 0")
     with pytest.raises(InputError, match="reachable must say of each of the 3 decisions"):

@@ -14,7 +14,7 @@ from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.bootstrap import bootstrap, estimate_of
-from stakes.inference.cells import Measure, T, leading_axes, whole_cells
+from stakes.inference.cells import Measure, T, whole_cells
 from stakes.inference.delta import cost_moments, mean_covariance
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import Normal, Percentile
@@ -178,7 +178,7 @@ def compare(
     --------
     Areas under the ROC curve of two models on the same cases:
 
-    >>> from stakes.inference import JointScores
+    >>> from stakes.tally import JointScores
     >>> from stakes.ranking import auc
     >>> scores = JointScores.from_scores([0, 0, 1, 1] * 9, {"a": [1, 2, 2, 3] * 9,
     ...                                                    "b": [1, 2, 1, 3] * 9})
@@ -270,7 +270,7 @@ def refuse_groups(joint: JointCounts, scheme: Scheme) -> None:
             f"joint must be JointCounts; got {type(joint).__name__}. Tally the decisions of all "
             f"models together with JointCounts.from_decisions."
         )
-    axes = leading_axes(joint)
+    axes = joint.leading
     if axes and not (isinstance(scheme, Units) and len(axes) == 1):
         raise InputError(
             f"joint must have no leading axis here; its leading axes are {axes}. Compare group by "

@@ -15,9 +15,8 @@ from stakes.inference.cells import whole_cells
 from stakes.inference.comparison import Comparison
 from stakes.inference.estimate import Estimate
 from stakes.inference.intervals import Normal
-from stakes.inference.joint_scores import JointScores
 from stakes.ranking import auc
-from stakes.tally import ScoreTable
+from stakes.tally import JointScores, ScoreTable
 
 __all__ = ["auc_error", "delong", "delong_auc"]
 

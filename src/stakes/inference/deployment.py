@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.bootstrap import carried, estimate_of, intervals_of, redraw_blocks
-from stakes.inference.cells import T, leading_axes, numbers
+from stakes.inference.cells import T, checked_tally, numbers
 from stakes.inference.comparison import Comparison, comparison_of, refuse_groups
 from stakes.inference.delta import cost_moments
 from stakes.inference.estimate import Estimate, counted
@@ -155,7 +154,7 @@ def bootstrap_problems(
     given = _checked_problems(problems)
     scheme = scheme_of(given[0]) if scheme is None else scheme
     count = checked_redraws(scheme, replicates, rng)
-    leading_axes(tally)  # refuses what is no tally
+    checked_tally(tally)
 
     def mean(redrawn: T) -> FloatArray:
         return np.asarray(sum(numbers(measure(redrawn, problem)) for problem in given) / len(given))
@@ -164,11 +163,11 @@ def bootstrap_problems(
     value = mean(whole)
     drawn, first = np.empty((count, *value.shape)), 0
     for block in redraw_blocks(tally, scheme, count, rng):
-        size = leading_axes(block)[0]
+        size = block.leading[0]
         turn = np.arange(first, first + size) % len(given)
         for which in dict.fromkeys(turn.tolist()):
             own = np.flatnonzero(turn == which)
-            found = measure(cast(T, block[own]), given[which])
+            found = measure(block[own], given[which])
             drawn[first + own] = carried(found, own.size, value.shape)
         first += size
     drawn[:, hangs_on_one_case(mean, whole, scheme, value)] = np.nan

@@ -17,8 +17,8 @@ from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.fixed_normals import fixed_normals
 from stakes.inference.sampling import CostErrors
-from stakes.measures.table import least
 from stakes.inference.selection import FEW_DEGREES, Contenders, canonical_order
+from stakes.measures.table import least
 
 __all__ = ["Corrected", "SelectionEffect", "probability_cheapest", "selection_effect"]
 

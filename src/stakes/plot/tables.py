@@ -84,7 +84,7 @@ def regions_map(
 
     Parameters
     ----------
-    regions : over the skew, as ``cost_proportion_regions(models, prior=[0.5, 0.5])`` gives
+    regions : over the skew, as ``cheapest_regions(models, CostProportion([0.5, 0.5]))`` gives
     condition : the point (cost proportion, share of positives) at hand
     """
     ax = axes_for(ax, square=True)

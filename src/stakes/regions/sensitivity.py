@@ -14,10 +14,8 @@ from stakes.errors import InputError
 from stakes.measures.cost import decision_rates, expected_cost_per_class
 from stakes.measures.table import least
 from stakes.problem import Problem
-from stakes.regions.decisions import Models, counts_of
+from stakes.regions.axes import Models, counts_of
 from stakes.tally import Counts
-
-__all__ = ["Margin", "Sensitivity", "sensitivity"]
 
 _EDGE = 1e-12  # a prior that flips the verdict only where it reaches zero or one never does
 

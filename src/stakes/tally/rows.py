@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,18 +12,8 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
 
-__all__ = [
-    "Answering",
-    "Labelled",
-    "Rows",
-    "cell_sums",
-    "class_factors",
-    "read_rows",
-    "refuse_too_many",
-    "total",
-]
-
 _MOST_CELLS = 1 << 26  # half a gibibyte of weights
+_DENSE_CELLS = 1 << 20  # up to here one pass of counting beats a sort
 
 
 class Labelled(Protocol):
@@ -89,7 +80,7 @@ def refuse_too_many(groups: int, cells: int) -> None:
         raise InputError(
             f"by must leave a tally that fits into memory; {groups:,} groups of {cells:,} cells "
             f"each take {8e-9 * groups * cells:.2g} GB. Round the scores or name fewer groups; for "
-            f"units that were drawn as a whole use inference.JointScores.from_scores(…, units=…)."
+            f"units that were drawn as a whole use tally.JointScores.from_scores(…, units=…)."
         )
 
 
@@ -102,17 +93,25 @@ def cell_sums(rows: Rows, cell: IntArray, shape: tuple[int, ...]) -> FloatArray:
     return sums.astype(np.float64).reshape(shape)
 
 
-def total(weights: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
-    """Sum of weights, always as an array type that indexes and broadcasts."""
-    return np.asarray(weights.sum(axis=axis), dtype=np.float64)
+def distinct_cells(rows: Rows, sizes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+    """The tuples that occur, (T, columns) in lexical order, and their weights (…, T)."""
+    if prod(sizes) <= _DENSE_CELLS:
+        code = np.ravel_multi_index(rows.columns, sizes).astype(np.intp)
+        occurring = np.flatnonzero(np.bincount(code, minlength=prod(sizes)))
+        cells = np.stack(np.unravel_index(occurring, sizes), axis=1)
+        where = np.searchsorted(occurring, code)
+    else:
+        tuples = np.stack(rows.columns, axis=1)
+        order, starts = lexical_runs(tuples)
+        cells, where = tuples[order[starts]], np.empty(len(tuples), dtype=np.intp)
+        where[order] = np.repeat(np.arange(starts.size), np.diff(starts, append=len(tuples)))
+    refuse_too_many(len(rows.groups or ()), len(cells))
+    return cells.astype(np.intp), cell_sums(rows, where, (len(cells),))
 
 
-def class_factors(prior: FloatArray, per_class: FloatArray) -> FloatArray:
-    """The factor of each class that turns its share into the prior and keeps the total.
-
-    A class that the prior expects but that has no cases gets inf, and inf x 0 cases is nan: what
-    its decisions would have been is unknown.
-    """
-    cases = per_class.sum(axis=-1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(prior > 0, prior * cases / per_class, 0.0)
+def lexical_runs(tuples: IntArray) -> tuple[IntArray, IntArray]:
+    """The lexical order of tuples, and where in it a new tuple starts."""
+    order = np.lexsort(tuples.T[::-1])
+    ordered = tuples[order]
+    changed = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return order, np.flatnonzero(np.concatenate([[True], changed]))
