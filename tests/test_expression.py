@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stakes._expression import DEEPEST, LONGEST, Expression, Name, parse
+from stakes._expression import DEEPEST, LONGEST, NUMBERS, Expression, Name, parse
 from stakes.errors import InputError
 
 KNOWN = {"cost": True, "normalized": True, "caveats": False}
@@ -98,6 +98,15 @@ def test_names_are_looked_up_as_far_as_is_needed():
         gate("caveats > 3 or cost > 3")(known)
 
 
+def test_undefined_numbers_close_no_gate_silently():
+    known = {Name("cost"): float("inf"), Name("caveats"): 0.0}
+    for text in ("cost - cost > 1", "1 / caveats > 1", "cost * caveats < 1"):
+        with pytest.raises(InputError, match=r"is undefined: .* Ask first whether"):
+            gate(text)(known)
+    assert gate("cost > 1 or 1 / caveats > 1")(known, NUMBERS) is True
+    assert gate("abs(caveats - 1) > 2 and 1 / caveats > 1")(known, NUMBERS) is False
+
+
 def test_an_expression_of_columns_is_computed_for_all_rows_at_once():
     """Slow twin: row by row, with Python's own functions."""
     cost = parse(
@@ -124,6 +133,7 @@ def test_equal_texts_are_equal_expressions():
         ("cost >", r"it breaks off, or has a sign without meaning, at position 7 \(the end\)"),
         ("cost > 3 cost", r"it breaks off, or has a sign without meaning, at position 10"),
         ("1 < cost < 3", r"comparisons do not chain; join two of them with and, at position 12"),
+        ("   cost > 3)", r"sign without meaning, at position 12 \('\)'\)"),
         ("cost > 3)", r"sign without meaning, at position 9 \('\)'\)"),
         ("cost > 3 or 4", r"expected something true or false, .*, at position 13 \('4'\)"),
         ("not cost", r"expected something true or false, .*, at position 5 \('cost'\)"),

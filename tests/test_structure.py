@@ -31,6 +31,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "_value": (),
     "_text": (),
     "_files": ("errors",),
+    "_expression": ("errors",),
     "rows": ("_check", "_value"),
     "problem": ("_check", "_value", "_text"),
     "tally": ("_check", "_value", "_text"),
@@ -54,7 +55,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "render": ("_files", "report", "curve"),
     "plot": ("report", "curve"),
     "adapters": ("_files", "tally", "evaluation"),
-    "cli": ("evaluation", "render", "plot", "adapters"),
+    "cli": ("_expression", "evaluation", "render", "plot", "adapters"),
     "__main__": ("cli",),
 }
 

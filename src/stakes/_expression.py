@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from math import isnan, nan
 from typing import Any, NoReturn
 
 import numpy as np
@@ -26,6 +27,12 @@ DEEPEST = 50  # parts inside each other
 
 Functions = Mapping[str, Callable[..., Any]]
 
+NUMBERS: Functions = {
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "where": lambda condition, then, otherwise: then if condition else otherwise,
+}
 ARRAYS: Functions = {
     "min": lambda *parts: reduce(np.minimum, parts),
     "max": lambda *parts: reduce(np.maximum, parts),
@@ -128,7 +135,7 @@ class _Reader:
         except (SyntaxError, ValueError) as error:
             if "nested" in str(error):
                 self.fail(f"more than {DEEPEST} parts lie inside each other", 1)
-            at = getattr(error, "offset", None) or len(self.text) + 1
+            at = (getattr(error, "offset", None) or len(self.text) + 1) + self._indent
             self.fail("it breaks off, or has a sign without meaning", at)
 
     def require(self, node: ast.expr, truth: bool, depth: int) -> None:
@@ -212,7 +219,11 @@ class _Reader:
     def _position(self, node: ast.expr) -> int:
         """Where a part begins, from 1, in characters: the parser counts bytes."""
         before = self.text.strip().encode()[: node.col_offset].decode()
-        return len(self.text) - len(self.text.lstrip()) + len(before) + 1
+        return self._indent + len(before) + 1
+
+    @property
+    def _indent(self) -> int:
+        return len(self.text) - len(self.text.lstrip())
 
 
 def _value(node: ast.expr, values: Mapping[Name, Any], functions: Functions) -> Any:
@@ -230,8 +241,8 @@ def _value(node: ast.expr, values: Mapping[Name, Any], functions: Functions) -> 
             return _negated(of(part), functions)
         case ast.UnaryOp(op=op, operand=part):
             return -of(part) if isinstance(op, ast.USub) else of(part)
-        case ast.BinOp(left=left, op=op, right=right):
-            return _ARITHMETIC[type(op)](of(left), of(right))
+        case ast.BinOp(left=left, right=right):
+            return _computed(node, of(left), of(right))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return _COMPARISONS[type(op)](of(left), of(right))
         case ast.BoolOp(op=op, values=parts):
@@ -239,6 +250,23 @@ def _value(node: ast.expr, values: Mapping[Name, Any], functions: Functions) -> 
         case ast.Call(func=ast.Name(id=name), args=args):
             return functions[name](*map(of, args))
     raise TypeError(ast.dump(node))  # the reader lets nothing else through
+
+
+def _computed(node: ast.BinOp, left: Any, right: Any) -> Any:
+    """A sum, difference, product or ratio; undefined ones of plain numbers are refused.
+
+    Otherwise a comparison with nan would be false, and a gate that should close would stay open.
+    """
+    try:
+        value = _ARITHMETIC[type(node.op)](left, right)
+    except ZeroDivisionError:
+        value = nan
+    if isinstance(value, float) and isnan(value):
+        raise InputError(
+            f"{ast.unparse(node)} is undefined: it is {left:g} and {right:g} that it joins. Ask "
+            f"first whether they are as they should be, such as caveats > 0 and cost / caveats > 2."
+        )
+    return value
 
 
 def _negated(value: Any, functions: Functions) -> Any:
