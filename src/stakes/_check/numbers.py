@@ -10,18 +10,6 @@ import numpy as np
 from stakes._check.kinds import BoolArray, FloatArray, described, frozen
 from stakes.errors import InputError
 
-__all__ = [
-    "floats",
-    "non_negative",
-    "number",
-    "probabilities",
-    "real_scores",
-    "reals",
-    "refuse",
-    "rounding",
-    "unwrapped",
-]
-
 
 def _real(name: str, values: object, ndim: int | None) -> FloatArray:
     """A read-only float64 copy of real numbers; nan and infinities still inside."""

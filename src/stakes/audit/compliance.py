@@ -25,8 +25,6 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts
 
-__all__ = ["Compliance", "Witness", "compliance"]
-
 _TABLES = 200  # where the metric's direction is measured
 _PAIRS = 2000  # of distant tables, ranked by the metric and by the utilities found
 _CASES = 1000.0  # of the tables of a witness

@@ -28,17 +28,6 @@ from stakes.errors import InputError
 from stakes.ranking import hull_cuts, weights_above
 from stakes.tally import Counts, ScoreTable
 
-__all__ = [
-    "CostRange",
-    "ImpliedCosts",
-    "ImpliedCostsOfRedraws",
-    "Optimum",
-    "ThresholdCosts",
-    "costs_of_threshold",
-    "implied_costs",
-    "implied_costs_of_redraws",
-]
-
 _STRAIGHT = 1e-12  # relative distance from the hull that rounding of fractional weights may make
 
 

@@ -29,8 +29,6 @@ from stakes.audit.settings import (
 from stakes.errors import InputError
 from stakes.tally import Counts
 
-__all__ = ["Misranking", "misranking"]
-
 _BLOCK = 1 << 15  # pairs drawn at a time, so that memory does not depend on how many are wanted
 _SLICE = 1 << 12  # pairs ranked at a time: their tables stay in the processor's cache
 

@@ -19,23 +19,6 @@ from stakes._value import Value
 from stakes.audit.utility_space import NormalUtilities, UniformUtilities
 from stakes.errors import InputError
 
-__all__ = [
-    "AssessmentError",
-    "ErrorSampler",
-    "RateDistribution",
-    "RateSampler",
-    "RisingRates",
-    "Setting",
-    "ShareDistribution",
-    "ShareSampler",
-    "UniformShares",
-    "UtilitySampler",
-    "gaussian_setting",
-    "read_errors",
-    "read_rng",
-    "uniform_setting",
-]
-
 #: ``(rng, n)`` → utility matrices (n, 2, 2), rows classes.
 UtilitySampler = Callable[[np.random.Generator, int], FloatArray]
 #: ``(rng, (n,))`` → shares of the positive class.

@@ -23,8 +23,6 @@ from stakes.audit.settings import read_rng
 from stakes.errors import InputError
 from stakes.tally import Counts
 
-__all__ = ["Counterexample", "Suitability", "suitability"]
-
 _ROUNDING = 1e-9
 _RANDOM = 2000  # random tables of each kind
 _SMALL = 20_000  # as many tables of small whole numbers as a search may hold

@@ -24,8 +24,6 @@ from stakes.measures.cost import decision_rates
 from stakes.problem import Problem
 from stakes.tally import Counts
 
-__all__ = ["ProblemSampler", "WrongPicks", "wrong_picks"]
-
 #: ``(rng, n)`` → n plausible problems.
 ProblemSampler = Callable[[np.random.Generator, int], Sequence[Problem]]
 

@@ -18,8 +18,6 @@ from stakes.rows import Posteriors, Scores, read_posteriors
 from stakes.scoring.arguments import require, require_rng
 from stakes.scoring.rows import class_labels, column_classes
 
-__all__ = ["CheckedRows", "cross_calibrate", "fold_numbers", "read_groups", "read_rows", "spread"]
-
 
 def cross_calibrate(
     scores: object,

@@ -17,8 +17,6 @@ from stakes.scoring.bins import Bins, bin_sums
 from stakes.scoring.tables import probability_scores
 from stakes.tally import ScoreTable
 
-__all__ = ["Band", "Reliability", "confidence_band", "consistency_band", "reliability"]
-
 _BLOCK = 1 << 20  # redrawn scores at a time, so that memory stays flat
 
 

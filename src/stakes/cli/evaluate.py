@@ -22,8 +22,6 @@ from stakes.cli.output import check_targets, write
 from stakes.cli.quantities import EXPLAINED, Values, holds, read_condition
 from stakes.cli.reporting import report_on
 
-__all__ = ["evaluate"]
-
 
 @click.command(epilog=EXPLAINED)
 @file_argument

@@ -9,8 +9,6 @@ from stakes._expression import NUMBERS, Expression, Name, parse
 from stakes.errors import InputError
 from stakes.report import Interval, ModelQuality, Report, System
 
-__all__ = ["EXPLAINED", "Values", "holds", "read_condition"]
-
 _SYSTEM: dict[str, Callable[[System], float | None]] = {
     "cost": lambda one: one.cost.value,
     "cost_low": lambda one: one.cost.low,

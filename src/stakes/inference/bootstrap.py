@@ -14,16 +14,6 @@ from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised, spr
 from stakes.inference.jackknife import hangs_on_one_case, jackknife, unit_pulls
 from stakes.inference.schemes import AllCases, Scheme, Units, checked_redraws
 
-__all__ = [
-    "bootstrap",
-    "bootstrap_bca",
-    "bootstrap_t",
-    "carried",
-    "estimate_of",
-    "intervals_of",
-    "redraw_blocks",
-]
-
 _BLOCK = 1 << 18  # cells redrawn at a time: two megabytes stay in the cache
 _KEPT = (1 << 22) - (1 << 12)  # just below 32 MiB, the most that glibc takes for a hint
 

@@ -31,17 +31,6 @@ from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.tally import JointCounts, LossMoments
 
-__all__ = [
-    "Comparison",
-    "compare",
-    "compare_costs",
-    "compare_losses",
-    "comparison_of",
-    "delta_compare_costs",
-    "p_value",
-    "refuse_groups",
-]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Value):

@@ -18,8 +18,6 @@ from stakes.inference.intervals import Normal
 from stakes.ranking import auc
 from stakes.tally import JointScores, ScoreTable
 
-__all__ = ["auc_error", "delong", "delong_auc"]
-
 
 def _placements(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """For weights (…, S, 2): where a negative and where a positive of each score would stand.

@@ -28,8 +28,6 @@ from stakes.inference.schemes import (
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-__all__ = ["Dirichlet", "Sampler", "bootstrap_problems", "compare_problems", "uncertain_problems"]
-
 # Given a number and a source of randomness, as many draws, stacked along the first axis.
 Sampler = Callable[[int, np.random.Generator], FloatArray]
 

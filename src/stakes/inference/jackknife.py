@@ -13,8 +13,6 @@ from stakes.inference.cells import Measure, T, cells_of, n_units, numbers, whole
 from stakes.inference.schemes import Scheme, Units, checked_redraws
 from stakes.tally import CellTally
 
-__all__ = ["Jackknife", "hangs_on_one_case", "jackknife", "unit_pulls"]
-
 _BLOCK = 1 << 18
 _CELLS = 4096  # beyond as many distinct cells, groups of cases are left out instead
 _GROUPS = 500

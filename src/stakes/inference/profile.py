@@ -25,14 +25,6 @@ from stakes.measures.cost import prior_of
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
 
-__all__ = [
-    "cost_support",
-    "difference_support",
-    "profile_interval",
-    "profile_normalized_interval",
-    "profile_threshold",
-]
-
 _REMEDY = "pass squares=, the sums of the squared weights of each cell."
 _STEPS = 50  # Dinkelbach's method needs about six
 

@@ -30,17 +30,6 @@ from stakes.inference.intervals import ExpandedPercentile, Percentile
 from stakes.problem import Problem
 from stakes.tally import Tally
 
-__all__ = [
-    "AllCases",
-    "BayesianBootstrap",
-    "PoissonWeights",
-    "Scheme",
-    "Units",
-    "WithinClasses",
-    "redraws",
-    "scheme_of",
-]
-
 D = TypeVar("D")
 Drawer = Callable[[int, np.random.Generator], D]
 

@@ -13,8 +13,6 @@ from stakes.inference.cells import checked_tally
 from stakes.inference.estimate import Estimate
 from stakes.tally import Tally
 
-__all__ = ["Slices", "slices"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Slices(Value):

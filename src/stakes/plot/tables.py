@@ -17,8 +17,6 @@ from stakes.tally import Counts
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["decision_table", "metric_disagreement", "regions_map", "utility_hexagon"]
-
 
 def decision_table(
     counts: Counts, *, shares: FloatArray | None = None, ax: Axes | None = None

@@ -9,8 +9,6 @@ from stakes.errors import InputError
 from stakes.ranking.roc import Roc, ratio, roc, scaled
 from stakes.tally import ScoreTable
 
-__all__ = ["hull_cuts", "is_convex", "roc_hull", "single"]
-
 # Whole weights are compared exactly. Fractional ones carry rounding errors, so that points on one
 # line are off it by a few units in the last place; a relative bend below this counts as none.
 _STRAIGHT = 1e-13

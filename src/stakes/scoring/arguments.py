@@ -9,8 +9,6 @@ import numpy as np
 from stakes import _check
 from stakes.errors import InputError
 
-__all__ = ["require", "require_rng", "whole"]
-
 
 def require(name: str, value: object, kind: type, remedy: str) -> None:
     """Refuse what is not of this kind; a class in place of its instance is told apart."""

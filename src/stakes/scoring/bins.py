@@ -22,20 +22,6 @@ from stakes.ranking.roc import ratio, running_sum
 from stakes.scoring.arguments import require, whole
 from stakes.tally import ScoreTable
 
-__all__ = [
-    "BinSums",
-    "Bins",
-    "CutBins",
-    "EachScore",
-    "Edges",
-    "EqualMass",
-    "EqualWidth",
-    "HullBins",
-    "bin_sums",
-    "require_table",
-]
-
-
 _LARGEST = float(np.finfo(np.float64).max)
 
 

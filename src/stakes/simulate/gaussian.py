@@ -18,8 +18,6 @@ from stakes.problem import Problem
 from stakes.simulate._line import Bells, decision_intervals, interval_above, normal_probability
 from stakes.tally import Counts
 
-__all__ = ["GaussianWorld", "SimulatedCases", "gaussian_classes"]
-
 _REACH = 38.0  # standard deviations; nothing that float64 can hold lies beyond
 _RESOLUTION = 1e-12  # standard deviations
 

@@ -16,8 +16,6 @@ from stakes.ranking import hull_cuts
 from stakes.tally import Counts, ScoreTable
 from stakes.thresholds._cases import threshold_of_cut
 
-__all__ = ["BestThreshold", "best_threshold"]
-
 _TIE = 16 * np.finfo(np.float64).eps  # what rounding may do to equal regrets, which do not cancel
 
 

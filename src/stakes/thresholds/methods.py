@@ -37,18 +37,6 @@ from stakes.thresholds._cases import (
     threshold_of_cut,
 )
 
-__all__ = [
-    "Method",
-    "Optimal",
-    "RateDriven",
-    "RateFixed",
-    "RateUniform",
-    "ScoreDriven",
-    "ScoreFixed",
-    "ScoreUniform",
-    "population_of",
-]
-
 
 class Method(Value, ABC):
     """A rule that says which threshold is used at each operating condition."""
