@@ -18,6 +18,8 @@ from stakes._check.labels import (
 )
 from stakes._check.numbers import (
     floats,
+    generator,
+    no_leading_axes,
     non_negative,
     number,
     probabilities,
@@ -25,6 +27,7 @@ from stakes._check.numbers import (
     reals,
     rounding,
     unwrapped,
+    whole,
 )
 from stakes._check.rows import aligned, same_length, weights
 from stakes._check.shares import posteriors, prior
@@ -48,9 +51,11 @@ __all__ = [
     "floats",
     "frame_columns",
     "frozen",
+    "generator",
     "groups",
     "labels",
     "missing_label",
+    "no_leading_axes",
     "non_negative",
     "number",
     "posteriors",
@@ -63,4 +68,5 @@ __all__ = [
     "same_length",
     "unwrapped",
     "weights",
+    "whole",
 ]

@@ -20,7 +20,6 @@ from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.audit.metric import Metric, read_metric
-from stakes.audit.settings import read_rng
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts
@@ -151,7 +150,7 @@ def compliance(
     (False, False)
     """
     read_metric(metric)
-    read_rng(rng)
+    _check.generator(rng)
     shape = _read_shape(shape)
     fixed = None if shares is None else _check.prior("shares", shares, tuple(range(shape[0])))
     tables = _random_tables(rng, _TABLES, shape, fixed)

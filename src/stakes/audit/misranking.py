@@ -24,7 +24,6 @@ from stakes.audit.settings import (
     ShareSampler,
     UtilitySampler,
     read_errors,
-    read_rng,
 )
 from stakes.errors import InputError
 from stakes.tally import Counts
@@ -143,11 +142,9 @@ def misranking(
     """
     names, judges = read_metrics(metrics)
     read_errors("error", error)
-    read_rng(rng)
+    _check.generator(rng)
     _check.labels("the names of metrics and errors", (*names, *map(str, error)))
-    wanted = int(_check.number("pairs", pairs, low=1))
-    if wanted != pairs:
-        raise InputError(f"pairs must be a whole number; got {pairs!r}.")
+    wanted = _check.whole("pairs", pairs, low=1)
     total = len(judges) + len(error)
     together, undefined = np.zeros((total, total)), np.zeros(total, dtype=np.intp)
     for start in range(0, wanted, _BLOCK):

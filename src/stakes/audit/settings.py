@@ -222,12 +222,3 @@ def read_errors(name: str, errors: Mapping[str, ErrorSampler]) -> Mapping[str, E
                 f"{sampler!r}. Use AssessmentError(sd)."
             )
     return errors
-
-
-def read_rng(rng: np.random.Generator) -> np.random.Generator:
-    """A generator; seeds and the like are refused, because they would hide what is drawn."""
-    if not isinstance(rng, np.random.Generator):
-        raise InputError(
-            f"rng must be a numpy Generator; got {rng!r}. Use np.random.default_rng(seed)."
-        )
-    return rng

@@ -16,7 +16,7 @@ from stakes.evaluation.tallying import evidence_of
 from stakes.inference.estimate import checked_level
 from stakes.problem import Problem
 from stakes.report import Report
-from stakes.scoring.arguments import require, whole
+from stakes.scoring.arguments import require
 
 __all__ = ["evaluate"]
 
@@ -83,8 +83,8 @@ def evaluate(
     """
     require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     level = checked_level(level)
-    replicates = whole("replicates", replicates, low=2)
-    whole("seed", seed, low=0)
+    replicates = _check.whole("replicates", replicates, low=2)
+    _check.whole("seed", seed, low=0)
     cases = read_cases(y_true, problem, weights, by, cluster)
     held = (
         None

@@ -22,8 +22,6 @@ from stakes.inference.schemes import (
     AllCases,
     Scheme,
     Units,
-    checked_replicates,
-    checked_rng,
     scheme_of,
 )
 from stakes.inference.student import student_tail
@@ -97,8 +95,8 @@ class Comparison(Value):
 
     def drawn(self, *, replicates: int, rng: np.random.Generator) -> Self:
         """The same comparison with replicates drawn from its normal distribution."""
-        count = checked_replicates(replicates)
-        checked_rng(rng)
+        count = _check.whole("replicates", replicates, low=2)
+        _check.generator(rng)
         normal = rng.standard_normal((count, len(self.names)))
         draws = self.values + normal @ triangular_root(self.covariance).T
         method = f"{self.method}, {count} normal draws"
@@ -283,11 +281,8 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
     >>> print(compare_losses(moments, prior=None).difference("new", "old"))
     -0.75 (95% -1.983 to 0.4831, delta method)
     """
-    if moments.weight.ndim > 1:
-        raise InputError(
-            f"moments must have no leading axes here; theirs are {moments.weight.shape[:-1]}. "
-            f"Index one, or for units that were drawn as a whole call compare with Units()."
-        )
+    remedy = "Index one, or for units that were drawn as a whole call compare with Units()."
+    _check.no_leading_axes("moments", moments.leading, remedy=remedy)
     _refuse_fractions(moments)
     shares = None if prior is None else _check.prior("prior", prior, moments.classes)
     names = moments.names or tuple(range(moments.sums.shape[-1]))

@@ -21,8 +21,6 @@ from stakes.inference.jackknife import hangs_on_one_case
 from stakes.inference.schemes import (
     Scheme,
     checked_redraws,
-    checked_replicates,
-    checked_rng,
     scheme_of,
 )
 from stakes.problem import Problem
@@ -86,8 +84,8 @@ def uncertain_problems(
     >>> [float(one.prior[1].round(4)) for one in found]
     [0.0059, 0.0072]
     """
-    count = checked_replicates(draws, "draws")
-    checked_rng(rng)
+    count = _check.whole("draws", draws, low=2)
+    _check.generator(rng)
     for name, sampler in (("prior", prior), ("costs", costs)):
         if sampler is not None and not callable(sampler):
             raise InputError(

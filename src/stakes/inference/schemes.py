@@ -199,8 +199,8 @@ def redraws(tally: T, scheme: Scheme, *, replicates: int, rng: np.random.Generat
 def checked_redraws(scheme: object, replicates: object, rng: object) -> int:
     """The number of redraws, once all that they need is what it should be."""
     checked_scheme(scheme)
-    checked_rng(rng)
-    return checked_replicates(replicates)
+    _check.generator(rng)
+    return _check.whole("replicates", replicates, low=2)
 
 
 def checked_scheme(scheme: object) -> None:
@@ -208,23 +208,6 @@ def checked_scheme(scheme: object) -> None:
     if not isinstance(scheme, Scheme):
         given = f"the class {scheme.__name__}" if isinstance(scheme, type) else repr(scheme)
         raise InputError(f"scheme must be a scheme; got {given}. Pass one, such as AllCases().")
-
-
-def checked_rng(rng: object) -> None:
-    """Refuse all but a generator; a seed alone would be a hidden choice of one."""
-    if not isinstance(rng, np.random.Generator):
-        raise InputError(
-            f"rng must be a numpy Generator; got {type(rng).__name__}. Pass "
-            f"np.random.default_rng(seed)."
-        )
-
-
-def checked_replicates(replicates: object, name: str = "replicates") -> int:
-    """A number of redraws: at least two, or there is no spread to speak of."""
-    count = _check.number(name, replicates, low=2)
-    if count != int(count):
-        raise InputError(f"{name} must be a whole number; got {count:g}. 2000 is usual.")
-    return int(count)
 
 
 def _run_starts(owner: IntArray) -> IntArray:

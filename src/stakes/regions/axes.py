@@ -337,11 +337,7 @@ def _single(models: Models) -> dict[Label, Counts]:
     """Counts without leading axes."""
     found = counts_of(models)
     for counts in found.values():
-        if counts.values.ndim != 2:
-            raise InputError(
-                f"models must have no leading axes; theirs are {counts.values.shape[:-2]}. "
-                f"Index one group."
-            )
+        _check.no_leading_axes("models", counts.leading, remedy="Index one group.")
     return found
 
 

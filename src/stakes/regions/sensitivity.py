@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes._text import text_table
 from stakes._value import Value
@@ -141,11 +142,7 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
 
 
 def _prior(counts: Counts, problem: Problem) -> FloatArray:
-    if counts.values.ndim != 2:
-        raise InputError(
-            f"models must have no leading axes; theirs are {counts.values.shape[:-2]}. "
-            f"Index one group."
-        )
+    _check.no_leading_axes("models", counts.leading, remedy="Index one group.")
     return counts.shares if problem.prior is None else problem.prior
 
 

@@ -171,6 +171,7 @@ class GaussianWorld(Value):
 
         ``rng.multinomial(n, world.prior)`` cases of each class make n independent cases.
         """
+        _check.generator(rng)
         each = _check.non_negative("n_per_class", n_per_class, ndim=1)
         if each.size != self.n_classes or (each != np.rint(each)).any() or not each.any():
             raise InputError(

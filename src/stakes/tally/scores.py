@@ -176,7 +176,7 @@ class ScoreTable(CellTally):
         bounds = _check.real_scores("edges", edges)
         if not (bounds[1:] > bounds[:-1]).all():
             raise InputError("edges must be increasing; these are not. Sort them, without repeats.")
-        _refuse_leading_axes(self, "binned")
+        _check.no_leading_axes("table", self.leading, where="to be binned")
         if not self.weights.any():
             raise InputError("table must hold cases to be binned; all its weights are zero.")
         kept = self.weights.any(axis=-1)
@@ -257,14 +257,6 @@ def _pool(rows: Rows) -> tuple[FloatArray, FloatArray]:
 def _run_starts(ordered: FloatArray | IntArray) -> IntArray:
     """Where each run of equal values begins."""
     return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-
-
-def _refuse_leading_axes(table: ScoreTable, verb: str) -> None:
-    if table.weights.ndim > 2:
-        raise InputError(
-            f"{verb} changes scores and wants a single table; this one has leading axes "
-            f"{table.weights.shape[:-2]}. Take one with table[index]."
-        )
 
 
 def two_classes(y_true: object, positive: Label | None) -> tuple[Labels | None, IntArray]:
