@@ -16,7 +16,6 @@ from sklearn.metrics import roc_auc_score
 
 from stakes import Counts, Problem, ScoreTable, expected_cost
 from stakes.inference import (
-    JointScores,
     Units,
     bootstrap,
     bootstrap_bca,
@@ -26,7 +25,7 @@ from stakes.inference import (
     pooled_runs,
 )
 from stakes.ranking import auc
-from stakes.tally import JointCounts
+from stakes.tally import JointCounts, JointScores
 
 REPLICATES = 2000
 REPEATS = 3

@@ -141,7 +141,7 @@ def one(design: Design, rng: np.random.Generator) -> list[float]:
     held = float(np.mean([names[place] in choice.contenders for place in best]))
     place = choice.cheapest
     counts = joint.model(names[place])
-    own = None if squares is None else joint.with_weights(squares).model(names[place]).values
+    own = None if squares is None else joint.with_cell_weights(squares).model(names[place]).values
     plain = profile_interval(
         counts, design.problem, LEVEL, reachable=reachable[place], squares=own, scheme=scheme
     )

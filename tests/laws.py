@@ -23,7 +23,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from stakes.problem import Problem
-from stakes.tally import Counts, JointCounts, LossMoments, ScoreTable
+from stakes.tally import Counts, JointCounts, JointScores, LossMoments, ScoreTable
 
 Case = tuple[Any, ...]
 Order = tuple[Any, ...]
@@ -224,7 +224,7 @@ class JointCountsOf(Subject):
         for row, tally in zip(weights, tallies, strict=True):
             for cell, weight in zip(tally.cells.tolist(), tally.weights, strict=True):
                 row[cells.index(tuple(cell))] = weight
-        return total.with_weights(weights.reshape(*shape, len(cells)))
+        return total.with_cell_weights(weights.reshape(*shape, len(cells)))
 
     def orders(self, world):
         return st.tuples(permutations(world.n_classes), permutations(world.n_decisions))
@@ -304,6 +304,76 @@ class ScoreTableOf(Subject):
             return tally
         scores = -tally.scores[::-1]
         return ScoreTable(scores, tally.weights[::-1, ::-1], classes=tally.classes[::-1])
+
+
+class JointScoresOf(Subject):
+    """JointScores of two models; a world is the label of the positive class."""
+
+    kind = JointScores
+    case = st.sampled_from(list(product(["no", "yes"], [-inf, 0.0, 0.5, 2.0], [-1.0, 0.25, inf])))
+
+    def worlds(self):
+        return st.sampled_from(["no", "yes"])
+
+    def cases(self, world):
+        return st.lists(self.case, min_size=1, max_size=12)
+
+    def tally(self, world, cases, weights=None, by=None):
+        # One case of each class, of weight zero, so that both labels are known.
+        truth, old, new = zip(("no", 0.0, 0.25), ("yes", 0.0, 0.25), *cases, strict=True)
+        weight = [0, 0, *([1] * len(cases) if weights is None else weights)]
+        group = None if by is None else [by[0], by[0], *by]
+        scores = {"old": old, "new": new}
+        return JointScores.from_scores(truth, scores, positive=world, weights=weight, by=group)
+
+    def slow(self, world, cases, weights):
+        sums: dict[tuple[Any, ...], float] = {}
+        for (truth, *scores), weight in zip(cases, weights, strict=True):
+            if weight > 0:
+                cell = (float(truth == world), *scores)
+                sums[cell] = sums.get(cell, 0.0) + weight
+        return [[*cell, sums[cell]] for cell in sorted(sums)]
+
+    def plain(self, tally):
+        """Tuples with their scores, whatever other scores other tallies have."""
+        named = [
+            [float(k), *(float(own[place]) for own, place in zip(tally.scores, at, strict=True))]
+            for k, *at in tally.cells.tolist()
+        ]
+        rows = zip(named, tally.weights.tolist(), strict=True)
+        return sorted([*cell, weight] for cell, weight in rows if weight > 0)
+
+    def stacked(self, tallies, shape):
+        total = sum(tallies[1:], tallies[0])
+        known = [tuple(row[:-1]) for row in self.plain(total)]
+        weights = np.zeros((len(tallies), len(known)))
+        for part, tally in zip(weights, tallies, strict=True):
+            for *cell, weight in self.plain(tally):
+                part[known.index(tuple(cell))] = weight
+        return total.with_cell_weights(weights.reshape(*shape, len(known)))
+
+    def orders(self, world):
+        return st.sampled_from([(0, 1), (1, 0)])
+
+    def reordered_world(self, world, order):
+        return world if order == (0, 1) else {"no": "yes", "yes": "no"}[world]
+
+    def reordered_cases(self, cases, order):
+        sign = 1.0 if order == (0, 1) else -1.0
+        return [(truth, sign * old, sign * new) for truth, old, new in cases]
+
+    def reordered_tally(self, tally, order):
+        if order == (0, 1):
+            return tally
+        sizes = [2, *(own.size for own in tally.scores)]
+        cells = np.array(sizes) - 1 - tally.cells
+        return rebuilt(
+            tally,
+            cells=cells[::-1],
+            weights=tally.weights[::-1],
+            scores=tuple(0.0 - own[::-1] for own in tally.scores),
+            classes=tally.classes[::-1],
+        )
 
 
 class LossMomentsOf(Subject):
@@ -406,11 +476,12 @@ RECTANGULAR = CountsOf("rectangular", (1, 4), (1, 4))
 BINARY = CountsOf("binary", (2, 2), (2, 2))
 JOINT = JointCountsOf()
 SCORES = ScoreTableOf()
+JOINT_SCORES = JointScoresOf()
 LOSSES = LossMomentsOf()
 VALUES = Values()
 
 #: Every tally of the library, drawn in all its shapes.
-TALLIES: tuple[Subject, ...] = (SQUARE, RECTANGULAR, BINARY, JOINT, SCORES, LOSSES)
+TALLIES: tuple[Subject, ...] = (SQUARE, RECTANGULAR, BINARY, JOINT, SCORES, JOINT_SCORES, LOSSES)
 
 
 # Laws --------------------------------------------------------------------------------------------

@@ -422,7 +422,7 @@ def test_K11_a_renaming_needs_every_class_and_every_decision():
     assert perfect_relabelling(Counts([[3, 0], [0, 0]])) is None
     assert perfect_relabelling(Counts([[3, 0], [2, 0]])) is None
     assert perfect_relabelling(Counts([[3, 0], [1, 2]])) is None
-    with pytest.raises(InputError, match=r"one table; its leading axes are \(2,\).*counts\[0\]"):
+    with pytest.raises(InputError, match=r"no leading axes here; they are \(2,\).*counts\[0\]"):
         perfect_relabelling(Counts(np.ones((2, 3, 3))))
 
 

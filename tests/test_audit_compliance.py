@@ -236,7 +236,7 @@ def test_compliance_checks_its_input():
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match="metric must say which way is better"):
         compliance(accuracy, shape=(2, 2), rng=rng)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="rng must be a numpy Generator; got 7"):
+    with pytest.raises(InputError, match="rng must be a numpy Generator; got int 7"):
         compliance(FAMILIAR["F1"], shape=(2, 2), rng=7)  # type: ignore[arg-type]
     for shape in ((2,), (2, 1), (0, 2), (2.5, 2), (2, 2, 2)):
         with pytest.raises(InputError, match="shape must be the numbers of classes and of dec"):

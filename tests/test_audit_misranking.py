@@ -475,7 +475,7 @@ def test_misranking_checks_its_input():
         study(error=AssessmentError(0.1))
     with pytest.raises(InputError, match=r"error must map names to samplers .* maps to 0\.1"):
         study(error={"10 %": 0.1})
-    with pytest.raises(InputError, match="rng must be a numpy Generator; got 3"):
+    with pytest.raises(InputError, match="rng must be a numpy Generator; got int 3"):
         study(rng=3)
     with pytest.raises(InputError, match="pairs must be a whole number"):
         study(pairs=2.5)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import math
 import tracemalloc
-from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -21,12 +20,10 @@ from stakes.calibration import (
     Affine,
     Isotonic,
     Temperature,
+    calibration_error,
     calibration_in_the_large,
     calibration_line,
     class_tables,
-    class_wise_calibration_error,
-    class_wise_maximum_calibration_error,
-    class_wise_root_mean_square_calibration_error,
     confidence_band,
     consistency_band,
     cost_of_miscalibration,
@@ -34,16 +31,10 @@ from stakes.calibration import (
     decompose,
     decompose_by_cross_calibration,
     decompose_by_recalibration,
-    expected_calibration_error,
-    maximum_calibration_error,
     mean_score_gap,
     reliability,
-    root_mean_square_calibration_error,
     spiegelhalter,
     table_cost_of_miscalibration,
-    top_label_calibration_error,
-    top_label_maximum_calibration_error,
-    top_label_root_mean_square_calibration_error,
     top_label_table,
 )
 from stakes.errors import InputError
@@ -304,25 +295,20 @@ def test_calibration_errors_are_norms_of_the_gaps_of_bins(table: ScoreTable, cou
     bins = EqualWidth(count)
     first = sum(mass * gap for mass, gap in gaps) / total
     second = math.sqrt(sum(mass * gap**2 for mass, gap in gaps) / total)
-    assert_allclose(expected_calibration_error(table, bins), first, atol=1e-11)
-    assert_allclose(root_mean_square_calibration_error(table, bins), second, atol=1e-9)
-    assert_allclose(maximum_calibration_error(table, bins), max(g for _, g in gaps), atol=1e-11)
+    third = (sum(mass * gap**3 for mass, gap in gaps) / total) ** (1 / 3)
+    errors = {1: first, 2: second, 3: third, math.inf: max(g for _, g in gaps)}
+    for order, error in errors.items():
+        assert_allclose(calibration_error(table, bins, order), error, atol=1e-9)
     loss = scoring.calibration_loss(table, bins)
-    assert_allclose(root_mean_square_calibration_error(table, bins) ** 2, loss, atol=1e-12)
+    assert_allclose(calibration_error(table, bins, 2) ** 2, loss, atol=1e-12)
     assert first <= second + 1e-12 <= max(g for _, g in gaps) + 2e-12
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        expected_calibration_error,
-        root_mean_square_calibration_error,
-        maximum_calibration_error,
-    ],
-)
-def test_errors_of_bins_carry_leading_axes_and_are_nan_without_cases(
-    error: Callable[..., FloatArray],
-) -> None:
+@pytest.mark.parametrize("order", [1, 2, math.inf])
+def test_errors_of_bins_carry_leading_axes_and_are_nan_without_cases(order: float) -> None:
+    def error(table: ScoreTable, bins: Any) -> FloatArray:
+        return calibration_error(table, bins, order)
+
     first, second = drawn(40, 1), drawn(30, 2, slope=0.5)
     for bins in (EqualWidth(5), EqualMass(4), HullBins()):
         together = error(stacked(first, second), bins)
@@ -342,15 +328,15 @@ def test_top_label_and_class_wise_errors_are_binary_errors_of_their_tables() -> 
     options: dict[str, Any] = {"classes": names.tolist(), "weights": weights}
     top = top_label_table(names[y], q, **options)
     assert_allclose(top.shares[1], np.average(q.argmax(axis=1) == y, weights=weights))
-    assert top_label_calibration_error(names[y], q, bins, **options) == float(
-        expected_calibration_error(top, bins)
-    )
     by_class = class_tables(names[y], q, **options)
     assert len(by_class) == 4
     for k, table in enumerate(by_class):
         assert_allclose(table.shares[1], np.average(y == k, weights=weights))
-    mean = np.mean([expected_calibration_error(table, bins) for table in by_class])
-    assert class_wise_calibration_error(names[y], q, bins, **options) == pytest.approx(mean)
+    mean = np.mean([calibration_error(table, bins, 1) for table in by_class])
+    assert calibration_error(by_class, bins, 1) == pytest.approx(mean)
+    for wrong in (0.5, math.nan, -1):
+        with pytest.raises(InputError, match="order must be 1 or more"):
+            calibration_error(top, bins, wrong)
 
 
 def slow_bin(q: float, count: int) -> int:
@@ -393,21 +379,13 @@ def test_top_label_and_class_wise_errors_are_their_definitions(
     bins, options = EqualWidth(count), {"classes": range(size), "weights": weights}
     expected = slow_norms(top, count)
     assert_allclose(
-        [
-            top_label_calibration_error(y, q, bins, **options),
-            top_label_root_mean_square_calibration_error(y, q, bins, **options),
-            top_label_maximum_calibration_error(y, q, bins, **options),
-        ],
+        [calibration_error(top_label_table(y, q, **options), bins, p) for p in (1, 2, math.inf)],
         expected,
         atol=1e-9,
     )
     norms = [slow_norms(cases, count) for cases in by_class]
     assert_allclose(
-        [
-            class_wise_calibration_error(y, q, bins, **options),
-            class_wise_root_mean_square_calibration_error(y, q, bins, **options),
-            class_wise_maximum_calibration_error(y, q, bins, **options),
-        ],
+        [calibration_error(class_tables(y, q, **options), bins, p) for p in (1, 2, math.inf)],
         [
             sum(one[0] for one in norms) / size,
             math.sqrt(sum(one[1] ** 2 for one in norms) / size),
@@ -487,7 +465,7 @@ def test_measures_of_a_single_table_are_plain_numbers() -> None:
     plain = [line.slope, line.intercept, parts.score, parts.miscalibration, parts.refinement]
     plain += [costs.actual, costs.calibration_loss, costs.calibration_share]
     plain += [calibration_in_the_large(table), mean_score_gap(table), spiegelhalter(table).p_value]
-    plain += [expected_calibration_error(table, EqualWidth(5)), scoring.brier(table)]
+    plain += [calibration_error(table, EqualWidth(5), 1), scoring.brier(table)]
     assert all(isinstance(one, np.float64) for one in plain)
     assert isinstance(line.converged, np.bool_)
 

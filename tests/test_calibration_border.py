@@ -83,11 +83,11 @@ MEASURES: dict[str, Callable[..., Any]] = {
     "mean": lambda q, **o: scoring.mean_score(LABELS, q, LogLoss(), **o),
     "normalized": lambda q, **o: scoring.normalized_score(LABELS, q, LogLoss(), **o),
     "moments": lambda q, **o: scoring.score_moments(LABELS, {"m": q}, LogLoss(), **o).mean()[0],
-    "top label": lambda q, **o: calibration.top_label_calibration_error(
-        LABELS, q, EqualWidth(5), **o
+    "top label": lambda q, **o: float(
+        calibration.calibration_error(calibration.top_label_table(LABELS, q, **o), EqualWidth(5), 1)
     ),
-    "class-wise": lambda q, **o: calibration.class_wise_calibration_error(
-        LABELS, q, EqualWidth(5), **o
+    "class-wise": lambda q, **o: float(
+        calibration.calibration_error(calibration.class_tables(LABELS, q, **o), EqualWidth(5), 1)
     ),
     "decomposition": lambda q, **o: float(
         calibration.decompose_by_recalibration(LABELS, q, q, Brier(), **o).score
@@ -195,7 +195,7 @@ cal: Any = calibration  # what types forbid is what is tried here
 sco: Any = scoring
 crossed: Any = cross_calibrate
 MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
-    ("bins as a number", lambda: cal.expected_calibration_error(table, 10), "bins must be a"),
+    ("bins as a number", lambda: cal.calibration_error(table, 10, 1), "bins must be a"),
     ("bins as a class", lambda: sco.calibration_loss(table, EqualWidth), "got the class EqualW"),
     ("reliability bins", lambda: cal.reliability(table, 10), "bins must be a"),
     ("rows for a table", lambda: cal.decompose(y, LogLoss()), "table must be a ScoreTable"),

@@ -22,8 +22,8 @@ from click.testing import CliRunner, Result
 
 import stakes
 from stakes import Problem, Report, Scores, bayes_decisions, evaluate, shift_prior
+from stakes._expression import Name
 from stakes.calibration import Affine, Isotonic, Temperature, from_json
-from stakes.cli.expression import Name
 from stakes.cli.front import stakes as command
 from stakes.cli.options import CALIBRATORS
 from stakes.cli.quantities import Values
@@ -230,6 +230,8 @@ def test_classes_of_many_kinds_are_read():
         ('cost["good (moved)"] == cost', 1),
         ("caveats > 0 or probability_cheapest < 0.5", 1),
         ("not (saving > 0)", 0),
+        ('cost["poor"] - cost > 0 and max(cost, naive_cost) == naive_cost', 1),
+        ("cost > 0 or cost / 0 > 1", 1),
     ],
 )
 def test_the_exit_code_is_one_when_the_condition_holds(condition, code):
@@ -251,6 +253,7 @@ def test_a_condition_that_cannot_be_read_is_bad_input_before_any_work():
     [
         ('cost["none"] > 1', "no model or system has that name. The systems are good"),
         ('auc["did"] > 0', "which is undefined in this report"),
+        ("cost / (cases - cases) > 0", "cost / (cases - cases) is undefined"),
     ],
 )
 def test_a_condition_that_cannot_be_decided_is_bad_input_after_the_files_are_written(

@@ -20,8 +20,10 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from stakes import Problem, _check
-from stakes.adapters.duck import Source, Wanted, opened, spellings
-from stakes.adapters.files import Format, check_target, located, whole_file
+from stakes._files import check_target, whole_file
+from stakes.adapters.duck import Source, opened
+from stakes.adapters.files import Format, located
+from stakes.adapters.labels import Wanted, spellings
 from stakes.cli.columns import Request, plan_for
 from stakes.cli.guessing import truth_column
 from stakes.cli.loading import load, memory_size

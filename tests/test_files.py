@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from stakes import InputError
-from stakes._files import whole_file, write_whole
-from stakes.adapters import files as adapter
+from stakes._files import write_whole
 
 
 def test_text_is_written_with_the_permissions_of_a_new_file(tmp_path):
@@ -46,10 +45,6 @@ def test_the_bytes_are_on_the_disk_before_the_name_is(tmp_path, monkeypatch):
         monkeypatch.setattr(os, name, noted(name))
     write_whole(tmp_path / "out.txt", "all")
     assert done == ["fsync", "replace"]
-
-
-def test_there_is_one_way_to_write_whole_files():
-    assert adapter.whole_file is whole_file
 
 
 def test_a_missing_folder_is_named(tmp_path):

@@ -19,7 +19,6 @@ from stakes.inference import (
     AllCases,
     Dirichlet,
     ExpandedPercentile,
-    JointScores,
     Normal,
     Units,
     WithinClasses,
@@ -47,8 +46,8 @@ from stakes.inference import (
 )
 from stakes.inference.comparison import triangular_root
 from stakes.inference.estimate import Estimate
-from stakes.inference.slices import class_sizes
 from stakes.ranking import auc
+from stakes.tally import JointScores
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
 ZERO_ONE = Problem.zero_one(2)
@@ -316,7 +315,7 @@ def test_mcnemar_is_the_comparison_of_costs_under_zero_one_costs(b, c, both, non
 
 def test_mcnemar_carries_groups_and_wants_classes_for_decisions():
     first = joint_of_pair(5, 1, 2, 4)
-    stacked = first.with_weights(np.stack([first.weights, 2 * first.weights]))
+    stacked = first.with_cell_weights(np.stack([first.weights, 2 * first.weights]))
     assert mcnemar(stacked, "a", "b").first_wrong.tolist() == [5, 10]
     assert mcnemar(stacked, "a", "b").exact_p.shape == (2,)
     with pytest.raises(InputError, match="decisions that answer the classes"):
@@ -650,7 +649,7 @@ def test_slices_of_paired_differences():
     made = bootstrap(gap, joint, replicates=300, rng=generator())
     found = slices(made, joint, smallest=10)
     assert found.groups == ("x", "y")
-    np.testing.assert_allclose(class_sizes(joint).sum(), 400)
+    np.testing.assert_allclose(joint.class_weights.sum(), 400)
     with pytest.raises(InputError, match="one axis of groups"):
         slices(made, joint_of(), smallest=10)
 

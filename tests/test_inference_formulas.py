@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from stakes import Counts, InputError, JointCounts, LossMoments, Problem, ScoreTable
 from stakes.inference import (
     AllCases,
-    JointScores,
     Units,
     WithinClasses,
     auc_error,
@@ -33,6 +32,7 @@ from stakes.inference import (
 )
 from stakes.measures import expected_cost, normalized_cost
 from stakes.ranking import auc
+from stakes.tally import JointScores
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
 
@@ -264,7 +264,7 @@ def test_delong_refuses_fractional_weights_and_leading_axes():
         delong_auc(ScoreTable([1, 2], [[0.5, 1], [1, 1]]))
     joint = JointScores.from_scores([0, 1], {"a": [1, 2]})
     with pytest.raises(InputError, match="no leading axes"):
-        delong(joint.with_weights(np.ones((3, 2))))
+        delong(joint.with_cell_weights(np.ones((3, 2))))
 
 
 # Joint scores ------------------------------------------------------------------------------------

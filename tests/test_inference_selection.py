@@ -210,7 +210,7 @@ def test_blind_decisions_of_a_stated_prior_are_known_exactly():
     blind = list(joint.models[-3:])
     assert blind == ["always 0", "always 1", "always 2"]
     choice = contenders(joint, PRIOR, level=0.95, among=blind, reachable=reachable)
-    assert choice.costs == pytest.approx(PRIOR.prior @ PRIOR.costs)
+    assert choice.costs == pytest.approx(np.asarray(PRIOR.prior) @ PRIOR.costs)
     assert choice.contenders == ("always 1",)
     assert choice.p_value == 0.0
     assert choice.low == pytest.approx(choice.differences)
@@ -289,7 +289,8 @@ def test_the_fixed_normals_are_evenly_spread_and_read_only():
 def test_what_fitting_adds_is_three_times_the_covariance_of_partitions_and_widens_everything():
     costs = np.array([[1.0, 2.0, 1.5], [1.2, 2.0, 1.7], [1.4, 2.0, 1.9]])
     found = fitting_covariance(costs)
-    np.testing.assert_allclose(found, [[0.12, 0, 0.12], [0, 0, 0], [0.12, 0, 0.12]], atol=1e-12)
+    expected = np.array([[0.12, 0.0, 0.12], [0.0, 0.0, 0.0], [0.12, 0.0, 0.12]])
+    np.testing.assert_allclose(found, expected, atol=1e-12)
     joint = tally(400, skills=(1.6, 1.2, 0.8))
     plain = contenders(joint, PROBLEM, level=0.95)
     extra = np.diag(np.array([0.0, 3.0, 0.0]) * np.diagonal(plain.errors.covariance))
@@ -438,7 +439,7 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(InputError, match="level must lie strictly between 0 and 1"):
         contenders(joint, PROBLEM, level=1.0)
     with pytest.raises(InputError, match=r"no leading axis, or one of clusters.*Index them first"):
-        contenders(joint.with_weights(np.ones((2, 3, len(joint.cells)))), PROBLEM, level=0.95)
+        contenders(joint.with_cell_weights(np.ones((2, 3, len(joint.cells)))), PROBLEM, level=0.95)
     with pytest.raises(InputError, match=r"against must be a system of the tally.*with_blind"):
         selection_effect(contenders(joint, PROBLEM, level=0.95), against="always 0")
     with pytest.raises(InputError, match="reachable must say of each of the 3 decisions"):

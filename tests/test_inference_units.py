@@ -27,7 +27,6 @@ from stakes.inference import (
     BayesianBootstrap,
     BCa,
     ExpandedPercentile,
-    JointScores,
     Percentile,
     PoissonWeights,
     Units,
@@ -43,10 +42,10 @@ from stakes.inference import (
     jackknife,
     redraws,
 )
-from stakes.inference.cells import cells_of
+from stakes.inference.cells import n_units
 from stakes.inference.jackknife import unit_pulls
-from stakes.inference.units import n_units, sum_units
 from stakes.ranking import auc
+from stakes.tally import CellTally, JointScores
 
 ZERO_ONE = Problem.zero_one(2)
 
@@ -93,7 +92,7 @@ def test_a_redraw_of_units_takes_every_case_of_a_unit_as_often_as_the_unit():
     y, scores, unit = scored(n_units=5)
     times = generator(2).integers(0, 3, (4, 5)).astype(float)
     joint = JointScores.from_scores(y, scores, units=unit)
-    found = sum_units(joint, times).table("a")
+    found = joint.sum_clusters(times).table("a")
     for d in range(4):
         rows = [
             i for u in range(5) for _ in range(int(times[d, u])) for i in np.flatnonzero(unit == u)
@@ -363,11 +362,17 @@ def tallies_of_units(order: np.ndarray) -> dict[str, Any]:
     }
 
 
+def first_sums(tally: Any) -> np.ndarray:
+    """Three of the numbers that add up in a tally."""
+    held = tally.cell_weights if isinstance(tally, CellTally) else tally.sums
+    return held.reshape(*tally.leading, -1)[..., :3]
+
+
 @pytest.mark.parametrize("kind", sorted(tallies_of_units(np.arange(120))))
 def test_redraws_of_units_do_not_depend_on_the_order_of_rows(kind):
     first, second = (
         bootstrap(
-            lambda t: cells_of(t)[..., :3],
+            first_sums,
             tallies_of_units(order)[kind],
             replicates=30,
             rng=generator(),

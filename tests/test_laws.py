@@ -68,7 +68,9 @@ def test_measures_and_agreement_have_registers() -> None:
 
 def test_every_tally_is_in_the_registry() -> None:
     tallies = {getattr(stakes.tally, name) for name in stakes.tally.__all__}
-    assert {kind for kind in tallies if isinstance(kind, type)} == {s.kind for s in TALLIES}
+    concrete = {kind for kind in tallies if not inspect.isabstract(kind)}
+    assert concrete == {subject.kind for subject in TALLIES}
+    assert all(issubclass(kind, stakes.tally.Tally) for kind in tallies)
 
 
 def test_no_measure_is_registered_twice() -> None:
@@ -161,6 +163,50 @@ def test_groups_are_the_tallies_of_their_own_cases(subject: Subject, data: Any) 
         own = [case for case, group in zip(cases, by, strict=True) if group == label]
         expected = subject.plain(subject.tally(world, own))
         assert subject.plain(grouped[index]) == expected
+
+
+@every_tally
+@given(data=st.data())
+def test_a_tally_keeps_its_contract(subject: Subject, data: Any) -> None:
+    """Class weights, shares, reweighting and sums over clusters, by plain sums over cases."""
+    world, cases = draw_cases(data, subject)
+    weights = data.draw(weights_of(cases, WEIGHTS))
+    by = [data.draw(st.sampled_from(["north", "south", "west"])) for _ in cases]
+    tally, clustered = (subject.tally(world, cases, weights, part) for part in (None, by))
+    names = tally.class_names
+    own = [sum(w for c, w in zip(cases, weights, strict=True) if c[0] == name) for name in names]
+    assert tally.class_weights.tolist() == own
+    assert tally.leading == ()
+    assert clustered.leading == (clustered.n_clusters,) == (len(clustered.groups),)
+    assert clustered.size == clustered.n_clusters * clustered[0].size
+    times = np.array([[data.draw(st.integers(0, 3)) for _ in clustered.groups] for _ in range(2)])
+    for row, found in zip(times, clustered.sum_clusters(times.astype(float)), strict=True):
+        often = dict(zip(clustered.groups, row.tolist(), strict=True))
+        counted = [w * often.get(b, 0) for w, b in zip(weights, by, strict=True)]
+        if any(counted):
+            assert subject.plain(found) == subject.slow(world, cases, counted)
+    prior = [1 / len(names)] * len(names)
+    moved = tally.with_prior(prior)
+    if all(own):
+        agree(moved.shares, np.array(prior))
+        agree(moved.n_cases, tally.n_cases)
+
+
+@every_tally
+@given(data=st.data())
+def test_the_cells_of_a_tally_are_its_cases(subject: Subject, data: Any) -> None:
+    if not issubclass(subject.kind, stakes.tally.CellTally):
+        return
+    world, cases = draw_cases(data, subject)
+    tally = subject.tally(world, cases, data.draw(weights_of(cases, WEIGHTS)))
+    owner, cells = tally.cell_classes, tally.cell_weights
+    assert (np.diff(owner) >= 0).all()
+    sums = [cells[owner == k].sum() for k in range(len(tally.class_names))]
+    assert sums == tally.class_weights.tolist()
+    assert tally.with_cell_weights(np.array(cells)) == tally
+    doubled = tally.with_cell_weights(np.stack([cells, 2 * cells]))
+    assert doubled[0] == tally
+    assert doubled[1] == tally + tally
 
 
 # Measures ----------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from stakes.curves import (
     roc_curve,
 )
 from stakes.measures import cost_shares
-from stakes.regions import cost_proportion_regions
+from stakes.regions import CostProportion, cheapest_regions
 from stakes.scoring import HullBins
 
 pytest.importorskip("matplotlib")
@@ -113,7 +113,7 @@ def test_tables_and_maps(tables):
     table = counts["sharp"]
     ax = plot.decision_table(table, shares=cost_shares(table, PROBLEM))
     assert f"{table.values[0, 0]:g}" in ax.texts[0].get_text()
-    regions = cost_proportion_regions(counts, prior=[0.5, 0.5])
+    regions = cheapest_regions(counts, CostProportion([0.5, 0.5]))
     ax = plot.regions_map(regions, condition=(0.2, 0.3))
     assert len(ax.collections) == len(regions.parts)
     found = disagreement(counts, PROBLEM, metrics=FAMILIAR)

@@ -806,7 +806,7 @@ def test_maps_keep_labels_and_cases_and_drop_scores_without_weight(
 @every_map
 def test_maps_refuse_leading_axes(transform: Callable[[ScoreTable], ScoreTable]) -> None:
     stack = ScoreTable([1, 2], np.ones((3, 2, 2)))
-    with pytest.raises(InputError, match=r"no leading axes .* shape \(3, 2, 2\)"):
+    with pytest.raises(InputError, match=r"no leading axes .* they are \(3,\)"):
         transform(stack)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,35 +21,38 @@ from stakes import (
 )
 from stakes.conditions import CostProportions, Skews
 from stakes.curve import Curve
-from stakes.inference import AllCases, ExpandedPercentile, JointScores, Units, bootstrap, redraws
+from stakes.inference import AllCases, ExpandedPercentile, Units, bootstrap, redraws
 from stakes.regions import (
+    Classifiers,
+    CostProportion,
+    CostRatio,
+    Prior,
     as_cost_ratios,
-    bootstrap_classifier_crossings,
-    bootstrap_cost_proportion_crossings,
-    bootstrap_cost_ratio_crossings,
-    bootstrap_prior_crossings,
-    classifier_curves,
-    classifier_regions,
+    bootstrap_crossings,
+    cheapest_regions,
     constant_rules,
-    cost_proportion_crossing,
-    cost_proportion_curves,
-    cost_proportion_regions,
-    cost_ratio_crossing,
+    cost_curves,
+    crossing,
     decision_regions,
     dominance,
     lowest,
-    prior_crossing,
-    prior_curves,
-    prior_regions,
     probability_cheapest,
     sensitivity,
     skews_as_cost_proportions,
     skews_as_priors,
 )
-from stakes.regions.decisions import line_ends
-from stakes.thresholds import Optimal, RateDriven, ScoreDriven, ScoreFixed, ScoreUniform
+from stakes.tally import JointScores
+from stakes.thresholds import Method, Optimal, RateDriven, ScoreDriven, ScoreFixed, ScoreUniform
 
 SCAN = np.linspace(0, 1, 2001)
+
+
+def over_methods(
+    classifiers: Mapping[str, tuple[ScoreTable, Method]], over: Any
+) -> tuple[dict[str, ScoreTable], Classifiers]:
+    """Tables by name, and the axis on which each is used with its own method."""
+    tables = {name: table for name, (table, _) in classifiers.items()}
+    return tables, Classifiers({n: (n, method) for n, (_, method) in classifiers.items()}, over)
 
 
 def generator(seed: int = 7) -> np.random.Generator:
@@ -102,8 +106,8 @@ def several_models(draw, n_classes: int = 2, n_decisions: int = 2):
 
 @given(several_models(), st.sampled_from([None, (0.9, 0.1), (0.3, 0.7)]))
 def test_regions_of_the_cost_proportion_agree_with_a_dense_scan(models, prior):
-    curves = cost_proportion_curves(models, prior=prior)
-    regions = cost_proportion_regions(models, prior=prior)
+    curves = cost_curves(models, CostProportion(prior))
+    regions = cheapest_regions(models, CostProportion(prior))
     agrees_with_scan(regions, curves, SCAN)
     assert regions.parts[0].low == 0.0
     assert regions.parts[-1].high == 1.0
@@ -115,7 +119,7 @@ def test_regions_of_the_cost_proportion_agree_with_a_dense_scan(models, prior):
 
 @given(several_models(), st.floats(0.05, 0.95))
 def test_the_loss_at_a_cost_proportion_is_twice_the_expected_cost(models, c):
-    curves = cost_proportion_curves(models, prior=None)
+    curves = cost_curves(models, CostProportion())
     problem = Problem.binary(false_alarm=c, miss=1 - c)
     for name, counts in models.items():
         assert float(curves[name](c)) == pytest.approx(2 * float(expected_cost(counts, problem)))
@@ -123,8 +127,8 @@ def test_the_loss_at_a_cost_proportion_is_twice_the_expected_cost(models, c):
 
 @given(several_models())
 def test_every_crossing_is_a_tie_of_the_two_sides(models):
-    curves = cost_proportion_curves(models, prior=None)
-    regions = cost_proportion_regions(models, prior=None)
+    curves = cost_curves(models, CostProportion())
+    regions = cheapest_regions(models, CostProportion())
     for point, below, above in zip(
         regions.crossings, regions.parts[:-1], regions.parts[1:], strict=True
     ):
@@ -138,8 +142,8 @@ def test_regions_of_a_prior_agree_with_a_dense_scan_of_the_expected_cost(models,
     prior = np.array([0.5, 0.3, 0.2])
     problem = Problem(costs, classes=["x", "y", "z"], prior=prior)
     label = problem.classes[place]
-    regions = prior_regions(models, problem, label)
-    curves = prior_curves(models, problem, label)
+    regions = cheapest_regions(models, Prior(problem, label))
+    curves = cost_curves(models, Prior(problem, label))
     agrees_with_scan(regions, curves, SCAN[::20])
     for p in (0.0, 0.4, 1.0):
         others = np.where(np.arange(3) == place, 0.0, prior)
@@ -153,22 +157,23 @@ def test_without_a_stated_prior_the_other_classes_keep_the_shares_of_the_data():
     models = {"a": Counts([[6, 4], [1, 3], [2, 4]]), "b": Counts([[8, 2], [2, 2], [3, 3]])}
     problem = Problem([[0, 1], [4, 0], [3, 0]])
     free, stated = (
-        prior_regions(models, p, 1) for p in (problem, problem.with_prior([0.5, 0.2, 0.3]))
+        cheapest_regions(models, Prior(p, 1))
+        for p in (problem, problem.with_prior([0.5, 0.2, 0.3]))
     )
     np.testing.assert_allclose(free.crossings, stated.crossings)
 
 
 def test_models_on_other_cases_are_refused():
     with pytest.raises(InputError, match="same cases"):
-        cost_proportion_regions(
-            {"a": Counts([[6, 4], [1, 3]]), "b": Counts([[6, 4], [1, 9]])}, prior=None
+        cheapest_regions(
+            {"a": Counts([[6, 4], [1, 3]]), "b": Counts([[6, 4], [1, 9]])}, CostProportion()
         )
     with pytest.raises(InputError, match="two classes and two decisions"):
-        cost_proportion_regions({"a": Counts([[6, 4, 1], [1, 3, 1]])}, prior=None)
+        cheapest_regions({"a": Counts([[6, 4, 1], [1, 3, 1]])}, CostProportion())
     with pytest.raises(InputError, match="mapping from model"):
-        cost_proportion_regions({}, prior=None)
+        cheapest_regions({}, CostProportion())
     with pytest.raises(InputError, match="one of the classes"):
-        prior_regions({"a": Counts([[6, 4], [1, 3]])}, Problem.zero_one(2), "z")
+        cheapest_regions({"a": Counts([[6, 4], [1, 3]])}, Prior(Problem.zero_one(2), "z"))
 
 
 CAREFUL, BOLD = Counts([[60, 40], [5, 95]]), Counts([[90, 10], [20, 80]])
@@ -181,33 +186,39 @@ def test_models_of_other_labels_are_refused():
     other = Counts([[60, 40], [5, 95]], classes=["well", "ill"], decisions=["treat", "home"])
     bare = Counts([[60, 40], [5, 95]])
     for make in (
-        lambda models: cost_proportion_regions(models, prior=None),
+        lambda models: cheapest_regions(models, CostProportion()),
         lambda models: sensitivity(models, Problem.zero_one(2)),
     ):
         for wrong, what in ((turned, "classes"), (other, "decisions")):
             with pytest.raises(InputError, match=f"the {what} of the models must be the same"):
                 make({"bare": bare, "a": plain, "b": wrong})
-    assert cost_proportion_regions({"a": bare, "b": plain}, prior=None).models == ("a", "b")
+    assert cheapest_regions({"a": bare, "b": plain}, CostProportion()).models == ("a", "b")
     y, score = ["x", "y", "y", "x"], [1.0, 2.0, 3.0, 4.0]
     tables = {p: (ScoreTable.from_scores(y, score, positive=p), Optimal()) for p in "xy"}
-    with pytest.raises(InputError, match="the classes of the tables must be the same"):
-        classifier_regions(tables, CostProportions)
+    with pytest.raises(InputError, match="the classes of the models must be the same"):
+        cheapest_regions(*over_methods(tables, CostProportions))
 
 
 def test_what_regions_are_made_of_is_checked():
     rows: Any = {"a": [[1, 2], [3, 4]]}
     with pytest.raises(InputError, match=r"models must be.*that of 'a' is list"):
-        cost_proportion_regions(rows, prior=None)
+        cheapest_regions(rows, CostProportion())
     table = ScoreTable.from_scores([0, 1], [1, 2])
-    for pair in ((table, Optimal), table, (table,), ("a", Optimal())):
-        with pytest.raises(InputError, match=r"a table and a method; that of 'a'.*Optimal\(\)"):
-            classifier_regions({"a": pair}, CostProportions)  # type: ignore[dict-item]
+    for pair in (("a", Optimal), "a", ("a",), (table, Optimal)):
+        axis = Classifiers({"a": pair}, CostProportions)  # type: ignore[dict-item]
+        with pytest.raises(InputError, match=r"a model and a method; that of 'a'.*Optimal\(\)"):
+            cheapest_regions({"a": table}, axis)
+    with pytest.raises(InputError, match=r"models must be JointScores.*that of 'a' is list"):
+        cheapest_regions(rows, Classifiers({"a": ("a", Optimal())}, CostProportions))
+    for wrong in (CostProportion, CostProportions, "prior"):
+        with pytest.raises(InputError, match="axis must be a value such as CostProportion"):
+            cheapest_regions({"a": CAREFUL}, wrong)  # type: ignore[arg-type]
     models: Any = {"a": Counts([[6, 4], [1, 9]]), "b": Counts([[9, 1], [3, 7]])}
     how: Any = {"replicates": 9, "rng": generator()}
     for make in (
-        lambda: bootstrap_cost_proportion_crossings(models, prior=None, **how),
-        lambda: bootstrap_cost_ratio_crossings(models, prior=None, **how),
-        lambda: bootstrap_prior_crossings(models, Problem.zero_one(2), 1, **how),
+        lambda: bootstrap_crossings(models, CostProportion(), **how),
+        lambda: bootstrap_crossings(models, CostRatio(), **how),
+        lambda: bootstrap_crossings(models, Prior(Problem.zero_one(2), 1), **how),
         lambda: probability_cheapest(models, [0.5], prior=None, **how),
     ):
         with pytest.raises(InputError, match=r"joint must be JointCounts; got dict"):
@@ -215,7 +226,7 @@ def test_what_regions_are_made_of_is_checked():
 
 
 def test_points_and_classifiers_that_are_none_are_refused():
-    regions = cost_proportion_regions({"a": Counts([[6, 4], [1, 9]])}, prior=None)
+    regions = cheapest_regions({"a": Counts([[6, 4], [1, 9]])}, CostProportion())
     for wrong in ("x", None, [0.1, 0.2]):
         with pytest.raises(InputError, match="x must"):
             regions.at(wrong)  # type: ignore[arg-type]
@@ -226,28 +237,22 @@ def test_points_and_classifiers_that_are_none_are_refused():
     scores = JointScores.from_scores([0, 1, 0, 1], {"a": [1, 2, 3, 4]})
     how: Any = {"replicates": 5, "rng": generator()}
     for pair, match in (
-        ("a", r"a model of the scores and a method; that of 'one' is 'a'"),
-        (("a", Optimal), r"such as \(table, Optimal\(\)\)"),
+        ("a", r"a model and a method; that of 'one' is 'a'"),
+        (("a", Optimal), r"such as \('forest', Optimal\(\)\)"),
         (("z", Optimal()), "one of the models"),
     ):
+        axis = Classifiers({"one": pair}, CostProportions)  # type: ignore[dict-item]
         with pytest.raises(InputError, match=match):
-            bootstrap_classifier_crossings(
-                scores,
-                {"one": pair},  # type: ignore[dict-item]
-                CostProportions,
-                **how,
-            )
+            bootstrap_crossings(scores, axis, **how)
+    axis = Classifiers({"one": ("a", Optimal())}, CostProportions)
     with pytest.raises(InputError, match="scores must be JointScores; got ScoreTable"):
-        bootstrap_classifier_crossings(
-            scores.table("a"),  # type: ignore[arg-type]
-            {"one": ("a", Optimal())},
-            CostProportions,
-            **how,
-        )
+        bootstrap_crossings(scores.table("a"), axis, **how)
+    with pytest.raises(InputError, match="may cross several times"):
+        crossing(scores, "a", "b", axis)  # type: ignore[arg-type]
 
 
 def test_cost_ratios_are_cost_proportions_on_another_scale():
-    regions = cost_proportion_regions({"careful": CAREFUL, "bold": BOLD}, prior=None)
+    regions = cheapest_regions({"careful": CAREFUL, "bold": BOLD}, CostProportion())
     ratios = as_cost_ratios(regions)
     np.testing.assert_allclose(ratios.crossings, regions.crossings / (1 - regions.crossings))
     assert ratios.parts[-1].high == np.inf
@@ -258,10 +263,10 @@ def test_cost_ratios_are_cost_proportions_on_another_scale():
 
 def test_only_cost_proportions_become_cost_ratios():
     problem = Problem.binary(false_alarm=1, miss=8, classes=["well", "ill"])
-    priors = prior_regions({"careful": CAREFUL, "bold": BOLD}, problem, "ill")
+    priors = cheapest_regions({"careful": CAREFUL, "bold": BOLD}, Prior(problem, "ill"))
     with pytest.raises(InputError, match=r"cost proportion; these are of the prior of ill"):
         as_cost_ratios(priors)
-    proportions = cost_proportion_regions({"careful": CAREFUL, "bold": BOLD}, prior=None)
+    proportions = cheapest_regions({"careful": CAREFUL, "bold": BOLD}, CostProportion())
     with pytest.raises(InputError, match="these are of the false alarm : miss"):
         as_cost_ratios(as_cost_ratios(proportions))
 
@@ -271,29 +276,29 @@ def test_a_prior_by_name_goes_by_the_classes_of_the_counts():
         name: Counts(counts.values, classes=["well", "ill"])
         for name, counts in (("careful", CAREFUL), ("bold", BOLD))
     }
-    named = cost_proportion_regions(models, prior={"ill": 0.1, "well": 0.9})
+    named = cheapest_regions(models, CostProportion({"ill": 0.1, "well": 0.9}))
     np.testing.assert_allclose(
-        named.crossings, cost_proportion_regions(models, prior=[0.9, 0.1]).crossings
+        named.crossings, cheapest_regions(models, CostProportion([0.9, 0.1])).crossings
     )
-    assert named.crossings[0] != cost_proportion_regions(models, prior=None).crossings[0]
+    assert named.crossings[0] != cheapest_regions(models, CostProportion()).crossings[0]
     with pytest.raises(InputError, match="lacks 'well'"):
-        cost_proportion_regions(models, prior={0: 0.9, 1: 0.1})
+        cheapest_regions(models, CostProportion({0: 0.9, 1: 0.1}))
     joint = JointCounts.from_decisions(
         ["well", "well", "ill", "ill"],
         {"a": ["no", "yes", "yes", "yes"], "b": ["no", "no", "no", "yes"]},
         Problem([[0, 1], [1, 0]], classes=["well", "ill"], decisions=["no", "yes"]),
     )
-    by_name = cost_proportion_regions(joint, prior={"ill": 0.2, "well": 0.8})
-    assert by_name == cost_proportion_regions(joint, prior=[0.8, 0.2])
+    by_name = cheapest_regions(joint, CostProportion({"ill": 0.2, "well": 0.8}))
+    assert by_name == cheapest_regions(joint, CostProportion([0.8, 0.2]))
 
 
 def test_a_dominated_model_is_never_worth_choosing():
     worse = Counts([[80, 20], [25, 75]])
     models = {"bold": BOLD, "worse": worse, "careful": CAREFUL}
-    regions = cost_proportion_regions(models, prior=None)
+    regions = cheapest_regions(models, CostProportion())
     assert regions.never_cheapest == ("worse",)
     assert "never cheapest: worse" in str(regions)
-    found = dominance(cost_proportion_curves(models, prior=None))
+    found = dominance(cost_curves(models, CostProportion()))
     assert found == {"bold": (), "worse": ("bold",), "careful": ()}
 
 
@@ -301,29 +306,29 @@ def test_a_model_may_be_never_cheapest_without_a_dominator():
     """Above the hull of two others, though neither is better everywhere."""
     models = {"a": Counts([[100, 0], [60, 40]]), "b": Counts([[40, 60], [0, 100]])}
     models["middle"] = Counts([[65, 35], [35, 65]])
-    curves = cost_proportion_curves(models, prior=None)
-    assert cost_proportion_regions(models, prior=None).never_cheapest == ("middle",)
+    curves = cost_curves(models, CostProportion())
+    assert cheapest_regions(models, CostProportion()).never_cheapest == ("middle",)
     assert dominance(curves)["middle"] == ()
 
 
 def test_identical_models_tie_everywhere():
-    regions = cost_proportion_regions({"a": BOLD, "b": BOLD, "c": CAREFUL}, prior=None)
+    regions = cheapest_regions({"a": BOLD, "b": BOLD, "c": CAREFUL}, CostProportion())
     assert {part.cheapest for part in regions.parts} == {("c",), ("a", "b")}
     assert regions.never_cheapest == ()
-    assert dominance(cost_proportion_curves({"a": BOLD, "b": BOLD}, prior=None)) == {
+    assert dominance(cost_curves({"a": BOLD, "b": BOLD}, CostProportion())) == {
         "a": (),
         "b": (),
     }
 
 
 def test_regions_answer_questions():
-    regions = cost_proportion_regions({"careful": CAREFUL, "bold": BOLD}, prior=None)
+    regions = cheapest_regions({"careful": CAREFUL, "bold": BOLD}, CostProportion())
     assert regions.at(0.1) == ("careful",)
     assert set(regions.at(float(regions.crossings[0]))) == {"careful", "bold"}
     assert regions.of("bold") == ((regions.crossings[0], 1.0),)
     assert regions.columns()["cheapest"] == [("careful",), ("bold",)]
     assert str(regions.parts[0]) == "0 to 0.3333: careful"
-    assert regions == cost_proportion_regions({"careful": CAREFUL, "bold": BOLD}, prior=None)
+    assert regions == cheapest_regions({"careful": CAREFUL, "bold": BOLD}, CostProportion())
     with pytest.raises(InputError, match=r"x must lie in \[0, 1\]"):
         regions.at(2.0)
     with pytest.raises(InputError, match="one of"):
@@ -334,7 +339,7 @@ def test_regions_answer_questions():
 
 def test_a_class_without_cases_leaves_no_cheapest_model():
     models = {"a": Counts([[3, 1], [0, 0]]), "b": Counts([[2, 2], [0, 0]])}
-    regions = cost_proportion_regions(models, prior=[0.5, 0.5])
+    regions = cheapest_regions(models, CostProportion([0.5, 0.5]))
     assert [part.cheapest for part in regions.parts] == [()]
 
 
@@ -360,17 +365,16 @@ METHODS = [ScoreFixed(0.45), ScoreUniform(), ScoreDriven(), RateDriven(), Optima
 )
 def test_regions_of_classifiers_agree_with_a_dense_scan(tables, first, second, over):
     classifiers = {"a": (tables[0], first), "b": (tables[1], second), "c": (tables[0], Optimal())}
-    regions = classifier_regions(classifiers, over)
+    regions = cheapest_regions(*over_methods(classifiers, over))
     inner = (SCAN[::10][:-1] + 1.2345e-4)[1:-1]  # not on the jumps
-    agrees_with_scan(regions, classifier_curves(classifiers, over), inner)
+    agrees_with_scan(regions, cost_curves(*over_methods(classifiers, over)), inner)
 
 
 def test_the_optimal_method_is_never_dearer_than_another_on_the_same_table():
     table = ScoreTable.from_scores([0, 0, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.6, 0.7, 0.9])
     for method in METHODS[:-1]:
-        regions = classifier_regions(
-            {"best": (table, Optimal()), "other": (table, method)}, CostProportions
-        )
+        axis = Classifiers({"best": ("m", Optimal()), "other": ("m", method)}, CostProportions)
+        regions = cheapest_regions({"m": table}, axis)
         assert all("best" in part.cheapest for part in regions.parts)
 
 
@@ -385,9 +389,9 @@ def test_skews_become_cost_proportions_and_priors():
     }
     classifiers = {name: (table, Optimal()) for name, table in tables.items()}
     prior = tables["steady"].shares
-    in_c = classifier_regions(classifiers, CostProportions)
+    in_c = cheapest_regions(*over_methods(classifiers, CostProportions))
     assert in_c.crossings.size > 0
-    in_z = classifier_regions(classifiers, Skews)
+    in_z = cheapest_regions(*over_methods(classifiers, Skews))
     moved = skews_as_cost_proportions(in_z, prior=prior)
     np.testing.assert_allclose(moved.crossings, in_c.crossings, atol=1e-9)
     assert [part.cheapest for part in moved.parts] == [part.cheapest for part in in_c.parts]
@@ -404,8 +408,9 @@ def test_skews_become_cost_proportions_and_priors():
 
 def test_tables_of_other_cases_are_refused():
     first, second = (ScoreTable.from_scores(y, [1, 2, 3]) for y in ([0, 0, 1], [0, 1, 1]))
+    axis = Classifiers({"a": ("a", Optimal()), "b": ("b", Optimal())}, CostProportions)
     with pytest.raises(InputError, match="same cases"):
-        classifier_regions({"a": (first, Optimal()), "b": (second, Optimal())}, CostProportions)
+        cheapest_regions({"a": first, "b": second}, axis)
 
 
 # How sure the borders are ------------------------------------------------------------------------
@@ -424,13 +429,13 @@ def planted(n: int, seed: int) -> JointCounts:
 
 
 def test_a_planted_crossing_is_found_within_its_interval():
-    (crossing,) = bootstrap_cost_proportion_crossings(
-        planted(2000, 1), prior=None, replicates=999, rng=generator()
+    (border,) = bootstrap_crossings(
+        planted(2000, 1), CostProportion(), replicates=999, rng=generator()
     )
-    assert (crossing.below, crossing.above) == ("careful", "bold")
-    assert crossing.at.interval(0.95).covers(1 / 3)
-    assert float(crossing.at.interval(0.95).width) < 0.15
-    assert "careful | bold at" in str(crossing)
+    assert (border.below, border.above) == ("careful", "bold")
+    assert border.at.interval(0.95).covers(1 / 3)
+    assert float(border.at.interval(0.95).width) < 0.15
+    assert "careful | bold at" in str(border)
 
 
 def test_the_interval_of_a_planted_crossing_covers_as_often_as_it_says():
@@ -442,9 +447,9 @@ def test_the_interval_of_a_planted_crossing_covers_as_often_as_it_says():
         for k, *cell in one.cells.tolist()
     ]
     samples = generator(5).multinomial(1000, np.array(shares) / sum(shares), size=300)
-    joint = one.with_weights(samples.astype(float))
+    joint = one.with_cell_weights(samples.astype(float))
     made = bootstrap(
-        lambda j: cost_proportion_crossing(j, "careful", "bold", prior=None),
+        lambda j: crossing(j, "careful", "bold", CostProportion()),
         joint,
         replicates=499,
         rng=generator(),
@@ -455,23 +460,19 @@ def test_the_interval_of_a_planted_crossing_covers_as_often_as_it_says():
 
 def test_crossings_of_the_cost_ratio_are_those_of_the_proportion_on_another_scale():
     joint = planted(2000, 1)
-    (ratio,) = bootstrap_cost_ratio_crossings(joint, prior=None, replicates=400, rng=generator())
-    (share,) = bootstrap_cost_proportion_crossings(
-        joint, prior=None, replicates=400, rng=generator()
-    )
+    (ratio,) = bootstrap_crossings(joint, CostRatio(), replicates=400, rng=generator())
+    (share,) = bootstrap_crossings(joint, CostProportion(), replicates=400, rng=generator())
     np.testing.assert_allclose(ratio.at.replicates, share.at.replicates / (1 - share.at.replicates))
     assert float(ratio.at.value) == pytest.approx(
-        float(as_cost_ratios(cost_proportion_regions(joint, prior=None)).crossings[0])
+        float(as_cost_ratios(cheapest_regions(joint, CostProportion())).crossings[0])
     )
     assert ratio.at.interval(0.95).covers(1 / 2)
     assert (ratio.below, ratio.above) == ("careful", "bold")
-    tie = Problem.binary(
-        false_alarm=float(cost_ratio_crossing(joint, "careful", "bold", prior=None)), miss=1
-    )
+    tie = Problem.binary(false_alarm=float(crossing(joint, "careful", "bold", CostRatio())), miss=1)
     costs = [float(expected_cost(joint.model(m), tie)) for m in joint.models]
     assert costs[0] == pytest.approx(costs[1])
     same = JointCounts.from_decisions([0, 1], {"a": [0, 1], "b": [1, 0]}, Problem.zero_one(2))
-    assert bootstrap_cost_ratio_crossings(same, prior=None, replicates=9, rng=generator()) == ()
+    assert bootstrap_crossings(same, CostRatio(), replicates=9, rng=generator()) == ()
 
 
 def of_units(n: int, seed: int) -> tuple[JointCounts, JointCounts]:
@@ -494,9 +495,9 @@ def test_crossings_of_units_are_as_unsure_as_their_number():
     by_unit, pooled = of_units(400, 1)
     problem = Problem.binary(false_alarm=1, miss=8)
     for make in (
-        lambda joint, **how: bootstrap_cost_proportion_crossings(joint, prior=None, **how),
-        lambda joint, **how: bootstrap_cost_ratio_crossings(joint, prior=[0.5, 0.5], **how),
-        lambda joint, **how: bootstrap_prior_crossings(joint, problem, 1, **how),
+        lambda joint, **how: bootstrap_crossings(joint, CostProportion(), **how),
+        lambda joint, **how: bootstrap_crossings(joint, CostRatio([0.5, 0.5]), **how),
+        lambda joint, **how: bootstrap_crossings(joint, Prior(problem, 1), **how),
     ):
         (units,) = make(by_unit, replicates=600, rng=generator(), scheme=Units())
         (cases,) = make(pooled, replicates=600, rng=generator())
@@ -509,7 +510,7 @@ def test_crossings_of_units_are_as_unsure_as_their_number():
 
 def test_the_probability_of_being_cheapest_takes_a_scheme():
     by_unit, pooled = of_units(400, 1)
-    at = [float(cost_proportion_crossing(pooled, "careful", "bold", prior=None)) - 0.06]
+    at = [float(crossing(pooled, "careful", "bold", CostProportion())) - 0.06]
     units = probability_cheapest(
         by_unit, at, prior=None, replicates=800, rng=generator(), scheme=Units()
     )
@@ -526,9 +527,9 @@ def test_a_class_in_place_of_a_scheme_is_refused():
     joint, problem = planted(100, 1), Problem.binary(false_alarm=1, miss=8)
     how: Any = {"replicates": 9, "rng": generator(), "scheme": Units}
     for make in (
-        lambda: bootstrap_cost_proportion_crossings(joint, prior=None, **how),
-        lambda: bootstrap_cost_ratio_crossings(joint, prior=None, **how),
-        lambda: bootstrap_prior_crossings(joint, problem, 1, **how),
+        lambda: bootstrap_crossings(joint, CostProportion(), **how),
+        lambda: bootstrap_crossings(joint, CostRatio(), **how),
+        lambda: bootstrap_crossings(joint, Prior(problem, 1), **how),
         lambda: probability_cheapest(joint, [0.5], prior=None, **how),
     ):
         with pytest.raises(InputError, match="scheme must be a scheme; got the class Units"):
@@ -539,8 +540,8 @@ def test_a_class_in_place_of_a_scheme_is_refused():
 def test_crossings_as_a_measure_are_those_of_the_regions(models):
     names = list(models)[:2]
     joint = as_joint(models[names[0]], models[names[1]])
-    found = float(cost_proportion_crossing(joint, "a", "b", prior=None))
-    regions = cost_proportion_regions(joint, prior=None)
+    found = float(crossing(joint, "a", "b", CostProportion()))
+    regions = cheapest_regions(joint, CostProportion())
     inner = [c for c in regions.crossings if 1e-9 < c < 1 - 1e-9]
     assert np.isnan(found) == (not inner)
     if inner:
@@ -560,22 +561,20 @@ def as_joint(first: Counts, second: Counts) -> JointCounts:
 
 def test_crossings_in_the_prior_have_intervals_too():
     problem = Problem.binary(false_alarm=1, miss=8)
-    (crossing,) = bootstrap_prior_crossings(
-        planted(4000, 2), problem, 1, replicates=500, rng=generator()
+    (border,) = bootstrap_crossings(
+        planted(4000, 2), Prior(problem, 1), replicates=500, rng=generator()
     )
-    assert crossing.at.interval(0.99).covers(0.2)
-    whole = float(prior_crossing(planted(4000, 2), problem, 1, "careful", "bold"))
-    assert float(crossing.at.value) == pytest.approx(whole)
+    assert border.at.interval(0.99).covers(0.2)
+    whole = float(crossing(planted(4000, 2), "careful", "bold", Prior(problem, 1)))
+    assert float(border.at.value) == pytest.approx(whole)
 
 
 def test_a_model_that_is_cheaper_everywhere_leaves_no_border():
     y = [0] * 50 + [1] * 50
     joint = JointCounts.from_decisions(y, {"a": y, "b": [1 - k for k in y]}, Problem.zero_one(2))
+    assert bootstrap_crossings(joint, CostProportion(), replicates=9, rng=generator()) == ()
     assert (
-        bootstrap_cost_proportion_crossings(joint, prior=None, replicates=9, rng=generator()) == ()
-    )
-    assert (
-        bootstrap_prior_crossings(joint, Problem.zero_one(2), 1, replicates=9, rng=generator())
+        bootstrap_crossings(joint, Prior(Problem.zero_one(2), 1), replicates=9, rng=generator())
         == ()
     )
 
@@ -588,7 +587,7 @@ def test_redraws_without_a_crossing_are_counted():
     b = np.where(rng.random(200) < 0.8, y, 1 - y)
     joint = JointCounts.from_decisions(y, {"a": a, "b": b}, Problem.zero_one(2))
     found = bootstrap(
-        lambda j: cost_proportion_crossing(j, "a", "b", prior=None),
+        lambda j: crossing(j, "a", "b", CostProportion()),
         joint,
         replicates=400,
         rng=generator(),
@@ -599,7 +598,7 @@ def test_redraws_without_a_crossing_are_counted():
 def slow_order(joint: JointCounts, first: str, second: str) -> float:
     """Where the first stops and the second starts being the cheaper one, by a dense scan."""
     grid = np.linspace(0, 1, 4001)
-    ends = [line_ends(joint.model(model), None) for model in (first, second)]
+    ends = [CostProportion().ends(joint.model(model)) for model in (first, second)]
     lines = [(1 - grid) * start + grid * end for start, end in ends]
     gap = lines[0] - lines[1]
     place = np.flatnonzero((gap[:-1] < 0) & (gap[1:] > 0) | (gap[:-1] < 0) & (gap[1:] == 0))
@@ -614,16 +613,16 @@ def test_redraws_that_cross_the_other_way_round_are_no_replicates_of_a_border():
     b = np.concatenate([np.arange(60) >= 50, np.arange(60) < 48]).astype(int)
     joint = JointCounts.from_decisions(y, {"a": a, "b": b}, Problem.zero_one(2))
     how: Any = {"replicates": 150, "scheme": AllCases()}
-    (border,) = bootstrap_cost_proportion_crossings(joint, prior=None, rng=generator(), **how)
+    (border,) = bootstrap_crossings(joint, CostProportion(), rng=generator(), **how)
     drawn = redraws(joint, AllCases(), replicates=150, rng=generator())
     twins = [slow_order(drawn[r], str(border.below), str(border.above)) for r in range(150)]
     np.testing.assert_allclose(border.at.replicates, twins, atol=1 / 2000)
-    either = cost_proportion_crossing(drawn, "a", "b", prior=None)
+    either = crossing(drawn, "a", "b", CostProportion())
     assert np.isnan(either).sum() < np.isnan(twins).sum() < 150
-    (ratio,) = bootstrap_cost_ratio_crossings(joint, prior=None, rng=generator(), **how)
+    (ratio,) = bootstrap_crossings(joint, CostRatio(), rng=generator(), **how)
     np.testing.assert_array_equal(np.isnan(ratio.at.replicates), np.isnan(border.at.replicates))
-    (prior,) = bootstrap_prior_crossings(joint, Problem.zero_one(2), 1, rng=generator(), **how)
-    both = prior_crossing(drawn, Problem.zero_one(2), 1, "a", "b")
+    (prior,) = bootstrap_crossings(joint, Prior(Problem.zero_one(2), 1), rng=generator(), **how)
+    both = crossing(drawn, "a", "b", Prior(Problem.zero_one(2), 1))
     assert np.isnan(both).sum() < int(prior.at.n_undefined) < 150
 
 
@@ -643,20 +642,13 @@ def test_borders_of_classifiers_have_intervals():
     scores = {"sharp": rng.normal(y, 0.8), "flat": rng.normal(y, 0.8)}
     joint = JointScores.from_scores(y, {m: 1 / (1 + np.exp(-s)) for m, s in scores.items()})
     classifiers = {"at one half": ("sharp", ScoreFixed(0.5)), "at 0.7": ("sharp", ScoreFixed(0.7))}
-    (crossing,) = bootstrap_classifier_crossings(
-        joint, classifiers, CostProportions, replicates=60, rng=generator(), scheme=AllCases()
-    )
+    axis, how = Classifiers(classifiers, CostProportions), {"scheme": AllCases()}
+    (border,) = bootstrap_crossings(joint, axis, replicates=60, rng=generator(), **how)
     table = joint.table("sharp")
-    pair = {name: (table, method) for name, (_, method) in classifiers.items()}
-    assert float(crossing.at.value) == classifier_regions(pair, CostProportions).crossings[0]
-    assert crossing.at.interval(0.9).covers(crossing.at.value)
-    twins = {"one": ("flat", Optimal()), "two": ("flat", Optimal())}
-    assert (
-        bootstrap_classifier_crossings(
-            joint, twins, CostProportions, replicates=3, rng=generator(), scheme=AllCases()
-        )
-        == ()
-    )
+    assert float(border.at.value) == cheapest_regions({"sharp": table}, axis).crossings[0]
+    assert border.at.interval(0.9).covers(border.at.value)
+    twins = Classifiers({"one": ("flat", Optimal()), "two": ("flat", Optimal())}, CostProportions)
+    assert bootstrap_crossings(joint, twins, replicates=3, rng=generator(), **how) == ()
 
 
 # What flips the verdict --------------------------------------------------------------------------
@@ -736,8 +728,8 @@ def test_tied_models_leave_no_margin():
     found = sensitivity({"a": BOLD, "b": BOLD}, Problem.binary(false_alarm=1, miss=8))
     assert found.cheapest == "a"
     assert all(np.isinf(margin.distance) for margin in found.costs)  # they tie wherever it moves
-    crossing = Problem.binary(false_alarm=1, miss=2)
-    at_the_tie = sensitivity({"careful": CAREFUL, "bold": BOLD}, crossing)
+    tie = Problem.binary(false_alarm=1, miss=2)
+    at_the_tie = sensitivity({"careful": CAREFUL, "bold": BOLD}, tie)
     assert at_the_tie.costs[2].distance == pytest.approx(0, abs=1e-12)
 
 

@@ -25,9 +25,10 @@ from stakes import (
     metrics,
 )
 from stakes.calibration import Isotonic, VectorScaling, cost_of_miscalibration, cross_calibrate
-from stakes.inference import JointScores, mcnemar
+from stakes.inference import mcnemar
 from stakes.measures import likelihood_ratio_positive, net_benefit, precision, recall
 from stakes.scoring import Brier, EqualMass, EqualWidth, mean_score, score_moments
+from stakes.tally import JointScores
 from test_border import refuses
 
 FRAUD = Problem(
@@ -549,8 +550,8 @@ def test_a_remedy_is_one():
     uncalled: tuple[Any, ...] = (EqualWidth, EqualMass)
     for bins in uncalled:
         with pytest.raises(InputError, match=r"Write EqualWidth\(10\)"):
-            stakes.calibration.expected_calibration_error(
-                ScoreTable.from_scores(y, [0.1, 0.9]), bins
+            stakes.calibration.calibration_error(
+                ScoreTable.from_scores(y, [0.1, 0.9]), bins, order=1
             )
     with pytest.raises(InputError, match=r"Write Isotonic\(\)\."):
         cross_calibrate([0.1, 0.9], y, cast(Any, Isotonic), 2, rng=np.random.default_rng(0))

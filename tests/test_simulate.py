@@ -637,6 +637,8 @@ def test_questions_that_a_world_cannot_answer_are_refused():
         three.misreported(temperature=0)
     with pytest.raises(InputError, match="n_cases must be one real number"):
         three.sample(0, rng=rng)
+    with pytest.raises(InputError, match="rng must be a numpy Generator; got NoneType None"):
+        three.sample(9, rng=None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="n_per_class must hold a whole number of cases"):
         three.sample_each([1.5, 2, 3], rng=rng)
     with pytest.raises(InputError, match="n_per_class must hold a whole number of cases"):
@@ -710,6 +712,7 @@ def test_D7_a_seed_repeats_the_tables():
         ({"correct_rates": lambda rng, size: np.ones(3)}, r"correct_rates must draw an array"),
         ({"n_models": 0}, r"n_models must be one real number"),
         ({"n_problems": 2.5}, r"n_problems must be a whole number; got 2\.5"),
+        ({"rng": 7}, r"rng must be a numpy Generator; got int 7\. .*default_rng\(7\)"),
     ],
 )
 def test_samplers_and_sizes_are_checked(changes, message):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 from typing import Any
-from typing import Any
 
 import numpy as np
 import pytest

@@ -14,7 +14,7 @@ from page import Page
 
 from stakes import CostProportions, Skews, expected_loss
 from stakes.curves import cost_curve, cost_lines
-from stakes.regions import classifier_regions
+from stakes.regions import Classifiers, cheapest_regions
 
 
 def build(page: Page) -> None:
@@ -29,13 +29,13 @@ def build(page: Page) -> None:
     known = [[loss(tables[name], m, axes[axis]()) for m in METHODS] for name, axis in curves]
     page.equal(f"area under every curve = expected loss, {np.size(areas)} curves", areas, known)
     chosen: dict[Any, Any] = {
-        f"{name}, {m}": (table, METHODS[m])
-        for name, table in tables.items()
+        f"{name}, {m}": (name, METHODS[m])
+        for name in tables
         for m in ("score-driven", "rate-driven")
     }
-    regions = classifier_regions(chosen, CostProportions)
+    regions = cheapest_regions(tables, Classifiers(chosen, CostProportions))
     wins = [sum(high - low for low, high in regions.of(who)) for who in chosen]
-    losses = [expected_loss(table, method, CostProportions()) for table, method in chosen.values()]
+    losses = [expected_loss(tables[n], method, CostProportions()) for n, method in chosen.values()]
     page.say("Which of A and B, score-driven or rate-driven, is the cheapest depends on the costs:")
     page.table(
         {

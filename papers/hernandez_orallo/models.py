@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import stakes
 from stakes.conditions import Condition
-from stakes.inference import JointScores
+from stakes.tally import JointScores
 
 METHODS = {
     "score-fixed": stakes.ScoreFixed(0.5),

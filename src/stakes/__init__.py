@@ -3,56 +3,14 @@
 Bring predictions and what is at stake: a `Problem` holds a cost for every true class and every
 decision. `evaluate` gives a report. Below it, rows become tallies (`Counts`, `JointCounts`,
 `ScoreTable`, `LossMoments`), and measures are functions of tallies. Names are loaded when they are
-first used, so that importing this package loads numpy and nothing heavier.
+first used, so that importing this package loads numpy and nothing heavier; type checkers read
+``__init__.pyi``.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stakes._version import __version__ as __version__
-
-if TYPE_CHECKING:
-    from stakes.conditions import (
-        Beta,
-        CostProportions,
-        Mixture,
-        Point,
-        Points,
-        Sample,
-        Skews,
-        Truncated,
-        Uniform,
-    )
-    from stakes.decide import (
-        bayes_decision_indices,
-        bayes_decisions,
-        estimate_prior,
-        expected_costs,
-        log_likelihood_ratios,
-        posteriors_from_log_likelihoods,
-        posteriors_from_log_odds,
-        shift_prior,
-    )
-    from stakes.errors import InputError, MissingExtraError, StakesError
-    from stakes.evaluation import evaluate
-    from stakes.measures.cost import expected_cost, normalized_cost
-    from stakes.problem import Problem
-    from stakes.ranking import auc, equal_error_rate
-    from stakes.report import Report
-    from stakes.rows import Decisions, Posteriors, Scores
-    from stakes.tally import Counts, JointCounts, LossMoments, ScoreTable
-    from stakes.thresholds import (
-        Optimal,
-        RateDriven,
-        RateFixed,
-        RateUniform,
-        ScoreDriven,
-        ScoreFixed,
-        ScoreUniform,
-        best_threshold,
-        expected_loss,
-        h_measure,
-    )
 
 _HOME = {
     "conditions": (
@@ -98,70 +56,35 @@ _HOME = {
     ),
 }
 _ROOMS = (
+    "adapters",
     "agreement",
     "audit",
     "calibration",
+    "cli",
     "conditions",
     "curve",
     "curves",
+    "decide",
+    "errors",
+    "evaluation",
     "inference",
     "measures",
     "metrics",
     "plot",
+    "problem",
     "ranking",
     "regions",
+    "render",
+    "report",
+    "rows",
     "scoring",
     "simulate",
+    "tally",
     "thresholds",
 )
 _ROOM_OF = {name: room for room, names in _HOME.items() for name in names}
 
-__all__ = [
-    "Beta",
-    "CostProportions",
-    "Counts",
-    "Decisions",
-    "InputError",
-    "JointCounts",
-    "LossMoments",
-    "MissingExtraError",
-    "Mixture",
-    "Optimal",
-    "Point",
-    "Points",
-    "Posteriors",
-    "Problem",
-    "RateDriven",
-    "RateFixed",
-    "RateUniform",
-    "Report",
-    "Sample",
-    "ScoreDriven",
-    "ScoreFixed",
-    "ScoreTable",
-    "ScoreUniform",
-    "Scores",
-    "Skews",
-    "StakesError",
-    "Truncated",
-    "Uniform",
-    "auc",
-    "bayes_decision_indices",
-    "bayes_decisions",
-    "best_threshold",
-    "equal_error_rate",
-    "estimate_prior",
-    "evaluate",
-    "expected_cost",
-    "expected_costs",
-    "expected_loss",
-    "h_measure",
-    "log_likelihood_ratios",
-    "normalized_cost",
-    "posteriors_from_log_likelihoods",
-    "posteriors_from_log_odds",
-    "shift_prior",
-]
+__all__ = sorted(_ROOM_OF)
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from stakes import _check
 from stakes._check import FloatArray, Label, number, reals, unwrapped
 from stakes.errors import InputError
 from stakes.measures.table import (
@@ -299,11 +300,7 @@ def perfect_relabelling(counts: Counts) -> dict[Label, Label] | None:
     {0: 1, 1: 2, 2: 0}
     """
     values = square(counts)
-    if values.ndim != 2:
-        raise InputError(
-            f"counts must be one table; its leading axes are {values.shape[:-2]}. "
-            f"Pick a table by its index, as in counts[0]."
-        )
+    _check.no_leading_axes("counts", counts.leading)
     present = values > 0
     if not (np.all(present.sum(axis=0) == 1) and np.all(present.sum(axis=1) == 1)):
         return None

@@ -38,10 +38,11 @@ from stakes.conditions import CostProportions
 from stakes.curves import brier_curve, decision_curve, optimal_curve
 from stakes.decide import bayes_decision_indices
 from stakes.regions import (
+    CostProportion,
+    Prior,
     as_cost_ratios,
+    cheapest_regions,
     constant_rules,
-    cost_proportion_regions,
-    prior_regions,
     sensitivity,
 )
 from stakes.scoring import HullBins
@@ -167,9 +168,9 @@ def test_regions_and_margins_are_those_of_python(name, seed, opened, request):
             continue
         counts.update(constant_rules(next(iter(counts.values())), problem))
         last, shown = problem.classes[-1], made["tables"]["regions"]
-        assert_regions(shown, f"prior of {last}", prior_regions(counts, problem, last))
+        assert_regions(shown, f"prior of {last}", cheapest_regions(counts, Prior(problem, last)))
         if problem.costs.shape == (2, 2):
-            found = cost_proportion_regions(counts, prior=problem.prior)
+            found = cheapest_regions(counts, CostProportion(problem.prior))
             assert_regions(shown, "cost proportion", found)
             assert_regions(shown, "false alarm : miss", as_cost_ratios(found))
         assert_margins(made["tables"]["margins"], sensitivity(counts, problem))

@@ -41,8 +41,8 @@ from stakes.calibration import (
     Logistic,
     Platt,
     Temperature,
+    calibration_error,
     decompose,
-    expected_calibration_error,
     reliability,
 )
 from stakes.scoring import EqualWidth, HalfBrier, LogLoss
@@ -211,4 +211,4 @@ def test_the_points_of_the_reliability_curve_are_those_of_scikit_learn() -> None
     assert_allclose(curve.bin_shares, shares)
     assert_allclose(curve.bin_scores, means)
     error = np.average(np.abs(shares - means), weights=curve.bin_weights)
-    assert_allclose(expected_calibration_error(table, EqualWidth(10)), error)
+    assert_allclose(calibration_error(table, EqualWidth(10), 1), error)

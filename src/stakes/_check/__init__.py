@@ -19,6 +19,8 @@ from stakes._check.labels import (
 )
 from stakes._check.numbers import (
     floats,
+    generator,
+    no_leading_axes,
     non_negative,
     number,
     probabilities,
@@ -26,6 +28,7 @@ from stakes._check.numbers import (
     reals,
     rounding,
     unwrapped,
+    whole,
 )
 from stakes._check.rows import aligned, same_length, weights
 from stakes._check.shares import posteriors, prior
@@ -49,9 +52,11 @@ __all__ = [
     "floats",
     "frame_columns",
     "frozen",
+    "generator",
     "groups",
     "labels",
     "missing_label",
+    "no_leading_axes",
     "non_negative",
     "number",
     "posteriors",
@@ -65,4 +70,5 @@ __all__ = [
     "same_length",
     "unwrapped",
     "weights",
+    "whole",
 ]

@@ -21,8 +21,6 @@ from stakes._check.labels import (
 )
 from stakes.errors import InputError
 
-__all__ = ["MISSING", "Groups", "absent", "columns_of", "frame_columns", "groups", "missing_label"]
-
 MISSING = "(missing)"  # the group of cases that are in none
 _ONE_COLUMN = "Pass one column, or a mapping from name to column."
 _MIDNIGHT = "T00:00:00"

@@ -8,17 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "BoolArray",
-    "FloatArray",
-    "IntArray",
-    "Label",
-    "Labels",
-    "described",
-    "frozen",
-    "listed",
-]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]

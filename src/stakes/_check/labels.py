@@ -12,23 +12,6 @@ import numpy.typing as npt
 from stakes._check.kinds import BoolArray, IntArray, Label, Labels, described, frozen, listed
 from stakes.errors import InputError
 
-__all__ = [
-    "FoundLabels",
-    "answers",
-    "by_label",
-    "categories",
-    "codes",
-    "decisions",
-    "distinct",
-    "in_order",
-    "label_array",
-    "labels",
-    "missing",
-    "plain",
-    "refuse_lazy",
-    "same_labels",
-]
-
 _MOST = 2**63 - 1  # the largest number that arrays of signed numbers hold
 _ONE_EACH = "Pass a list or an array of one dimension."
 

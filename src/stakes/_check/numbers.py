@@ -10,18 +10,6 @@ import numpy as np
 from stakes._check.kinds import BoolArray, FloatArray, described, frozen
 from stakes.errors import InputError
 
-__all__ = [
-    "floats",
-    "non_negative",
-    "number",
-    "probabilities",
-    "real_scores",
-    "reals",
-    "refuse",
-    "rounding",
-    "unwrapped",
-]
-
 
 def _real(name: str, values: object, ndim: int | None) -> FloatArray:
     """A read-only float64 copy of real numbers; nan and infinities still inside."""
@@ -105,6 +93,35 @@ def number(name: str, value: object, *, low: float = -math.inf, high: float = ma
             f"{name} must be one real number {rule}; got {value!r}. Pass a single such number."
         )
     return result
+
+
+def whole(name: str, value: object, *, low: int) -> int:
+    """One whole number, at least so large."""
+    result = number(name, value, low=low)
+    if not result.is_integer():
+        raise InputError(f"{name} must be a whole number; got {value!r}. Round it.")
+    return int(result)
+
+
+def generator(rng: object) -> None:
+    """Refuse what is no generator of random numbers."""
+    if not isinstance(rng, np.random.Generator):
+        seed = rng if isinstance(rng, int) else 0
+        raise InputError(
+            f"rng must be a numpy Generator; got {described(rng)}. "
+            f"Write rng=np.random.default_rng({seed})."
+        )
+
+
+def no_leading_axes(
+    name: str, leading: tuple[int, ...], *, where: str = "here", remedy: str | None = None
+) -> None:
+    """Refuse a tally of several tables where one is meant."""
+    if leading:
+        raise InputError(
+            f"{name} must have no leading axes {where}; they are {leading}. "
+            f"{remedy or f'Index one, as in {name}[0], or loop over them.'}"
+        )
 
 
 def probabilities(name: str, values: object, *, ndim: int | None = None) -> FloatArray:

@@ -12,8 +12,6 @@ from stakes._check.kinds import FloatArray, frozen
 from stakes._check.numbers import non_negative
 from stakes.errors import InputError
 
-__all__ = ["aligned", "same_length", "weights"]
-
 
 def aligned(**columns: Any) -> None:
     """Refuse series and frames whose indexes differ: their rows may be other cases.

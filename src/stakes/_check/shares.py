@@ -12,8 +12,6 @@ from stakes._check.labels import FoundLabels, by_label
 from stakes._check.numbers import probabilities, reals, refuse
 from stakes.errors import InputError
 
-__all__ = ["posteriors", "prior"]
-
 _SUM_TOLERANCE = 1e-9
 _SUM_TOLERANCE_SINGLE = 1e-6  # what float32 arithmetic can promise
 _SUM_TOLERANCE_HALF = 5e-3  # and float16

@@ -17,8 +17,6 @@ from stakes._check import FloatArray, Labels
 from stakes.adapters.expressions import Lazy
 from stakes.tally import ScoreTable
 
-__all__ = ["N_BINS", "Bins", "Grid", "ScoreGrid", "UnitGrid"]
-
 _STEPS = (16, 8, 4, 2, 1)  # octaves that are halved away at a time, 31 in all
 _RUN = 1 << 10
 _SIDE = 33 * _RUN + 2  # the last bins hold what lies beyond, and what is infinite

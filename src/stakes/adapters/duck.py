@@ -27,18 +27,6 @@ from stakes.adapters.files import Files, Format
 from stakes.adapters.labels import Wanted, refused, spellings
 from stakes.errors import InputError
 
-__all__ = [
-    "Coded",
-    "Columns",
-    "Source",
-    "Wanted",
-    "engine_errors",
-    "opened",
-    "spellings",
-    "text_name",
-    "write_rows",
-]
-
 K = TypeVar("K", bound=Hashable)
 
 _OFFLINE: dict[str, Any] = {"autoinstall_known_extensions": "false"}

@@ -16,20 +16,6 @@ import narwhals.stable.v2 as nw
 from stakes._check import FloatArray
 from stakes.decide import regrets, tie_slack
 
-__all__ = [
-    "Lazy",
-    "cheapest",
-    "code_of",
-    "first_of",
-    "log_losses",
-    "most_probable",
-    "moved",
-    "picked",
-    "squared_errors",
-    "sum_of",
-    "whether",
-]
-
 Lazy = nw.LazyFrame[Any]
 
 _LEAST = "_least"

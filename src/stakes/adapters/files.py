@@ -14,10 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import BinaryIO
 
-from stakes._files import check_target, whole_file
 from stakes.errors import InputError
-
-__all__ = ["Files", "Format", "check_target", "located", "whole_file"]
 
 
 class Format(Enum):

@@ -10,8 +10,6 @@ from stakes.errors import InputError, MissingExtraError
 from stakes.evaluation.cases import LIBRARIES
 from stakes.report import Interval, Report
 
-__all__ = ["systems_frame"]
-
 
 def systems_frame(report: Report, library: ModuleType | str | None = None) -> Any:
     """The systems of a report, one row each, in the order of the report.

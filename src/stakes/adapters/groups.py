@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from stakes.adapters.expressions import Lazy, sum_of
 
-__all__ = ["ROWS", "Arrays", "arrays_of", "grouped"]
-
 Arrays = dict[str, npt.NDArray[Any]]
 
 ROWS = "rows"

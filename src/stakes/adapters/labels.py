@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from stakes._check import Label, Labels
 from stakes.errors import InputError
 
-__all__ = ["Wanted", "group_labels", "refused", "spellings"]
-
 
 @dataclass(frozen=True)
 class Wanted:

@@ -21,19 +21,6 @@ from stakes.evaluation.predictions import ROUNDED, UNNORMALISED
 from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES
 from stakes.problem import Problem
 
-__all__ = [
-    "CLUSTER",
-    "TRUTH",
-    "WEIGHT",
-    "Facts",
-    "Layout",
-    "LazyColumns",
-    "by_column",
-    "column_of",
-    "facts_of",
-    "prepared",
-]
-
 TRUTH, WEIGHT, CLUSTER = "truth", "weight", "cluster"  # columns of a prepared frame
 
 

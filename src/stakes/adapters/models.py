@@ -28,8 +28,6 @@ from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.tally import Counts, ScoreTable
 
-__all__ = ["LazyModel", "Tallied"]
-
 _PREDICTED, _BIN = "predicted", "bin"
 
 

@@ -41,8 +41,6 @@ from stakes.problem import Problem
 from stakes.report import LEFT_OUT, TUNED, Caveat
 from stakes.tally import JointCounts
 
-__all__ = ["tallied_evidence"]
-
 _FRACTIONAL, _SQUARES = "fractional", "squares"
 
 

@@ -17,8 +17,6 @@ from stakes.measures.cost import utility_yield
 from stakes.problem import Problem
 from stakes.tally import Counts
 
-__all__ = ["AgainstYield", "against_yield"]
-
 _TIE = 1e-12  # relative difference that rounding may make
 _ROWS = 256  # tables compared with all others at a time
 

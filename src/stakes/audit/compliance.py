@@ -20,12 +20,9 @@ from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.audit.metric import Metric, read_metric
-from stakes.audit.settings import read_rng
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts
-
-__all__ = ["Compliance", "Witness", "compliance"]
 
 _TABLES = 200  # where the metric's direction is measured
 _PAIRS = 2000  # of distant tables, ranked by the metric and by the utilities found
@@ -153,7 +150,7 @@ def compliance(
     (False, False)
     """
     read_metric(metric)
-    read_rng(rng)
+    _check.generator(rng)
     shape = _read_shape(shape)
     fixed = None if shares is None else _check.prior("shares", shares, tuple(range(shape[0])))
     tables = _random_tables(rng, _TABLES, shape, fixed)

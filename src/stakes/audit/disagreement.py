@@ -16,8 +16,6 @@ from stakes.errors import InputError
 from stakes.measures.cost import expected_cost
 from stakes.problem import Problem
 
-__all__ = ["Disagreement", "disagreement"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Disagreement(Value):

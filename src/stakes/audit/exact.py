@@ -35,8 +35,6 @@ from stakes.audit.utility_space import UtilityDistribution
 from stakes.errors import InputError
 from stakes.tally import Counts
 
-__all__ = ["exact_misranking"]
-
 _REACH = 36.0  # log-odds beyond which nothing of a bounded density is left: e**-36 < 3e-16
 _LINEAR = 1e-9  # how far, relative to its weights, a metric may be from linear
 _MASS = 1e-9  # how far from one the integral of a density may be

@@ -28,17 +28,6 @@ from stakes.errors import InputError
 from stakes.ranking import hull_cuts, weights_above
 from stakes.tally import Counts, ScoreTable
 
-__all__ = [
-    "CostRange",
-    "ImpliedCosts",
-    "ImpliedCostsOfRedraws",
-    "Optimum",
-    "ThresholdCosts",
-    "costs_of_threshold",
-    "implied_costs",
-    "implied_costs_of_redraws",
-]
-
 _STRAIGHT = 1e-12  # relative distance from the hull that rounding of fractional weights may make
 
 
@@ -328,11 +317,8 @@ def _cuts(table: ScoreTable, scale: Scale) -> _Cuts:
             f"table must be a ScoreTable; got {type(table).__name__}. "
             f"Tally scores with ScoreTable.from_scores; decisions alone have no threshold."
         )
-    if table.weights.ndim != 2:
-        raise InputError(
-            f"table must have no leading axes here; its weights have shape {table.weights.shape}. "
-            f"implied_costs_of_redraws reads a leading axis of redraws."
-        )
+    remedy = "implied_costs_of_redraws reads a leading axis of redraws."
+    _check.no_leading_axes("table", table.leading, remedy=remedy)
     kept = table.weights.sum(axis=-1) > 0
     if not kept.any():
         raise InputError(

@@ -18,19 +18,6 @@ from stakes.measures import chance, confusion
 from stakes.problem import Problem
 from stakes.tally import Counts
 
-__all__ = [
-    "FAMILIAR",
-    "FAMILIAR_MULTICLASS",
-    "Gain",
-    "Loss",
-    "Measure",
-    "Metric",
-    "PositiveClass",
-    "familiar_metrics",
-    "read_metric",
-    "read_metrics",
-]
-
 Measure = Callable[[Counts], FloatArray]
 
 

@@ -24,12 +24,9 @@ from stakes.audit.settings import (
     ShareSampler,
     UtilitySampler,
     read_errors,
-    read_rng,
 )
 from stakes.errors import InputError
 from stakes.tally import Counts
-
-__all__ = ["Misranking", "misranking"]
 
 _BLOCK = 1 << 15  # pairs drawn at a time, so that memory does not depend on how many are wanted
 _SLICE = 1 << 12  # pairs ranked at a time: their tables stay in the processor's cache
@@ -145,11 +142,9 @@ def misranking(
     """
     names, judges = read_metrics(metrics)
     read_errors("error", error)
-    read_rng(rng)
+    _check.generator(rng)
     _check.labels("the names of metrics and errors", (*names, *map(str, error)))
-    wanted = int(_check.number("pairs", pairs, low=1))
-    if wanted != pairs:
-        raise InputError(f"pairs must be a whole number; got {pairs!r}.")
+    wanted = _check.whole("pairs", pairs, low=1)
     total = len(judges) + len(error)
     together, undefined = np.zeros((total, total)), np.zeros(total, dtype=np.intp)
     for start in range(0, wanted, _BLOCK):

@@ -13,8 +13,6 @@ from stakes.errors import InputError
 from stakes.measures.table import least
 from stakes.tally import Counts, JointCounts
 
-__all__ = ["Models", "picked", "read_models"]
-
 #: Tables by name, joint counts, or counts whose first leading axis is the models.
 Models = Mapping[Any, Counts] | JointCounts | Counts
 

@@ -11,8 +11,6 @@ from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.errors import InputError
 
-__all__ = ["LogOdds", "Probabilities", "RawScores", "Scale", "read_scale"]
-
 
 class Scale(Value, ABC):
     """What a score means, hence for which cost proportion a threshold is the Bayes threshold."""

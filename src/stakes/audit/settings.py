@@ -19,23 +19,6 @@ from stakes._value import Value
 from stakes.audit.utility_space import NormalUtilities, UniformUtilities
 from stakes.errors import InputError
 
-__all__ = [
-    "AssessmentError",
-    "ErrorSampler",
-    "RateDistribution",
-    "RateSampler",
-    "RisingRates",
-    "Setting",
-    "ShareDistribution",
-    "ShareSampler",
-    "UniformShares",
-    "UtilitySampler",
-    "gaussian_setting",
-    "read_errors",
-    "read_rng",
-    "uniform_setting",
-]
-
 #: ``(rng, n)`` → utility matrices (n, 2, 2), rows classes.
 UtilitySampler = Callable[[np.random.Generator, int], FloatArray]
 #: ``(rng, (n,))`` → shares of the positive class.
@@ -239,12 +222,3 @@ def read_errors(name: str, errors: Mapping[str, ErrorSampler]) -> Mapping[str, E
                 f"{sampler!r}. Use AssessmentError(sd)."
             )
     return errors
-
-
-def read_rng(rng: np.random.Generator) -> np.random.Generator:
-    """A generator; seeds and the like are refused, because they would hide what is drawn."""
-    if not isinstance(rng, np.random.Generator):
-        raise InputError(
-            f"rng must be a numpy Generator; got {rng!r}. Use np.random.default_rng(seed)."
-        )
-    return rng

@@ -19,11 +19,7 @@ from stakes._text import html_table, text_table
 from stakes._value import Value
 from stakes.agreement import perfect_relabelling
 from stakes.audit.metric import Metric, read_metric
-from stakes.audit.settings import read_rng
-from stakes.errors import InputError
 from stakes.tally import Counts
-
-__all__ = ["Counterexample", "Suitability", "suitability"]
 
 _ROUNDING = 1e-9
 _RANDOM = 2000  # random tables of each kind
@@ -130,10 +126,8 @@ def suitability(metric: Metric, *, n_classes: int, rng: np.random.Generator) -> 
     (True, (True, True, True, True, False))
     """
     read_metric(metric)
-    read_rng(rng)
-    size = int(_check.number("n_classes", n_classes, low=2))
-    if size != n_classes:
-        raise InputError(f"n_classes must be a whole number; got {n_classes!r}.")
+    _check.generator(rng)
+    size = _check.whole("n_classes", n_classes, low=2)
     tables = _tables(size, rng)
     values = _evaluate(metric, tables)
     perfect = (tables * (1 - np.eye(size))).sum(axis=(1, 2)) == 0

@@ -23,16 +23,6 @@ from stakes._check import BoolArray, FloatArray, frozen
 from stakes._value import Value
 from stakes.errors import InputError
 
-__all__ = [
-    "HEXAGON",
-    "NormalUtilities",
-    "UniformUtilities",
-    "UtilityDistribution",
-    "is_admissible",
-    "utilities_at",
-    "utility_coordinates",
-]
-
 #: Corners of the admissible set abs(x), abs(y), abs(y - x) ≤ 1, anticlockwise from (1, 0).
 HEXAGON: FloatArray = frozen(
     np.array([[1, 0], [1, 1], [0, 1], [-1, 0], [-1, -1], [0, -1]], dtype=np.float64)

@@ -18,13 +18,11 @@ from stakes._text import html_table, text_table
 from stakes._value import Value
 from stakes.audit.metric import Metric, read_metrics
 from stakes.audit.models import Models, by_position, picked, read_models
-from stakes.audit.settings import ErrorSampler, read_errors, read_rng
+from stakes.audit.settings import ErrorSampler, read_errors
 from stakes.errors import InputError
 from stakes.measures.cost import decision_rates
 from stakes.problem import Problem
 from stakes.tally import Counts
-
-__all__ = ["ProblemSampler", "WrongPicks", "wrong_picks"]
 
 #: ``(rng, n)`` → n plausible problems.
 ProblemSampler = Callable[[np.random.Generator, int], Sequence[Problem]]
@@ -170,7 +168,7 @@ def wrong_picks(
     """
     names, judges = read_metrics(metrics)
     read_errors("errors", errors)
-    read_rng(rng)
+    _check.generator(rng)
     criteria = (*names, *map(str, errors), "expected costs")
     _check.labels("the names of metrics and errors", criteria)
     labels, observed = read_models(models)

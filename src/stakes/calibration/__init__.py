@@ -11,7 +11,8 @@ Calibrators make posteriors of scores: ``Isotonic().fit(scores, y)(new_scores)``
   ``to_json`` and `from_json`.
 
 Measures say what miscalibration costs: `decompose` for any proper score, `cost_of_miscalibration`
-in the currency of a problem; `reliability` with bands, calibration errors of bins, and quick tests.
+in the currency of a problem; `reliability` with bands, the `calibration_error` of bins, and quick
+tests.
 """
 
 from __future__ import annotations
@@ -39,19 +40,7 @@ from stakes.calibration.decomposition import (
     decompose_by_cross_calibration,
     decompose_by_recalibration,
 )
-from stakes.calibration.errors import (
-    class_tables,
-    class_wise_calibration_error,
-    class_wise_maximum_calibration_error,
-    class_wise_root_mean_square_calibration_error,
-    expected_calibration_error,
-    maximum_calibration_error,
-    root_mean_square_calibration_error,
-    top_label_calibration_error,
-    top_label_maximum_calibration_error,
-    top_label_root_mean_square_calibration_error,
-    top_label_table,
-)
+from stakes.calibration.errors import calibration_error, class_tables, top_label_table
 from stakes.calibration.histogram import Histogram
 from stakes.calibration.isotonic import Isotonic
 from stakes.calibration.multiclass import FullAffine, VectorScaling
@@ -86,12 +75,10 @@ __all__ = [
     "Select",
     "Temperature",
     "VectorScaling",
+    "calibration_error",
     "calibration_in_the_large",
     "calibration_line",
     "class_tables",
-    "class_wise_calibration_error",
-    "class_wise_maximum_calibration_error",
-    "class_wise_root_mean_square_calibration_error",
     "confidence_band",
     "consistency_band",
     "cost_of_miscalibration",
@@ -99,16 +86,10 @@ __all__ = [
     "decompose",
     "decompose_by_cross_calibration",
     "decompose_by_recalibration",
-    "expected_calibration_error",
     "from_json",
-    "maximum_calibration_error",
     "mean_score_gap",
     "reliability",
-    "root_mean_square_calibration_error",
     "spiegelhalter",
     "table_cost_of_miscalibration",
-    "top_label_calibration_error",
-    "top_label_maximum_calibration_error",
-    "top_label_root_mean_square_calibration_error",
     "top_label_table",
 ]

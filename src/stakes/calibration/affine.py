@@ -27,8 +27,6 @@ from stakes.calibration.reading import (
 from stakes.decide import sigmoid
 from stakes.rows import read_posteriors
 
-__all__ = ["Affine", "FittedAffine", "FittedLogistic", "Logistic", "Platt", "posteriors_of"]
-
 
 def posteriors_of(odds: FloatArray, scores: object) -> FloatArray:
     """Posteriors of log-odds: P(second class) when the scores came as such, else of both."""

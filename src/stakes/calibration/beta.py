@@ -17,8 +17,6 @@ from stakes.calibration.parts import require_labels, require_positive
 from stakes.calibration.reading import read_pair_cases
 from stakes.rows import read_posteriors
 
-__all__ = ["BetaMap", "FittedBeta"]
-
 _TIE = 1e-9  # relative difference of losses that is none
 
 

@@ -20,15 +20,6 @@ from stakes.ranking.roc import ratio
 from stakes.scoring.tables import posterior_pairs, probability_scores
 from stakes.tally import ScoreTable
 
-__all__ = [
-    "CalibrationLine",
-    "CalibrationTest",
-    "calibration_in_the_large",
-    "calibration_line",
-    "mean_score_gap",
-    "spiegelhalter",
-]
-
 
 def mean_score_gap(table: ScoreTable) -> FloatArray:
     r"""Mean score minus share of positives, :math:`\pi_0 \bar s_0 - \pi_1 (1 - \bar s_1)`, (…).

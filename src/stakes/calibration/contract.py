@@ -21,15 +21,6 @@ from stakes.calibration.parts import read_part
 from stakes.errors import InputError
 from stakes.scoring.rows import class_labels
 
-__all__ = [
-    "CalibrationMap",
-    "Calibrator",
-    "Cases",
-    "CheckedCalibrator",
-    "from_json",
-    "read_cases",
-]
-
 _FORMAT = "stakes.calibration"
 _VERSION = 1
 

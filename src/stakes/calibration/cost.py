@@ -25,8 +25,6 @@ from stakes.scoring.bins import require_table
 from stakes.scoring.tables import probability_scores
 from stakes.tally import Counts, ScoreTable
 
-__all__ = ["CostOfMiscalibration", "cost_of_miscalibration", "table_cost_of_miscalibration"]
-
 
 @dataclass(frozen=True, eq=False)
 class CostOfMiscalibration(Value):

@@ -15,10 +15,8 @@ from stakes.calibration.contract import CalibrationMap, Calibrator, read_cases
 from stakes.calibration.reading import is_one_column, is_posteriors, n_classes_of
 from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
-from stakes.scoring.arguments import require, require_rng
+from stakes.scoring.arguments import require
 from stakes.scoring.rows import class_labels, column_classes
-
-__all__ = ["CheckedRows", "cross_calibrate", "fold_numbers", "read_groups", "read_rows", "spread"]
 
 
 def cross_calibrate(
@@ -175,7 +173,7 @@ def _numbers(
 ) -> IntArray:
     """The fold of every case, drawn or as stated."""
     if np.ndim(folds) == 0:
-        require_rng(rng)
+        _check.generator(rng)
         assert rng is not None
         return fold_numbers(codes, folds, groups=units, rng=rng)
     names = _check.distinct("folds", folds)

@@ -26,14 +26,6 @@ from stakes.scoring.rules import ScoringRule, weighted_sum
 from stakes.scoring.tables import posterior_pairs, table_score
 from stakes.tally import ScoreTable
 
-__all__ = [
-    "Decomposition",
-    "decompose",
-    "decompose_by_cross_calibration",
-    "decompose_by_recalibration",
-    "isotonic_posteriors",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Decomposition(Value):

@@ -1,85 +1,85 @@
-r"""Calibration errors of bins, each under its own name; there is no "the ECE".
+r"""The calibration error of bins: of what is scored, in which bins, by which norm.
 
-An error needs a table, bins, and a norm. The table says calibration of what: of P(positive class),
-of the top label (`top_label_table`), or of each class (`class_tables`). The bins are a value from
-`stakes.scoring` (`EqualWidth`, `EqualMass`, …). The norm is the function. All of them depend on the
-bins, and all are biased upwards: calibrated scores show an error too, the larger the fewer cases
-there are in a bin. `decompose` needs no bins but has the same bias; a miscalibration that other
-cases would confirm is that of `decompose_by_cross_calibration`.
+What is scored is a table or several: P(positive class) of a `ScoreTable`, the top label
+(`top_label_table`), or each class against the rest (`class_tables`). The bins are a value from
+`stakes.scoring` (`EqualWidth`, `EqualMass`, …). The norm is the order of a power mean. The error
+depends on the bins and is biased upwards: calibrated scores show an error too, the larger the fewer
+cases there are in a bin. `decompose` needs no bins but has the same bias; a miscalibration that
+other cases would confirm is that of `decompose_by_cross_calibration`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, unwrapped
+from stakes.errors import InputError
 from stakes.ranking.roc import ratio
 from stakes.scoring.bins import Bins, bin_sums
 from stakes.scoring.rows import read_forecasts
 from stakes.scoring.tables import probability_scores
 from stakes.tally import ScoreTable
 
-__all__ = [
-    "class_tables",
-    "class_wise_calibration_error",
-    "class_wise_maximum_calibration_error",
-    "class_wise_root_mean_square_calibration_error",
-    "expected_calibration_error",
-    "maximum_calibration_error",
-    "root_mean_square_calibration_error",
-    "top_label_calibration_error",
-    "top_label_maximum_calibration_error",
-    "top_label_root_mean_square_calibration_error",
-    "top_label_table",
-]
 
+def calibration_error(
+    tables: ScoreTable | Sequence[ScoreTable], bins: Bins, order: float
+) -> FloatArray:
+    r"""Power mean, over cases, of the gap between mean score and share of positives of their bin.
 
-def _gaps(table: ScoreTable, bins: Bins) -> tuple[FloatArray, FloatArray]:
-    """Mean score minus share of positives (0 for empty bins) and share of the cases, (…, B)."""
-    probability_scores(table)
-    pooled = bin_sums(table, bins)
-    mass = pooled.mass
-    gaps = np.where(mass == 0, 0.0, pooled.scores - pooled.shares)
-    return gaps, ratio(mass, table.n_cases[..., None])
+    .. math:: \Big( \frac1T \sum_t \sum_b \frac{n_{tb}}{n_t}
+        |\bar s_{tb} - \bar y_{tb}|^p \Big)^{1/p}
 
+    with the order p and, for p = ∞, the largest gap. Order 1 is the expected calibration error
+    (Naeini, Cooper and Hauskrecht 2015), order 2 the root mean square one, whose square is
+    `stakes.scoring.calibration_loss`, ∞ the maximum one. Of a `top_label_table` it is the error of
+    Guo and others (2017), which says nothing about the posteriors of other classes; of
+    `class_tables` the class-wise one of Kull and others (2019; order 1) and the marginal one of
+    Kumar, Liang and Ma (2019; order 2): every class counts alike, however rare. nan without cases.
 
-def expected_calibration_error(table: ScoreTable, bins: Bins) -> FloatArray:
-    r"""Mean over cases of the gap of their bin (L1).
+    Parameters
+    ----------
+    tables : a table (…, S, 2), or a sequence of tables without leading axes
+    bins : `EqualWidth`, `EqualMass`, … of `stakes.scoring`
+    order : 1 or more; `math.inf` for the largest gap
 
-    .. math:: \sum_b \frac{n_b}{n} |\bar s_b - \bar y_b|
-
-    nan without cases. Naeini, Cooper and Hauskrecht (2015).
+    Returns
+    -------
+    (…) errors
 
     Examples
     --------
     >>> from stakes.scoring import EqualWidth
     >>> table = ScoreTable([0.2, 0.4, 0.9], [[3, 1], [1, 1], [2, 2]])
-    >>> float(expected_calibration_error(table, EqualWidth(2)).round(4))
+    >>> [float(calibration_error(table, EqualWidth(2), p).round(3)) for p in (1, 2, np.inf)]
+    [0.2, 0.258, 0.4]
+    >>> q = [[0.6, 0.3, 0.1], [0.1, 0.7, 0.2], [0.2, 0.2, 0.6], [0.1, 0.1, 0.8]]
+    >>> float(calibration_error(top_label_table([0, 1, 1, 2], q), EqualWidth(2), 1).round(9))
+    0.075
+    >>> float(calibration_error(class_tables([0, 1, 1, 2], q), EqualWidth(2), 1).round(9))
     0.2
     """
-    gaps, share = _gaps(table, bins)
-    return unwrapped(np.sum(share * np.abs(gaps), axis=-1))
+    power = float(_check.reals("order", order, ndim=0))
+    if not power >= 1:
+        raise InputError(f"order must be 1 or more, or math.inf; got {power:g}.")
+    several = [tables] if isinstance(tables, ScoreTable) else list(tables)
+    errors = np.stack([_gap_norm(table, bins, power) for table in several])
+    if np.isinf(power):
+        return unwrapped(errors.max(axis=0))
+    return unwrapped(np.mean(errors**power, axis=0) ** (1 / power))
 
 
-def root_mean_square_calibration_error(table: ScoreTable, bins: Bins) -> FloatArray:
-    r"""Root of the mean over cases of the squared gap of their bin (L2).
-
-    .. math:: \sqrt{\sum_b \frac{n_b}{n} (\bar s_b - \bar y_b)^2}
-
-    Its square is `calibration_loss`. nan without cases.
-    """
-    gaps, share = _gaps(table, bins)
-    return unwrapped(np.sqrt(np.sum(share * gaps**2, axis=-1)))
-
-
-def maximum_calibration_error(table: ScoreTable, bins: Bins) -> FloatArray:
-    r"""Largest gap of any bin that holds cases, :math:`\max_b |\bar s_b - \bar y_b|`.
-
-    nan without cases.
-    """
-    gaps, share = _gaps(table, bins)
-    largest = np.abs(gaps).max(axis=-1)
-    return unwrapped(np.where(np.isnan(share).any(axis=-1), np.nan, largest))
+def _gap_norm(table: ScoreTable, bins: Bins, power: float) -> FloatArray:
+    """The norm (…) of the gaps of one table; empty bins have none."""
+    probability_scores(table)
+    pooled = bin_sums(table, bins)
+    gaps = np.abs(np.where(pooled.mass == 0, 0.0, pooled.scores - pooled.shares))
+    share = ratio(pooled.mass, table.n_cases[..., None])
+    if np.isinf(power):
+        return np.where(np.isnan(share).any(axis=-1), np.nan, gaps.max(axis=-1))
+    return np.asarray(np.sum(share * gaps**power, axis=-1) ** (1 / power))
 
 
 def top_label_table(
@@ -108,105 +108,3 @@ def class_tables(
     return tuple(
         ScoreTable.from_scores(truth == k, rows[:, k], weights=weights) for k in range(len(names))
     )
-
-
-def top_label_calibration_error(
-    y_true: object,
-    posteriors: object,
-    bins: Bins,
-    *,
-    classes: object = None,
-    weights: object = None,
-) -> float:
-    """`expected_calibration_error` of the `top_label_table`: confidence against accuracy (L1).
-
-    Guo, Pleiss, Sun and Weinberger (2017). It says nothing about the posteriors of other classes.
-
-    Examples
-    --------
-    >>> from stakes.scoring import EqualWidth
-    >>> q = [[0.6, 0.3, 0.1], [0.1, 0.7, 0.2], [0.2, 0.2, 0.6], [0.1, 0.1, 0.8]]
-    >>> round(top_label_calibration_error([0, 1, 1, 2], q, EqualWidth(2)), 9)
-    0.075
-    """
-    table = top_label_table(y_true, posteriors, classes=classes, weights=weights)
-    return float(expected_calibration_error(table, bins))
-
-
-def top_label_root_mean_square_calibration_error(
-    y_true: object,
-    posteriors: object,
-    bins: Bins,
-    *,
-    classes: object = None,
-    weights: object = None,
-) -> float:
-    """`root_mean_square_calibration_error` of the `top_label_table` (L2)."""
-    table = top_label_table(y_true, posteriors, classes=classes, weights=weights)
-    return float(root_mean_square_calibration_error(table, bins))
-
-
-def top_label_maximum_calibration_error(
-    y_true: object,
-    posteriors: object,
-    bins: Bins,
-    *,
-    classes: object = None,
-    weights: object = None,
-) -> float:
-    """`maximum_calibration_error` of the `top_label_table`."""
-    table = top_label_table(y_true, posteriors, classes=classes, weights=weights)
-    return float(maximum_calibration_error(table, bins))
-
-
-def class_wise_calibration_error(
-    y_true: object,
-    posteriors: object,
-    bins: Bins,
-    *,
-    classes: object = None,
-    weights: object = None,
-) -> float:
-    """Mean over the classes of `expected_calibration_error` of their `class_tables` (L1).
-
-    Kull, Perello-Nieto and others (2019). Every class counts alike, however rare.
-
-    Examples
-    --------
-    >>> from stakes.scoring import EqualWidth
-    >>> q = [[0.6, 0.3, 0.1], [0.1, 0.7, 0.2], [0.2, 0.2, 0.6], [0.1, 0.1, 0.8]]
-    >>> round(class_wise_calibration_error([0, 1, 1, 2], q, EqualWidth(2)), 9)
-    0.2
-    """
-    tables = class_tables(y_true, posteriors, classes=classes, weights=weights)
-    return float(np.mean([expected_calibration_error(table, bins) for table in tables]))
-
-
-def class_wise_root_mean_square_calibration_error(
-    y_true: object,
-    posteriors: object,
-    bins: Bins,
-    *,
-    classes: object = None,
-    weights: object = None,
-) -> float:
-    """Root of the mean over the classes of the squared L2 error of their `class_tables`.
-
-    The marginal calibration error of Kumar, Liang and Ma (2019), with bins.
-    """
-    tables = class_tables(y_true, posteriors, classes=classes, weights=weights)
-    squares = [root_mean_square_calibration_error(table, bins) ** 2 for table in tables]
-    return float(np.sqrt(np.mean(squares)))
-
-
-def class_wise_maximum_calibration_error(
-    y_true: object,
-    posteriors: object,
-    bins: Bins,
-    *,
-    classes: object = None,
-    weights: object = None,
-) -> float:
-    """Largest gap of any bin of any class: the largest `maximum_calibration_error`."""
-    tables = class_tables(y_true, posteriors, classes=classes, weights=weights)
-    return float(np.max([maximum_calibration_error(table, bins) for table in tables]))

@@ -26,23 +26,6 @@ from scipy.optimize import minimize
 
 from stakes._check import FloatArray
 
-__all__ = [
-    "RIDGE",
-    "Evaluate",
-    "Evaluation",
-    "Fit",
-    "Objective",
-    "broad_axes",
-    "centred",
-    "fit_bounded",
-    "fit_convex",
-    "least_told_apart",
-    "over_blocks",
-    "part_of",
-    "start_on_part",
-    "with_ridge",
-]
-
 RIDGE = 1e-6  # weight of half the squared slopes in a bounded fit
 _AT_REST = 1e-11  # gain still expected, relative to the loss, from which Newton steps alone do
 _NEAR = 0.5  # change of log-odds by a Newton step that proves, with room for rounding, an optimum

@@ -16,8 +16,6 @@ from stakes.errors import InputError
 from stakes.scoring.bins import CutBins
 from stakes.tally import ScoreTable
 
-__all__ = ["FittedHistogram", "Histogram"]
-
 
 @dataclass(frozen=True, eq=False)
 class FittedHistogram(CalibrationMap):

@@ -19,8 +19,6 @@ from stakes.calibration.parts import (
 )
 from stakes.calibration.reading import read_score_cases, real_scores
 
-__all__ = ["FittedIsotonic", "Isotonic"]
-
 _MANY = 50_000  # scores from which sorting in two stages pays
 _BUCKETS = 1 << 16
 

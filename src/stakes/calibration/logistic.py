@@ -22,8 +22,6 @@ from stakes.calibration.fitting import (
     with_ridge,
 )
 
-__all__ = ["LogisticFit", "fit_logistic"]
-
 _ALL_AT_REST = 1e-16  # the same where an optimum is known to exist, be it hardly felt
 _FAR = 400  # binary exponent from which squares of features might not be numbers
 _BLOCK = 1 << 15  # cases at a time

@@ -34,8 +34,6 @@ from stakes.calibration.reading import in_shape_of, read_posterior_cases
 from stakes.decide import softmax
 from stakes.rows import read_posteriors
 
-__all__ = ["FittedFullAffine", "FittedVector", "FullAffine", "VectorScaling", "fit_slopes"]
-
 _BLOCK = 1 << 13  # cases at a time
 
 

@@ -14,8 +14,6 @@ from stakes.calibration.reading import in_shape_of, read_posterior_cases
 from stakes.errors import InputError
 from stakes.rows import read_posteriors
 
-__all__ = ["FittedOneVsRest", "OneVsRestIsotonic"]
-
 
 @dataclass(frozen=True, eq=False)
 class FittedOneVsRest(CalibrationMap):

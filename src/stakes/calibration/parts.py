@@ -10,15 +10,6 @@ from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes.errors import InputError
 
-__all__ = [
-    "read_part",
-    "require_increasing",
-    "require_labels",
-    "require_positive",
-    "require_rising",
-    "require_shape",
-]
-
 _REMEDY = "Fit again, or pass the text as to_json wrote it."
 
 

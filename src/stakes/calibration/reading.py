@@ -17,18 +17,6 @@ from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
 from stakes.scoring.rows import class_labels, column_classes, n_columns, shape_of
 
-__all__ = [
-    "in_shape_of",
-    "is_one_column",
-    "is_posteriors",
-    "n_classes_of",
-    "read_finite_cases",
-    "read_pair_cases",
-    "read_posterior_cases",
-    "read_score_cases",
-    "real_scores",
-]
-
 
 def is_posteriors(scores: object) -> bool:
     """Whether the scores say that they are posteriors: a wrapper or a frame."""

@@ -12,12 +12,9 @@ from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.ranking.hull import single
-from stakes.scoring.arguments import require_rng, whole
 from stakes.scoring.bins import Bins, bin_sums
 from stakes.scoring.tables import probability_scores
 from stakes.tally import ScoreTable
-
-__all__ = ["Band", "Reliability", "confidence_band", "consistency_band", "reliability"]
 
 _BLOCK = 1 << 20  # redrawn scores at a time, so that memory stays flat
 
@@ -115,7 +112,7 @@ def consistency_band(
     False
     """
     held = _whole_cases(table, bins)
-    return _band(held, bins, held.scores, whole("replicates", replicates, low=1), rng)
+    return _band(held, bins, held.scores, _check.whole("replicates", replicates, low=1), rng)
 
 
 def confidence_band(
@@ -133,10 +130,10 @@ def confidence_band(
     held = _whole_cases(table, bins)
     pooled = bin_sums(held, bins)
     chances = (pooled.weights[:, 1] + 0.5) / (pooled.mass + 1)
-    count = whole("replicates", replicates, low=1)
+    count = _check.whole("replicates", replicates, low=1)
     if bins.follow_classes:
         return _band(held, bins, chances[pooled.numbers], count, rng)
-    require_rng(rng)  # within a bin the chances are equal, so that the bin is drawn as one
+    _check.generator(rng)  # within a bin the chances are equal, so that the bin is drawn as one
     full, places = np.unique(pooled.numbers, return_inverse=True)
     mass = pooled.mass[full]
     hits = rng.binomial(mass.astype(np.int64), chances[full], size=(count, full.size))
@@ -161,7 +158,7 @@ def _band(
     table: ScoreTable, bins: Bins, chances: FloatArray, count: int, rng: np.random.Generator
 ) -> Band:
     """Curves of tables whose classes are redrawn with these chances, (S,), at each score."""
-    require_rng(rng)
+    _check.generator(rng)
     mass = table.weights.sum(axis=1)
     places = np.arange(mass.size)
     pool = partial(_observed, table, bins)

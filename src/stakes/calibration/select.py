@@ -19,8 +19,6 @@ from stakes.errors import InputError
 from stakes.rows import Scores
 from stakes.scoring.arguments import require
 
-__all__ = ["Select"]
-
 _FOLDS, _FEWER_FOLDS = 5, 3  # for two classes; for more, whose fits take more time
 _SEED = 0  # of the folds that choose: a fit is the same whenever it is repeated
 _MOST = 1 << 15  # cases of a class that take part in choosing

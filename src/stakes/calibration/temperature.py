@@ -18,8 +18,6 @@ from stakes.calibration.reading import in_shape_of, read_posterior_cases
 from stakes.decide import softmax
 from stakes.rows import read_posteriors
 
-__all__ = ["FittedTemperature", "Temperature"]
-
 _ROUNDING = 1e-12  # difference of logarithms, relative to their size, that is none
 _FLAT = 1e-14  # slope at even posteriors, relative to the spread of the logarithms, that is none
 _EVEN = 1e-4  # coldness, on logarithms of spread one, of the bounded fit that is next to even

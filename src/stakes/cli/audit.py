@@ -35,8 +35,6 @@ from stakes.problem import Problem
 from stakes.render.tables import number
 from stakes.report import ModelQuality, Report
 
-__all__ = ["audit"]
-
 
 @click.command()
 @file_argument

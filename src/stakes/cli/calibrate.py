@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from stakes._check import FloatArray
-from stakes._files import write_whole
-from stakes.adapters.files import check_target
+from stakes._files import check_target, write_whole
 from stakes.calibration import CalibrationMap
 from stakes.cli.columns import Plan
 from stakes.cli.guessing import truth_column
@@ -25,8 +24,6 @@ from stakes.cli.options import (
     written_shares,
 )
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite
-
-__all__ = ["calibrate"]
 
 _model_option = click.option(
     "--model",

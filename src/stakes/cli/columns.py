@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stakes.adapters.duck import Source, Wanted
+from stakes.adapters.duck import Source
+from stakes.adapters.labels import Wanted
 from stakes.cli.guessing import guessed_models, truth_column
 from stakes.cli.models import Kind, ModelColumns, stated_model, stated_scores
 from stakes.errors import InputError
 from stakes.problem import Problem
-
-__all__ = ["Key", "Plan", "Request", "plan_for"]
 
 Key = tuple[str, str]  # what a column is for, and the name of the model or column that it is of
 

@@ -16,8 +16,6 @@ from stakes.cli.rewriting import ShippedMap, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior
 from stakes.errors import InputError
 
-__all__ = ["decide"]
-
 
 @click.command()
 @file_argument

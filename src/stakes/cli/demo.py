@@ -7,15 +7,13 @@ from pathlib import Path
 
 import click
 
-from stakes.adapters.files import check_target
+from stakes._files import check_target
 from stakes.cli.columns import Request, plan_for
 from stakes.cli.loading import input_source, load
 from stakes.cli.options import read_problem
 from stakes.cli.output import show
 from stakes.evaluation import evaluate
 from stakes.report import Report
-
-__all__ = ["demo", "demo_report"]
 
 _TOLD = """\
 A thousand loan applicants, four models that give the probability of a bad risk, and three

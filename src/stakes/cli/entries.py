@@ -12,8 +12,6 @@ from stakes.cli.guessing import NOT_MEANT
 from stakes.cli.models import Kind
 from stakes.errors import InputError
 
-__all__ = ["refuse_gaps", "refuse_unusable"]
-
 
 def refuse_unusable(source: str, plan: Plan, numbers: Mapping[Key, FloatArray]) -> None:
     """Gaps in columns of numbers, and probabilities that are none."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from stakes.cli.expression import holds
 from stakes.cli.loading import said
 from stakes.cli.options import (
     by_option,
@@ -20,10 +19,8 @@ from stakes.cli.options import (
     request_of,
 )
 from stakes.cli.output import check_targets, write
-from stakes.cli.quantities import EXPLAINED, Values, read_condition
+from stakes.cli.quantities import EXPLAINED, Values, holds, read_condition
 from stakes.cli.reporting import report_on
-
-__all__ = ["evaluate"]
 
 
 @click.command(epilog=EXPLAINED)

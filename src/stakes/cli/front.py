@@ -18,8 +18,6 @@ from stakes.cli.problem import problem
 from stakes.cli.wording import in_options
 from stakes.errors import StakesError
 
-__all__ = ["stakes"]
-
 _BAD_INPUT = 2
 _FAULT = 70  # a mistake of ours, as sysexits.h has it: never to be taken for a --fail-if
 _INTERRUPTED = 130

@@ -9,12 +9,11 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from stakes._check import Label
-from stakes.adapters.duck import Source, spellings
+from stakes.adapters.duck import Source
+from stakes.adapters.labels import spellings
 from stakes.cli.models import Kind, ModelColumns, holds_probabilities, named_after
 from stakes.errors import InputError
 from stakes.problem import Problem
-
-__all__ = ["NOT_MEANT", "guessed_models", "truth_column"]
 
 NOT_MEANT = (
     " The column was guessed to be a model by its name: to leave it out, name all models that you "

@@ -29,16 +29,6 @@ from stakes.evaluation.evidence import Evidence
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores
 
-__all__ = [
-    "Loaded",
-    "input_source",
-    "load",
-    "load_or_tally",
-    "memory_size",
-    "said",
-    "working",
-]
-
 _LONG = 1_000_000  # rows from which the work takes long enough for a progress bar
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 

@@ -6,20 +6,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from stakes._check import Label
-from stakes.adapters.duck import Source, spellings
+from stakes.adapters.duck import Source
+from stakes.adapters.labels import spellings
 from stakes.errors import InputError
 from stakes.problem import Problem
-
-__all__ = [
-    "Kind",
-    "ModelColumns",
-    "holds_probabilities",
-    "model_columns",
-    "named_after",
-    "posterior_columns",
-    "stated_model",
-    "stated_scores",
-]
 
 
 class Kind(Enum):

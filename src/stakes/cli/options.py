@@ -17,20 +17,6 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.scoring import EqualMass
 
-__all__ = [
-    "CALIBRATORS",
-    "by_option",
-    "calibrate_option",
-    "calibrator_named",
-    "class_shares",
-    "file_argument",
-    "prediction_options",
-    "problem_option",
-    "read_problem",
-    "request_of",
-    "written_shares",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 _BINS = 20  # of equal mass, for the calibrator by histogram

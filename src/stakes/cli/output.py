@@ -11,15 +11,13 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from stakes.adapters.files import check_target
+from stakes._files import check_target
 from stakes.cli.loading import said
 from stakes.errors import InputError
 from stakes.render.layout import plain
 from stakes.render.tables import Section, sections, stakes_sections
 from stakes.render.text import wrapped
 from stakes.report import Report
-
-__all__ = ["check_targets", "show", "write"]
 
 _WRITERS: Mapping[str, Callable[[Report, Path | None], str]] = {
     "html": Report.to_html,

@@ -9,14 +9,12 @@ import click
 import numpy as np
 
 from stakes import _check
-from stakes.adapters.files import check_target, whole_file
+from stakes._files import check_target, whole_file
 from stakes.cli.loading import said
 from stakes.cli.options import read_problem
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.regions import decision_regions
-
-__all__ = ["problem"]
 
 _DEAREST = 1e100  # no problem holds a cost beyond
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isnan
 
-from stakes.cli.expression import Condition, Name, parse
+from stakes._expression import NUMBERS, Expression, Name, parse
 from stakes.errors import InputError
 from stakes.report import Interval, ModelQuality, Report, System
-
-__all__ = ["EXPLAINED", "Values", "read_condition"]
 
 _SYSTEM: dict[str, Callable[[System], float | None]] = {
     "cost": lambda one: one.cost.value,
@@ -48,8 +46,9 @@ _QUANTITIES = {
 }
 
 EXPLAINED = f"""\
-A condition compares names and numbers (< <= > >= == !=) and joins comparisons with and, or, not
-and parentheses; the exit code is 1 when it holds: --fail-if 'not deployable or cost > 3'.
+A condition compares names and numbers (< <= > >= == !=), or what + - * / min max abs make of them,
+and joins comparisons with and, or, not and parentheses; the exit code is 1 when it holds:
+--fail-if 'not deployable or cost > 0.9 * naive_cost'.
 
 \b
 Of the cheapest system, or of another as in cost["forest"]:
@@ -69,9 +68,15 @@ so that no gate opens by accident, unless what stands before it settles the cond
 """
 
 
-def read_condition(text: str) -> Condition:
+def read_condition(text: str) -> Expression:
     """The condition of a ``--fail-if``, known to be sound before anything is computed."""
-    return parse(text, quantities=_QUANTITIES, facts=frozenset(_FACTS))
+    facts = frozenset(_FACTS)
+    return parse(text, what="the condition", known=_QUANTITIES, facts=facts, truth=True)
+
+
+def holds(condition: Expression, values: Values) -> bool:
+    """Whether the condition is true; names are looked up from left to right, as far as needed."""
+    return bool(condition(values, NUMBERS))
 
 
 class Values(dict[Name, float | bool]):
@@ -88,8 +93,8 @@ class Values(dict[Name, float | bool]):
                 f"the condition needs {name}, which is undefined in this report. Leave it out, or "
                 f"gather the cases that it needs."
             )
-        self[name] = value
-        return value
+        self[name] = value if isinstance(value, bool) else float(value)
+        return self[name]
 
 
 def _lookup(name: Name, report: Report) -> float | bool | None:

@@ -17,8 +17,6 @@ from stakes.evaluation.evidence import Evidence
 from stakes.problem import Problem
 from stakes.report import Report
 
-__all__ = ["report_on"]
-
 
 def report_on(
     files: Sequence[str],

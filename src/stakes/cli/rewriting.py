@@ -11,14 +11,13 @@ import pyarrow as pa
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
+from stakes._files import whole_file
 from stakes.adapters.duck import Source, write_rows
-from stakes.adapters.files import Format, whole_file
+from stakes.adapters.files import Format
 from stakes.calibration import CalibrationMap, from_json
 from stakes.cli.entries import refuse_gaps
 from stakes.cli.loading import working
 from stakes.errors import InputError
-
-__all__ = ["ShippedMap", "load_map", "rewrite"]
 
 _KINDS = {
     ".csv": Format.CSV,

@@ -9,8 +9,6 @@ from dataclasses import replace
 from stakes.cli.options import CALIBRATORS
 from stakes.report import Report
 
-__all__ = ["in_options", "with_options"]
-
 _OPTIONS = {kind.__name__: name for name, kind in CALIBRATORS.items() if isinstance(kind, type)}
 _FIRST = (  # what a message begins with: the name of an argument
     (r"models\[(['\"])(.+?)\1\]", r"model \2"),

@@ -14,8 +14,6 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import ScoreTable
 
-__all__ = ["Condition", "CostProportions", "Skews"]
-
 
 class Condition(Value, ABC):
     """Which quantity a distribution is about; see `CostProportions` and `Skews`."""

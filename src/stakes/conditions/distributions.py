@@ -24,19 +24,6 @@ from stakes._value import Value
 from stakes.errors import InputError
 from stakes.ranking.roc import running_sum
 
-__all__ = [
-    "Beta",
-    "Continuous",
-    "Distribution",
-    "Mixture",
-    "Point",
-    "Points",
-    "Sample",
-    "Truncated",
-    "Uniform",
-    "as_distribution",
-]
-
 _LEAST_MASS = 1e-12  # below this, a difference of distribution functions is rounding
 
 

@@ -14,8 +14,6 @@ from stakes.ranking.hull import hull_cuts, single
 from stakes.ranking.roc import ratio, weights_above
 from stakes.tally import ScoreTable
 
-__all__ = ["BayesErrorPlot", "BayesErrorRate", "bayes_error_plot"]
-
 
 @dataclass(frozen=True, eq=False)
 class BayesErrorRate(Value):

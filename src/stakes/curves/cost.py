@@ -17,16 +17,6 @@ from stakes.tally import ScoreTable
 from stakes.thresholds import Method, Optimal, RateDriven, ScoreDriven, ScoreFixed
 from stakes.thresholds.methods import population_of
 
-__all__ = [
-    "CostLines",
-    "brier_curve",
-    "cost_curve",
-    "cost_line",
-    "cost_lines",
-    "optimal_curve",
-    "rate_driven_curve",
-]
-
 
 def cost_curve(table: ScoreTable, method: Method, over: Condition | type[Condition]) -> Curve:
     """Loss of a threshold-choice method at every cost proportion or skew.

@@ -15,8 +15,6 @@ from stakes.ranking.roc import weights_above
 from stakes.scoring.tables import probability_scores
 from stakes.tally import ScoreTable
 
-__all__ = ["DecisionCurve", "decision_curve"]
-
 
 @dataclass(frozen=True, eq=False)
 class DecisionCurve(Value):

@@ -14,18 +14,6 @@ from stakes.ranking.hull import roc_hull, single
 from stakes.ranking.roc import Roc, ratio, roc, weights_above
 from stakes.tally import ScoreTable
 
-__all__ = [
-    "DetectionErrorTradeoff",
-    "Lift",
-    "PrecisionRecall",
-    "detection_error_tradeoff",
-    "gains_curve",
-    "hull_curve",
-    "lift",
-    "precision_recall",
-    "roc_curve",
-]
-
 
 def roc_curve(table: ScoreTable) -> Curve:
     """Hit rate as a function of the false-alarm rate, on [0, 1].

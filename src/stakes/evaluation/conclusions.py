@@ -18,13 +18,14 @@ from stakes.evaluation.uncertainty import Costs, costs_of
 from stakes.evaluation.verdict import verdict_of
 from stakes.problem import Problem
 from stakes.regions import (
+    CostProportion,
+    CostRatio,
     Margin,
+    Prior,
     Regions,
-    as_cost_ratios,
+    cheapest_regions,
     constant_rules,
-    cost_proportion_regions,
     decision_regions,
-    prior_regions,
     sensitivity,
 )
 from stakes.report import (
@@ -158,12 +159,11 @@ def _regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regions, 
     problem = evidence.problem
     if not (evidence.shares > 0).all():
         return ()
-    counts = _rivals(systems, problem)
-    over_prior = prior_regions(counts, problem, problem.classes[-1])
-    if problem.costs.shape != (2, 2):
-        return (over_prior,)
-    over_costs = cost_proportion_regions(counts, prior=evidence.prior)
-    return (over_costs, as_cost_ratios(over_costs), over_prior)
+    over_prior = Prior(problem, problem.classes[-1])
+    over_costs = (CostProportion(evidence.prior), CostRatio(evidence.prior))
+    axes = (*over_costs, over_prior) if problem.costs.shape == (2, 2) else (over_prior,)
+    rivals = _rivals(systems, problem)
+    return tuple(cheapest_regions(rivals, axis) for axis in axes)
 
 
 def _margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margin, ...]:

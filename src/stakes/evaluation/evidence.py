@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from stakes._check import FloatArray, IntArray, Label
 from stakes.evaluation.rules import Rule
 from stakes.problem import Problem
@@ -43,7 +45,7 @@ class Sample:
     def pooled(self) -> JointCounts:
         """The tally without its units."""
         joint = self.joint
-        return joint if self.clusters is None else joint.with_weights(joint.weights.sum(axis=0))
+        return joint if self.clusters is None else joint.sum_clusters(np.ones((1, len(joint))))[0]
 
 
 @dataclass(frozen=True, eq=False)

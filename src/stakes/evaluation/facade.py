@@ -17,7 +17,7 @@ from stakes.inference.estimate import checked_level
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.rows import Decisions
-from stakes.scoring.arguments import require, whole
+from stakes.scoring.arguments import require
 
 __all__ = ["evaluate"]
 
@@ -59,8 +59,8 @@ def evaluate(
         that was fitted on other folds, which are the same for all models and keep clusters whole.
         By default `Select` chooses the kind of map within the folds.
     level : of all intervals, and of the sentences that quote them
-    replicates : samples that are simulated, where no calibrator is given, to see what miscalibration
-        of two classes costs beyond chance; intervals need none
+    replicates : samples that are simulated, where no calibrator is given, to see what bad
+        calibration of two classes costs beyond chance; intervals need none
     seed : of these samples and of the folds; the report prints it
 
     Examples
@@ -87,8 +87,8 @@ def evaluate(
     if calibrator is not None:
         require("calibrator", calibrator, Calibrator, "Write Isotonic(), or None for none.")
     level = checked_level(level)
-    replicates = whole("replicates", replicates, low=2)
-    whole("seed", seed, low=0)
+    replicates = _check.whole("replicates", replicates, low=2)
+    _check.whole("seed", seed, low=0)
     cases = read_cases(y_true, problem, weights, by, cluster)
     held = (
         None

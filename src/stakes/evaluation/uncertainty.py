@@ -184,7 +184,7 @@ class Costs:
             own = names[first : first + size]
             design = self._design | {"reachable": self.reachable[first : first + len(own)]}
             if self.squares is not None:
-                design["squares"] = _tables(self.joint.with_weights(self.squares), own).values
+                design["squares"] = _tables(self.joint.with_cell_weights(self.squares), own).values
             yield own, _tables(self.joint, own), design
 
 
@@ -195,7 +195,7 @@ def _tables(joint: JointCounts, names: list[str]) -> Counts:
 
 
 def _pooled(joint: JointCounts) -> JointCounts:
-    return joint if joint.weights.ndim == 1 else joint.with_weights(joint.weights.sum(axis=0))
+    return joint if joint.weights.ndim == 1 else joint.with_cell_weights(joint.weights.sum(axis=0))
 
 
 def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float) -> Costs:

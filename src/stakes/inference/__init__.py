@@ -9,7 +9,7 @@ are compared on the same cases: `compare_costs`, `compare_problems`, `delong`, `
 """
 
 from stakes.inference.bootstrap import bootstrap, bootstrap_bca, bootstrap_t, estimate_of
-from stakes.inference.cells import Measure, Tally, each
+from stakes.inference.cells import Measure, each
 from stakes.inference.comparison import (
     Comparison,
     compare,
@@ -48,7 +48,6 @@ from stakes.inference.intervals import (
     Wilson,
 )
 from stakes.inference.jackknife import Jackknife, jackknife
-from stakes.inference.joint_scores import JointScores
 from stakes.inference.likelihood import Support, profile_ends, profile_ratio, stretched_ends
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
@@ -99,7 +98,6 @@ __all__ = [
     "Interval",
     "IntervalType",
     "Jackknife",
-    "JointScores",
     "Logit",
     "McNemar",
     "Measure",
@@ -113,7 +111,6 @@ __all__ = [
     "Slices",
     "Studentised",
     "Support",
-    "Tally",
     "Units",
     "Wilson",
     "WithinClasses",

@@ -8,21 +8,11 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.inference.cells import Measure, T, leading_axes, numbers
+from stakes.inference.cells import Measure, T, checked_tally, numbers
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised, spread
 from stakes.inference.jackknife import hangs_on_one_case, jackknife, unit_pulls
 from stakes.inference.schemes import AllCases, Scheme, Units, checked_redraws
-
-__all__ = [
-    "bootstrap",
-    "bootstrap_bca",
-    "bootstrap_t",
-    "carried",
-    "estimate_of",
-    "intervals_of",
-    "redraw_blocks",
-]
 
 _BLOCK = 1 << 18  # cells redrawn at a time: two megabytes stay in the cache
 _KEPT = (1 << 22) - (1 << 12)  # just below 32 MiB, the most that glibc takes for a hint
@@ -126,7 +116,7 @@ def bootstrap_t(
             )
         return np.stack([value, error], axis=-1)
 
-    leading_axes(tally)  # refuses what is no tally
+    checked_tally(tally)
     if isinstance(scheme, Units):
         raise InputError(
             "scheme must redraw cases here; by Units() the standard error would be that of "
@@ -179,12 +169,12 @@ def _replicates(
 ) -> tuple[FloatArray, FloatArray]:
     """The measure of the whole tally (…) and of all redraws (R, …)."""
     count = checked_redraws(scheme, replicates, rng)
-    leading_axes(tally)  # refuses what is no tally
+    checked_tally(tally)
     summed = scheme.whole(tally)
     whole = numbers(measure(summed))
     blocks = []
     for redrawn in redraw_blocks(tally, scheme, count, rng):
-        size = leading_axes(redrawn)[0]
+        size = redrawn.leading[0]
         blocks.append(carried(measure(redrawn), size, whole.shape))
     values = np.concatenate(blocks)
     values[:, hangs_on_one_case(measure, summed, scheme, whole)] = np.nan

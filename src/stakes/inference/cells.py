@@ -1,112 +1,50 @@
-"""Tallies seen as rows of cells, so that one way of redrawing serves all of them."""
+"""What inference asks of a tally: whether there is one, whether its cases can be resampled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
-from stakes._check import FloatArray, IntArray
+from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.inference.joint_scores import JointScores
-from stakes.tally import Counts, JointCounts, LossMoments, ScoreTable
+from stakes.tally import CellTally, Tally
 
-__all__ = [
-    "Measure",
-    "T",
-    "Tally",
-    "cells_of",
-    "classes_of_cells",
-    "each",
-    "leading_axes",
-    "numbers",
-    "refuse_units",
-    "whole_cells",
-    "with_cells",
-]
-
-Tally = Counts | JointCounts | ScoreTable | LossMoments | JointScores
 T = TypeVar("T", bound=Tally)
 Measure = Callable[[T], FloatArray]
 
 
-def cells_of(tally: Tally) -> FloatArray:
-    """All that adds up in a tally, as (…, C), class after class; leading axes stay."""
-    leading = leading_axes(tally)
-    if isinstance(tally, Counts):
-        return tally.values.reshape(*leading, -1)
-    if isinstance(tally, ScoreTable):  # each class in one piece: measures read one at a time
-        return np.swapaxes(tally.weights, -1, -2).reshape(*leading, -1)
-    if isinstance(tally, LossMoments):
-        parts = (tally.weight, tally.sums, tally.products)
-        return np.concatenate([part.reshape(*leading, -1) for part in parts], axis=-1)
-    return tally.weights
-
-
-def leading_axes(tally: Tally) -> tuple[int, ...]:
-    """The sizes of the leading axes; what is no tally is refused."""
-    if isinstance(tally, Counts):
-        return tally.values.shape[:-2]
-    if isinstance(tally, ScoreTable):
-        return tally.weights.shape[:-2]
-    if isinstance(tally, LossMoments):
-        return tally.weight.shape[:-1]
-    if isinstance(tally, JointCounts | JointScores):
-        return tally.weights.shape[:-1]
-    raise InputError(
-        f"tally must be Counts, JointCounts, ScoreTable, LossMoments or JointScores; got "
-        f"{type(tally).__name__}. Tally the rows first, as Counts.from_decisions does."
-    )
-
-
-def with_cells(tally: T, cells: FloatArray) -> T:
-    """The same tally with other cells (…, C), and with their leading axes."""
-    leading = cells.shape[:-1]
-    if isinstance(tally, Counts):
-        values = cells.reshape(*leading, *tally.values.shape[-2:])
-        return cast(
-            T,
-            Counts._trusted(
-                values=values, classes=tally.classes, decisions=tally.decisions, groups=None
-            ),
+def checked_tally(tally: T) -> T:
+    """The tally; what is none is refused."""
+    if not isinstance(tally, Tally):
+        raise InputError(
+            f"tally must be Counts, JointCounts, ScoreTable, LossMoments or JointScores; got "
+            f"{type(tally).__name__}. Tally the rows first, as Counts.from_decisions does."
         )
-    if isinstance(tally, ScoreTable):
-        columns = cells.reshape(*leading, 2, tally.scores.size)
-        return cast(T, tally.with_weights(np.swapaxes(columns, -1, -2)))
-    if isinstance(tally, LossMoments):
-        return cast(T, _moments_with(tally, cells))
-    return cast(T, tally.with_weights(cells))
+    return tally
 
 
-def _moments_with(tally: LossMoments, cells: FloatArray) -> LossMoments:
-    leading = cells.shape[:-1]
-    n_classes, n_losses = tally.sums.shape[-2:]
-    ends = np.cumsum([n_classes, n_classes * n_losses])
-    weight, sums, products = np.split(cells, ends, axis=-1)
-    return LossMoments._trusted(
-        weight=weight,
-        sums=sums.reshape(*leading, n_classes, n_losses),
-        products=products.reshape(*leading, n_classes, n_losses, n_losses),
-        names=tally.names,
-        classes=tally.classes,
-        groups=None,
-    )
-
-
-def classes_of_cells(tally: Tally) -> IntArray:
-    """The position (C,) of the class that each cell belongs to, in increasing order."""
-    leading_axes(tally)  # refuses what is no tally
-    if isinstance(tally, Counts):
-        return np.repeat(np.arange(tally.n_classes), tally.n_decisions)
-    if isinstance(tally, ScoreTable):
-        return np.repeat(np.arange(2), tally.scores.size)
-    if isinstance(tally, LossMoments):
+def cells_of(tally: Tally) -> Any:
+    """The same tally, if its cases can be resampled; a tally of sums of losses is refused."""
+    checked_tally(tally)
+    if not isinstance(tally, CellTally):
         raise InputError(
             "tally must hold cases to be redrawn; LossMoments hold sums of losses. Give it a unit "
             "axis with by= and use Units(), or take standard errors from compare_losses."
         )
-    return tally.cells[:, 0]
+    return tally
+
+
+def n_units(tally: Tally) -> int:
+    """How many units a tally holds; less than two are refused."""
+    count = checked_tally(tally).n_clusters
+    if count < 2:
+        raise InputError(
+            f"tally must hold at least two units; its leading axes are {tally.leading}. Make "
+            f"it with by=, the label of each case's unit, or JointScores with units=."
+        )
+    return count
 
 
 _REMEDY = (
@@ -118,7 +56,7 @@ _REMEDY = (
 
 def refuse_units(tally: Tally) -> None:
     """Refuse scores that name units where their cases would be taken for independent."""
-    if isinstance(tally, JointScores) and tally.units is not None:
+    if getattr(tally, "units", None) is not None:
         raise InputError(
             "scores must not name units here; their cases came together and would be taken for "
             "independent. Redraw the units, compare(…, scheme=Units()); to take cases as "
@@ -128,9 +66,8 @@ def refuse_units(tally: Tally) -> None:
 
 def whole_cells(tally: Tally, remedy: str = _REMEDY) -> FloatArray:
     """Cells (…, C) that are numbers of cases; fractional weights are refused, and so are units."""
-    classes_of_cells(tally)
+    cells: FloatArray = cells_of(tally).cell_weights
     refuse_units(tally)
-    cells = cells_of(tally)
     bad = np.flatnonzero(~(cells == np.floor(cells)))  # nan is bad too
     if bad.size:
         raise InputError(
@@ -146,14 +83,15 @@ def each(measure: Callable[[T], object]) -> Measure[T]:
 
     For what cannot be computed for many tables at once, such as hulls.
 
+    >>> from stakes import Counts
     >>> whole = each(lambda counts: counts.values[0, 0])
     >>> whole(Counts([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]))
     array([1., 5.])
     """
 
     def looped(tally: T) -> FloatArray:
-        leading = leading_axes(tally)
-        values = [numbers(measure(cast(T, tally[index]))) for index in np.ndindex(*leading)]
+        leading = checked_tally(tally).leading
+        values = [numbers(measure(tally[index])) for index in np.ndindex(*leading)]
         shapes = {value.shape for value in values}
         if len(shapes) > 1:
             raise InputError(

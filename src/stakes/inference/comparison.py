@@ -14,7 +14,7 @@ from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.bootstrap import bootstrap, estimate_of
-from stakes.inference.cells import Measure, T, leading_axes, whole_cells
+from stakes.inference.cells import Measure, T, whole_cells
 from stakes.inference.delta import cost_moments, mean_covariance
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import Normal, Percentile
@@ -22,25 +22,12 @@ from stakes.inference.schemes import (
     AllCases,
     Scheme,
     Units,
-    checked_replicates,
-    checked_rng,
     scheme_of,
 )
 from stakes.inference.student import student_tail
 from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.tally import JointCounts, LossMoments
-
-__all__ = [
-    "Comparison",
-    "compare",
-    "compare_costs",
-    "compare_losses",
-    "comparison_of",
-    "delta_compare_costs",
-    "p_value",
-    "refuse_groups",
-]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,8 +95,8 @@ class Comparison(Value):
 
     def drawn(self, *, replicates: int, rng: np.random.Generator) -> Self:
         """The same comparison with replicates drawn from its normal distribution."""
-        count = checked_replicates(replicates)
-        checked_rng(rng)
+        count = _check.whole("replicates", replicates, low=2)
+        _check.generator(rng)
         normal = rng.standard_normal((count, len(self.names)))
         draws = self.values + normal @ triangular_root(self.covariance).T
         method = f"{self.method}, {count} normal draws"
@@ -178,7 +165,7 @@ def compare(
     --------
     Areas under the ROC curve of two models on the same cases:
 
-    >>> from stakes.inference import JointScores
+    >>> from stakes.tally import JointScores
     >>> from stakes.ranking import auc
     >>> scores = JointScores.from_scores([0, 0, 1, 1] * 9, {"a": [1, 2, 2, 3] * 9,
     ...                                                    "b": [1, 2, 1, 3] * 9})
@@ -270,7 +257,7 @@ def refuse_groups(joint: JointCounts, scheme: Scheme) -> None:
             f"joint must be JointCounts; got {type(joint).__name__}. Tally the decisions of all "
             f"models together with JointCounts.from_decisions."
         )
-    axes = leading_axes(joint)
+    axes = joint.leading
     if axes and not (isinstance(scheme, Units) and len(axes) == 1):
         raise InputError(
             f"joint must have no leading axis here; its leading axes are {axes}. Compare group by "
@@ -294,11 +281,8 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
     >>> print(compare_losses(moments, prior=None).difference("new", "old"))
     -0.75 (95% -1.983 to 0.4831, delta method)
     """
-    if moments.weight.ndim > 1:
-        raise InputError(
-            f"moments must have no leading axes here; theirs are {moments.weight.shape[:-1]}. "
-            f"Index one, or for units that were drawn as a whole call compare with Units()."
-        )
+    remedy = "Index one, or for units that were drawn as a whole call compare with Units()."
+    _check.no_leading_axes("moments", moments.leading, remedy=remedy)
     _refuse_fractions(moments)
     shares = None if prior is None else _check.prior("prior", prior, moments.classes)
     names = moments.names or tuple(range(moments.sums.shape[-1]))

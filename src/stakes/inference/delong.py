@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray
-from stakes.errors import InputError
 from stakes.inference.cells import whole_cells
 from stakes.inference.comparison import Comparison
 from stakes.inference.estimate import Estimate
 from stakes.inference.intervals import Normal
-from stakes.inference.joint_scores import JointScores
 from stakes.ranking import auc
-from stakes.tally import ScoreTable
-
-__all__ = ["auc_error", "delong", "delong_auc"]
+from stakes.tally import JointScores, ScoreTable
 
 
 def _placements(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -101,11 +98,7 @@ def delong(scores: JointScores) -> Comparison:
     -0.05125 (95% -0.2772 to 0.1747, DeLong)
     """
     whole_cells(scores)
-    if scores.weights.ndim > 1:
-        raise InputError(
-            f"scores must have no leading axes here; theirs are {scores.weights.shape[:-1]}. "
-            f"Index one of them."
-        )
+    _check.no_leading_axes("scores", scores.leading)
     tables = [scores.table(model) for model in scores.models]
     placements = [_placements(table.weights) for table in tables]
     covariance = np.zeros((len(tables), len(tables)))

@@ -24,18 +24,6 @@ from stakes.measures.cost import (
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts, LossMoments
 
-__all__ = [
-    "cost_moments",
-    "delta_expected_cost",
-    "delta_normalized_cost",
-    "delta_rates",
-    "expected_cost_error",
-    "mean_covariance",
-    "normalized_cost_error",
-    "rate_error",
-    "wilson_rates",
-]
-
 
 def cost_moments(joint: JointCounts, problem: Problem) -> LossMoments:
     """What every model's decision about every case costs, as moments by class.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.bootstrap import carried, estimate_of, intervals_of, redraw_blocks
-from stakes.inference.cells import T, leading_axes, numbers
+from stakes.inference.cells import T, checked_tally, numbers
 from stakes.inference.comparison import Comparison, comparison_of, refuse_groups
 from stakes.inference.delta import cost_moments
 from stakes.inference.estimate import Estimate, counted
@@ -22,14 +21,10 @@ from stakes.inference.jackknife import hangs_on_one_case
 from stakes.inference.schemes import (
     Scheme,
     checked_redraws,
-    checked_replicates,
-    checked_rng,
     scheme_of,
 )
 from stakes.problem import Problem
 from stakes.tally import JointCounts
-
-__all__ = ["Dirichlet", "Sampler", "bootstrap_problems", "compare_problems", "uncertain_problems"]
 
 # Given a number and a source of randomness, as many draws, stacked along the first axis.
 Sampler = Callable[[int, np.random.Generator], FloatArray]
@@ -89,8 +84,8 @@ def uncertain_problems(
     >>> [float(one.prior[1].round(4)) for one in found]
     [0.0059, 0.0072]
     """
-    count = checked_replicates(draws, "draws")
-    checked_rng(rng)
+    count = _check.whole("draws", draws, low=2)
+    _check.generator(rng)
     for name, sampler in (("prior", prior), ("costs", costs)):
         if sampler is not None and not callable(sampler):
             raise InputError(
@@ -155,7 +150,7 @@ def bootstrap_problems(
     given = _checked_problems(problems)
     scheme = scheme_of(given[0]) if scheme is None else scheme
     count = checked_redraws(scheme, replicates, rng)
-    leading_axes(tally)  # refuses what is no tally
+    checked_tally(tally)
 
     def mean(redrawn: T) -> FloatArray:
         return np.asarray(sum(numbers(measure(redrawn, problem)) for problem in given) / len(given))
@@ -164,11 +159,11 @@ def bootstrap_problems(
     value = mean(whole)
     drawn, first = np.empty((count, *value.shape)), 0
     for block in redraw_blocks(tally, scheme, count, rng):
-        size = leading_axes(block)[0]
+        size = block.leading[0]
         turn = np.arange(first, first + size) % len(given)
         for which in dict.fromkeys(turn.tolist()):
             own = np.flatnonzero(turn == which)
-            found = measure(cast(T, block[own]), given[which])
+            found = measure(block[own], given[which])
             drawn[first + own] = carried(found, own.size, value.shape)
         first += size
     drawn[:, hangs_on_one_case(mean, whole, scheme, value)] = np.nan

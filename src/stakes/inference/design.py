@@ -30,8 +30,6 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 
-__all__ = ["Cells", "effective_factors"]
-
 
 @dataclass(frozen=True, eq=False)
 class Cells:

@@ -15,8 +15,6 @@ from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 
-__all__ = ["Estimate", "Interval", "IntervalType", "checked_level", "counted"]
-
 _SHOWN = 20  # elements of an array of estimates that a print shows
 
 

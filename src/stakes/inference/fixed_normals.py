@@ -14,8 +14,6 @@ from scipy.special import ndtri
 
 from stakes._check import FloatArray
 
-__all__ = ["directions", "fixed_normals", "fixed_uniforms"]
-
 
 @lru_cache(maxsize=16)
 def fixed_uniforms(count: int, dimensions: int) -> FloatArray:

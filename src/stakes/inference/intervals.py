@@ -12,18 +12,6 @@ from stakes.errors import InputError
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.student import student_quantile
 
-__all__ = [
-    "BCa",
-    "ExpandedPercentile",
-    "Logit",
-    "Normal",
-    "Percentile",
-    "Studentised",
-    "Wilson",
-    "quantile",
-    "spread",
-]
-
 _TIE = 1e-12  # relative: replicates that differ from the value by rounding alone are equal to it
 _FEW = 6  # redraws of fewer units have too few values for quantiles so far out
 

@@ -9,11 +9,9 @@ import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._value import Value
-from stakes.inference.cells import Measure, T, cells_of, numbers, whole_cells, with_cells
+from stakes.inference.cells import Measure, T, cells_of, n_units, numbers, whole_cells
 from stakes.inference.schemes import Scheme, Units, checked_redraws
-from stakes.inference.units import n_units, sum_units
-
-__all__ = ["Jackknife", "hangs_on_one_case", "jackknife", "unit_pulls"]
+from stakes.tally import CellTally
 
 _BLOCK = 1 << 18
 _CELLS = 4096  # beyond as many distinct cells, groups of cases are left out instead
@@ -94,7 +92,9 @@ def hangs_on_one_case(
     measure: Measure[T], tally: T, scheme: Scheme, value: FloatArray
 ) -> BoolArray:
     """Where the value (…) of a tally changes without the only case of a sample of the scheme."""
-    cells, strata = cells_of(tally), scheme.strata(tally)
+    if not isinstance(tally, CellTally):
+        return np.zeros(value.shape, dtype=bool)
+    cells, strata = tally.cell_weights, scheme.strata(tally)
     own = strata[:, None] == np.unique(strata)
     lone = ((cells @ own) == 1) & ((cells > 0) @ own == 1)  # (…, samples)
     if not lone.any():
@@ -102,7 +102,7 @@ def hangs_on_one_case(
     fewer = np.where((lone[..., None, :] & own).any(axis=-1), 0.0, cells)
     try:
         with np.errstate(divide="ignore", invalid="ignore"):
-            without = numbers(measure(with_cells(tally, fewer)))
+            without = numbers(measure(tally.with_cell_weights(fewer)))
     except ValueError:  # the measure refuses an empty class
         return np.ones(value.shape, dtype=bool)
     return ~np.isclose(without, value, rtol=1e-12, atol=0.0, equal_nan=True)
@@ -114,7 +114,7 @@ def _without_groups(measure: Measure[T], tally: T, group: IntArray) -> FloatArra
     names = np.arange(int(group.max()) + 1)
     blocks = (names[first : first + size] for first in range(0, names.size, size))
     rest = ((group != block[:, None]).astype(np.float64) for block in blocks)
-    return np.concatenate([numbers(measure(sum_units(tally, times))) for times in rest])
+    return np.concatenate([numbers(measure(tally.sum_clusters(times))) for times in rest])
 
 
 def _without_one(cells: FloatArray, occupied: IntArray) -> Iterator[FloatArray]:
@@ -148,7 +148,8 @@ def _values(
     measure: Measure[T], tally: T, without: Iterator[FloatArray], times: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Measures (D, …) with something left out, and how often each counts, broadcast to them."""
-    values = np.concatenate([numbers(measure(with_cells(tally, block))) for block in without])
+    made = (cells_of(tally).with_cell_weights(block) for block in without)
+    values = np.concatenate([numbers(measure(one)) for one in made])
     times = times.reshape(*times.shape, *(1,) * (values.ndim - times.ndim))
     return values, np.broadcast_to(times, values.shape)
 

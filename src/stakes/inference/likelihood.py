@@ -48,15 +48,6 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes._value import Value
 
-__all__ = [
-    "PSEUDO_CASES",
-    "Support",
-    "dearest_shares",
-    "profile_ends",
-    "profile_ratio",
-    "stretched_ends",
-]
-
 PSEUDO_CASES = 0.4
 
 _STEPS = 100  # safeguarded Newton needs about ten, halving alone sixty

@@ -15,8 +15,6 @@ from stakes.inference.cells import whole_cells
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-__all__ = ["McNemar", "mcnemar"]
-
 
 @dataclass(frozen=True, eq=False)
 class McNemar(Value):

@@ -18,8 +18,6 @@ from stakes.inference.estimate import checked_level, counted
 from stakes.inference.intervals import quantile
 from stakes.inference.student import normal_scores, student_quantile
 
-__all__ = ["Pairwise", "holm", "holm_pairs", "max_t"]
-
 _FEW = 30
 
 

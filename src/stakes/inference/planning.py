@@ -10,8 +10,6 @@ from stakes.errors import InputError
 from stakes.inference.estimate import Estimate, checked_level
 from stakes.inference.student import student_quantile
 
-__all__ = ["cases_for_half_width", "cases_to_detect", "minimal_detectable_difference"]
-
 
 def minimal_detectable_difference(estimate: Estimate, *, level: float, power: float) -> FloatArray:
     r"""The smallest difference that a sample like this one would find, of the estimate's shape.

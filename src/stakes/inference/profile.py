@@ -16,7 +16,7 @@ from scipy.special import ndtri, stdtrit
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.errors import InputError
-from stakes.inference.cells import cells_of, classes_of_cells, whole_cells
+from stakes.inference.cells import cells_of, whole_cells
 from stakes.inference.design import Cells, effective_factors
 from stakes.inference.estimate import Interval, checked_level
 from stakes.inference.likelihood import PSEUDO_CASES, Support, dearest_shares, profile_ends
@@ -24,14 +24,6 @@ from stakes.inference.schemes import Units
 from stakes.measures.cost import prior_of
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
-
-__all__ = [
-    "cost_support",
-    "difference_support",
-    "profile_interval",
-    "profile_normalized_interval",
-    "profile_threshold",
-]
 
 _REMEDY = "pass squares=, the sums of the squared weights of each cell."
 _STEPS = 50  # Dinkelbach's method needs about six
@@ -245,9 +237,8 @@ def _cells(tally: Counts | JointCounts, squares: object, scheme: Units | None) -
             f"scheme must be Units() or None; got {scheme!r}. The likelihood knows how cases are "
             f"drawn; Units() says that the first leading axis of the tally holds clusters."
         )
-    classes = classes_of_cells(tally)
-    size = tally.n_classes if isinstance(tally, Counts) else len(tally.classes)
-    weights = whole_cells(tally, _REMEDY) if squares is None else cells_of(tally)
+    weights = whole_cells(tally, _REMEDY) if squares is None else cells_of(tally).cell_weights
+    classes, size = tally.cell_classes, len(tally.class_names)
     own = None if squares is None else _checked_squares(squares, tally).reshape(weights.shape)
     if scheme is None:
         return Cells(weights, classes, size, own)

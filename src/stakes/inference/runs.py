@@ -6,8 +6,6 @@ import numpy as np
 
 from stakes.tally import ScoreTable
 
-__all__ = ["pooled_runs"]
-
 
 def pooled_runs(table: ScoreTable) -> ScoreTable:
     """Pool neighbouring scores that hold cases of one and the same class.

@@ -13,8 +13,6 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-__all__ = ["CostErrors", "cost_errors", "fitting_covariance"]
-
 _FITTING = 3.0
 
 

@@ -19,28 +19,16 @@ from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.cells import (
     T,
-    Tally,
     cells_of,
-    classes_of_cells,
+    checked_tally,
+    n_units,
     refuse_units,
     whole_cells,
-    with_cells,
 )
 from stakes.inference.estimate import IntervalType
 from stakes.inference.intervals import ExpandedPercentile, Percentile
-from stakes.inference.units import n_units, sum_units
 from stakes.problem import Problem
-
-__all__ = [
-    "AllCases",
-    "BayesianBootstrap",
-    "PoissonWeights",
-    "Scheme",
-    "Units",
-    "WithinClasses",
-    "redraws",
-    "scheme_of",
-]
+from stakes.tally import Tally
 
 D = TypeVar("D")
 Drawer = Callable[[int, np.random.Generator], D]
@@ -59,7 +47,7 @@ class Scheme(Value, ABC):
 
     def strata(self, tally: Tally) -> IntArray:
         """For each cell (C,) the number of the sample that it was drawn in."""
-        return np.zeros(cells_of(tally).shape[-1], dtype=np.intp)
+        return np.zeros(cells_of(tally).cell_classes.shape, dtype=np.intp)
 
     def intervals(self, tally: Tally) -> IntervalType:
         """The type of intervals that `bootstrap` reads off such redraws."""
@@ -67,7 +55,7 @@ class Scheme(Value, ABC):
 
     def numbers_per_redraw(self, tally: Tally) -> int:
         """How many numbers one redraw needs, which decides how many fit into a block."""
-        return cells_of(tally).size
+        return checked_tally(tally).size
 
     @abstractmethod
     def drawer(self, tally: T) -> Drawer[T]:
@@ -84,7 +72,7 @@ class AllCases(Scheme):
     def drawer(self, tally: T) -> Drawer[T]:
         """Multinomial draws over all cells."""
         draw = _multinomial(whole_cells(tally))
-        return lambda size, rng: with_cells(tally, draw(size, rng))
+        return lambda size, rng: cells_of(tally).with_cell_weights(draw(size, rng))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +84,16 @@ class WithinClasses(Scheme):
     """
 
     def strata(self, tally: Tally) -> IntArray:  # noqa: D102
-        return classes_of_cells(tally)
+        return np.asarray(cells_of(tally).cell_classes)
 
     def drawer(self, tally: T) -> Drawer[T]:
         """Multinomial draws over the cells of each class."""
-        cells, owner = whole_cells(tally), classes_of_cells(tally)
+        cells, owner = whole_cells(tally), self.strata(tally)
         draws = [_multinomial(own) for own in np.split(cells, _run_starts(owner), axis=-1)]
 
         def draw(size: int, rng: np.random.Generator) -> T:
             drawn = [of_class(size, rng) for of_class in draws]
-            return with_cells(tally, np.concatenate(drawn, axis=-1))
+            return cast(T, cells_of(tally).with_cell_weights(np.concatenate(drawn, axis=-1)))
 
         return draw
 
@@ -125,7 +113,7 @@ class PoissonWeights(Scheme):
 
         def draw(size: int, rng: np.random.Generator) -> T:
             drawn = rng.poisson(cells, size=(size, *cells.shape))
-            return with_cells(tally, drawn.astype(np.float64))
+            return cast(T, cells_of(tally).with_cell_weights(drawn.astype(np.float64)))
 
         return draw
 
@@ -140,16 +128,15 @@ class BayesianBootstrap(Scheme):
 
     def drawer(self, tally: T) -> Drawer[T]:
         """Gamma draws, cell by cell, scaled to the total weight."""
-        classes_of_cells(tally)  # refuses tallies that hold no cases
+        cells: FloatArray = cells_of(tally).cell_weights
         refuse_units(tally)
-        cells = cells_of(tally)
         total = cells.sum(axis=-1, keepdims=True)
 
         def draw(size: int, rng: np.random.Generator) -> T:
             drawn = rng.standard_gamma(cells, size=(size, *cells.shape))
             mass = drawn.sum(axis=-1, keepdims=True)
             scale = np.divide(total, mass, out=mass, where=mass > 0)
-            return with_cells(tally, drawn * scale)
+            return cast(T, cells_of(tally).with_cell_weights(drawn * scale))
 
         return draw
 
@@ -166,19 +153,19 @@ class Units(Scheme):
 
     def whole(self, tally: T) -> T:
         """The tally summed over its units."""
-        return cast(T, sum_units(tally, np.ones((1, n_units(tally))))[0])
+        return tally.sum_clusters(np.ones((1, n_units(tally))))[0]
 
     def intervals(self, tally: Tally) -> IntervalType:
         """Expanded, since units are often few."""
         return ExpandedPercentile(n_units(tally))
 
     def numbers_per_redraw(self, tally: Tally) -> int:  # noqa: D102
-        return n_units(tally) + cells_of(self.whole(tally)).size
+        return n_units(tally) + self.whole(tally).size
 
     def drawer(self, tally: T) -> Drawer[T]:
         """Multinomial numbers of each unit, times the tallies of the units."""
         times = _multinomial(np.ones(n_units(tally)))
-        return lambda size, rng: sum_units(tally, times(size, rng))
+        return lambda size, rng: tally.sum_clusters(times(size, rng))
 
 
 def scheme_of(problem: Problem) -> AllCases | WithinClasses:
@@ -212,8 +199,8 @@ def redraws(tally: T, scheme: Scheme, *, replicates: int, rng: np.random.Generat
 def checked_redraws(scheme: object, replicates: object, rng: object) -> int:
     """The number of redraws, once all that they need is what it should be."""
     checked_scheme(scheme)
-    checked_rng(rng)
-    return checked_replicates(replicates)
+    _check.generator(rng)
+    return _check.whole("replicates", replicates, low=2)
 
 
 def checked_scheme(scheme: object) -> None:
@@ -221,23 +208,6 @@ def checked_scheme(scheme: object) -> None:
     if not isinstance(scheme, Scheme):
         given = f"the class {scheme.__name__}" if isinstance(scheme, type) else repr(scheme)
         raise InputError(f"scheme must be a scheme; got {given}. Pass one, such as AllCases().")
-
-
-def checked_rng(rng: object) -> None:
-    """Refuse all but a generator; a seed alone would be a hidden choice of one."""
-    if not isinstance(rng, np.random.Generator):
-        raise InputError(
-            f"rng must be a numpy Generator; got {type(rng).__name__}. Pass "
-            f"np.random.default_rng(seed)."
-        )
-
-
-def checked_replicates(replicates: object, name: str = "replicates") -> int:
-    """A number of redraws: at least two, or there is no spread to speak of."""
-    count = _check.number(name, replicates, low=2)
-    if count != int(count):
-        raise InputError(f"{name} must be a whole number; got {count:g}. 2000 is usual.")
-    return int(count)
 
 
 def _run_starts(owner: IntArray) -> IntArray:

@@ -29,8 +29,6 @@ from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-__all__ = ["FEW_DEGREES", "Contenders", "canonical_order", "contenders", "with_blind"]
-
 _DIRECTIONS = 1024
 FEW_DEGREES = 29.0  # degrees of freedom below which errors do not tell how they vary together
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.cells import Tally, cells_of, classes_of_cells
+from stakes.inference.cells import checked_tally
 from stakes.inference.estimate import Estimate
-from stakes.tally import LossMoments
-
-__all__ = ["Slices", "class_sizes", "slices"]
+from stakes.tally import Tally
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,33 +79,21 @@ def slices(estimate: Estimate, tally: Tally, *, smallest: float) -> Slices:
     north     90    0.4   0.2982  0.5018
     south     10    0.4  0.07994  0.7201  cases: 6 of 0, 4 of 1; too few to say
     """
-    cells = cells_of(tally)
-    if cells.ndim != 2 or estimate.value.shape != cells.shape[:1]:
+    axes = checked_tally(tally).leading
+    if len(axes) != 1 or estimate.value.shape != axes:
         raise InputError(
             f"estimate and tally must have one axis of groups; the estimate has shape "
-            f"{estimate.value.shape}, the tally leading axes {cells.shape[:-1]}. Make the tally "
+            f"{estimate.value.shape}, the tally leading axes {axes}. Make the tally "
             f"with by=, and measure one number for each group."
         )
     bound = _check.number("smallest", smallest, low=0)
-    sizes = class_sizes(tally)
-    labels = getattr(tally, "groups", None) or tuple(range(len(cells)))
-    classes = getattr(tally, "classes", None) or tuple(range(sizes.shape[-1]))
+    sizes = tally.class_weights
+    labels = tally.groups or tuple(range(len(sizes)))
     notes = tuple(
-        _note(size, classes, bound, int(lost), len(estimate.replicates))
+        _note(size, tally.class_names, bound, int(lost), len(estimate.replicates))
         for size, lost in zip(sizes, estimate.n_undefined, strict=True)
     )
     return Slices._trusted(groups=labels, estimate=estimate, sizes=sizes, notes=notes)
-
-
-def class_sizes(tally: Tally) -> FloatArray:
-    """Cases of each class, of shape (…, K)."""
-    if isinstance(tally, LossMoments):
-        return tally.weight
-    owner = classes_of_cells(tally)
-    named = getattr(tally, "classes", None) or ()
-    size = max(int(owner.max()) + 1, len(named))  # a class without cases is one, too
-    own = (owner[:, None] == np.arange(size)).astype(np.float64)
-    return np.asarray(cells_of(tally) @ own)
 
 
 def _note(size: FloatArray, classes: Labels, smallest: float, lost: int, replicates: int) -> str:

@@ -11,8 +11,6 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from stakes._check import FloatArray
 
-__all__ = ["normal_scores", "student_quantile", "student_tail"]
-
 
 def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:
     r"""The quantile :math:`\sqrt{n/(n-1)}\, t_{n-1}` at a share, in standard errors of redraws.

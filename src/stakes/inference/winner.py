@@ -20,8 +20,6 @@ from stakes.inference.sampling import CostErrors
 from stakes.inference.selection import FEW_DEGREES, Contenders, canonical_order
 from stakes.measures.table import least
 
-__all__ = ["Corrected", "SelectionEffect", "probability_cheapest", "selection_effect"]
-
 _DRAWS = 2048
 _SHRINKAGES = 64
 

@@ -12,18 +12,6 @@ from stakes._check import BoolArray, FloatArray, Labels
 from stakes.errors import InputError
 from stakes.tally import Counts
 
-__all__ = [
-    "answer_columns",
-    "diagonal",
-    "elsewhere",
-    "least",
-    "off_diagonal",
-    "ratio",
-    "scaled",
-    "square",
-]
-
-
 _TIE = 1e-12  # relative to what the values span: what rounding may do to equal ones
 _ROUNDING = 64 * np.finfo(np.float64).eps  # the same, relative to the largest value
 

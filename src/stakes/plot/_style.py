@@ -11,8 +11,6 @@ from stakes.errors import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GREY", "INK", "axes_for", "finish", "plain", "styles"]
-
 # Okabe and Ito's colours, which the colour-blind can tell apart; dashes help where colours fail.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))

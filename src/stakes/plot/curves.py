@@ -17,17 +17,6 @@ from stakes.thresholds import BestThreshold
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "cost_curves",
-    "decision_curves",
-    "detection_error_tradeoff",
-    "gains",
-    "precision_recall",
-    "reliability",
-    "roc",
-    "score_histogram",
-]
-
 _SMOOTH = 33  # points for each piece of a quadratic or odds curve
 
 

@@ -17,8 +17,6 @@ from stakes.tally import Counts
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["decision_table", "metric_disagreement", "regions_map", "utility_hexagon"]
-
 
 def decision_table(
     counts: Counts, *, shares: FloatArray | None = None, ax: Axes | None = None
@@ -84,7 +82,7 @@ def regions_map(
 
     Parameters
     ----------
-    regions : over the skew, as ``cost_proportion_regions(models, prior=[0.5, 0.5])`` gives
+    regions : over the skew, as ``cheapest_regions(models, CostProportion([0.5, 0.5]))`` gives
     condition : the point (cost proportion, share of positives) at hand
     """
     ax = axes_for(ax, square=True)

@@ -7,8 +7,6 @@ from math import inf, isnan, log, nan
 from stakes._check import FloatArray
 from stakes.errors import InputError
 
-__all__ = ["bayes_threshold", "excess", "log_odds_threshold"]
-
 
 def excess(costs: FloatArray) -> tuple[float, float]:
     """What a false alarm and a miss cost above the right decision (ferrer-ec, eq 18)."""

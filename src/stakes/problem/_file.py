@@ -12,8 +12,6 @@ from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes.errors import InputError
 
-__all__ = ["read", "write"]
-
 _KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers"}
 
 

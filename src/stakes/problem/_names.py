@@ -9,8 +9,6 @@ from stakes import _check
 from stakes._check import Label, Labels
 from stakes.errors import InputError
 
-__all__ = ["answered", "axis_names", "class_names", "from_mapping", "named_table"]
-
 
 def axis_names(what: str, given: object, size: int, default: Labels) -> Labels:
     """The labels of one axis of the costs."""

@@ -19,8 +19,6 @@ from stakes.problem._binary import bayes_threshold, excess, log_odds_threshold
 from stakes.problem._names import answered, axis_names, class_names, from_mapping, named_table
 from stakes.problem._relations import noise, proportional, same_prior
 
-__all__ = ["Naive", "Problem"]
-
 _TIE = 1e-12  # relative to the largest cost: what rounding may do to equal costs
 _LARGEST = 1e100  # a cost whose products with counts and other costs are still numbers
 

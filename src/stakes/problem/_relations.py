@@ -7,8 +7,6 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes.errors import InputError
 
-__all__ = ["noise", "proportional", "same_prior"]
-
 
 def same_prior(ours: FloatArray | None, theirs: FloatArray | None) -> None:
     """Refuse stated priors that differ."""

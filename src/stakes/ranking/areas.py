@@ -10,18 +10,6 @@ from stakes.ranking.hull import hull_cuts
 from stakes.ranking.roc import ratio, scaled, weights_above
 from stakes.tally import ScoreTable
 
-__all__ = [
-    "auc",
-    "auc_of_hull",
-    "average_precision",
-    "gini",
-    "kendall_distance",
-    "mann_whitney_u",
-    "partial_auc",
-    "standardized_partial_auc",
-    "weighted_auc",
-]
-
 
 def _u_statistic(weights: FloatArray) -> FloatArray:
     """Each score meets its neighbour, then the two become one, as in a knock-out tournament.

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes.errors import InputError
 from stakes.ranking.roc import Roc, ratio, roc, scaled
 from stakes.tally import ScoreTable
-
-__all__ = ["hull_cuts", "is_convex", "roc_hull", "single"]
 
 # Whole weights are compared exactly. Fractional ones carry rounding errors, so that points on one
 # line are off it by a few units in the last place; a relative bend below this counts as none.
@@ -24,11 +22,7 @@ _SWEEP = 0.1
 
 def single(table: ScoreTable, what: str) -> FloatArray:
     """Weights (S, 2) of a table without leading axes; any other is refused."""
-    if table.weights.ndim != 2:
-        raise InputError(
-            f"table must have no leading axes where {what} is asked for; its weights have shape "
-            f"{table.weights.shape}. Index one table, table[0], or loop over them."
-        )
+    _check.no_leading_axes("table", table.leading, where=f"where {what} is asked for")
     return table.weights
 
 

@@ -15,8 +15,6 @@ from stakes.ranking.hull import hull_cuts, single
 from stakes.ranking.roc import running_sum
 from stakes.tally import ScoreTable
 
-__all__ = ["convexified", "evenly_spaced", "isotonic", "midpoint_spaced"]
-
 
 def evenly_spaced(table: ScoreTable) -> ScoreTable:
     r"""Replace the score of the i-th of n cases by (i − 1)/(n − 1).

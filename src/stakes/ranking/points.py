@@ -9,13 +9,6 @@ from stakes._check import FloatArray, unwrapped
 from stakes.ranking.roc import ratio, roc, scaled, weights_above
 from stakes.tally import ScoreTable
 
-__all__ = [
-    "equal_error_rate",
-    "kolmogorov_smirnov",
-    "sensitivity_at_specificity",
-    "specificity_at_sensitivity",
-]
-
 # A rate that misses its target by less than this has reached it: sums of fractional weights round.
 _REACHED = 1e-12
 

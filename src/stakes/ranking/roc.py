@@ -10,8 +10,6 @@ from stakes._check import FloatArray, unwrapped
 from stakes._value import Value
 from stakes.tally import ScoreTable
 
-__all__ = ["Roc", "ratio", "roc", "running_sum", "scaled", "weights_above"]
-
 _BLOCK = 512
 
 

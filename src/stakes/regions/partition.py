@@ -16,8 +16,6 @@ from stakes._value import Value
 from stakes.curve import Curve
 from stakes.errors import InputError
 
-__all__ = ["Region", "Regions", "dominance", "lowest"]
-
 # Relative to the largest value: curves that rounding alone keeps apart are tied. Relative to the
 # width of the domain: crossings that rounding alone keeps apart are one.
 _TIE = 1e-12
@@ -176,3 +174,60 @@ def _dominates(first: Curve, second: Curve) -> bool:
     pair = lowest({"first": first, "second": second}, axis="")
     winners = {part.cheapest for part in pair.parts}
     return ("first",) in winners and ("second",) not in winners and () not in winners
+
+
+# Other scales -----------------------------------------------------------------------------------
+
+
+def as_cost_ratios(regions: Regions) -> Regions:
+    """Regions of the cost proportion as regions of the ratio false alarm : miss, 0 to inf.
+
+    Regions of anything else are refused.
+    """
+    if regions.axis != "cost proportion":
+        raise InputError(
+            f"regions must be those of the cost proportion; these are of the {regions.axis}. Make "
+            f"them over CostProportion(), or call skews_as_cost_proportions for skews."
+        )
+    return regions.mapped(lambda c: c / (1 - c) if c < 1 else np.inf, "false alarm : miss")
+
+
+def skews_as_cost_proportions(regions: Regions, *, prior: object) -> Regions:
+    r"""Regions of the skew as regions of the cost proportion at one prior.
+
+    .. math:: c = \frac{z \pi_1}{z \pi_1 + (1 - z) \pi_0}
+
+    Holds for methods whose threshold depends on cost and prior through the skew alone, such as
+    `Optimal`: their loss at (c, π) is that at z, times a positive factor.
+    """
+    negative, positive = _two_shares(prior)
+
+    def proportion(z: float) -> float:
+        return float(z * positive / (z * positive + (1 - z) * negative))
+
+    return regions.mapped(proportion, "cost proportion")
+
+
+def skews_as_priors(regions: Regions, *, cost_proportion: float) -> Regions:
+    r"""Regions of the skew as regions of the prior of the positive class at one cost proportion.
+
+    .. math:: \pi_1 = \frac{(1 - z)\, c}{(1 - z)\, c + z\, (1 - c)}
+
+    A high skew is a low prior, so that the order of the regions turns round. For the same methods
+    as `skews_as_cost_proportions`.
+    """
+    c = _check.number("cost_proportion", cost_proportion, low=0, high=1)
+    if not 0 < c < 1:
+        raise InputError(f"cost_proportion must lie strictly between 0 and 1; got {c:g}.")
+
+    def positive(z: float) -> float:
+        return (1 - z) * c / ((1 - z) * c + z * (1 - c))
+
+    return regions.mapped(positive, "prior of the positive class")
+
+
+def _two_shares(prior: object) -> FloatArray:
+    shares = _check.prior("prior", prior, (0, 1))
+    if not (shares > 0).all():
+        raise InputError(f"prior must be positive for both classes; got {shares.tolist()}.")
+    return shares

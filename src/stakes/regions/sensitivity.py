@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes._text import text_table
 from stakes._value import Value
@@ -14,10 +15,8 @@ from stakes.errors import InputError
 from stakes.measures.cost import decision_rates, expected_cost_per_class
 from stakes.measures.table import least
 from stakes.problem import Problem
-from stakes.regions.decisions import Models, counts_of
+from stakes.regions.axes import Models, counts_of
 from stakes.tally import Counts
-
-__all__ = ["Margin", "Sensitivity", "sensitivity"]
 
 _EDGE = 1e-12  # a prior that flips the verdict only where it reaches zero or one never does
 _TOGETHER = 1 + 1e-9  # moves are ratios of small differences, whose rounding grows as they shrink
@@ -144,11 +143,7 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
 
 
 def _prior(counts: Counts, problem: Problem) -> FloatArray:
-    if counts.values.ndim != 2:
-        raise InputError(
-            f"models must have no leading axes; theirs are {counts.values.shape[:-2]}. "
-            f"Index one group."
-        )
+    _check.no_leading_axes("models", counts.leading, remedy="Index one group.")
     return counts.shares if problem.prior is None else problem.prior
 
 

@@ -7,8 +7,6 @@ from scipy.special import beta, betainc
 
 from stakes._check import FloatArray
 
-__all__ = ["incomplete_beta"]
-
 _STEPS = 10_000
 _DONE = 1e-15
 

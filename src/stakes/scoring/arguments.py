@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from inspect import signature
 
-import numpy as np
-
-from stakes import _check
 from stakes.errors import InputError
-
-__all__ = ["require", "require_rng", "whole"]
 
 
 def require(name: str, value: object, kind: type, remedy: str) -> None:
@@ -29,17 +24,3 @@ def _needs_nothing(kind: type) -> bool:
     """Whether an instance can be made without arguments."""
     needed = signature(kind).parameters.values()
     return all(one.default is not one.empty or one.kind is one.VAR_KEYWORD for one in needed)
-
-
-def require_rng(rng: object) -> None:
-    """Refuse what is no generator of random numbers."""
-    seed = rng if isinstance(rng, int) else 0
-    require("rng", rng, np.random.Generator, f"Write rng=np.random.default_rng({seed}).")
-
-
-def whole(name: str, value: object, *, low: int) -> int:
-    """One whole number, at least so large."""
-    number = _check.number(name, value, low=low)
-    if not number.is_integer():
-        raise InputError(f"{name} must be a whole number; got {value!r}. Round it.")
-    return int(number)

@@ -19,22 +19,8 @@ from stakes._value import Value
 from stakes.errors import InputError
 from stakes.ranking.hull import hull_cuts
 from stakes.ranking.roc import ratio, running_sum
-from stakes.scoring.arguments import require, whole
+from stakes.scoring.arguments import require
 from stakes.tally import ScoreTable
-
-__all__ = [
-    "BinSums",
-    "Bins",
-    "CutBins",
-    "EachScore",
-    "Edges",
-    "EqualMass",
-    "EqualWidth",
-    "HullBins",
-    "bin_sums",
-    "require_table",
-]
-
 
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -126,7 +112,7 @@ class EqualWidth(CutBins):
     count: int
 
     def __post_init__(self) -> None:
-        self._fill({"count": whole("count", self.count, low=1)})
+        self._fill({"count": _check.whole("count", self.count, low=1)})
 
     def cuts(self, table: ScoreTable) -> FloatArray:  # noqa: D102
         return np.arange(1, self.count) / self.count
@@ -147,7 +133,7 @@ class EqualMass(CutBins):
     count: int
 
     def __post_init__(self) -> None:
-        self._fill({"count": whole("count", self.count, low=1)})
+        self._fill({"count": _check.whole("count", self.count, low=1)})
 
     def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
         mass = table.weights.sum(axis=-1)

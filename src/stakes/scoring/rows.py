@@ -14,20 +14,6 @@ from stakes.rows import Posteriors, frame_columns, read_posteriors
 from stakes.scoring.rules import ScoringRule, require_rule, weighted_sum
 from stakes.tally import LossMoments
 
-__all__ = [
-    "Forecasts",
-    "case_scores",
-    "class_labels",
-    "column_classes",
-    "expected_score",
-    "mean_score",
-    "n_columns",
-    "normalized_score",
-    "read_forecasts",
-    "score_moments",
-    "shape_of",
-]
-
 
 class Forecasts(NamedTuple):
     """Posteriors of cases whose classes are known."""

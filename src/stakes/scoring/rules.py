@@ -22,16 +22,6 @@ from stakes._value import Value
 from stakes.errors import InputError
 from stakes.scoring.arguments import require
 
-__all__ = [
-    "Brier",
-    "HalfBrier",
-    "LogLoss",
-    "ScoringRule",
-    "Spherical",
-    "require_rule",
-    "weighted_sum",
-]
-
 
 class ScoringRule(Value, ABC):
     """A loss for every forecast and true class; subclasses are frozen dataclasses."""

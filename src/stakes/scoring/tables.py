@@ -15,18 +15,6 @@ from stakes.scoring.bins import Bins, bin_sums, require_table
 from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, require_rule, weighted_sum
 from stakes.tally import ScoreTable
 
-__all__ = [
-    "brier",
-    "calibration_loss",
-    "log_loss",
-    "mean_absolute_error",
-    "normalized_table_score",
-    "posterior_pairs",
-    "probability_scores",
-    "refinement_loss",
-    "table_score",
-]
-
 
 def probability_scores(table: ScoreTable) -> FloatArray:
     """The scores, (S,), when all of them are probabilities; others are refused."""

@@ -21,8 +21,6 @@ from stakes.errors import InputError
 from stakes.scoring._beta import incomplete_beta
 from stakes.scoring.rules import ScoringRule
 
-__all__ = ["BetaScore", "BinaryRule", "CostWeighted", "PartialMoments"]
-
 _UNDERFLOW = float(np.log(np.finfo(np.float64).tiny))
 
 

@@ -25,8 +25,6 @@ from scipy.special import ndtr
 
 from stakes._check import BoolArray, FloatArray, IntArray
 
-__all__ = ["Bells", "decision_intervals", "interval_above", "normal_probability"]
-
 _CELLS = 1024  # to begin with; any number gives the same answer
 _PARTS = 8  # of an open cell; likewise
 _MANY_CELLS = 1 << 15  # stay open only where rounding cannot tell a tie, and either decision serves

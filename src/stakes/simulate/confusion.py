@@ -11,8 +11,6 @@ from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.tally import Counts
 
-__all__ = ["Sampler", "fixed", "random_confusion", "rising_rates", "uniform_shares"]
-
 Sampler = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
 """Draws an array of the given shape. A scipy distribution becomes one by
 ``lambda rng, size: distribution.rvs(size=size, random_state=rng)``."""
@@ -61,8 +59,9 @@ def random_confusion(
     >>> float(np.mean(np.diff(f1) * np.diff(accuracy) < 0).round(2))
     0.06
     """
-    problems = _whole("n_problems", n_problems)
-    models = _whole("n_models", n_models)
+    _check.generator(rng)
+    problems = _check.whole("n_problems", n_problems, low=1)
+    models = _check.whole("n_models", n_models, low=1)
     positive = _drawn("share", share, rng, (problems,))
     correct = _drawn("correct_rates", correct_rates, rng, (problems, models, 2))
     shares = np.stack([1 - positive, positive], axis=-1)[:, None, :]
@@ -102,10 +101,3 @@ def _drawn(
             f"{draws.shape}. Pass the shape on to the generator."
         )
     return draws
-
-
-def _whole(name: str, value: object) -> int:
-    number = _check.number(name, value, low=1)
-    if not number.is_integer():
-        raise InputError(f"{name} must be a whole number; got {value!r}. Round it first.")
-    return int(number)

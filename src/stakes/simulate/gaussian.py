@@ -18,8 +18,6 @@ from stakes.problem import Problem
 from stakes.simulate._line import Bells, decision_intervals, interval_above, normal_probability
 from stakes.tally import Counts
 
-__all__ = ["GaussianWorld", "SimulatedCases", "gaussian_classes"]
-
 _REACH = 38.0  # standard deviations; nothing that float64 can hold lies beyond
 _RESOLUTION = 1e-12  # standard deviations
 
@@ -173,6 +171,7 @@ class GaussianWorld(Value):
 
         ``rng.multinomial(n, world.prior)`` cases of each class make n independent cases.
         """
+        _check.generator(rng)
         each = _check.non_negative("n_per_class", n_per_class, ndim=1)
         if each.size != self.n_classes or (each != np.rint(each)).any() or not each.any():
             raise InputError(

@@ -1,12 +1,23 @@
 """Tallies: sums over cases, from which everything else is computed.
 
 Rows are read once and become a tally; after that nobody touches rows again. Tallies merge with
-``+``, carry leading axes (groups, replicates, thresholds) and know nothing of costs.
+``+``, carry leading axes (groups, replicates, thresholds) and know nothing of costs. `Tally` and
+`CellTally` are their contracts.
 """
 
+from stakes.tally.contract import CellTally, Tally
 from stakes.tally.counts import Counts
 from stakes.tally.joint import JointCounts
+from stakes.tally.joint_scores import JointScores
 from stakes.tally.moments import LossMoments
 from stakes.tally.scores import ScoreTable
 
-__all__ = ["Counts", "JointCounts", "LossMoments", "ScoreTable"]
+__all__ = [
+    "CellTally",
+    "Counts",
+    "JointCounts",
+    "JointScores",
+    "LossMoments",
+    "ScoreTable",
+    "Tally",
+]

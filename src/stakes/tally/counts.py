@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, Labels
+from stakes._check import FloatArray, IntArray, Labels
 from stakes._text import html_table, text_table
 from stakes.errors import InputError
-from stakes.tally._groups import Grouped, leading_index
-from stakes.tally.rows import Answering, Labelled, Rows, cell_sums, class_factors, read_rows, total
-
-__all__ = ["Counts"]
+from stakes.tally.contract import CellTally
+from stakes.tally.rows import Answering, Labelled, Rows, cell_sums, read_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Counts(Grouped):
+class Counts(CellTally):
     """How often each decision was taken in each class: rows are classes, columns are decisions.
 
     Parameters
@@ -140,18 +138,6 @@ class Counts(Grouped):
         """M."""
         return int(self.values.shape[-1])
 
-    @property
-    def n_cases(self) -> FloatArray:
-        """Total weight, of shape (…)."""
-        return total(self.values, (-2, -1))
-
-    @property
-    def shares(self) -> FloatArray:
-        """Share of each class, of shape (…, K); nan without cases."""
-        per_class = total(self.values, -1)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(per_class / per_class.sum(axis=-1, keepdims=True))
-
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all."""
         if not isinstance(other, Counts):
@@ -167,10 +153,6 @@ class Counts(Grouped):
             decisions=_check.same_labels("the decisions", self.decisions, other.decisions),
             groups=_check.same_labels("the groups", self.groups, other.groups),
         )
-
-    def __getitem__(self, index: Any) -> Self:
-        """Index the leading axes; classes and decisions stay."""
-        return self._with(leading_index(self.values, 2, index), groups=None)
 
     def smoothed(self, alpha: float) -> Self:
         """Add `alpha` cases to every cell.
@@ -218,20 +200,21 @@ class Counts(Grouped):
             groups=self.groups,
         )
 
-    def with_prior(self, prior: object) -> Self:
-        """Reweight the classes to these shares; every measure of it is a deployment measure.
+    @property
+    def class_weights(self) -> FloatArray:  # noqa: D102
+        return np.asarray(self.values.sum(axis=-1))
 
-        The total stays. A class that the prior expects but that has no cases becomes nan.
+    @property
+    def cell_weights(self) -> FloatArray:  # noqa: D102
+        return self.values.reshape(*self.values.shape[:-2], -1)
 
-        >>> Counts([[8, 2], [5, 5]]).with_prior([0.9, 0.1]).values
-        array([[14.4,  3.6],
-               [ 1. ,  1. ]])
-        """
-        names = self.classes or tuple(range(self.n_classes))
-        shares = _check.prior("prior", prior, names)
-        factors = class_factors(shares, total(self.values, -1))
-        with np.errstate(invalid="ignore"):
-            return self._with(self.values * factors[..., None], groups=self.groups)
+    @property
+    def cell_classes(self) -> IntArray:  # noqa: D102
+        return np.repeat(np.arange(self.n_classes), self.n_decisions)
+
+    def with_cell_weights(self, weights: FloatArray) -> Self:  # noqa: D102
+        values = weights.reshape(*weights.shape[:-1], *self.values.shape[-2:])
+        return self._with(values, self.groups if values.shape == self.values.shape else None)
 
     def _with(self, values: FloatArray, groups: Labels | None) -> Self:
         return self._trusted(

@@ -13,17 +13,13 @@ import numpy.typing as npt
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes.errors import InputError
-from stakes.tally._groups import Grouped, leading_index
+from stakes.tally.contract import CellTally, class_factors
 from stakes.tally.counts import Counts
-from stakes.tally.rows import Labelled, Rows, cell_sums, class_factors, read_rows, total
-
-__all__ = ["JointCounts"]
-
-_DENSE_CELLS = 1 << 20  # up to here one pass of counting beats a sort
+from stakes.tally.rows import Labelled, distinct_cells, read_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class JointCounts(Grouped):
+class JointCounts(CellTally):
     """The distinct tuples (class, decision of model 1, … , decision of model J) and their weights.
 
     The tally of paired work: differences between models on the same cases are sums over it.
@@ -123,7 +119,7 @@ class JointCounts(Grouped):
         """Count the codes of the class and of each model's decision, which were checked before."""
         rows = read_rows(columns, weights, by)
         sizes = (len(problem.classes), *(len(problem.decisions) for _ in models))
-        cells, sums = _distinct_cells(rows, sizes)
+        cells, sums = distinct_cells(rows, sizes)
         return cls._trusted(
             cells=cells,
             weights=sums,
@@ -134,16 +130,16 @@ class JointCounts(Grouped):
         )
 
     @property
-    def n_cases(self) -> FloatArray:
-        """Total weight, of shape (…)."""
-        return total(self.weights, -1)
+    def class_weights(self) -> FloatArray:  # noqa: D102
+        return self._sums_over(self.cells[:, 0], (len(self.classes),))
 
     @property
-    def shares(self) -> FloatArray:
-        """Share of each class, of shape (…, K); nan without cases."""
-        per_class = self._per_class()
-        with np.errstate(invalid="ignore"):
-            return np.asarray(per_class / per_class.sum(axis=-1, keepdims=True))
+    def cell_weights(self) -> FloatArray:  # noqa: D102
+        return self.weights
+
+    @property
+    def cell_classes(self) -> IntArray:  # noqa: D102
+        return self.cells[:, 0]
 
     def model(self, name: object) -> Counts:
         """The counts of one model."""
@@ -166,10 +162,7 @@ class JointCounts(Grouped):
         """
         shares = _check.prior("prior", prior, self.classes)
         whole = self._with_all_classes(shares > 0)
-        factors = class_factors(shares, whole._per_class())
-        with np.errstate(invalid="ignore"):
-            weights = whole.weights * factors[..., whole.cells[:, 0]]
-        return whole.with_weights(weights)
+        return whole._times(class_factors(shares, whole.class_weights))
 
     def _with_all_classes(self, expected: BoolArray) -> Self:
         """The same tally with a tuple of weight zero for each expected class that has none."""
@@ -184,14 +177,10 @@ class JointCounts(Grouped):
         order = np.lexsort(cells.T[::-1])
         return self._with(cells[order], weights[..., order], self.groups)
 
-    def with_weights(self, weights: FloatArray) -> Self:
-        """The same tuples with other weights of shape (…, T), such as redraws."""
+    def with_cell_weights(self, weights: FloatArray) -> Self:
+        """The same tuples with other weights of shape (…, T), such as resampled ones."""
         groups = self.groups if weights.shape == self.weights.shape else None
         return self._with(self.cells, weights.view(), groups)
-
-    def __getitem__(self, index: Any) -> Self:
-        """Index the leading axes; tuples, models and labels stay."""
-        return self._with(self.cells, leading_index(self.weights, 1, index), None)
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all."""
@@ -225,9 +214,6 @@ class JointCounts(Grouped):
             decisions=self.decisions,
             groups=groups,
         )
-
-    def _per_class(self) -> FloatArray:
-        return self._sums_over(self.cells[:, 0], (len(self.classes),))
 
     def _sums_over(self, cell: IntArray, shape: tuple[int, ...]) -> FloatArray:
         """Sum the tuples into cells, for all leading axes at once."""
@@ -272,15 +258,3 @@ def _checked_cells(
             f"{given[row, column]:g}. from_decisions takes labels."
         )
     return given.astype(np.intp)
-
-
-def _distinct_cells(rows: Rows, sizes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
-    """The tuples that occur, in lexical order, and their weights."""
-    if prod(sizes) <= _DENSE_CELLS:
-        code = np.ravel_multi_index(rows.columns, sizes).astype(np.intp)
-        occurring = np.flatnonzero(np.bincount(code, minlength=prod(sizes)))
-        cells = np.stack(np.unravel_index(occurring, sizes), axis=1)
-        where = np.searchsorted(occurring, code)
-    else:
-        cells, where = np.unique(np.stack(rows.columns, axis=1), axis=0, return_inverse=True)
-    return cells.astype(np.intp), cell_sums(rows, where.reshape(-1), (len(cells),))

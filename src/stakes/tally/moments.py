@@ -11,14 +11,12 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
-from stakes.tally._groups import Grouped, leading_index
-from stakes.tally.rows import Rows, cell_sums, class_factors, read_rows, total
-
-__all__ = ["LossMoments"]
+from stakes.tally.contract import Tally, leading_index
+from stakes.tally.rows import Rows, cell_sums, read_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LossMoments(Grouped):
+class LossMoments(Tally):
     """Per class the weight, the sums and the cross-products of J losses that every case has.
 
     The tally of proper scores and of per-case costs, and of their paired differences: means,
@@ -99,15 +97,12 @@ class LossMoments(Grouped):
         )
 
     @property
-    def n_cases(self) -> FloatArray:
-        """Total weight, of shape (…)."""
-        return total(self.weight, -1)
+    def class_weights(self) -> FloatArray:  # noqa: D102
+        return self.weight
 
     @property
-    def shares(self) -> FloatArray:
-        """Share of each class, of shape (…, K); nan without cases."""
-        with np.errstate(invalid="ignore"):
-            return np.asarray(self.weight / self.weight.sum(axis=-1, keepdims=True))
+    def size(self) -> int:  # noqa: D102
+        return self.weight.size + self.sums.size + self.products.size
 
     @property
     def means(self) -> FloatArray:
@@ -136,29 +131,34 @@ class LossMoments(Grouped):
         weighted = np.where(shares[..., None] > 0, self.means, 0.0) * shares[..., None]
         return np.asarray(weighted.sum(axis=-2))
 
-    def with_prior(self, prior: object) -> Self:
-        """Reweight the classes to these shares; the total stays."""
-        shares = _check.prior("prior", prior, self.classes)
-        factors = class_factors(shares, self.weight)
+    def _times(self, factors: FloatArray) -> Self:
         with np.errstate(invalid="ignore"):
-            return self._trusted(
-                weight=self.weight * factors,
-                sums=self.sums * factors[..., None],
-                products=self.products * factors[..., None, None],
-                names=self.names,
-                classes=self.classes,
-                groups=self.groups,
+            return self._with(
+                self.groups,
+                self.weight * factors,
+                self.sums * factors[..., None],
+                self.products * factors[..., None, None],
             )
 
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; losses and classes stay."""
+        parts = enumerate((self.weight, self.sums, self.products), start=1)
+        return self._with(None, *(leading_index(part, axes, index) for axes, part in parts))
+
+    def sum_clusters(self, times: FloatArray) -> Self:  # noqa: D102
+        parts = (self.weight, self.sums, self.products)
+        return self._with(None, *(np.tensordot(times, part, axes=1) for part in parts))
+
+    def _with(
+        self, groups: Labels | None, weight: FloatArray, sums: FloatArray, products: FloatArray
+    ) -> Self:
         return self._trusted(
-            weight=leading_index(self.weight, 1, index),
-            sums=leading_index(self.sums, 2, index),
-            products=leading_index(self.products, 3, index),
+            weight=weight,
+            sums=sums,
+            products=products,
             names=self.names,
             classes=self.classes,
-            groups=None,
+            groups=groups,
         )
 
     def __add__(self, other: Self) -> Self:

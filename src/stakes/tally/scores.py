@@ -10,22 +10,18 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
-from stakes.tally._groups import Grouped, leading_index
+from stakes.tally.contract import CellTally, leading_index
 from stakes.tally.counts import Counts
 from stakes.tally.rows import (
     Rows,
     cell_sums,
-    class_factors,
     read_rows,
     refuse_too_many,
-    total,
 )
-
-__all__ = ["ScoreTable"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class ScoreTable(Grouped):
+class ScoreTable(CellTally):
     """For each distinct score, the weight of the negative and of the positive class.
 
     A higher score speaks for the positive class, which is the second; the positive decision is
@@ -93,7 +89,7 @@ class ScoreTable(Grouped):
         by : labels, one per case; the table gets a leading axis of groups that share its scores
         """
         _check.aligned(y_true=y_true, scores=scores, weights=weights, by=by)
-        names, truth = _two_classes(y_true, positive)
+        names, truth = two_classes(y_true, positive)
         score = _check.real_scores("scores", scores)
         rows = read_rows({"y_true": truth, "scores": score}, weights, by)
         distinct, pooled = _pool(rows)
@@ -111,16 +107,25 @@ class ScoreTable(Grouped):
         return cls._trusted(scores=distinct, weights=pooled, classes=classes, groups=None)
 
     @property
-    def n_cases(self) -> FloatArray:
-        """Total weight, of shape (…)."""
-        return total(self.weights, (-2, -1))
+    def class_weights(self) -> FloatArray:  # noqa: D102
+        return np.asarray(self.weights.sum(axis=-2))
 
     @property
-    def shares(self) -> FloatArray:
-        """Shares of the negative and the positive class, of shape (…, 2); nan without cases."""
-        per_class = total(self.weights, -2)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(per_class / per_class.sum(axis=-1, keepdims=True))
+    def cell_weights(self) -> FloatArray:
+        """The weight of every cell, of shape (…, 2 S): each class in one piece."""
+        return np.swapaxes(self.weights, -1, -2).reshape(*self.weights.shape[:-2], -1)
+
+    @property
+    def cell_classes(self) -> IntArray:  # noqa: D102
+        return np.repeat(np.arange(2), self.scores.size)
+
+    def with_cell_weights(self, weights: FloatArray) -> Self:  # noqa: D102
+        columns = weights.reshape(*weights.shape[:-1], 2, self.scores.size)
+        return self.with_weights(np.swapaxes(columns, -1, -2))
+
+    @property
+    def leading(self) -> tuple[int, ...]:  # noqa: D102
+        return self.weights.shape[:-2]
 
     @property
     def thresholds(self) -> FloatArray:
@@ -148,10 +153,7 @@ class ScoreTable(Grouped):
             values=values, classes=self.classes, decisions=None, groups=self.groups
         )
 
-    def with_prior(self, prior: object) -> Self:
-        """Reweight the classes to these shares; every measure of it is a deployment measure."""
-        shares = _check.prior("prior", prior, self.classes or (0, 1))
-        factors = class_factors(shares, total(self.weights, -2))
+    def _times(self, factors: FloatArray) -> Self:
         with np.errstate(invalid="ignore"):
             return self.with_weights(self.weights * factors[..., None, :])
 
@@ -174,7 +176,7 @@ class ScoreTable(Grouped):
         bounds = _check.real_scores("edges", edges)
         if not (bounds[1:] > bounds[:-1]).all():
             raise InputError("edges must be increasing; these are not. Sort them, without repeats.")
-        _refuse_leading_axes(self, "binned")
+        _check.no_leading_axes("table", self.leading, where="to be binned")
         if not self.weights.any():
             raise InputError("table must hold cases to be binned; all its weights are zero.")
         kept = self.weights.any(axis=-1)
@@ -215,12 +217,8 @@ class ScoreTable(Grouped):
 
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; scores and classes stay."""
-        return self._trusted(
-            scores=self.scores,
-            weights=leading_index(self.weights, 2, index),
-            classes=self.classes,
-            groups=None,
-        )
+        chosen = self.with_weights(leading_index(self.weights, 2, index))
+        return self._trusted(**{**vars(chosen), "groups": None})
 
     def __repr__(self) -> str:
         span = f"{self.scores.size} distinct scores from {self.scores[0]:g} to {self.scores[-1]:g}"
@@ -261,15 +259,7 @@ def _run_starts(ordered: FloatArray | IntArray) -> IntArray:
     return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
 
 
-def _refuse_leading_axes(table: ScoreTable, verb: str) -> None:
-    if table.weights.ndim > 2:
-        raise InputError(
-            f"{verb} changes scores and wants a single table; this one has leading axes "
-            f"{table.weights.shape[:-2]}. Take one with table[index]."
-        )
-
-
-def _two_classes(y_true: object, positive: Label | None) -> tuple[Labels | None, IntArray]:
+def two_classes(y_true: object, positive: Label | None) -> tuple[Labels | None, IntArray]:
     """The labels (negative, positive) and 1 for each positive case."""
     found = _check.distinct("y_true", y_true)
     if positive is None:

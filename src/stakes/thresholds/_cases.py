@@ -16,16 +16,6 @@ from stakes._check import FloatArray, IntArray
 from stakes.conditions import Distribution
 from stakes.tally import ScoreTable
 
-__all__ = [
-    "CaseLosses",
-    "both_classes",
-    "mean_over_cases",
-    "rate_blocks",
-    "score_blocks",
-    "score_driven_losses",
-    "threshold_of_cut",
-]
-
 # Weights (..., B, 2) of a block of scores; losses of a negative and of a positive case there.
 CaseLosses: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 

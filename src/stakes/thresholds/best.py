@@ -9,14 +9,12 @@ import numpy as np
 
 from stakes._check import IntArray, same_labels
 from stakes._value import Value
-from stakes.errors import InputError
 from stakes.measures.cost import decision_rates, expected_cost, prior_of
 from stakes.problem import Problem
 from stakes.ranking import hull_cuts
+from stakes.ranking.hull import single
 from stakes.tally import Counts, ScoreTable
 from stakes.thresholds._cases import threshold_of_cut
-
-__all__ = ["BestThreshold", "best_threshold"]
 
 _TIE = 16 * np.finfo(np.float64).eps  # what rounding may do to equal regrets, which do not cancel
 
@@ -63,11 +61,7 @@ def best_threshold(table: ScoreTable, problem: Problem) -> BestThreshold:
     >>> round(best.cost, 3), round(best.intercept, 3)
     (0.333, 0.867)
     """
-    if table.weights.ndim != 2:
-        raise InputError(
-            f"table must have no leading axes for best_threshold; its weights have shape "
-            f"{table.weights.shape}. Index one table, table[0], or loop over them."
-        )
+    single(table, "the best threshold")
     matters = not isnan(problem.threshold)
     cuts = hull_cuts(table.weights)
     counts = _counts_at(table, cuts, problem)

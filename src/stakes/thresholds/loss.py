@@ -11,8 +11,6 @@ from stakes.tally import ScoreTable
 from stakes.thresholds._cases import score_driven_losses
 from stakes.thresholds.methods import Method, Optimal
 
-__all__ = ["expected_loss", "h_measure"]
-
 
 def expected_loss(table: ScoreTable, method: Method, condition: Condition) -> FloatArray:
     r"""Mean loss over the operating conditions, when thresholds are chosen by a method.

@@ -25,6 +25,7 @@ from stakes.conditions import Condition, Distribution, Point
 from stakes.curve import Curve
 from stakes.errors import InputError
 from stakes.ranking import hull_cuts, isotonic
+from stakes.ranking.hull import single
 from stakes.ranking.roc import running_sum
 from stakes.tally import Counts, ScoreTable
 from stakes.thresholds._cases import (
@@ -36,18 +37,6 @@ from stakes.thresholds._cases import (
     score_driven_losses,
     threshold_of_cut,
 )
-
-__all__ = [
-    "Method",
-    "Optimal",
-    "RateDriven",
-    "RateFixed",
-    "RateUniform",
-    "ScoreDriven",
-    "ScoreFixed",
-    "ScoreUniform",
-    "population_of",
-]
 
 
 class Method(Value, ABC):
@@ -73,7 +62,7 @@ class Method(Value, ABC):
         table : without leading axes
         over : `CostProportions` or `Skews`, the type or any condition of it
         """
-        _single(table)
+        single(table, "a threshold")
         population = population_of(table, over)
         if not both_classes(population):
             return Curve.undefined(0.0, 1.0)
@@ -350,7 +339,7 @@ class Optimal(Method):
 
         nan where a class is unknown or there are no cases.
         """
-        if not np.all(np.isfinite(_single(table))) or not table.n_cases > 0:
+        if not np.all(np.isfinite(single(table, "a threshold"))) or not table.n_cases > 0:
             return np.full(np.shape(value), np.nan)
         cuts = hull_cuts(table.weights)
         segments = np.add.reduceat(table.weights, cuts[:-1], axis=0)
@@ -372,16 +361,6 @@ class Optimal(Method):
         return ScoreDriven()._curve(isotonic(table))
 
 
-def _single(table: ScoreTable) -> FloatArray:
-    """Weights (S, 2) of a table without leading axes; any other is refused."""
-    if table.weights.ndim != 2:
-        raise InputError(
-            f"table must have no leading axes here; its weights have shape "
-            f"{table.weights.shape}. Index one table, table[0], or loop over them."
-        )
-    return table.weights
-
-
 def population_of(table: ScoreTable, over: Condition | type[Condition]) -> ScoreTable:
     """The table as a curve over cost proportions or over skews reads it."""
     if isinstance(over, Condition) or (isinstance(over, type) and issubclass(over, Condition)):
@@ -393,7 +372,7 @@ def population_of(table: ScoreTable, over: Condition | type[Condition]) -> Score
 
 def _rate_threshold(table: ScoreTable, negative_rate: npt.ArrayLike) -> FloatArray:
     """Lowest threshold at which at least this share of the cases gets the negative decision."""
-    upto = np.append(0.0, running_sum(_single(table).sum(axis=1)))
+    upto = np.append(0.0, running_sum(single(table, "a threshold").sum(axis=1)))
     if not upto[-1] > 0:  # no cases, or a class of which nothing is known
         return np.full(np.shape(negative_rate), np.nan)
     # Sums of weights round: a rate that is missed by less than 1e-12 is reached.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,16 +10,14 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes._value import Value
 from stakes.errors import InputError
-from stakes.tally import ScoreTable
-from stakes.tally.rows import refuse_too_many
-
-__all__ = ["JointScores"]
+from stakes.tally.contract import CellTally
+from stakes.tally.rows import distinct_cells, packed, read_rows
+from stakes.tally.scores import ScoreTable, two_classes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointScores(Value):
+class JointScores(CellTally):
     """The distinct tuples (class, score of model 1, … , score of model J) and their weights.
 
     What `JointCounts` is for decisions: rows are read once, and the order of the rows is gone.
@@ -58,6 +56,7 @@ class JointScores(Value):
         scores: Mapping[Any, object],
         *,
         positive: Label | None = None,
+        weights: object = None,
         by: object = None,
         units: object = None,
     ) -> Self:
@@ -70,34 +69,52 @@ class JointScores(Value):
         """
         models, values = _columns(scores)
         named = {f"scores[{model!r}]": column for model, column in scores.items()}
-        _check.aligned(y_true=y_true, **named, by=by, units=units)
-        table = ScoreTable.from_scores(y_true, values[0], positive=positive)  # settles the classes
-        truth = _positives(y_true, table, positive)
-        groups = None if by is None else _check.groups("by", by)
-        group = None if groups is None else groups.codes
-        unit = None if units is None else _unit_codes(units)
-        given: dict[str, Any] = {f"scores[{m!r}]": v for m, v in zip(models, values, strict=True)}
-        others = {"by": group, "units": unit}
-        given |= {name: codes for name, codes in others.items() if codes is not None}
-        _check.same_length(y_true=truth, **given)
-        parts = [np.unique(column + 0.0, return_inverse=True) for column in values]
-        columns = [truth, *(position.reshape(-1) for _, position in parts)]
-        columns += [] if unit is None else [unit]
-        cells, weights = _distinct(np.stack(columns, axis=1).astype(np.intp), group)
+        _check.aligned(y_true=y_true, **named, weights=weights, by=by, units=units)
+        names, truth = two_classes(y_true, positive)
+        columns: dict[str, Any] = {"y_true": truth}
+        columns |= {f"scores[{model!r}]": v for model, v in zip(models, values, strict=True)}
+        if units is not None:
+            columns["units"] = _unit_codes(units)
+        rows = read_rows(columns, weights, by)
+        parts = [np.unique(column + 0, return_inverse=True) for column in rows.columns]
+        codes = (rows.columns[0], *(position.reshape(-1) for _, position in parts[1:]))
+        cells, sums = distinct_cells(
+            rows._replace(columns=codes), (2, *(found.size for found, _ in parts[1:]))
+        )
         return cls._trusted(
             cells=cells[:, : 1 + len(models)],
-            weights=weights,
-            scores=tuple(_check.frozen(found) for found, _ in parts),
+            weights=sums,
+            scores=tuple(_check.frozen(found) for found, _ in parts[1 : 1 + len(models)]),
             models=models,
-            classes=table.classes,
-            groups=None if groups is None else groups.labels,
-            units=None if unit is None else cells[:, -1],
+            classes=names,
+            groups=rows.groups,
+            units=None if units is None else cells[:, -1],
         )
 
     @property
-    def n_cases(self) -> FloatArray:
-        """Total weight, of shape (…)."""
-        return np.asarray(self.weights.sum(axis=-1))
+    def class_weights(self) -> FloatArray:  # noqa: D102
+        return np.stack(
+            [self.weights[..., self.cells[:, 0] == k].sum(axis=-1) for k in (0, 1)], axis=-1
+        )
+
+    @property
+    def cell_weights(self) -> FloatArray:  # noqa: D102
+        return self.weights
+
+    @property
+    def cell_classes(self) -> IntArray:  # noqa: D102
+        return self.cells[:, 0]
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters there are: named beside the tuples, or along the first axis."""
+        return super().n_clusters if self.units is None else int(self.units.max()) + 1
+
+    def sum_clusters(self, times: FloatArray) -> Self:  # noqa: D102
+        if self.units is None:
+            return super().sum_clusters(times)
+        own = times[:, self.units].reshape(len(times), *(1,) * (self.weights.ndim - 1), -1)
+        return self.with_cell_weights(own * self.weights)
 
     def table(self, name: object) -> ScoreTable:
         """The score table of one model, with the leading axes of the weights."""
@@ -116,39 +133,10 @@ class JointScores(Value):
             groups=self.groups,
         )
 
-    def with_weights(self, weights: FloatArray) -> Self:
-        """The same tuples with other weights of shape (…, T), such as redraws."""
+    def with_cell_weights(self, weights: FloatArray) -> Self:
+        """The same tuples with other weights of shape (…, T), such as resampled ones."""
         groups = self.groups if weights.shape == self.weights.shape else None
         return self._trusted(**{**vars(self), "weights": weights, "groups": groups})
-
-    def __getitem__(self, index: Any) -> Self:
-        """Index the leading axes; the tuples stay."""
-        leading = np.empty(self.weights.shape[:-1], dtype=bool)[index]
-        chosen = self.weights[index].reshape(*leading.shape, len(self.cells))
-        return self._trusted(**{**vars(self), "weights": chosen, "groups": None})
-
-    def __iter__(self) -> Iterator[Self]:
-        """The tallies along the first leading axis."""
-        return (self[place] for place in range(len(self)))
-
-    def __len__(self) -> int:
-        if self.weights.ndim == 1:
-            raise TypeError("a single JointScores has no length and no parts")
-        return len(self.weights)
-
-    def group(self, label: Label) -> Self:
-        """The tally of one group."""
-        groups = self.groups or ()
-        if label not in groups:
-            raise InputError(
-                f"label must be one of the groups {groups}; got {label!r}. "
-                f"Groups come from by= when rows are read."
-            )
-        return self[groups.index(label)]
-
-    def __radd__(self, other: object) -> Self:
-        """Let ``sum(tallies)`` start from nothing."""
-        return self if other == 0 else NotImplemented
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all; units are numbered in one tally only.
@@ -166,7 +154,9 @@ class JointScores(Value):
         scores = tuple(map(np.union1d, self.scores, other.scores))
         cells = np.concatenate([_recoded(tally, scores) for tally in (self, other)])
         weights = np.concatenate([self.weights, other.weights], axis=-1)
-        order, starts = _lexical(cells)
+        code = packed(cells.T, (2, *(column.size for column in scores)))
+        order = np.argsort(code, kind="stable")
+        starts = np.flatnonzero(np.diff(code[order], prepend=-1))
         return self._trusted(
             cells=cells[order][starts],
             weights=np.add.reduceat(weights[..., order], starts, axis=-1),
@@ -217,13 +207,6 @@ def _columns(scores: object) -> tuple[Labels, list[FloatArray]]:
     ]
 
 
-def _positives(y_true: object, table: ScoreTable, positive: Label | None) -> IntArray:
-    """1 for each positive case."""
-    if table.classes is not None:
-        return _check.codes("y_true", y_true, table.classes)
-    return np.ones(int(table.n_cases), dtype=np.intp)  # positive was stated, and nothing else found
-
-
 def _unit_codes(units: object) -> IntArray:
     """The number of each case's unit; the labels, as many as cases perhaps, are not kept."""
     labels = np.asarray(units)
@@ -248,25 +231,3 @@ def _recoded(tally: JointScores, scores: tuple[FloatArray, ...]) -> IntArray:
         for j, (held, own) in enumerate(zip(scores, tally.scores, strict=True))
     ]
     return np.stack([tally.cells[:, 0], *columns], axis=1).astype(np.intp)
-
-
-def _lexical(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """The lexical order of rows, and where in it a new row starts."""
-    order = np.lexsort(rows.T[::-1])
-    ordered = rows[order]
-    changed = (ordered[1:] != ordered[:-1]).any(axis=1)
-    return order, np.flatnonzero(np.concatenate([[True], changed]))
-
-
-def _distinct(rows: IntArray, group: IntArray | None) -> tuple[IntArray, FloatArray]:
-    """The distinct rows in lexical order, and how often each occurs (in each group)."""
-    order, starts = _lexical(rows)
-    ordered = rows[order]
-    sizes = np.diff(starts, append=len(rows))
-    if group is None:
-        return ordered[starts], sizes.astype(np.float64)
-    n_groups = int(group.max()) + 1
-    refuse_too_many(n_groups, starts.size)
-    weights = np.zeros((n_groups, starts.size))
-    np.add.at(weights, (group[order], np.repeat(np.arange(starts.size), sizes)), 1.0)
-    return ordered[starts], weights

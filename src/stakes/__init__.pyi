@@ -1,0 +1,76 @@
+"""What type checkers see: the names and rooms that ``__init__.py`` loads when they are used."""
+
+from stakes import adapters as adapters
+from stakes import agreement as agreement
+from stakes import audit as audit
+from stakes import calibration as calibration
+from stakes import cli as cli
+from stakes import conditions as conditions
+from stakes import curve as curve
+from stakes import curves as curves
+from stakes import decide as decide
+from stakes import errors as errors
+from stakes import evaluation as evaluation
+from stakes import inference as inference
+from stakes import measures as measures
+from stakes import metrics as metrics
+from stakes import plot as plot
+from stakes import problem as problem
+from stakes import ranking as ranking
+from stakes import regions as regions
+from stakes import render as render
+from stakes import report as report
+from stakes import rows as rows
+from stakes import scoring as scoring
+from stakes import simulate as simulate
+from stakes import tally as tally
+from stakes import thresholds as thresholds
+from stakes._version import __version__ as __version__
+from stakes.conditions import Beta as Beta
+from stakes.conditions import CostProportions as CostProportions
+from stakes.conditions import Mixture as Mixture
+from stakes.conditions import Point as Point
+from stakes.conditions import Points as Points
+from stakes.conditions import Sample as Sample
+from stakes.conditions import Skews as Skews
+from stakes.conditions import Truncated as Truncated
+from stakes.conditions import Uniform as Uniform
+from stakes.decide import bayes_decision_indices as bayes_decision_indices
+from stakes.decide import bayes_decisions as bayes_decisions
+from stakes.decide import estimate_prior as estimate_prior
+from stakes.decide import expected_costs as expected_costs
+from stakes.decide import log_likelihood_ratios as log_likelihood_ratios
+from stakes.decide import posteriors_from_log_likelihoods as posteriors_from_log_likelihoods
+from stakes.decide import posteriors_from_log_odds as posteriors_from_log_odds
+from stakes.decide import shift_prior as shift_prior
+from stakes.errors import InputError as InputError
+from stakes.errors import MissingExtraError as MissingExtraError
+from stakes.errors import StakesError as StakesError
+from stakes.evaluation import evaluate as evaluate
+from stakes.measures.cost import expected_cost as expected_cost
+from stakes.measures.cost import normalized_cost as normalized_cost
+from stakes.problem import Problem as Problem
+from stakes.ranking import auc as auc
+from stakes.ranking import equal_error_rate as equal_error_rate
+from stakes.report import Report as Report
+from stakes.rows import Decisions as Decisions
+from stakes.rows import Posteriors as Posteriors
+from stakes.rows import Scores as Scores
+from stakes.tally import Counts as Counts
+from stakes.tally import JointCounts as JointCounts
+from stakes.tally import LossMoments as LossMoments
+from stakes.tally import ScoreTable as ScoreTable
+from stakes.thresholds import Optimal as Optimal
+from stakes.thresholds import RateDriven as RateDriven
+from stakes.thresholds import RateFixed as RateFixed
+from stakes.thresholds import RateUniform as RateUniform
+from stakes.thresholds import ScoreDriven as ScoreDriven
+from stakes.thresholds import ScoreFixed as ScoreFixed
+from stakes.thresholds import ScoreUniform as ScoreUniform
+from stakes.thresholds import best_threshold as best_threshold
+from stakes.thresholds import expected_loss as expected_loss
+from stakes.thresholds import h_measure as h_measure
+
+__all__: list[str]
+_ROOMS: tuple[str, ...]
+_ROOM_OF: dict[str, str]

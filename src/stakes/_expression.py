@@ -1,0 +1,285 @@
+"""Expressions that people write: read with Python's grammar, checked, never run as code.
+
+Numbers, names, ``name["of"]``, + − * /, comparisons, and, or, not, and the functions min, max, abs
+and where(condition, then, otherwise). Whether a part is a number or true or false is known before
+anything is computed. The same expression is evaluated on numbers, on arrays and on columns of a
+frame, given the functions of each.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from math import isnan, nan
+from typing import Any, NoReturn
+
+import numpy as np
+
+from stakes.errors import InputError
+
+LONGEST = 2000  # characters
+DEEPEST = 50  # parts inside each other
+
+Functions = Mapping[str, Callable[..., Any]]
+
+NUMBERS: Functions = {
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "where": lambda condition, then, otherwise: then if condition else otherwise,
+}
+ARRAYS: Functions = {
+    "min": lambda *parts: reduce(np.minimum, parts),
+    "max": lambda *parts: reduce(np.maximum, parts),
+    "abs": np.abs,
+    "where": np.where,
+    "not": np.logical_not,
+}
+
+_ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+_COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name, of what stands in brackets behind it where there are any."""
+
+    name: str
+    of: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.of is None else f'{self.name}["{self.of}"]'
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression that was read and found sound; equal when its text is."""
+
+    text: str
+    names: tuple[Name, ...] = field(compare=False)
+    _tree: ast.expr = field(compare=False, repr=False)
+
+    def __call__(self, values: Mapping[Name, Any], functions: Functions = ARRAYS) -> Any:
+        """The value, given that of every name.
+
+        ``and`` and ``or`` of plain truths look at the right side only when they must.
+
+        >>> price = parse("max(5, 0.02 * amount)")
+        >>> price({Name("amount"): np.array([100.0, 1000.0])})
+        array([ 5., 20.])
+        """
+        return _value(self._tree, values, functions)
+
+
+def parse(
+    text: str,
+    *,
+    what: str = "the expression",
+    known: Mapping[str, bool] | None = None,
+    facts: frozenset[str] = frozenset(),
+    truth: bool = False,
+) -> Expression:
+    """Read an expression, or refuse it with the place and what was expected there.
+
+    Parameters
+    ----------
+    what : how messages call it
+    known : names of numbers, and whether each takes a name in brackets; None: all names are
+        numbers, and ``column["odd name"]`` is the name in brackets
+    facts : names that are true or false
+    truth : whether the whole must be true or false, instead of a number
+    """
+    reader = _Reader(text, what, known, facts)
+    tree = reader.tree()
+    reader.require(tree, truth, 0)
+    return Expression(text, tuple(dict.fromkeys(reader.names)), tree)
+
+
+class _Reader:
+    """Checks every part of a tree: that it may stand there, and whether it is a number or true."""
+
+    def __init__(
+        self, text: str, what: str, known: Mapping[str, bool] | None, facts: frozenset[str]
+    ) -> None:
+        self.text, self.what, self.known, self.facts = text, what, known, facts
+        self.names: list[Name] = []
+
+    def tree(self) -> ast.expr:
+        if not self.text.strip():
+            self.fail("expected a name, a number or a parenthesis", 1)
+        if len(self.text) > LONGEST:
+            self.fail(f"it has more than {LONGEST} characters", LONGEST + 1)
+        try:
+            with warnings.catch_warnings():  # of odd escapes in a name, which is none then
+                warnings.simplefilter("ignore")
+                return ast.parse(self.text.strip(), mode="eval").body
+        except (RecursionError, MemoryError):
+            self.fail(f"more than {DEEPEST} parts lie inside each other", 1)
+        except (SyntaxError, ValueError) as error:
+            if "nested" in str(error):
+                self.fail(f"more than {DEEPEST} parts lie inside each other", 1)
+            at = (getattr(error, "offset", None) or len(self.text) + 1) + self._indent
+            self.fail("it breaks off, or has a sign without meaning", at)
+
+    def require(self, node: ast.expr, truth: bool, depth: int) -> None:
+        """Refuse a part that is no truth, or no number, where one belongs."""
+        if self._is_truth(node, depth + 1) != truth:
+            expected = "something true or false, such as cost > 3" if truth else "a number"
+            self.fail(f"expected {expected}", node)
+
+    def _is_truth(self, node: ast.expr, depth: int) -> bool:
+        if depth > DEEPEST:
+            self.fail(f"more than {DEEPEST} parts lie inside each other", node)
+        match node:
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                if not abs(value) <= sys.float_info.max:
+                    self.fail("the number is too large", node)
+                return False
+            case ast.Name(id=name):
+                return self._name(Name(name), node)
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(of))):
+                return self._name(Name(name, of), node)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=part):
+                self.require(part, False, depth)
+                return False
+            case ast.UnaryOp(op=ast.Not(), operand=part):
+                self.require(part, True, depth)
+                return True
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+                self.require(left, False, depth)
+                self.require(right, False, depth)
+                return False
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
+                self.require(left, False, depth)
+                self.require(right, False, depth)
+                return True
+            case ast.Compare(comparators=[_, second, *_]):
+                self.fail("comparisons do not chain; join two of them with and", second)
+            case ast.BoolOp(values=parts):
+                for part in parts:
+                    self.require(part, True, depth)
+                return True
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+                return self._call(name, args, node, depth)
+        self.fail(
+            "only numbers, names, + - * /, comparisons, and, or, not, min, max, abs and "
+            "where have a meaning here",
+            node,
+        )
+
+    def _call(self, name: str, args: list[ast.expr], node: ast.expr, depth: int) -> bool:
+        wanted = {"abs": (1, 1), "where": (3, 3), "min": (2, 99), "max": (2, 99)}.get(name)
+        if wanted is None:
+            self.fail(f"{name!r} is no function; functions are min, max, abs and where", node)
+        if not wanted[0] <= len(args) <= wanted[1]:
+            self.fail(f"{name} takes {wanted[0]} arguments{' or more' * (wanted[1] > 3)}", node)
+        for place, part in enumerate(args):
+            self.require(part, name == "where" and place == 0, depth)
+        return False
+
+    def _name(self, name: Name, node: ast.expr) -> bool:
+        if self.known is None:
+            odd = name.of is not None and name.name != "column"
+            if odd:
+                self.fail('odd names are written column["…"]', node)
+            self.names.append(name if name.of is None else Name(name.of))
+            return False
+        if name.name not in self.known and name.name not in self.facts:
+            listed = ", ".join([*self.known, *sorted(self.facts)])
+            self.fail(f"{name.name!r} is not known; known are {listed}", node)
+        if name.of is not None and not self.known.get(name.name, False):
+            self.fail(f"{name.name} belongs to the report as a whole, not to one model", node)
+        self.names.append(name)
+        return name.name in self.facts
+
+    def fail(self, fault: str, place: ast.expr | int) -> NoReturn:
+        at = place if isinstance(place, int) else self._position(place)
+        found = repr(self.text[at - 1 :][:12]) if self.text[at - 1 :] else "the end"
+        raise InputError(
+            f"{self.what} {self.text[:200]!r} cannot be read: {fault}, at position {at} ({found})."
+        )
+
+    def _position(self, node: ast.expr) -> int:
+        """Where a part begins, from 1, in characters: the parser counts bytes."""
+        before = self.text.strip().encode()[: node.col_offset].decode()
+        return self._indent + len(before) + 1
+
+    @property
+    def _indent(self) -> int:
+        return len(self.text) - len(self.text.lstrip())
+
+
+def _value(node: ast.expr, values: Mapping[Name, Any], functions: Functions) -> Any:
+    def of(part: ast.expr) -> Any:
+        return _value(part, values, functions)
+
+    match node:
+        case ast.Constant(value=value):
+            return float(value)  # type: ignore[arg-type]
+        case ast.Name(id=name):
+            return values[Name(name)]
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(of_))):
+            return values[Name(of_) if name == "column" else Name(name, of_)]
+        case ast.UnaryOp(op=ast.Not(), operand=part):
+            return _negated(of(part), functions)
+        case ast.UnaryOp(op=op, operand=part):
+            return -of(part) if isinstance(op, ast.USub) else of(part)
+        case ast.BinOp(left=left, right=right):
+            return _computed(node, of(left), of(right))
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return _COMPARISONS[type(op)](of(left), of(right))
+        case ast.BoolOp(op=op, values=parts):
+            return _joined(isinstance(op, ast.And), parts, of)
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return functions[name](*map(of, args))
+    raise TypeError(ast.dump(node))  # the reader lets nothing else through
+
+
+def _computed(node: ast.BinOp, left: Any, right: Any) -> Any:
+    """A sum, difference, product or ratio; undefined ones of plain numbers are refused.
+
+    Otherwise a comparison with nan would be false, and a gate that should close would stay open.
+    """
+    try:
+        value = _ARITHMETIC[type(node.op)](left, right)
+    except ZeroDivisionError:
+        value = nan
+    if isinstance(value, float) and isnan(value):
+        raise InputError(
+            f"{ast.unparse(node)} is undefined: it is {left:g} and {right:g} that it joins. Ask "
+            f"first whether they are as they should be, such as caveats > 0 and cost / caveats > 2."
+        )
+    return value
+
+
+def _negated(value: Any, functions: Functions) -> Any:
+    return not value if isinstance(value, bool) else functions["not"](value)
+
+
+def _joined(all_of: bool, parts: list[ast.expr], of: Callable[[ast.expr], Any]) -> Any:
+    value = of(parts[0])
+    for part in parts[1:]:
+        if isinstance(value, bool):
+            if value is not all_of:
+                return value
+            value = of(part)
+        else:
+            value = value & of(part) if all_of else value | of(part)
+    return value

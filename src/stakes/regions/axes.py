@@ -1,0 +1,348 @@
+r"""Axes: what moves while models are compared, as a value.
+
+An axis turns what each model did into a curve of its cost. `CostProportion`, `CostRatio` and
+`Prior` keep the decisions as they are: their cost is linear in every cost and, along a line of
+priors, in the prior. `Classifiers` keep the scores, and each has its own way to choose thresholds
+(hernandez-orallo, section 1 and table 2: a model that loses with one way may win with another).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Label, Labels
+from stakes._value import Value
+from stakes.conditions import Condition
+from stakes.curve import Curve
+from stakes.errors import InputError
+from stakes.inference import AllCases, Scheme, WithinClasses, each
+from stakes.measures.cost import expected_cost_per_class
+from stakes.problem import Problem
+from stakes.regions.partition import Regions, lowest
+from stakes.tally import Counts, JointCounts, JointScores, ScoreTable
+from stakes.thresholds import Method
+
+Models = JointCounts | Mapping[Any, Counts]
+Tables = JointScores | Mapping[Any, ScoreTable]
+Ends = tuple[FloatArray, FloatArray]  # costs at 0 and at 1 of an axis
+Border = tuple[Label, Label]  # the cheapest model below a border, and the one above it
+
+
+class Axis(Value, ABC):
+    """A number of the problem that moves, and what each model costs along it."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What moves, in words."""
+
+    @property
+    def scheme(self) -> Scheme:
+        """What bootstrap replicates resample, unless told otherwise."""
+        return AllCases()
+
+    @abstractmethod
+    def curves(self, models: Any) -> dict[Label, Curve]:
+        """What each model costs along the axis."""
+
+    def regions(self, models: Any) -> Regions:
+        """Where each model is the cheapest."""
+        return lowest(self.curves(models), axis=self.name)
+
+    @abstractmethod
+    def checked(self, tally: Any) -> Any:
+        """The tally of all models, if it can be resampled; others are refused."""
+
+    @abstractmethod
+    def located(self, tally: Any, borders: list[Border], near: FloatArray) -> FloatArray:
+        """Where along the axis the models of each border change places, (…, B); nan if nowhere.
+
+        `near` are the places in the data as a whole, for curves that cross several times.
+        """
+
+
+class StraightAxis(Axis):
+    """An axis along which decisions that stay as they are cost a straight line."""
+
+    @abstractmethod
+    def ends(self, counts: Counts) -> Ends:
+        """Costs (…) of one model at 0 and at 1."""
+
+    def mark(self, place: FloatArray) -> FloatArray:
+        """A place on the line from 0 to 1, as the axis has it."""
+        return place
+
+    def curves(self, models: Models) -> dict[Label, Curve]:  # noqa: D102
+        return {model: _line(self.ends(counts)) for model, counts in _single(models).items()}
+
+    def regions(self, models: Models) -> Regions:  # noqa: D102
+        return super().regions(models).mapped(lambda x: float(self.mark(np.asarray(x))), self.name)
+
+    def gap(self, joint: JointCounts, first: Label, second: Label) -> Ends:
+        """What the first model costs above the second at both ends, (…)."""
+        (start, end), (other_start, other_end) = (
+            self.ends(joint.model(model)) for model in (first, second)
+        )
+        return start - other_start, end - other_end
+
+    def checked(self, tally: object) -> JointCounts:  # noqa: D102
+        if not isinstance(tally, JointCounts):
+            raise InputError(
+                f"joint must be JointCounts; got {type(tally).__name__}. Tally the decisions of "
+                f"all models together with JointCounts.from_decisions."
+            )
+        return tally
+
+    def located(  # noqa: D102
+        self, tally: JointCounts, borders: list[Border], near: FloatArray
+    ) -> FloatArray:
+        gaps = [self.gap(tally, *border) for border in borders]
+        rising = [np.where(gap[0] < 0, root(gap), np.nan) for gap in gaps]
+        return self.mark(np.stack(rising, axis=-1))
+
+
+def root(ends: Ends) -> FloatArray:
+    """Where a line from the first number at 0 to the second at 1 crosses zero; nan if nowhere."""
+    start, end = ends
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(start * end < 0, start / (start - end), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class CostProportion(StraightAxis):
+    r"""The cost of a false alarm over that of a false alarm and a miss together, from 0 to 1.
+
+    For two classes and two decisions. Under a prior (None: the class shares of the data) the loss
+    of decisions that stay as they are is :math:`2\{c\,\pi_0 FPR + (1-c)\,\pi_1 FNR\}`.
+    """
+
+    prior: Any = None
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        return "cost proportion"
+
+    @property
+    def scheme(self) -> Scheme:
+        """Cases within classes where a prior is stated, else all cases."""
+        return AllCases() if self.prior is None else WithinClasses()
+
+    def ends(self, counts: Counts) -> Ends:
+        r"""Losses :math:`2\pi_1 FNR` and :math:`2\pi_0 FPR`; nan where a class has no cases."""
+        if counts.values.shape[-2:] != (2, 2):
+            raise InputError(
+                f"a cost proportion needs two classes and two decisions; the counts are "
+                f"{counts.n_classes} by {counts.n_decisions}. sensitivity works for any shape."
+            )
+        shares = counts.shares
+        if self.prior is not None:
+            shares = _check.prior("prior", self.prior, counts.classes or (0, 1))
+        with np.errstate(invalid="ignore"):
+            rates = counts.values / counts.values.sum(axis=-1, keepdims=True)
+        misses = np.where(shares[..., 1] > 0, shares[..., 1] * rates[..., 1, 0], 0.0)
+        alarms = np.where(shares[..., 0] > 0, shares[..., 0] * rates[..., 0, 1], 0.0)
+        return 2 * misses, 2 * alarms
+
+
+@dataclass(frozen=True, eq=False)
+class CostRatio(CostProportion):
+    """The ratio false alarm : miss, from 0 to infinity.
+
+    Curves are drawn over the cost proportion, whose scale is finite; regions and crossings are
+    those of the ratio c / (1 − c).
+    """
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        return "false alarm : miss"
+
+    def mark(self, place: FloatArray) -> FloatArray:  # noqa: D102
+        with np.errstate(divide="ignore"):
+            return np.asarray(place / (1 - place))
+
+
+@dataclass(frozen=True, eq=False)
+class Prior(StraightAxis):
+    """The prior of one class, from 0 to 1, at the costs of a problem.
+
+    The other classes keep their proportions to each other: those of the problem's prior, or of the
+    data where it states none.
+    """
+
+    problem: Problem
+    label: Label
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        return f"prior of {self.label}"
+
+    @property
+    def scheme(self) -> Scheme:
+        """Cases within classes: the prior moves, so that class sizes of the data say nothing."""
+        return WithinClasses()
+
+    def ends(self, counts: Counts) -> Ends:
+        """Expected costs at priors 0 and 1; nan where a class that counts has no cases."""
+        problem = self.problem
+        if self.label not in problem.classes:
+            raise InputError(
+                f"label must be one of the classes {problem.classes}; got {self.label!r}."
+            )
+        place = problem.classes.index(self.label)
+        per_class = expected_cost_per_class(counts, problem)
+        prior = counts.shares if problem.prior is None else problem.prior
+        others = np.delete(prior, place, axis=-1)
+        with np.errstate(invalid="ignore"):
+            others = others / others.sum(axis=-1, keepdims=True)
+        costs = np.where(others == 0, 0.0, np.delete(per_class, place, axis=-1))
+        return np.asarray(np.sum(others * costs, axis=-1)), per_class[..., place]
+
+
+@dataclass(frozen=True, eq=False)
+class Classifiers(Axis):
+    """The cost proportion or the skew, for models each with its threshold-choice methods.
+
+    Parameters
+    ----------
+    pairs : mapping from a name to a model and a method, such as ``("forest", Optimal())``
+    over : `CostProportions` or `Skews`
+    """
+
+    pairs: Mapping[Any, tuple[Label, Method]]
+    over: Condition | type[Condition]
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        name = getattr(self.over, "__name__", type(self.over).__name__)
+        return {"CostProportions": "cost proportion", "Skews": "skew"}.get(name, name)
+
+    def curves(self, models: Tables) -> dict[Label, Curve]:
+        """Loss of each classifier, exact: curves are made of pieces, their crossings are roots."""
+        self._refuse_odd_pairs()
+        tables = _tables(models)
+        return {
+            name: method.loss_curve(_named(tables, model), self.over)
+            for name, (model, method) in self.pairs.items()
+        }
+
+    def checked(self, tally: object) -> JointScores:  # noqa: D102
+        if not isinstance(tally, JointScores):
+            raise InputError(
+                f"scores must be JointScores; got {type(tally).__name__}. Tally the scores of all "
+                f"models together with JointScores.from_scores."
+            )
+        return tally
+
+    def located(  # noqa: D102
+        self, tally: JointScores, borders: list[Border], near: FloatArray
+    ) -> FloatArray:
+        def nearest(one: JointScores) -> FloatArray:
+            """Of the borders between the same two, in the same order, the nearest one."""
+            regions = self.regions(one)
+            found = list(zip(borders_of(regions), regions.crossings, strict=True))
+            same = [[at for border, at in found if border == wanted] for wanted in borders]
+            return np.array(
+                [
+                    at[int(np.argmin(np.abs(np.subtract(at, place))))] if at else np.nan
+                    for at, place in zip(same, near, strict=True)
+                ]
+            )
+
+        return each(nearest)(tally) if tally.weights.ndim > 1 else nearest(tally)
+
+    def _refuse_odd_pairs(self) -> None:
+        for name, pair in self.pairs.items():
+            if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], Method)):
+                raise InputError(
+                    f"pairs must map names to a model and a method; that of {name!r} is {pair!r}. "
+                    f"Pass pairs such as ('forest', Optimal()), the method being a value and not "
+                    f"its class."
+                )
+
+
+def borders_of(regions: Regions) -> list[Border]:
+    """The models on both sides of every border; of tied ones, one that the other side lacks."""
+    borders = []
+    for below, above in zip(regions.parts[:-1], regions.parts[1:], strict=True):
+        lost = [m for m in below.cheapest if m not in above.cheapest] or list(below.cheapest)
+        won = [m for m in above.cheapest if m not in below.cheapest] or list(above.cheapest)
+        borders.append((lost[0], won[0]) if lost and won else ("", ""))
+    return borders
+
+
+def counts_of(models: Models) -> dict[Label, Counts]:
+    """The counts of every model, whose cases must be the same."""
+    if isinstance(models, JointCounts):
+        return {model: models.model(model) for model in models.models}
+    found = _mapping(models, Counts, "JointCounts", "Counts.from_decisions")
+    first = next(iter(found.values()))
+    decisions: Labels | None = None
+    for counts in found.values():
+        decisions = _check.same_labels("the decisions of the models", decisions, counts.decisions)
+        if counts.values.shape != first.values.shape:
+            _refuse_other_cases()
+    return found
+
+
+def _tables(models: Tables) -> dict[Label, ScoreTable]:
+    """The score tables of every model, whose cases must be the same."""
+    if isinstance(models, JointScores):
+        return {model: models.table(model) for model in models.models}
+    return _mapping(models, ScoreTable, "JointScores", "ScoreTable.from_scores")
+
+
+def _mapping(models: object, kind: type[Any], joint: str, remedy: str) -> dict[Label, Any]:
+    """Tallies by model: of one kind, with the same classes in the same shares."""
+    if not isinstance(models, Mapping) or not models:
+        raise InputError(
+            f"models must be {joint}, or a mapping from model to {kind.__name__}; got "
+            f"{type(models).__name__}. Name at least one model."
+        )
+    first = next(iter(models.values()))
+    classes: Labels | None = None
+    for model, tally in models.items():
+        if not isinstance(tally, kind):
+            raise InputError(
+                f"models must be {joint}, or a mapping from model to {kind.__name__}; that of "
+                f"{model!r} is {type(tally).__name__}. Tally its cases with {remedy}."
+            )
+        classes = _check.same_labels("the classes of the models", classes, tally.classes)
+        if tally.shares.shape != first.shares.shape or not np.allclose(
+            tally.shares, first.shares, rtol=0, atol=1e-9, equal_nan=True
+        ):
+            _refuse_other_cases()
+    return dict(models)
+
+
+def _refuse_other_cases() -> None:
+    raise InputError(
+        "models must describe the same cases; one has another shape or other class shares than the "
+        "first. Tally all models on one data set, or reweight them with with_prior."
+    )
+
+
+def _named(tables: dict[Label, ScoreTable], model: Label) -> ScoreTable:
+    if model not in tables:
+        raise InputError(f"a model must be one of the models {tuple(tables)}; got {model!r}.")
+    return tables[model]
+
+
+def _single(models: Models) -> dict[Label, Counts]:
+    """Counts without leading axes."""
+    found = counts_of(models)
+    for counts in found.values():
+        _check.no_leading_axes("models", counts.leading, remedy="Index one group.")
+    return found
+
+
+def _line(ends: Ends) -> Curve:
+    start, end = map(float, ends)
+    if np.isnan(start) or np.isnan(end):
+        return Curve.undefined(0.0, 1.0)
+    return Curve([0.0, 1.0], [[start, end - start]])

@@ -1,0 +1,237 @@
+"""Where each model is the cheapest along an axis, and how sure the borders are.
+
+Four verbs take any `Axis`: `cost_curves`, `cheapest_regions`, `crossing`, `bootstrap_crossings`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import FloatArray, Label
+from stakes._value import Value
+from stakes.curve import Curve
+from stakes.errors import InputError
+from stakes.inference import Estimate, Scheme, bootstrap, estimate_of
+from stakes.inference.schemes import checked_scheme
+from stakes.measures.table import least
+from stakes.regions.axes import Axis, CostProportion, StraightAxis, borders_of, root
+from stakes.regions.partition import Regions
+from stakes.tally import JointCounts
+
+
+def cost_curves(models: Any, axis: Axis) -> dict[Label, Curve]:
+    """What each model costs along the axis.
+
+    Parameters
+    ----------
+    models : `JointCounts` or a mapping from model to `Counts`; for `Classifiers`, `JointScores` or
+        a mapping from model to `ScoreTable`
+    axis : `CostProportion`, `CostRatio`, `Prior` or `Classifiers`
+
+    Examples
+    --------
+    >>> from stakes import Counts
+    >>> curves = cost_curves({"careful": Counts([[60, 40], [5, 95]])}, CostProportion())
+    >>> float(curves["careful"](0.5))
+    0.225
+    """
+    return _checked(axis).curves(models)
+
+
+def cheapest_regions(models: Any, axis: Axis) -> Regions:
+    """Intervals of the axis in which each model is the cheapest; exact.
+
+    Models are those of `cost_curves`.
+
+    Examples
+    --------
+    >>> from stakes import Counts, Problem
+    >>> from stakes.regions import CostRatio, Prior
+    >>> models = {"careful": Counts([[60, 40], [5, 95]]), "bold": Counts([[90, 10], [20, 80]])}
+    >>> print(cheapest_regions(models, CostProportion()))
+    cost proportion  cheapest
+    0 to 0.3333       careful
+    0.3333 to 1          bold
+    >>> print(cheapest_regions(models, CostRatio()))
+    false alarm : miss  cheapest
+    0 to 0.5             careful
+    0.5 to inf              bold
+    >>> problem = Problem.binary(false_alarm=1, miss=8, classes=["well", "ill"])
+    >>> print(cheapest_regions(models, Prior(problem, "ill")))
+    prior of ill  cheapest
+    0 to 0.2          bold
+    0.2 to 1       careful
+
+    Classifiers are models with a threshold-choice method:
+
+    >>> from stakes import CostProportions, ScoreDriven, ScoreFixed, ScoreTable
+    >>> from stakes.regions import Classifiers
+    >>> table = ScoreTable.from_scores([0, 0, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.6, 0.7, 0.9])
+    >>> methods = {"at one half": ("m", ScoreFixed(0.5)), "at the costs": ("m", ScoreDriven())}
+    >>> print(cheapest_regions({"m": table}, Classifiers(methods, CostProportions)))
+    cost proportion                    cheapest
+    0 to 0.35                      at the costs
+    0.35 to 0.6      at one half, at the costs
+    0.6 to 1                       at the costs
+    """
+    return _checked(axis).regions(models)
+
+
+def crossing(joint: JointCounts, first: Label, second: Label, axis: StraightAxis) -> FloatArray:
+    """Where along the axis two models cost the same, (…); nan where one is always cheaper.
+
+    A measure of JointCounts, so that `bootstrap` takes it. Not for `Classifiers`, whose curves may
+    cross several times: see `cheapest_regions`.
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> joint = JointCounts.from_decisions(
+    ...     [0] * 10 + [1] * 10,
+    ...     {"a": [0] * 6 + [1] * 14, "b": [0] * 9 + [1] * 1 + [0] * 2 + [1] * 8},
+    ...     Problem.zero_one(2))
+    >>> float(crossing(joint, "a", "b", CostProportion()).round(4))
+    0.4
+    """
+    if not isinstance(axis, StraightAxis):
+        raise InputError(
+            f"axis must be CostProportion(…), CostRatio(…) or Prior(…); got {axis!r}. Other curves "
+            f"may cross several times: call cheapest_regions."
+        )
+    return axis.mark(root(axis.gap(axis.checked(joint), first, second)))
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing(Value):
+    """A border between two regions, and how sure it is.
+
+    `below` is the cheapest model on its lower side, `above` on its upper side. Replicates in which
+    the two do not cross, or cross the other way round, are nan: counted, shown and left out of the
+    interval. Many of them say that one of the two may be cheaper everywhere.
+    """
+
+    below: Label
+    above: Label
+    at: Estimate
+
+    def __str__(self) -> str:
+        return f"{self.below} | {self.above} at {self.at}"
+
+
+def bootstrap_crossings(
+    tally: Any,
+    axis: Axis,
+    *,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme | None = None,
+) -> tuple[Crossing, ...]:
+    """The borders of `cheapest_regions`, each with its interval by bootstrap replicates.
+
+    Parameters
+    ----------
+    tally : `JointCounts`; for `Classifiers`, `JointScores`
+    scheme : what is resampled; by default cases, within classes where the axis has a prior of
+        its own or moves it
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> y = [0] * 200 + [1] * 200
+    >>> careful = [0] * 120 + [1] * 270 + [0] * 10
+    >>> bold = [0] * 180 + [1] * 20 + [0] * 40 + [1] * 160
+    >>> joint = JointCounts.from_decisions(y, {"careful": careful, "bold": bold},
+    ...                                    Problem.zero_one(2))
+    >>> for border in bootstrap_crossings(joint, CostProportion(), replicates=999,
+    ...                                   rng=np.random.default_rng(0)):
+    ...     print(border)
+    careful | bold at 0.3333 (95% 0.2083 to 0.4444, 999 bootstrap tables)
+    """
+    chosen = _scheme(scheme, _checked(axis))
+    whole = axis.regions(chosen.whole(axis.checked(tally)))
+    borders = borders_of(whole)
+    if not borders:
+        return ()
+
+    def measure(resampled: Any) -> FloatArray:
+        return axis.located(resampled, borders, whole.crossings)
+
+    made = bootstrap(measure, tally, replicates=replicates, rng=rng, scheme=chosen)
+    return tuple(
+        Crossing(
+            below,
+            above,
+            estimate_of(made.value[place], made.replicates[:, place], made.intervals.along(unit)),
+        )
+        for place, ((below, above), unit) in enumerate(
+            zip(borders, np.eye(len(borders)), strict=True)
+        )
+    )
+
+
+def probability_cheapest(
+    joint: JointCounts,
+    cost_proportions: npt.ArrayLike,
+    *,
+    prior: object,
+    replicates: int,
+    rng: np.random.Generator,
+    scheme: Scheme | None = None,
+) -> FloatArray:
+    """Share of bootstrap replicates (C, J) in which each model is the cheapest.
+
+    One row for each cost proportion. Ties are split; replicates in which a model is undefined are
+    left out. Without a scheme, within classes when a prior is stated, else over all cases.
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> y = [0] * 200 + [1] * 200
+    >>> careful = [0] * 120 + [1] * 270 + [0] * 10
+    >>> bold = [0] * 180 + [1] * 20 + [0] * 40 + [1] * 160
+    >>> joint = JointCounts.from_decisions(y, {"careful": careful, "bold": bold},
+    ...                                    Problem.zero_one(2))
+    >>> probability_cheapest(joint, [0.1, 0.35, 0.9], prior=None, replicates=500,
+    ...                      rng=np.random.default_rng(0)).round(1)
+    array([[1. , 0. ],
+           [0.4, 0.6],
+           [0. , 1. ]])
+    """
+    at = _check.probabilities("cost_proportions", cost_proportions, ndim=1)
+    axis = CostProportion(prior)
+    axis.checked(joint)
+
+    def measure(resampled: JointCounts) -> FloatArray:
+        ends = [axis.ends(resampled.model(model)) for model in joint.models]
+        lines = [start[..., None] * (1 - at) + end[..., None] * at for start, end in ends]
+        losses = np.stack(lines, axis=-1)
+        cheapest = least(losses)
+        split = cheapest / np.maximum(cheapest.sum(axis=-1, keepdims=True), 1)
+        return np.where(np.isnan(losses).any(axis=-1, keepdims=True), np.nan, split)
+
+    chosen = _scheme(scheme, axis)
+    made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=chosen)
+    defined = np.sum(~np.isnan(made.replicates), axis=0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.nansum(made.replicates, axis=0) / defined)
+
+
+def _checked(axis: object) -> Axis:
+    if not isinstance(axis, Axis):
+        raise InputError(
+            f"axis must be a value such as CostProportion(), CostRatio(), Prior(problem, label) or "
+            f"Classifiers(pairs, CostProportions); got {axis!r}."
+        )
+    return axis
+
+
+def _scheme(scheme: Scheme | None, axis: Axis) -> Scheme:
+    if scheme is None:
+        return axis.scheme
+    checked_scheme(scheme)
+    return scheme

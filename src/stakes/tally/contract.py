@@ -1,0 +1,176 @@
+"""The contracts of tallies: what inference, folds and engines may ask of any of them.
+
+A `Tally` is a sum over cases: it merges with ``+``, carries leading axes, can be reweighted to a
+prior and summed over clusters. A `CellTally` is one whose sums are the weights of cells, each of
+one class: its cases can be resampled.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._value import Value
+from stakes.errors import InputError
+
+
+class Tally(Value, ABC):
+    """Sums over cases; the first leading axis may have labels, its groups."""
+
+    groups: Labels | None
+
+    @property
+    @abstractmethod
+    def class_weights(self) -> FloatArray:
+        """Weight of the cases of each class, of shape (…, K)."""
+
+    @property
+    def leading(self) -> tuple[int, ...]:
+        """The sizes of the leading axes."""
+        return self.class_weights.shape[:-1]
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many numbers the sums are, in all leading axes."""
+
+    @property
+    def n_cases(self) -> FloatArray:
+        """Total weight, of shape (…)."""
+        return np.asarray(self.class_weights.sum(axis=-1))
+
+    @property
+    def shares(self) -> FloatArray:
+        """Share of each class, of shape (…, K); nan without cases."""
+        weight = self.class_weights
+        with np.errstate(invalid="ignore"):
+            return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
+
+    @property
+    def class_names(self) -> Labels:
+        """The labels of the classes; 0 … K − 1 where the tally has none."""
+        return getattr(self, "classes", None) or tuple(range(self.class_weights.shape[-1]))
+
+    @abstractmethod
+    def __add__(self, other: Self) -> Self:
+        """Tallies of two sets of cases as the tally of all."""
+
+    def __radd__(self, other: object) -> Self:
+        """Let ``sum(tallies)`` start from nothing."""
+        return self if other == 0 else NotImplemented
+
+    @abstractmethod
+    def __getitem__(self, index: Any) -> Self:
+        """Index the leading axes."""
+
+    def __iter__(self) -> Iterator[Self]:
+        """The tallies along the first leading axis."""
+        for place in range(len(self)):
+            yield self[place]
+
+    def __len__(self) -> int:
+        if not self.leading:
+            raise TypeError(f"a single {type(self).__name__} has no length and no parts")
+        return self.leading[0]
+
+    def group(self, label: Label) -> Self:
+        """The tally of one group."""
+        groups = self.groups or ()
+        if label not in groups:
+            raise InputError(
+                f"label must be one of the groups {groups}; got {label!r}. "
+                f"Groups come from by= when rows are read."
+            )
+        return self[groups.index(label)]
+
+    def with_prior(self, prior: object) -> Self:
+        """Reweight the classes to these shares; every measure of it is a deployment measure.
+
+        The total stays. A class that the prior expects but that has no cases becomes nan.
+        """
+        shares = _check.prior("prior", prior, self.class_names)
+        return self._times(class_factors(shares, self.class_weights))
+
+    @abstractmethod
+    def _times(self, factors: FloatArray) -> Self:
+        """The cases of each class counted so many times, (…, K)."""
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters the tally holds, along its first leading axis; 0 without one."""
+        return self.leading[0] if self.leading else 0
+
+    @abstractmethod
+    def sum_clusters(self, times: FloatArray) -> Self:
+        """The tallies (D, …) of all clusters together, cluster u occurring ``times[d, u]`` times.
+
+        Clusters are the first leading axis.
+        """
+
+
+class CellTally(Tally):
+    """A tally whose sums are the weights of cells, each of one class."""
+
+    @property
+    @abstractmethod
+    def cell_weights(self) -> FloatArray:
+        """The weight of every cell, of shape (…, C), class after class."""
+
+    @property
+    @abstractmethod
+    def cell_classes(self) -> IntArray:
+        """The position (C,) of the class of each cell, in increasing order."""
+
+    @abstractmethod
+    def with_cell_weights(self, weights: FloatArray) -> Self:
+        """The same cells with new weights (…, C), such as resampled ones."""
+
+    @property
+    def leading(self) -> tuple[int, ...]:
+        """The sizes of the leading axes."""
+        return self.cell_weights.shape[:-1]
+
+    @property
+    def size(self) -> int:
+        """How many cells there are, in all leading axes."""
+        return int(np.prod(self.leading)) * self.cell_classes.size
+
+    def __getitem__(self, index: Any) -> Self:
+        """Index the leading axes; the cells stay."""
+        chosen = leading_index(self.cell_weights, 1, index)
+        return self._trusted(**{**vars(self.with_cell_weights(chosen)), "groups": None})
+
+    def _times(self, factors: FloatArray) -> Self:
+        with np.errstate(invalid="ignore"):
+            return self.with_cell_weights(self.cell_weights * factors[..., self.cell_classes])
+
+    def sum_clusters(self, times: FloatArray) -> Self:  # noqa: D102
+        return self.with_cell_weights(_summed(times, self.cell_weights))
+
+
+def _summed(times: FloatArray, part: FloatArray) -> FloatArray:
+    """Sums (D, …) over the first axis, whose entry u counts ``times[d, u]`` times."""
+    return (times @ part.reshape(len(part), -1)).reshape(len(times), *part.shape[1:])
+
+
+def leading_index(part: Any, trailing: int, index: Any) -> Any:
+    """Index the leading axes of an array; the trailing ones cannot be reached."""
+    leading, rest = part.shape[: part.ndim - trailing], part.shape[part.ndim - trailing :]
+    place = np.arange(int(np.prod(leading))).reshape(leading)[index]
+    return part.reshape(-1, *rest)[place]
+
+
+def class_factors(prior: FloatArray, per_class: FloatArray) -> FloatArray:
+    """The factor of each class that turns its share into the prior and keeps the total.
+
+    A class that the prior expects but that has no cases gets inf, and inf × 0 cases is nan: what
+    its decisions would have been is unknown.
+    """
+    cases = per_class.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(prior > 0, prior * cases / per_class, 0.0)
