@@ -1,0 +1,1 @@
+def page(rows): return str(rows)
