@@ -2,8 +2,8 @@
 
 ``python docs/coverage.py`` runs everything (about a quarter of an hour on two cores), writes the
 numbers to docs/coverage.json and the page to docs/coverage.md, and prints its time. With
-``--resume`` rows that docs/coverage.json has are kept; ``--page`` writes the page alone; ``--quick``
-runs a few data sets of every row and writes nothing.
+``--resume`` rows that docs/coverage.json has are kept; ``--page`` writes the page alone;
+``--quick`` runs a few data sets of every row and writes nothing.
 """
 
 from __future__ import annotations
@@ -98,14 +98,16 @@ def tasks(quick: bool) -> list[Task]:
         ("clusters", 1_000, 0.5),
         *(("few", 50 * count, 0.5) for count in (2, 4, 6)),
     ):
-        made.append(Task("bootstrap", many // (4 if name in ("clusters", "few") else 1), (name, size, prevalence)))
+        samples = many // (4 if name in ("clusters", "few") else 1)
+        made.append(Task("bootstrap", samples, (name, size, prevalence)))
     return made
 
 
 def run(task: Task) -> list[dict[str, Any]]:
     """The rows of a task, with the processor time that they took."""
     start = time.process_time()
-    rows = {"report": _reported, "interval": _intervals, "bootstrap": _bootstraps}[task.section](task)
+    studies = {"report": _reported, "interval": _intervals, "bootstrap": _bootstraps}
+    rows = studies[task.section](task)
     spent = (time.process_time() - start) / len(rows)
     common = {"section": task.section, "key": task.key, "samples": task.samples, "seconds": spent}
     return [common | row for row in rows]

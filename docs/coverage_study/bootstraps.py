@@ -125,7 +125,8 @@ def clustered(
         (world.measures, world.table, world.cells, MEASURES),
         (pair.difference, pair.joint, pair.cells, ("EC difference",)),
     ]
-    for name, row in by_units(subjects, size // CLUSTER_SIZE, CLUSTER_SIZE, samples, replicates, rng):
+    count = size // CLUSTER_SIZE
+    for name, row in by_units(subjects, count, CLUSTER_SIZE, samples, replicates, rng):
         design = "paired, clusters" if name == "EC difference" else "clusters"
         yield Setting(name, design, size, prevalence), row
 

@@ -171,8 +171,8 @@ def percentiles(subject: Subject, replicates: FloatArray) -> Interval:
 def compared(subject: Subject, interval: Interval, other: Interval) -> FloatArray:
     """Coverage of both in %, and the ratio of their median widths."""
     truth = subject.value(subject.tally(subject.cells))
-    undefined = np.isnan(other.width).all()
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # widths may be infinite
+        undefined = np.isnan(other.width).all()
         usual = np.nan if undefined else np.nanmedian(other.width)
         ratio = np.median(interval.width) / usual if np.isfinite(usual) else np.nan
     coverage = np.nan if undefined else 100 * other.covers(truth).mean()

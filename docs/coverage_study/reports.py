@@ -46,7 +46,7 @@ def printed(design: Design, rows: Rows, *, chances: bool = True) -> Printed:
     """What `evaluate` says about these rows; without chances, which are slow, they are left out."""
     calibrator = Select() if design.kind == "recalibrated" else None
     cases = read_cases(rows.y, design.problem, rows.weights, None, rows.cluster)
-    folds = Folds(cases, *np.random.default_rng(0).spawn(1))
+    folds = Folds(cases, np.random.default_rng([0, 1]))  # as `evaluate` with seed 0
     given = read_models(rows.models, cases.n_rows).items()
     common: dict[str, Any] = {"posterior_prior": None, "calibrator": calibrator, "folds": folds}
     predictions = [read_predictions(name, said, cases, **common) for name, said in given]
@@ -104,9 +104,7 @@ def checked(design: Design, rng: np.random.Generator, chances: bool) -> dict[str
     rival = verdict.runner_up
     return {
         "cost": np.mean([_holds(system.cost, truth[system.name]) for system in own]),
-        "NEC": np.mean(
-            [_holds(s.normalized, truth[s.name] / design.blind.min()) for s in own]
-        ),
+        "NEC": np.mean([_holds(s.normalized, truth[s.name] / design.blind.min()) for s in own]),
         "saving": _holds(verdict.saving_over_naive, design.blind[decision] - truth[chosen]),
         "difference": np.nan
         if rival is None

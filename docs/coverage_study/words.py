@@ -40,13 +40,13 @@ where they miss a goal. The run took {minutes:.0f} minutes of processor time. Se
 
 ## What a report says
 
-Each data set went through the steps of `evaluate`: rows, predictions, fitted rules, evidence, costs,
-verdict. Only the parts of the report that make none of these numbers were left out.
+Each data set went through the steps of `evaluate`: rows, predictions, fitted rules, evidence,
+costs, verdict. Only the parts of the report that make none of these numbers were left out.
 
 - *cost*, *NEC*: the intervals of every system that may win, cost per case and normalised cost.
 - *saving*: what the recommended system saves against the best blind decision.
 - *difference*: what the runner-up costs more (where there is one).
-- *winner*: `verdict.cost`, the cost of the recommended system, corrected for its having been chosen.
+- *winner*: `verdict.cost`, that of the recommended system, corrected for its having been chosen.
 - *contenders*: how often the set holds the system that is truly the cheapest (the mean over those
   that tie), and its mean size.
 - *bias*: of `verdict.cost`, in standard errors of a cost, and before the correction.
@@ -82,8 +82,8 @@ median width. Clusters here have class shares and decisions of their own (intrac
 
 The other intervals of the library: `bootstrap` (percentile), `bootstrap_bca`, `bootstrap_t`
 (studentised), the formulas, and for clusters percentiles expanded by how few there are. Bold:
-outside 93 to 97. At a prevalence of 0.02 these fall short, which is why `evaluate` does not use them
-for costs.
+outside 93 to 97. At a prevalence of 0.02 these fall short, which is why `evaluate` does not use
+them for costs.
 
 {_bootstrap_table([row for row in bootstraps if "cluster" not in row["design"]], CASE_KINDS)}
 
@@ -100,8 +100,9 @@ WHY = """Why, and what follows from it:
 
 - **Two clusters** tell nothing about other clusters: the intervals are as wide as the costs allow,
   and a report says so in a caveat. That is coverage by width, not by knowledge.
-- **Prevalence 0.002** leaves about 20 cases of the rare class among 10,000. The percentile bootstrap
-  is narrower there because it falls short of its level; an interval that covers cannot be as narrow.
+- **Prevalence 0.002** leaves about 20 cases of the rare class among 10,000. The percentile
+  bootstrap is narrower there because it falls short of its level; an interval that covers cannot be
+  as narrow.
 """
 
 
@@ -253,6 +254,10 @@ def _interval_table(rows: list[Row]) -> str:
     return _table(header, body)
 
 
+def _off(coverage: float) -> bool:
+    return not 93 <= round(coverage, 1) <= 97
+
+
 def _bootstrap_table(rows: list[Row], kinds: tuple[str, ...]) -> str:
     body = [
         [
@@ -261,7 +266,7 @@ def _bootstrap_table(rows: list[Row], kinds: tuple[str, ...]) -> str:
             f"{row['n']:,}",
             f"{row['prevalence']:g}",
             f"{row['samples']:,}",
-            *(_marked(row.get(kind), not 93 <= round(row.get(kind, 95), 1) <= 97) for kind in kinds),
+            *(_marked(row.get(kind), _off(row.get(kind, 95.0))) for kind in kinds),
         ]
         for row in rows
     ]

@@ -11,6 +11,7 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from stakes import evaluate
 from stakes.calibration import Select
 from stakes.inference import compare, cost_moments, max_t
 from stakes.inference.schemes import AllCases
+from stakes.tally import JointCounts
 
 pytestmark = pytest.mark.slow
 
@@ -202,20 +204,20 @@ def near_95(found: list[tuple], samples: int, leave_out: tuple[str, ...] = ()) -
 
 @pytest.mark.parametrize("prior", [None, (0.8, 0.2)])
 def test_intervals_of_costs_areas_and_scores_cover(prior):
-    options = {"samples": 400, "replicates": 299, "rng": generator()}
+    options: dict[str, Any] = {"samples": 400, "replicates": 299, "rng": generator()}
     found = list(bootstraps.single(1000, 0.5, prior, **options))
     assert [setting.measure for setting, _ in found] == list(MEASURES[: len(found)])
     near_95(found, 400)
 
 
 def test_intervals_of_a_rare_class_cover_when_there_are_two_hundred_of_it():
-    options = {"samples": 400, "replicates": 299, "rng": generator()}
+    options: dict[str, Any] = {"samples": 400, "replicates": 299, "rng": generator()}
     near_95(list(bootstraps.single(10_000, 0.02, None, **options)), 400)
 
 
 @pytest.mark.parametrize(("size", "prevalence"), [(1000, 0.5), (10_000, 0.02)])
 def test_intervals_of_paired_differences_cover(size, prevalence):
-    options = {"samples": 400, "replicates": 299, "rng": generator()}
+    options: dict[str, Any] = {"samples": 400, "replicates": 299, "rng": generator()}
     near_95(list(bootstraps.paired(size, prevalence, **options)), 400)
 
 
@@ -244,7 +246,7 @@ def test_simultaneous_intervals_of_many_pairs_cover_all_at_once():
         drawn = rng.random((300, 4)) < 0.3
         codes, weights = np.unique(drawn @ (1 << np.arange(4)), return_counts=True)
         wrong = (codes[:, None] >> np.arange(4)) & 1
-        joint = intervals.JointCounts._trusted(
+        joint = JointCounts._trusted(
             cells=np.concatenate([np.zeros((len(codes), 1), dtype=np.intp), wrong], axis=1),
             weights=weights.astype(float),
             models=("a", "b", "c", "d"),
