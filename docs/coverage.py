@@ -2,8 +2,8 @@
 
 ``python docs/coverage.py`` runs everything (about a quarter of an hour on two cores), writes the
 numbers to docs/coverage.json and the page to docs/coverage.md, and prints its time. With
-``--resume`` rows that docs/coverage.json has are kept; ``--page`` writes the page alone;
-``--quick`` runs a few data sets of every row and writes nothing.
+``--resume`` rows that docs/coverage.json has are kept; ``--share 0.5`` takes half as many data
+sets; ``--page`` writes the page alone; ``--quick`` runs a few data sets and writes nothing.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Task:
     @property
     def key(self) -> str:
         """What the row is about, in full."""
-        return f"{self.section} {self.samples} {self.arguments}"
+        return f"{self.section} {self.arguments}"
 
     @property
     def seed(self) -> int:
         """A seed of its own, so that a row is the same whatever runs beside it."""
-        return SEED + crc32(f"{self.section} {self.arguments}".encode())
+        return SEED + crc32(self.key.encode())
 
 
 def report_designs() -> list[Design]:
@@ -86,10 +86,11 @@ def _data_sets(design: Design) -> int:
     return {12: 150, 60: 60}.get(design.systems, 300)
 
 
-def tasks(quick: bool) -> list[Task]:
-    """Everything that is run."""
-    made = [Task("report", 4 if quick else _data_sets(one), (one,)) for one in report_designs()]
-    many = 40 if quick else 1_000
+def tasks(share: float) -> list[Task]:
+    """Everything that is run, with a share of the data sets."""
+    designs = report_designs()
+    made = [Task("report", max(4, round(share * _data_sets(one))), (one,)) for one in designs]
+    many = max(40, round(share * 1_000))
     for prevalence in (0.5, 0.02, 0.002):
         for stated in (False, True):
             made.append(Task("interval", many, (prevalence, stated)))
@@ -183,7 +184,7 @@ def collect(wanted: list[Task], known: dict[str, list[dict[str, Any]]], save: bo
             task = futures[future]
             known[task.key] = future.result()
             seconds = sum(row["seconds"] for row in known[task.key])
-            print(f"{seconds:6.1f} s  {task.key}", flush=True)
+            print(f"{seconds:6.1f} s  {task.samples:5} × {task.key}", flush=True)
             if save:
                 write(wanted, known)
 
@@ -203,18 +204,20 @@ def read() -> list[dict[str, Any]]:
 def main(options: list[str]) -> None:
     """Run the tasks, write the numbers and the page, print the time."""
     start, quick = time.perf_counter(), "--quick" in options
+    share = float(options[options.index("--share") + 1]) if "--share" in options else 1.0
+    wanted = tasks(0.0 if quick else share)
     known: dict[str, list[dict[str, Any]]] = {}
     if "--resume" in options or "--page" in options:
         for row in read():
             known.setdefault(row["key"], []).append(row)
     if "--page" not in options:
-        collect(tasks(quick), known, save=not quick)
+        collect(wanted, known, save=not quick)
     spent = sum(row["seconds"] for rows in known.values() for row in rows)
     print(f"{time.perf_counter() - start:.0f} s, of which {spent:.0f} s of processor time in rows")
     if quick:
-        page([row for task in tasks(True) for row in known[task.key]])
-        return
-    PAGE.write_text(page(read()), encoding="utf-8")
+        page([row for task in wanted for row in known[task.key]])
+    else:
+        PAGE.write_text(page(read()), encoding="utf-8")
 
 
 if __name__ == "__main__":

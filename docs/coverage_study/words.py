@@ -98,7 +98,7 @@ them for costs.
 
 WHY = """Why, and what follows from it:
 
-- **Two clusters** tell nothing about other clusters: the intervals are as wide as the costs allow,
+- **Two clusters** tell next to nothing about others: intervals are nearly as wide as costs allow,
   and a report says so in a caveat. That is coverage by width, not by knowledge.
 - **Prevalence 0.002** leaves about 20 cases of the rare class among 10,000. The percentile
   bootstrap is narrower there because it falls short of its level; an interval that covers cannot be
@@ -225,7 +225,7 @@ def _report_table(rows: list[Row]) -> str:
 
 def shrunk_table(rows: list[Row]) -> str:
     """What the shrunk probability said, and how often that was right."""
-    several = [row for row in rows if row["systems"] != "1"]
+    several = [row for row in rows if row["systems"] not in ("1", "1, tuned")]  # of systems
     body = [
         [f"{low:g} to {min(high, 1):g}", f"{count:.0f}", f"{said:.2f}", f"{right:.2f}"]
         for low, high, (count, said, right) in zip(
