@@ -1,489 +1,224 @@
-"""Write docs/coverage.md: how often 95 % intervals hold the truth, by simulation.
+"""Write docs/coverage.md: how often what `evaluate` says is true, by simulation.
 
-Samples are drawn from populations whose costs, areas and scores are known exactly. A share of the
-intervals holds the known number; that share is the coverage. Whole batches of samples are one tally
-with a leading axis, so that one call of the bootstrap serves all of them.
-
-``python docs/coverage.py`` runs everything (some minutes) and writes the table; the suite runs the
-same functions with fewer samples on the quickest settings.
+``python docs/coverage.py`` runs everything (about a quarter of an hour on two cores), writes the
+numbers to docs/coverage.json and the page to docs/coverage.md, and prints its time. With
+``--resume`` rows that docs/coverage.json has are kept; ``--share 0.5`` takes half as many data
+sets; ``--page`` writes the page alone; ``--quick`` runs a few data sets and writes nothing.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import cached_property
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # processes share the cores, not threads
+sys.path.insert(0, str(Path(__file__).parent))
+
 import numpy as np
+from coverage_study import bootstraps, intervals, reports
+from coverage_study.populations import Design
+from coverage_study.words import page
 
-from stakes.inference import (
-    AllCases,
-    BCa,
-    Estimate,
-    Logit,
-    Normal,
-    Percentile,
-    Scheme,
-    Units,
-    auc_error,
-    bootstrap,
-    bootstrap_t,
-    cost_moments,
-    expected_cost_error,
-    jackknife,
-    mean_covariance,
-    normalized_cost_error,
-    scheme_of,
-)
-from stakes.measures import expected_cost, normalized_cost
-from stakes.problem import Problem
-from stakes.ranking import auc
-from stakes.scoring import brier
-from stakes.tally import Counts, JointCounts, ScoreTable
+PAGE = Path(__file__).with_suffix(".md")
+NUMBERS = Path(__file__).with_suffix(".json")
+SEED = 20260301
 
-TABLE = Path(__file__).with_suffix(".md")
-LEVEL = 0.95
-GOOD = (93.0, 97.0)
-SIZES = (100, 1_000, 10_000)
-PREVALENCES = (0.5, 0.02)
-UNIT_SIZE = 5
-FEW, LARGE_UNIT = (2, 3, 4, 5, 6), 50  # few units, which hold many cases
-INTRACLASS = 0.2  # correlation of the cases of one unit
 
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
-Row = dict[str, float]  # interval type → coverage in %
+# Tasks -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One line of the table, before its numbers."""
+class Task:
+    """One row of a table, or a few that are made together."""
 
-    measure: str
-    design: str
-    size: int
-    prevalence: float
+    section: str
+    samples: int
+    arguments: tuple[Any, ...]
 
+    @property
+    def key(self) -> str:
+        """What the row is about, in full."""
+        return f"{self.section} {self.arguments}"
 
-# Populations -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class World:
-    """Scores in fifteen levels, known class by class; three decisions by two cuts."""
-
-    prevalence: float
-    prior: tuple[float, float] | None = None
-    n_levels: int = 15
-
-    @cached_property
-    def shares(self) -> FloatArray:
-        """Shares of the classes among the cases."""
-        return np.array([1 - self.prevalence, self.prevalence])
-
-    @cached_property
-    def cells(self) -> FloatArray:
-        """Probability of each level and class, (L, 2): two binomials that overlap."""
-        trials = self.n_levels - 1
-        level = np.arange(self.n_levels)
-        ways = np.cumprod(np.concatenate([[1.0], (trials - level[:-1]) / (level[:-1] + 1.0)]))
-        chance = np.array([0.38, 0.56])
-        rates = ways[:, None] * chance ** level[:, None] * (1 - chance) ** (trials - level[:, None])
-        return np.asarray(rates * self.shares)
-
-    @cached_property
-    def scores(self) -> FloatArray:
-        """Posteriors that are somewhat too sure of themselves."""
-        odds = (self.cells[:, 1] / self.cells[:, 0]) ** 1.2
-        return np.asarray(odds / (1 + odds))
-
-    @cached_property
-    def problem(self) -> Problem:
-        """Both kinds of mistakes matter about as much; the decision in between costs a little."""
-        miss = 2.0 * (1 - self.prevalence) / self.prevalence
-        return Problem([[0.0, 0.4, 2.0], [miss, 0.3 * miss, 0.0]], prior=self.prior)
-
-    @cached_property
-    def population(self) -> ScoreTable:
-        """The table that the samples come from."""
-        return ScoreTable(self.scores, self.cells)
-
-    def table(self, drawn: FloatArray) -> ScoreTable:
-        """Draws (…, 2 L) as a table."""
-        return ScoreTable(self.scores, drawn.reshape(*drawn.shape[:-1], self.n_levels, 2))
-
-    def decided(self, table: ScoreTable) -> Counts:
-        """Three decisions: about the lower levels, the middle ones and the upper ones."""
-        bounds = [0, 6, 8]
-        parts = np.add.reduceat(table.weights, bounds, axis=-2)
-        return Counts._trusted(
-            values=np.swapaxes(parts, -1, -2), classes=None, decisions=None, groups=None
-        )
-
-    def measures(self, table: ScoreTable) -> FloatArray:
-        """EC, NEC, AUC and Brier score of every table, (…, 4)."""
-        counts = self.decided(table)
-        parts = [expected_cost(counts, self.problem), normalized_cost(counts, self.problem)]
-        return np.stack([*parts, auc(table), brier(table)], axis=-1)
-
-    def errors(self, table: ScoreTable) -> FloatArray:
-        """Their standard errors by formula, (…, 4)."""
-        counts = self.decided(table)
-        losses = np.stack([table.scores**2, (1 - table.scores) ** 2], axis=-1)
-        scatter = (losses - brier(table)[..., None, None]) ** 2
-        square = np.sum(table.weights * scatter, axis=(-2, -1)) / table.n_cases
-        parts = [
-            expected_cost_error(counts, self.problem),
-            normalized_cost_error(counts, self.problem),
-            auc_error(table),
-            np.sqrt(square / (table.n_cases - 1)),
-        ]
-        return np.stack(parts, axis=-1)
+    @property
+    def seed(self) -> int:
+        """A seed of its own, so that a row is the same whatever runs beside it."""
+        return SEED + crc32(self.key.encode())
 
 
-MEASURES = ("EC", "NEC", "AUC", "Brier score")
+def report_designs() -> list[Design]:
+    """The designs whose data sets go through `evaluate`."""
+    made = [Design(j, "equal", 200, 0.5) for j in (1, 2, 12)]
+    made += [Design(j, "equal", 1_000, 0.5) for j in (2, 12, 60)]
+    made += [Design(12, "unequal", n, 0.5) for n in (200, 1_000)]
+    made += [Design(12, "clear best", 200, 0.5)]
+    for prior in (False, True):
+        made += [Design(j, "equal", 1_000, 0.02, prior) for j in (1, 2, 12)]
+        made += [Design(2, "equal", 10_000, 0.002, prior)]
+    made += [Design(j, "equal", 10_000, 0.002) for j in (1, 12)]
+    made += [Design(j, "equal", n, 0.5, weights="whole") for j, n in ((1, 200), (12, 1_000))]
+    made += [Design(j, "equal", 1_000, 0.5, weights="lognormal") for j in (2, 12)]
+    made += [Design(2, "equal", 1_000, 0.02, weights="lognormal")]
+    for j, counts in ((1, (2, 5)), (2, (2, 3, 5, 10, 20, 50, 200)), (12, (5, 20))):
+        made += [Design(j, "equal", 50 * g, 0.5, clusters=g) for g in counts]
+    made += [Design(2, "equal", 1_000, 0.02, prior, 20) for prior in (False, True)]
+    made += [Design(2, "equal", 1_000, 0.5, clusters=20, weights="lognormal")]
+    made += [Design(j, "equal", n, 0.5, kind="tuned") for j, n in ((1, 200), (2, 1_000), (12, 200))]
+    made += [Design(j, "equal", 200, 0.5, kind="recalibrated") for j in (1, 4)]
+    made += [Design(2, "equal", 1_000, 0.02, kind="recalibrated")]
+    return made
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two models that take three decisions about the same cases, and agree on most."""
-
-    prevalence: float
-
-    @cached_property
-    def problem(self) -> Problem:
-        """The costs of `World`."""
-        return World(self.prevalence).problem
-
-    @cached_property
-    def cells(self) -> FloatArray:
-        """Probability of each class and pair of decisions, (2, 3, 3)."""
-        negative = [[0.62, 0.06, 0.03], [0.03, 0.14, 0.02], [0.01, 0.02, 0.07]]
-        positive = [[0.14, 0.05, 0.06], [0.03, 0.17, 0.06], [0.02, 0.03, 0.44]]
-        return np.array([negative, positive]) * World(self.prevalence).shares[:, None, None]
-
-    def joint(self, drawn: FloatArray) -> JointCounts:
-        """Draws (…, 18) as joint counts."""
-        return JointCounts._trusted(
-            cells=np.stack(np.unravel_index(np.arange(18), (2, 3, 3)), axis=1),
-            weights=np.asarray(drawn, dtype=np.float64),
-            models=("a", "b"),
-            classes=self.problem.classes,
-            decisions=self.problem.decisions,
-            groups=None,
-        )
-
-    def difference(self, joint: JointCounts) -> FloatArray:
-        """Expected cost of the first model minus that of the second, (…, 1)."""
-        costs = cost_moments(joint, self.problem).mean()
-        return costs[..., :1] - costs[..., 1:]
-
-    def error(self, joint: JointCounts) -> FloatArray:
-        """Its paired standard error by formula, (…, 1)."""
-        spread = mean_covariance(cost_moments(joint, self.problem), None)
-        square = spread[..., 0, 0] + spread[..., 1, 1] - 2 * spread[..., 0, 1]
-        return np.sqrt(square)[..., None]
+def _data_sets(design: Design) -> int:
+    """As many as the time allows."""
+    if design.kind == "recalibrated":
+        return {1: 200, 2: 100, 4: 60}[design.systems]
+    if design.kind == "tuned":
+        return {1: 300, 2: 200, 12: 100}[design.systems]
+    return {12: 150, 60: 60}.get(design.systems, 300)
 
 
-# Coverage ----------------------------------------------------------------------------------------
+def tasks(share: float) -> list[Task]:
+    """Everything that is run, with a share of the data sets."""
+    designs = report_designs()
+    made = [Task("report", max(4, round(share * _data_sets(one))), (one,)) for one in designs]
+    many = max(40, round(share * 1_000))
+    for prevalence in (0.5, 0.02, 0.002):
+        for stated in (False, True):
+            made.append(Task("interval", many, (prevalence, stated)))
+    for name, size, prevalence in (
+        *((name, 1_000, p) for name in ("cases", "paired") for p in (0.5, 0.02)),
+        ("clusters", 1_000, 0.5),
+        *(("few", 50 * count, 0.5) for count in (2, 4, 6)),
+    ):
+        samples = many // (4 if name in ("clusters", "few") else 1)
+        made.append(Task("bootstrap", samples, (name, size, prevalence)))
+    return made
 
 
-def covered(estimate: Estimate, truth: FloatArray) -> FloatArray:
-    """Share of the samples (first axis), in %, whose interval holds the truth; nan misses it."""
-    return np.asarray(100 * estimate.interval(LEVEL).covers(truth).mean(axis=0))
+def run(task: Task) -> list[dict[str, Any]]:
+    """The rows of a task, with the processor time that they took."""
+    start = time.process_time()
+    studies = {"report": _reported, "interval": _intervals, "bootstrap": _bootstraps}
+    rows = studies[task.section](task)
+    spent = (time.process_time() - start) / len(rows)
+    common = {"section": task.section, "key": task.key, "samples": task.samples, "seconds": spent}
+    return [common | row for row in rows]
 
 
-def of_cases(
-    measure: Callable[[Any], FloatArray],
-    error: Callable[[Any], FloatArray],
-    tally: Any,
-    truth: FloatArray,
-    scheme: Scheme,
-    replicates: int,
-    rng: np.random.Generator,
-) -> dict[str, FloatArray]:
-    """Coverage by every interval type of the numbers (samples, P) that a measure gives."""
-    made = bootstrap_t(measure, error, tally, replicates=replicates, rng=rng, scheme=scheme)
-    pull = jackknife(measure, tally, scheme=scheme, rng=rng).acceleration
-    return {
-        "percentile": covered(made.with_intervals(Percentile()), truth),
-        "BCa": covered(made.with_intervals(BCa(pull)), truth),
-        "studentised": covered(made, truth),
-        "formula": covered(made.with_intervals(Normal()), truth),
-        "formula, log-odds": covered(made.with_intervals(Logit()), truth),
-    }
+def _reported(task: Task) -> list[dict[str, Any]]:
+    (design,) = task.arguments
+    about = {"systems": design.candidates, "design": design.title, "kind": design.kind}
+    about |= {"n": design.size, "prevalence": design.prevalence, "clusters": design.clusters}
+    return [about | reports.row_of(design, task.samples, task.seed)]
 
 
-def single(
-    size: int,
-    prevalence: float,
-    prior: tuple[float, float] | None,
-    *,
-    samples: int,
-    replicates: int,
-    rng: np.random.Generator,
-) -> Iterator[tuple[Setting, Row]]:
-    """Four measures of one model; with a prior, the cases are redrawn within classes."""
-    world = World(prevalence, prior)
-    population = world.population if prior is None else world.population.with_prior(prior)
-    table = world.table(_drawn(world.cells, size, samples, rng))
-    found = of_cases(
-        world.measures,
-        world.errors,
-        table,
-        world.measures(population),
-        scheme_of(world.problem),
-        replicates,
-        rng,
-    )
-    design = "cases" if prior is None else "cases, prior stated"
-    for place, name in enumerate(MEASURES if prior is None else MEASURES[:2]):
-        row = {kind: float(shares[place]) for kind, shares in found.items()}
-        if name in ("EC", "NEC"):
-            del row["formula, log-odds"]  # they may lie above one
-        yield Setting(name, design, size, prevalence), row
+CLUSTERS = ((2, 50), (4, 50), (20, 50), (200, 50), (20, 5), (200, 5), (20, 500))
 
 
-def paired(
-    size: int, prevalence: float, *, samples: int, replicates: int, rng: np.random.Generator
-) -> Iterator[tuple[Setting, Row]]:
-    """The difference of the expected costs of two models on the same cases."""
-    pair = Pair(prevalence)
-    joint = pair.joint(_drawn(pair.cells, size, samples, rng))
-    truth = pair.difference(pair.joint(pair.cells.ravel()))
-    found = of_cases(pair.difference, pair.error, joint, truth, AllCases(), replicates, rng)
-    row = {kind: float(shares[0]) for kind, shares in found.items() if "odds" not in kind}
-    yield Setting("EC difference", "paired", size, prevalence), row
-
-
-def tied(
-    size: int, prevalence: float, *, samples: int, replicates: int, rng: np.random.Generator
-) -> Iterator[tuple[Setting, Row]]:
-    """Normalised cost where two blind decisions cost the same."""
-    cells = np.array([[0.8, 0.2], [0.3, 0.7]]) * np.array([[1 - prevalence], [prevalence]])
-    costs = [[0, prevalence], [1 - prevalence, 0]]
-    problem = Problem(costs)
-    counts = Counts(_drawn(cells, size, samples, rng).reshape(samples, 2, 2))
-    found = of_cases(
-        lambda c: normalized_cost(c, problem)[..., None],
-        lambda c: normalized_cost_error(c, problem)[..., None],
-        counts,
-        normalized_cost(Counts(cells), problem)[None],
-        AllCases(),
-        replicates,
-        rng,
-    )
-    row = {kind: float(shares[0]) for kind, shares in found.items() if "odds" not in kind}
-    yield Setting("NEC", "cases, tied", size, prevalence), row
-
-
-def clustered(
-    size: int, prevalence: float, *, samples: int, replicates: int, rng: np.random.Generator
-) -> Iterator[tuple[Setting, Row]]:
-    """The same numbers when units of five cases that resemble each other were drawn."""
-    world, pair = World(prevalence), Pair(prevalence)
-    subjects: list[Subject] = [
-        (world.measures, world.table, world.cells, MEASURES),
-        (pair.difference, pair.joint, pair.cells, ("EC difference",)),
-    ]
-    for name, row in by_units(subjects, size // UNIT_SIZE, UNIT_SIZE, samples, replicates, rng):
-        design = "paired, units" if name == "EC difference" else "units"
-        yield Setting(name, design, size, prevalence), row
-
-
-def few(
-    size: int, prevalence: float, *, samples: int, replicates: int, rng: np.random.Generator
-) -> Iterator[tuple[Setting, Row]]:
-    """Costs when a handful of units of fifty cases were drawn."""
-    world, pair = World(prevalence), Pair(prevalence)
-    subjects: list[Subject] = [
-        (lambda table: world.measures(table)[..., :1], world.table, world.cells, ("EC",)),
-        (pair.difference, pair.joint, pair.cells, ("EC difference",)),
-    ]
-    count = size // LARGE_UNIT
-    for name, row in by_units(subjects, count, LARGE_UNIT, samples, replicates, rng):
-        design = f"{count} units of {LARGE_UNIT}"
-        paired_ = "paired, " if name == "EC difference" else ""
-        yield Setting(name, paired_ + design, size, prevalence), row
-
-
-# A measure, what makes a tally of draws, the population, and the names of what is measured.
-Subject = tuple[Any, Any, FloatArray, tuple[str, ...]]
-
-
-def by_units(
-    subjects: list[Subject],
-    count: int,
-    cases: int,
-    samples: int,
-    replicates: int,
-    rng: np.random.Generator,
-) -> Iterator[tuple[str, Row]]:
-    """Coverage by every interval type of samples of as many units of as many cases."""
-    for measure, tally, cells, names in subjects:
-        truth = measure(tally(cells.ravel()))
-        held: dict[str, list[Any]] = {}
-        for _ in range(samples):
-            units = tally(_units(cells, count, cases, rng))
-            made = bootstrap(measure, units, replicates=replicates, rng=rng, scheme=Units())
-            pull = jackknife(measure, units, scheme=Units(), rng=rng).acceleration
-            kinds = {
-                "percentile": made.with_intervals(Percentile()),
-                "expanded": made,
-                "BCa": made.with_intervals(BCa(pull)),
-                "cases, not units": bootstrap(
-                    measure, Units().whole(units), replicates=replicates, rng=rng
-                ),
-            }
-            for kind, one in kinds.items():
-                held.setdefault(kind, []).append(one.interval(LEVEL).covers(truth))
-        shares = {kind: 100 * np.mean(hits, axis=0) for kind, hits in held.items()}
-        for place, name in enumerate(names):
-            yield name, {kind: float(share[place]) for kind, share in shares.items()}
-
-
-def _drawn(cells: FloatArray, size: int, samples: int, rng: np.random.Generator) -> FloatArray:
-    shares = cells.ravel() / cells.sum()
-    return rng.multinomial(size, shares, size=samples).astype(np.float64)
-
-
-def _units(cells: FloatArray, units: int, cases: int, rng: np.random.Generator) -> FloatArray:
-    """Each unit has cell probabilities of its own, Dirichlet about those of the population."""
-    shares = cells.ravel() / cells.sum()
-    own = rng.dirichlet(shares * (1 / INTRACLASS - 1), size=units)
-    return rng.multinomial(cases, own / own.sum(axis=1, keepdims=True)).astype(np.float64)
-
-
-# The page ----------------------------------------------------------------------------------------
-
-SAMPLES, UNIT_SAMPLES, REPLICATES, SEED = 3000, 2000, 999, 20260101
-PRIOR = (0.8, 0.2)
-
-CASE_KINDS = ("percentile", "BCa", "studentised", "formula", "formula, log-odds")
-UNIT_KINDS = ("expanded", "percentile", "BCa", "cases, not units")
-
-Task = tuple[str, int, float]
-
-
-def run(task: Task) -> list[tuple[Setting, Row]]:
-    """One kind of study at one size and prevalence, from a seed of its own."""
-    name, size, prevalence = task
-    seeds = [SEED, crc32(name.encode()), size, round(1000 * prevalence)]
-    rng = np.random.default_rng(seeds)
-    common: dict[str, Any] = {"replicates": REPLICATES, "rng": rng}
-    if name in ("clustered", "few"):
-        study_of_units = clustered if name == "clustered" else few
-        return list(study_of_units(size, prevalence, samples=UNIT_SAMPLES, **common))
-    if name in ("paired", "tied"):
-        study = paired if name == "paired" else tied
-        return list(study(size, prevalence, samples=SAMPLES, **common))
-    prior = PRIOR if name == "prior" else None
-    return list(single(size, prevalence, prior, samples=SAMPLES, **common))
-
-
-def is_good(coverage: float) -> bool:
-    """Whether a coverage in % is what the level promises, or near."""
-    return GOOD[0] <= round(coverage, 1) <= GOOD[1]
-
-
-def table(rows: list[tuple[Setting, Row]], kinds: tuple[str, ...]) -> str:
-    """Rows of Markdown; coverages outside 93 to 97 % in bold."""
-    lines = [
-        f"| | design | n | prevalence | {' | '.join(kinds)} |",
-        "|" + "---|" * (4 + len(kinds)),
-    ]
-    for setting, row in rows:
-        cells = [
-            ""
-            if kind not in row
-            else f"{row[kind]:.1f}"
-            if is_good(row[kind])
-            else f"**{row[kind]:.1f}**"
-            for kind in kinds
-        ]
-        where = f"{setting.measure} | {setting.design} | {setting.size:,} | {setting.prevalence:g}"
-        lines.append(f"| {where} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def exceptions(rows: list[tuple[Setting, Row]], kind: str) -> list[str]:
-    """Settings in which the type that the library takes by itself misses the band."""
+def _intervals(task: Task) -> list[dict[str, Any]]:
+    prevalence, stated = task.arguments
+    rng, rows, half = np.random.default_rng(task.seed), [], task.samples // 2
+    for subject in intervals.subjects(prevalence, stated=stated):
+        found: list[tuple[str, int, Any]] = []
+        for n in (100, 1_000, 10_000):
+            found.append(("cases", n, intervals.of_cases(subject, n, task.samples, rng)))
+        found.append(("lognormal weights", 1_000, intervals.of_weights(subject, 1_000, half, rng)))
+        for count, cases in CLUSTERS:
+            of = intervals.of_clusters(subject, count, cases, half, rng)
+            found.append((f"{count} clusters of {cases}", count * cases, of))
+        for count in (4, 20, 200):
+            of = intervals.of_clusters(subject, count, 50, half, rng, spread=1.0)
+            found.append((f"{count} clusters of 50, lognormal weights", count * 50, of))
+        rows += [(subject.name, *one) for one in found]
+    if not stated:
+        tied = intervals.tied(prevalence)
+        for n in (100, 1_000, 10_000):
+            of = intervals.of_cases(tied, n, task.samples, rng)
+            rows.append(("NEC, tied", "cases", n, of))
     return [
-        f"- {setting.measure}, {setting.design}, n = {setting.size:,}, prevalence "
-        f"{setting.prevalence:g}: {row[kind]:.1f} %"
-        for setting, row in rows
-        if not is_good(row[kind])
+        {"measure": name, "design": design, "prior": stated, "n": n, "prevalence": prevalence}
+        | dict(zip(("coverage", "percentile", "width"), map(_number, numbers), strict=True))
+        for name, design, n, numbers in rows
     ]
 
 
-def page(rows: list[tuple[Setting, Row]]) -> str:
-    """The whole page."""
-    of_units = [pair for pair in rows if "units" in pair[0].design]
-    of_cases_ = [pair for pair in rows if "units" not in pair[0].design]
-    listed = [*exceptions(of_cases_, "percentile"), *exceptions(of_units, "expanded")]
-    return f"""# Do the intervals cover?
-
-Written by `docs/coverage.py`; do not edit. Coverage in % of nominal 95 % intervals: the share of
-{SAMPLES:,} samples ({UNIT_SAMPLES:,} for units) whose interval holds the truth, which is known
-because the populations are. {REPLICATES} redraws each. The simulation itself is uncertain by 0.4
-points (units: 0.5). Bold: outside 93 to 97. An interval that is undefined counts as a miss.
-
-- *percentile*: `bootstrap`. *BCa*: `bootstrap_bca`. *studentised*: `bootstrap_t`.
-- *formula*: `delta_expected_cost`, `delta_normalized_cost`, `delong_auc`, `compare_losses`,
-  `delta_compare_costs`; *formula, log-odds* is the same read by `Logit()`.
-- *expanded*: `bootstrap` with `Units()`, percentiles widened by how few units count, Student's
-  interval for fewer than six. *cases, not units*: what comes of ignoring the units.
-
-Scores have fifteen levels; two classes, three decisions; misses cost as much more as they are
-rarer. Units hold {UNIT_SIZE} cases whose correlation is {INTRACLASS}, so that n = 100 are 20 units;
-the last rows are about a handful of units that hold {LARGE_UNIT} cases each.
-*Tied*: costs in inverse proportion to the classes, so that deciding blindly costs the same either
-way and the normalised cost has a kink.
-
-## Cases
-
-{table(of_cases_, CASE_KINDS)}
-
-## Units
-
-{table(of_units, UNIT_KINDS)}
-
-## Exceptions
-
-What counts is not n but how many cases of the rare class were seen. At a prevalence of 0.02,
-n = 100 holds two positive cases (and often none), n = 1,000 holds twenty: no method makes up for
-that, though studentised intervals come closest for costs and areas. Units that resemble each other
-count for less than their cases, and few of them hold a rare class: at a prevalence of 0.02 about
-140 of 2,000, whose misses are dear and whose totals are so skewed that they tell as much about
-their own spread as 25 units of normal totals would. Plain percentiles do not know that; expanded
-ones go by that number.
-
-A handful of units tell their mean and next to nothing about their skewness: Student's interval
-holds differences of costs, and falls short for the costs themselves, which are skewed. One case of
-a class, where a prior is stated, gives no interval at all. At the tie of two blind decisions,
-prefer BCa or the formula for the normalised cost. By the type of interval that `bootstrap` takes by
-itself, these settings miss the band:
-
-{chr(10).join(listed) if listed else "none"}
-"""
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
-def main() -> None:
-    """Run all studies, on all cores, and write the page."""
-    names = ("cases", "prior", "tied", "paired", "clustered")
-    tasks: list[Task] = [(name, n, p) for name in names for p in PREVALENCES for n in SIZES]
-    tasks += [("few", LARGE_UNIT * count, 0.5) for count in FEW]
-    slow_first = sorted(tasks, key=lambda task: (task[0] != "clustered", -task[1]))
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as many processes as cores, each with one thread
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        found = dict(zip(slow_first, pool.map(run, slow_first), strict=True))
-    TABLE.write_text(page([row for task in tasks for row in found[task]]), encoding="utf-8")
+def _bootstraps(task: Task) -> list[dict[str, Any]]:
+    name, size, prevalence = task.arguments
+    options: dict[str, Any] = {"samples": task.samples, "replicates": 399}
+    options["rng"] = np.random.default_rng(task.seed)
+    if name == "cases":
+        found = bootstraps.single(size, prevalence, None, **options)
+    else:
+        study = {"paired": bootstraps.paired, "clusters": bootstraps.clustered}
+        found = study.get(name, bootstraps.few)(size, prevalence, **options)
+    return [
+        {"measure": at.measure, "design": at.design, "n": at.size, "prevalence": at.prevalence}
+        | row
+        for at, row in found
+    ]
+
+
+# The run -----------------------------------------------------------------------------------------
+
+
+def collect(wanted: list[Task], known: dict[str, list[dict[str, Any]]], save: bool) -> None:
+    """Run what is not known yet, the quick sections first, two at a time; save after each."""
+    missing = [task for task in wanted if task.key not in known]
+    missing.sort(key=lambda task: (task.section == "report", "decisions" in task.key))
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        futures = {pool.submit(run, task): task for task in missing}
+        for future in as_completed(futures):
+            task = futures[future]
+            known[task.key] = future.result()
+            seconds = sum(row["seconds"] for row in known[task.key])
+            print(f"{seconds:6.1f} s  {task.samples:5} × {task.key}", flush=True)
+            if save:
+                write(wanted, known)
+
+
+def write(wanted: list[Task], known: dict[str, list[dict[str, Any]]]) -> None:
+    """Keep the rows of the tasks that have them, in order."""
+    rows = [row for task in wanted for row in known.get(task.key, [])]
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    NUMBERS.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def read() -> list[dict[str, Any]]:
+    """The rows of the last run."""
+    return list(json.loads(NUMBERS.read_text(encoding="utf-8")))
+
+
+def main(options: list[str]) -> None:
+    """Run the tasks, write the numbers and the page, print the time."""
+    start, quick = time.perf_counter(), "--quick" in options
+    share = float(options[options.index("--share") + 1]) if "--share" in options else 1.0
+    wanted = tasks(0.0 if quick else share)
+    known: dict[str, list[dict[str, Any]]] = {}
+    if "--resume" in options or "--page" in options:
+        for row in read():
+            known.setdefault(row["key"], []).append(row)
+    if "--page" not in options:
+        collect(wanted, known, save=not quick)
+    spent = sum(row["seconds"] for rows in known.values() for row in rows)
+    print(f"{time.perf_counter() - start:.0f} s, of which {spent:.0f} s of processor time in rows")
+    if quick:
+        page([row for task in wanted for row in known[task.key]])
+    else:
+        PAGE.write_text(page(read()), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -26,7 +26,7 @@ Two things keep such intervals honest in small samples, where the ratio is not y
 - *0.4 of a case at the dearest value* when the upper end is computed (at the cheapest for the lower
   end). A sample with few dear mistakes, or none, tells less about them than its likelihood claims:
   where two dear mistakes are expected, nominal 95 % are 84 % without the 0.4 and 98 % with it. With
-  0.4 no design of ``docs/coverage_profile.py`` without clusters falls below 93 %; the pseudo-case
+  0.4 no design of ``docs/coverage.py`` without clusters falls below 93 %; the pseudo-case
   fades as 1/n.
 - With several strata, the 0.4 goes *into each stratum in turn*, and the widest interval counts. In
   every stratum at once it would stand for one unseen mistake several times; in the stratum that

@@ -1,24 +1,19 @@
-"""Coverage and width of the profile intervals, by simulation, beside the percentile bootstrap.
+"""Coverage and width of the profile intervals, beside the percentile bootstrap.
 
-Samples are drawn from populations whose costs are known exactly (those of ``docs/coverage.py``):
-cases, cases with lognormal weights, and clusters. All samples of a design are one tally with a
-leading axis, so that one call makes all intervals.
-
-``python docs/coverage_profile.py`` runs every design (some minutes) and prints a table in Markdown;
-``python docs/coverage_profile.py short`` runs those that the suite runs.
+These are the functions that `evaluate` calls. All samples of a design are one tally with a leading
+axis, so that one call makes thousands of intervals.
 """
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from coverage_study.populations import FloatArray
+from coverage_study.tables import Pair, World
 from stakes.inference import (
     Interval,
     Percentile,
@@ -34,14 +29,10 @@ from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
 
-sys.path.insert(0, str(Path(__file__).parent))
-from coverage import Pair, World
+__all__ = ["Subject", "of_cases", "of_clusters", "of_weights", "subjects", "tied"]
 
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
-
-LEVEL, SEED, SAMPLES = 0.95, 20260201, 2000
+LEVEL = 0.95
 REPLICATES, BOOTSTRAPPED = 399, 200  # the bootstrap is only a yardstick for the width
-PREVALENCES = (0.5, 0.02, 0.002)
 
 
 @dataclass(frozen=True)
@@ -54,19 +45,6 @@ class Subject:
     tally: Callable[[FloatArray], Any]  # (…, C) → a tally with these leading axes
     value: Callable[[Any], FloatArray]
     interval: Callable[..., Interval]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table."""
-
-    measure: str
-    design: str
-    size: int
-    prevalence: float
-    coverage: float  # in %
-    percentile: float  # coverage of the percentile bootstrap, in %
-    width: float  # median width over the median width of the percentile bootstrap
 
 
 def subjects(prevalence: float, *, stated: bool) -> Iterator[Subject]:
@@ -193,81 +171,9 @@ def percentiles(subject: Subject, replicates: FloatArray) -> Interval:
 def compared(subject: Subject, interval: Interval, other: Interval) -> FloatArray:
     """Coverage of both in %, and the ratio of their median widths."""
     truth = subject.value(subject.tally(subject.cells))
-    undefined = np.isnan(other.low).all()
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # widths may be infinite
+        undefined = np.isnan(other.width).all()
         usual = np.nan if undefined else np.nanmedian(other.width)
         ratio = np.median(interval.width) / usual if np.isfinite(usual) else np.nan
     coverage = np.nan if undefined else 100 * other.covers(truth).mean()
     return np.array([100 * interval.covers(truth).mean(), coverage, ratio])
-
-
-# The table ---------------------------------------------------------------------------------------
-
-
-def rows(short: bool, samples: int) -> Iterator[Row]:
-    """All designs, one after the other."""
-    rng = np.random.default_rng(SEED)
-    sizes = (1_000,) if short else (100, 1_000, 10_000)
-    for prevalence in PREVALENCES[: 2 if short else 3]:
-        for stated in (False, True):
-            prior = ", prior stated" if stated else ""
-            for subject in subjects(prevalence, stated=stated):
-                for size in sizes:
-                    found = of_cases(subject, size, samples, rng)
-                    yield Row(subject.name, f"cases{prior}", size, prevalence, *found)
-                for size in sizes[:1] if short else sizes:
-                    found = of_weights(subject, size, samples // 2, rng)
-                    yield Row(subject.name, f"lognormal weights{prior}", size, prevalence, *found)
-                for count, cases in ((20, 50),) if short else CLUSTERS:
-                    found = of_clusters(subject, count, cases, samples // 2, rng)
-                    design = f"{count} clusters of {cases}{prior}"
-                    yield Row(subject.name, design, count * cases, prevalence, *found)
-                for count, cases in WEIGHTED_CLUSTERS:
-                    found = of_clusters(subject, count, cases, samples // 2, rng, spread=1.0)
-                    design = f"{count} clusters of {cases}, lognormal weights{prior}"
-                    yield Row(subject.name, design, count * cases, prevalence, *found)
-        for size in sizes:
-            found = of_cases(tied(prevalence), size, samples, rng)
-            yield Row("NEC, tied", "cases", size, prevalence, *found)
-
-
-CLUSTERS = (
-    *((count, 50) for count in (2, 3, 4, 6, 10, 20, 50, 200)),
-    *((count, 5) for count in (6, 20, 200, 2000)),
-    *((count, 500) for count in (6, 20)),
-)
-
-WEIGHTED_CLUSTERS = ((4, 50), (20, 50), (200, 5), (200, 50))
-
-
-def table(found: list[Row]) -> str:
-    """The rows in Markdown; coverage below 93 is bold."""
-    head = "| | design | n | prevalence | coverage | percentile's | width / percentile's |"
-    lines = [head, "|---|---|---|---|---|---|---|"]
-    for row in found:
-        coverage = f"{row.coverage:.1f}" if row.coverage >= 93 else f"**{row.coverage:.1f}**"
-        yardstick = "" if np.isnan(row.percentile) else f"{row.percentile:.1f}"
-        ratio = f"{row.width:.2f}" if np.isfinite(row.width) else ""
-        lines.append(
-            f"| {row.measure} | {row.design} | {row.size:,} | {row.prevalence:g} | {coverage} | "
-            f"{yardstick} | {ratio} |"
-        )
-    return "\n".join(lines)
-
-
-def main() -> None:
-    """Run the designs and print the table and the time."""
-    start = time.perf_counter()
-    short = sys.argv[1:2] == ["short"]
-    sampled = int(sys.argv[2]) if len(sys.argv) > 2 else SAMPLES
-    found = []
-    for row in rows(short, 400 if short else sampled):
-        found.append(row)
-        print(table([row]).splitlines()[-1], file=sys.stderr, flush=True)
-    print(table(found))
-    low = [row for row in found if row.coverage < 93]
-    print(f"\n{len(low)} of {len(found)} rows below 93 %; {time.perf_counter() - start:.0f} s")
-
-
-if __name__ == "__main__":
-    main()

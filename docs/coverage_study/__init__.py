@@ -1,0 +1,1 @@
+"""The simulations behind docs/coverage.md; ``python docs/coverage.py`` runs them."""

@@ -1,0 +1,273 @@
+"""The page: tables of the numbers, which goals they meet, and every row that misses one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from coverage_study.bootstraps import CASE_KINDS, CLUSTER_KINDS
+from coverage_study.reports import BINS, COLUMNS, shares_right
+
+__all__ = ["exceptions", "page", "shrunk_table"]
+
+LEAST = 93.0  # coverage in %, of a nominal 95 %
+FEW_CASES, MANY_CASES = (92.0, 200), (93.5, 1_000)  # of the set of contenders, up to or from n
+WIDEST, BIASED = 1.10, 0.45
+
+Row = dict[str, Any]
+
+
+def page(rows: list[Row]) -> str:
+    """The whole page."""
+    reports, intervals, bootstraps = (
+        [row for row in rows if row["section"] == section]
+        for section in ("report", "interval", "bootstrap")
+    )
+    minutes = sum(row["seconds"] for row in rows) / 60
+    missed = exceptions(rows)
+    return f"""# Does what a report says hold?
+
+Written by `docs/coverage.py`; do not edit. Data sets are drawn from populations whose costs are
+known exactly; a number covers when its 95 % interval holds the truth. Coverages are in %, and bold
+where they miss a goal. The run took {minutes:.0f} minutes of processor time. Seeds are fixed:
+`python docs/coverage.py` writes the same page again, `--quick` runs a few data sets of every row.
+
+| goal | rows | missed |
+|---|---|---|
+{_goals(reports, intervals)}
+
+[docs/verdict.md](verdict.md) says in plain words how these numbers are made.
+
+## What a report says
+
+Each data set went through the steps of `evaluate`: rows, predictions, fitted rules, evidence,
+costs, verdict. Only the parts of the report that make none of these numbers were left out.
+
+- *cost*, *NEC*: the intervals of every system that may win, cost per case and normalised cost.
+- *saving*: what the recommended system saves against the best blind decision.
+- *difference*: what the runner-up costs more (where there is one).
+- *winner*: `verdict.cost`, that of the recommended system, corrected for its having been chosen.
+- *contenders*: how often the set holds the system that is truly the cheapest (the mean over those
+  that tie), and its mean size.
+- *bias*: of `verdict.cost`, in standard errors of a cost, and before the correction.
+- In brackets behind the number of data sets: the simulation error of *winner*, in points.
+
+Systems take three decisions; misses cost as much more as they are rarer. Systems are of equal skill
+("equal"), of falling skill ("unequal"), or one is far better than the rest ("clear best"). Noise is
+shared between systems (correlation 0.3) and between the cases of a cluster of 50 (0.2).
+*Recalibrated*: posteriors that are too sure of themselves, as they are and recalibrated out of
+fold. *Tuned*: raw scores with a threshold tuned out of fold. The truth of a fitted rule is its cost
+on new cases once it was fitted on all of the data set. *Whole weights*: equal cases written once.
+
+{_report_table(reports)}
+
+## How likely a system is the cheapest
+
+The shrunk probability of the recommended system in the tables of a report, all rows above with
+several systems together, and how often that system was truly the cheapest (a share of it where
+several tie). It is right on average over many comparisons, not for each of them.
+
+{shrunk_table(reports)}
+
+## Intervals by the thousand
+
+The functions that make the intervals of costs, normalised costs and differences, in many more data
+sets; *percentile* is the percentile bootstrap of the same data, *width* the median width over its
+median width. Clusters here have class shares and decisions of their own (intraclass correlation
+0.2). *Tied*: blind decisions cost the same, so that the normalised cost has a kink.
+
+{_interval_table(intervals)}
+
+## Bootstrap, formulas, areas and Brier scores
+
+The other intervals of the library: `bootstrap` (percentile), `bootstrap_bca`, `bootstrap_t`
+(studentised), the formulas, and for clusters percentiles expanded by how few there are. Bold:
+outside 93 to 97. At a prevalence of 0.02 these fall short, which is why `evaluate` does not use
+them for costs.
+
+{_bootstrap_table([row for row in bootstraps if "cluster" not in row["design"]], CASE_KINDS)}
+
+{_bootstrap_table([row for row in bootstraps if "cluster" in row["design"]], CLUSTER_KINDS)}
+
+## Exceptions
+
+{chr(10).join(f"- {text}" for text in missed) if missed else "None."}
+
+{WHY}"""
+
+
+WHY = """Why, and what follows from it:
+
+- **Two clusters** tell next to nothing about others: intervals are nearly as wide as costs allow,
+  and a report says so in a caveat. That is coverage by width, not by knowledge.
+- **Prevalence 0.002** leaves about 20 cases of the rare class among 10,000. The percentile
+  bootstrap is narrower there because it falls short of its level; an interval that covers cannot be
+  as narrow.
+"""
+
+
+# Goals -------------------------------------------------------------------------------------------
+
+
+def _least(row: Row, column: str) -> float:
+    if column != "set":
+        return LEAST
+    return FEW_CASES[0] if row["n"] < MANY_CASES[1] else MANY_CASES[0]
+
+
+def _short(row: Row, column: str) -> bool:
+    return row[column] is not None and round(row[column], 1) < _least(row, column)
+
+
+def _biased(row: Row) -> bool:
+    return abs(round(row["bias"], 2)) > BIASED
+
+
+def _wide(row: Row) -> bool:
+    known = row["n"] == 10_000 and row["design"] == "cases" and row["width"] is not None
+    return known and round(row["width"], 2) > WIDEST
+
+
+def _goals(reports: list[Row], intervals: list[Row]) -> str:
+    lines = [
+        (f"{_name(column)}: at least {LEAST:g} %", [_short(row, column) for row in reports])
+        for column in COLUMNS
+        if column != "set"
+    ]
+    for (least, size), few in ((FEW_CASES, True), (MANY_CASES, False)):
+        own = [row for row in reports if (row["n"] < MANY_CASES[1]) == few]
+        said = f"contenders hold the truly cheapest: at least {least:g} % at n = {size:,}"
+        lines.append((said, [_short(row, "set") for row in own]))
+    biased = [_biased(row) for row in reports]
+    lines.append((f"bias of the winner: at most {BIASED:g} standard errors", biased))
+    covers = [_short(row, "coverage") for row in intervals]
+    lines.append((f"intervals by the thousand: at least {LEAST:g} %", covers))
+    many = [row for row in intervals if row["n"] == 10_000 and row["design"] == "cases"]
+    lines.append(
+        (f"their width at n = 10,000: at most {WIDEST:g} × percentile's", [_wide(r) for r in many])
+    )
+    return "\n".join(f"| {said} | {len(hits)} | {sum(hits) or ''} |" for said, hits in lines)
+
+
+def _name(column: str) -> str:
+    return "contenders" if column == "set" else column
+
+
+def exceptions(rows: list[Row]) -> list[str]:
+    """Every row that misses a goal, in words."""
+    return list(_exceptions(rows))
+
+
+def _exceptions(rows: list[Row]) -> Iterator[str]:
+    for row in rows:
+        if row["section"] == "report":
+            where = f"{row['systems']}; {row['design']}, {_size(row)}"
+            for column in COLUMNS:
+                if _short(row, column):
+                    error = row[f"{column}, error"]
+                    near = row[column] + 2 * error >= _least(row, column)
+                    doubt = ", within two simulation errors of the goal" if near else ""
+                    yield f"{where}: {_name(column)} {row[column]:.1f} % (± {error:.1f}){doubt}"
+            if _biased(row):
+                error = row["bias, error"]
+                yield f"{where}: bias {row['bias']:+.2f} standard errors (± {error:.2f})"
+        elif row["section"] == "interval":
+            where = f"{row['measure']}; {_prior(row)}, {_size(row)}"
+            if _short(row, "coverage"):
+                yield f"{where}: {row['coverage']:.1f} %"
+            if _wide(row):
+                yield (
+                    f"{where}: width {row['width']:.2f} × percentile's, which covers "
+                    f"{row['percentile']:.1f} %"
+                )
+
+
+def _size(row: Row) -> str:
+    return f"n = {row['n']:,}, prevalence {row['prevalence']:g}"
+
+
+def _prior(row: Row) -> str:
+    return f"{row['design']}, prior stated" if row["prior"] else str(row["design"])
+
+
+# Tables ------------------------------------------------------------------------------------------
+
+
+def _table(header: list[str], body: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _marked(value: float | None, bad: bool, digits: int = 1, sign: str = "") -> str:
+    if value is None:
+        return ""
+    text = f"{value:{sign}.{digits}f}"
+    return f"**{text}**" if bad else text
+
+
+def _report_table(rows: list[Row]) -> str:
+    header = ["systems", "design", "n", "prevalence", "data sets", *map(_name, COLUMNS)]
+    body = [
+        [
+            row["systems"],
+            row["design"],
+            f"{row['n']:,}",
+            f"{row['prevalence']:g}",
+            f"{row['samples']} ({row['winner, error']:.1f})",
+            *(_marked(row[column], _short(row, column)) for column in COLUMNS),
+            f"{row['size']:.1f}",
+            f"{row['plain bias']:+.2f} → {_marked(row['bias'], _biased(row), 2, '+')}",
+        ]
+        for row in rows
+    ]
+    return _table([*header, "size", "bias"], body)
+
+
+def shrunk_table(rows: list[Row]) -> str:
+    """What the shrunk probability said, and how often that was right."""
+    several = [row for row in rows if row["systems"] not in ("1", "1, tuned")]  # of systems
+    body = [
+        [f"{low:g} to {min(high, 1):g}", f"{count:.0f}", f"{said:.2f}", f"{right:.2f}"]
+        for low, high, (count, said, right) in zip(
+            BINS[:-1], BINS[1:], shares_right(several), strict=True
+        )
+        if count
+    ]
+    return _table(["probability", "data sets", "said", "right"], body)
+
+
+def _interval_table(rows: list[Row]) -> str:
+    header = ["", "design", "n", "prevalence", "data sets", "coverage", "percentile's", "width"]
+    body = [
+        [
+            row["measure"],
+            _prior(row),
+            f"{row['n']:,}",
+            f"{row['prevalence']:g}",
+            f"{row['samples'] // (1 if row['design'] == 'cases' else 2):,}",
+            _marked(row["coverage"], _short(row, "coverage")),
+            _marked(row["percentile"], False),
+            _marked(row["width"], _wide(row), 2),
+        ]
+        for row in rows
+    ]
+    return _table(header, body)
+
+
+def _off(coverage: float) -> bool:
+    return not 93 <= round(coverage, 1) <= 97
+
+
+def _bootstrap_table(rows: list[Row], kinds: tuple[str, ...]) -> str:
+    body = [
+        [
+            row["measure"],
+            row["design"],
+            f"{row['n']:,}",
+            f"{row['prevalence']:g}",
+            f"{row['samples']:,}",
+            *(_marked(row.get(kind), _off(row.get(kind, 95.0))) for kind in kinds),
+        ]
+        for row in rows
+    ]
+    return _table(["", "design", "n", "prevalence", "data sets", *kinds], body)
