@@ -154,7 +154,7 @@ class JointScores(CellTally):
         scores = tuple(map(np.union1d, self.scores, other.scores))
         cells = np.concatenate([_recoded(tally, scores) for tally in (self, other)])
         weights = np.concatenate([self.weights, other.weights], axis=-1)
-        code = packed(cells.T, (2, *(column.size for column in scores)))
+        code = packed(list(cells.T), (2, *(column.size for column in scores)))
         order = np.argsort(code, kind="stable")
         starts = np.flatnonzero(np.diff(code[order], prepend=-1))
         return self._trusted(
