@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from typing import Any, cast
 
 import numpy as np
 import pytest
