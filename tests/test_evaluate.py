@@ -218,7 +218,7 @@ def test_slices_are_the_same_numbers_group_by_group():
     assert [c.cost.value for c in north.costs] == [s.cost.value for s in part.systems]
     assert north.note is None
     assert south.note is not None
-    assert "too few cases" in south.note
+    assert "few cases (8 of legit, 2 of fraud)" in south.note
 
 
 def test_the_same_seed_gives_the_same_report_and_rows_may_be_shuffled():

@@ -92,7 +92,9 @@ def test_a_model_that_loses_to_a_blind_decision_is_not_the_cheapest():
     assert report.best.cost.value == min(one.cost.value for one in report.systems if one.candidate)
     assert verdict.contenders == ()
     assert verdict.cost.value >= report.best.cost.value  # it was chosen on these cases
-    assert verdict.saving_over_naive.value == pytest.approx(report.naive.cost - verdict.cost.value)
+    assert verdict.saving_over_naive.value == pytest.approx(
+        report.naive.cost - verdict.cost.value, rel=1e-3
+    )
     assert "runner-up" not in " ".join(verdict.sentences)
 
 
@@ -221,7 +223,7 @@ def test_intervals_of_the_saving_cover_where_two_blind_decisions_tie():
     cells = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     rules = {"m": SimpleNamespace(name=AS_DECIDED, eligible=True)}
     rng = np.random.default_rng(0)
-    n_cases, trials, truth = 400, 400, 0.8 - (0.8 * 0.2 + 0.2 * 0.2 * 4)
+    n_cases, trials, truth = 400, 150, 0.8 - (0.8 * 0.2 + 0.2 * 0.2 * 4)
     covered, named = 0, set()
     for _ in range(trials):
         counts = rng.multinomial(n_cases, [0.64, 0.16, 0.04, 0.16]).astype(float)
@@ -235,7 +237,7 @@ def test_intervals_of_the_saving_cover_where_two_blind_decisions_tie():
         covered += saving.low <= truth <= saving.high
         named.add(costs.named)
     assert named == {"always no", "always yes"}
-    assert 0.92 < covered / trials < 0.985  # standard error 1.1 points
+    assert 0.91 < covered / trials < 0.99  # standard error 1.8 points
 
 
 # Backwards ---------------------------------------------------------------------------------------
