@@ -122,7 +122,8 @@ def _out_of_fold(
     cases = folds.cases
     size, prior = cases.problem.n_classes, cases.problem.prior
     wrapped = (Scores,) if raw else ()
-    rows = CheckedRows(scores, cases.truth, cases.weights, prior, size, *wrapped)
+    taken = _finite(scores) if raw else scores
+    rows = CheckedRows(taken, cases.truth, cases.weights, prior, size, *wrapped)
     try:
         total = sum(rows.out_of_fold(calibrator, dealt, folds.units) for dealt in folds.numbers)
     except InputError as error:
@@ -133,6 +134,17 @@ def _out_of_fold(
             ) from error
         raise
     return _check.posteriors("recalibrated", total / len(folds.numbers), size)
+
+
+def _finite(scores: FloatArray) -> FloatArray:
+    """Infinite scores as the next numbers beyond the finite ones: lines take them, ranks stay."""
+    known = scores[np.isfinite(scores)]
+    if known.size == scores.size:
+        return scores
+    if not known.size:
+        return np.sign(scores)
+    low, high = np.nextafter([known.min(), known.max()], [-np.inf, np.inf])
+    return np.clip(scores, low, high)
 
 
 def tuned_apart(scores: FloatArray, folds: Folds) -> IntArray | None:
