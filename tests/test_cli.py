@@ -776,3 +776,23 @@ def test_the_numbers_of_the_demo():
     assert found.verdict.cheapest == "boosting (recalibrated)"
     assert costs["boosting (recalibrated)"] == pytest.approx(0.1574, abs=2e-3)
     assert [one.group for one in found.slices] == ["26–35", "36–50", ">50", "≤25"]
+
+
+def test_columns_of_single_precision_decide_at_a_threshold_as_those_of_double():
+    problem = Problem.binary(false_alarm=1, miss=4, classes=["legit", "fraud"])
+    problem.to_toml("two.toml")
+    p = RNG.choice([0.05, 0.2, 0.8], N)  # 0.2 is the threshold
+    pairs = np.column_stack([1 - p, p])
+    made = []
+    for kind in (np.float64, np.float32):
+        one, (legit, fraud) = p.astype(kind), pairs.T.astype(kind)
+        table = {"truth": Y.tolist(), "p_one": one, "two_legit": legit, "two_fraud": fraud}
+        pa.parquet.write_table(pa.table(table), "rows.parquet")
+        asked = ("--problem", "two.toml", "--calibrate", "none", *FAST, "--json", "-")
+        done = run("evaluate", "rows.parquet", *asked)
+        assert done.exit_code == 0, done.stderr
+        made.append(report_of(done))
+    for systems in zip(*(report.systems for report in made), strict=True):
+        assert systems[0].counts == systems[1].counts
+        assert systems[0].cost == systems[1].cost
+    assert made[0].systems[0].counts.values[:, 0].sum() == np.sum(p <= 0.2)

@@ -125,3 +125,19 @@ def test_certain_posteriors_and_priors_are_never_refused(scores, prior):
         found = evaluate(truth, given, THREE.with_prior(prior), calibrator=None, replicates=2)
         wasted = found.models[0].calibration_cost
         assert wasted is None or 0 <= wasted <= THREE.costs.max()
+
+
+@pytest.mark.parametrize("problem", [TWO, THREE])
+def test_waste_in_hindsight_is_that_of_the_decisions_which_were_counted(problem):
+    """Single precision ties at thresholds as double does, and an offset changes no difference."""
+    rng = np.random.default_rng(1)
+    p = rng.choice([*decision_regions(problem).crossings, 0.1, 0.3, 0.6, 0.9], 3000)
+    y = (rng.random(3000) < p**3).astype(int)
+    far = Problem(problem.costs + 1e12)
+    wasted = [
+        evaluate(y, given, stated, calibrator=None, replicates=5).models[0].calibration_cost
+        for given in (p, p.astype(np.float32))
+        for stated in (problem, far)
+    ]
+    assert wasted[0] > 0
+    assert_allclose(wasted, wasted[0], rtol=1e-9)

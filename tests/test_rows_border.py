@@ -121,6 +121,16 @@ def test_what_all_decisions_cost_changes_no_decision_and_no_difference(offset):
         assert moved.distance == pytest.approx(unmoved.distance, rel=1e-4)
 
 
+def test_whole_costs_are_exact_however_large():
+    """Within 1e-4 of a threshold, too; costs that were rounded themselves are tied there."""
+    p = np.linspace(0.2 - 1e-5, 0.2 + 1e-5, 21)
+    near, far = (Problem(np.array([[0, 1], [4, 0]]) + offset) for offset in (0, 10**12))
+    assert (bayes_decision_indices(p, near) == (np.arange(21) > 10)).all()
+    assert (bayes_decision_indices(p, far) == bayes_decision_indices(p, near)).all()
+    rounded = Problem(np.array([[0, 0.1], [0.4, 0]]) + 10**12)
+    assert not bayes_decision_indices(p, rounded).any()
+
+
 def test_a_decision_that_nobody_would_take_blurs_no_other():
     costs = [[0, 1, 1e15], [1, 0, 0]]
     assert bayes_decision_indices([0.49, 0.51], Problem(costs)).tolist() == [0, 1]

@@ -262,6 +262,21 @@ def test_raw_scores_share_the_folds_with_thresholds_that_are_tuned():
     assert len(costs) == 1
 
 
+@pytest.mark.parametrize("calibrator", [Select(), Isotonic(), Logistic()])
+def test_infinite_scores_are_recalibrated_too(calibrator):
+    """The fold that holds them is mapped by folds without; the rank above all others stays."""
+    y, odds = two_classes(300, 2)
+    sure = np.where(odds == odds.max(), np.inf, odds)
+    finite, infinite = (
+        evaluate(y, Scores(given), FRAUD, calibrator=calibrator, replicates=5)
+        for given in (odds, sure)
+    )
+    assert [one.counts for one in finite.systems] == [one.counts for one in infinite.systems]
+    assert infinite.caveats == finite.caveats
+    only = Scores(np.where(odds > 0, np.inf, -np.inf))
+    assert evaluate(y, only, FRAUD, calibrator=calibrator, replicates=5).systems[0].cost.value > 0
+
+
 def test_missing_calibration_is_looked_for_by_default():
     y, odds = two_classes(800, 7)
     report = evaluate(y, {"sharp": expit(4 * odds), "raw": Scores(odds)}, FRAUD, replicates=50)

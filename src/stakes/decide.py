@@ -36,6 +36,7 @@ __all__ = [
 
 _BLOCK = 1 << 16  # rows at a time, so that memory stays flat
 _UNREACHED = 1e-9  # of the largest regret: how much dearer a decision is that is never the cheapest
+_MOST_WHOLE = 2.0**53  # below, differences of whole numbers are exact
 _EPS = np.finfo(np.float64).eps
 _ROUNDING = 4 * _EPS  # of a posterior, and of the arithmetic upon it, at most
 
@@ -116,9 +117,13 @@ def regrets(costs: FloatArray) -> FloatArray:
 def tie_slack(costs: FloatArray) -> FloatArray:
     """What double precision may do to the expected regret of each decision, (…, M).
 
-    Posteriors are rounded, and so are the costs: 0.1 * 3 is meant to be 0.3.
+    Posteriors are rounded, and so are the costs: 0.1 * 3 is meant to be 0.3. Whole numbers are not,
+    so that what all decisions cost, be it 1e12, changes none.
     """
-    own, least = np.abs(costs).max(axis=-2), np.abs(costs.min(axis=-1)).max(axis=-1, keepdims=True)
+    whole = (costs == np.rint(costs)) & (np.abs(costs) < _MOST_WHOLE)
+    size = np.where(whole, 0.0, np.abs(costs))
+    cheapest = np.take_along_axis(size, costs.argmin(axis=-1)[..., None], axis=-1)
+    own, least = size.max(axis=-2), cheapest.max(axis=-2)
     return np.asarray(_ROUNDING * regrets(costs).sum(axis=-2) + _EPS / 2 * (own + least))
 
 

@@ -144,11 +144,16 @@ class Source:
         n_rows: int,
         advance: Callable[[int], None],
     ) -> Columns[K]:
-        """Numbers, one or several columns for each key, and labels, as arrays of n rows."""
+        """Numbers, one or several columns for each key, and labels, as arrays of n rows.
+
+        Columns of single precision stay so: at a threshold they stand for all that rounds to them.
+        """
         plain = list(dict.fromkeys(column for group in numbers.values() for column in group))
         places = {column: place for place, column in enumerate(plain)}
         made = {
-            key: np.empty(n_rows if len(group) == 1 else (n_rows, len(group)))
+            key: np.empty(
+                n_rows if len(group) == 1 else (n_rows, len(group)), dtype=self._precision(group)
+            )
             for key, group in numbers.items()
         }
         coded = {key: _Coder(wanted, n_rows) for key, wanted in labels.items()}
@@ -171,6 +176,11 @@ class Source:
         if at != n_rows:
             raise InputError(f"{self.name} changed while it was read. Try again.")
         return Columns(made, {key: coder.made(self.name) for key, coder in coded.items()})
+
+    def _precision(self, columns: Sequence[str]) -> type[np.floating[Any]]:
+        """Single where all columns are, else double."""
+        single = all(self.types[column] in ("FLOAT", "REAL") for column in columns)
+        return np.float32 if single else np.float64
 
     def with_numbers(
         self, columns: Sequence[str], *, verbatim: bool

@@ -16,6 +16,7 @@ __all__ = ["LEVEL", "backwards_class", "own_class_leads"]
 LEVEL = 0.95  # beyond it a model that ranks backwards does so not by chance
 
 _BLOCK = 1 << 16  # rows at a time, so that memory stays flat
+_ROUNDING = 1e-9  # leads that are no larger are none
 
 
 def own_class_leads(rows: FloatArray, cases: Cases) -> FloatArray:
@@ -26,25 +27,49 @@ def own_class_leads(rows: FloatArray, cases: Cases) -> FloatArray:
     One pass over the rows, where an area under the ROC curve of each class against the rest would
     sort them K times. The mean of calibrated posteriors cannot fall behind: the first term is at
     least the share of the class, the second at most. The standard error is that of posteriors that
-    know nothing of the class, dealt out to the cases at random. Clusters are taken for copies of
-    one case, the worst that they can be. nan for a class that no case, or every case, belongs to.
+    know nothing of the class, dealt out to the cases at random. The cases of a cluster are taken
+    for copies of one, the worst that they can be. nan for a class that no case, or every case,
+    belongs to.
     """
     size, n_rows = rows.shape[1], len(rows)
-    own, every = np.zeros((3, size)), np.zeros((3, size))  # sums of posteriors, weights, squares
-    of_squares = np.zeros(size)
+    of_own, of_all, of_squares = np.zeros((3, size))  # sums of posteriors
     for start in range(0, n_rows, _BLOCK):
         part, truth = rows[start : start + _BLOCK], cases.truth[start : start + _BLOCK]
         weight = np.ones(len(part)) if cases.weights is None else cases.weights[start:][: len(part)]
-        columns = (weight * part[np.arange(len(part)), truth], weight, weight**2)
-        own += [np.bincount(truth, column, size) for column in columns]
-        every += [weight @ part, np.full(size, weight.sum()), np.full(size, weight @ weight)]
+        of_own += np.bincount(truth, weight * part[np.arange(len(part)), truth], size)
+        of_all += weight @ part
         of_squares += weight @ part**2
-    copies = 1.0 if cases.cluster is None else n_rows / len(cases.cluster.labels)
-    rest = every - own
+    own = _masses(cases)
+    mass, rest = own.sum(axis=0), own.sum() - own.sum(axis=0)
+    squares = _squares(cases, own)
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.maximum(of_squares / every[1] - (every[0] / every[1]) ** 2, 0.0)
-        error = np.sqrt(copies * spread * (own[2] / own[1] ** 2 + rest[2] / rest[1] ** 2))
-        return np.stack([own[0] / own[1] - rest[0] / rest[1], error])
+        spread = np.maximum(of_squares / mass.sum() - (of_all / mass.sum()) ** 2, 0.0)
+        error = np.sqrt(spread * (squares[0] / mass**2 + squares[1] / rest**2))
+        return np.stack([of_own / mass - (of_all - of_own) / rest, error])
+
+
+def _masses(cases: Cases) -> FloatArray:
+    """Weight of each class in each cluster, (U, K); one row where there are none."""
+    size = cases.problem.n_classes
+    if cases.cluster is None:
+        return np.bincount(cases.truth, cases.weights, size)[None].astype(np.float64)
+    cells, n_units = cases.cluster.codes * size + cases.truth, len(cases.cluster.labels)
+    mass = np.bincount(cells, cases.weights, n_units * size).astype(np.float64)
+    return mass.reshape(n_units, size)
+
+
+def _squares(cases: Cases, masses: FloatArray) -> FloatArray:
+    """Sums of squared weights of the units that were drawn, in each class and outside it, (2, K).
+
+    Units are clusters, else cases; a whole weight is a number of cases.
+    """
+    if cases.cluster is not None:
+        outside = masses.sum(axis=1, keepdims=True) - masses
+        return np.stack([(masses**2).sum(axis=0), (outside**2).sum(axis=0)])
+    own = masses[0]
+    if not cases.whole and cases.weights is not None:
+        own = np.bincount(cases.truth, cases.weights**2, own.size)
+    return np.stack([own, own.sum() - own])
 
 
 def backwards_class(
@@ -52,23 +77,21 @@ def backwards_class(
 ) -> Label | None:
     """The class that a model ranks backwards beyond noise; None where there is none.
 
-    Two classes: by the 95 % interval of the area under the ROC curve; where there is none, by the
-    standard error of scores that know nothing. More classes: by their leads.
+    Two classes: by the 95 % interval of the area under the ROC curve, where there is one, and by
+    the standard error of scores that know nothing: with few cases of a class either alone cries
+    wolf. More classes: by their leads.
     """
     classes = evidence.problem.classes
     if area is not None:
-        high = area.high
-        if np.isnan(high):
-            high = area.value + NormalDist().inv_cdf((1 + LEVEL) / 2) * _blind_error(
-                evidence.sample
-            )
+        blind = NormalDist().inv_cdf((1 + LEVEL) / 2) * _blind_error(evidence.sample)
+        high = np.fmax(area.high, area.value + blind)
         return classes[1] if high < 0.5 else None
     if tallied.leads is None:
         return None
     doubt = (1 - LEVEL) / 2 / len(classes)  # as many classes are looked at
     lead, error = tallied.leads
     upper = lead + NormalDist().inv_cdf(1 - doubt) * error
-    return classes[int(np.nanargmin(upper))] if (upper < 0).any() else None
+    return classes[int(np.nanargmin(upper))] if (upper < -_ROUNDING).any() else None
 
 
 def _blind_error(sample: Sample) -> float:
@@ -76,16 +99,15 @@ def _blind_error(sample: Sample) -> float:
 
     .. math:: \sqrt{\frac{n_0 + n_1 + 1}{12\, n_0 n_1}}
 
-    Weights count for as many equal ones as their squares say, clusters for copies of one case.
+    Units of unequal weight, within a class, count for as many equal ones as their squares say: so
+    do clusters, whose cases are taken for copies of one.
     """
-    sizes = np.asarray(sample.sizes, dtype=np.float64)
-    if sample.squares is not None:
-        truth = sample.joint.cells[:, 0]
-        weights, squares = (
-            np.bincount(truth, column.reshape(-1, truth.size).sum(axis=0), sizes.size)
-            for column in (sample.joint.weights, sample.squares)
-        )
-        sizes = weights**2 / np.maximum(squares, 1e-300)
-    copies = 1.0 if sample.clusters is None else sizes.sum() / sample.clusters
+    joint = sample.joint
+    of_class = joint.cells[:, :1] == np.arange(sample.sizes.size)
+    mass = joint.weights @ of_class
+    squares = mass if sample.squares is None else sample.squares @ of_class
+    if sample.clusters is not None:
+        mass, squares = mass.sum(axis=0), (mass**2).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.sqrt((sizes.sum() / copies + 1) / (12 * sizes.prod() / copies**2)))
+        sizes = mass**2 / squares
+        return float(np.sqrt((sizes.sum() + 1) / (12 * sizes.prod())))

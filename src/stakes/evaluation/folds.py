@@ -144,7 +144,8 @@ def _out_of_fold(
     cases = folds.cases
     size, prior = cases.problem.n_classes, cases.problem.prior
     wrapped = (Scores,) if raw else ()
-    rows = CheckedRows(scores, cases.truth, cases.weights, prior, size, *wrapped)
+    taken = _finite(scores) if raw else scores
+    rows = CheckedRows(taken, cases.truth, cases.weights, prior, size, *wrapped)
     try:
         each = [rows.out_of_fold(calibrator, dealt, folds.units) for dealt in folds.numbers]
     except InputError as error:
@@ -159,6 +160,17 @@ def _out_of_fold(
     costs = cases.problem.costs
     pairs = (_check.posteriors("recalibrated", part, size) for part in parts)
     return Fitted(mean, folds.costs(cheapest_decisions(part, costs) for part in pairs))
+
+
+def _finite(scores: FloatArray) -> FloatArray:
+    """Infinite scores as the next numbers beyond the finite ones: lines take them, ranks stay."""
+    known = scores[np.isfinite(scores)]
+    if known.size == scores.size:
+        return scores
+    if not known.size:
+        return np.sign(scores)
+    low, high = np.nextafter([known.min(), known.max()], [-np.inf, np.inf])
+    return np.clip(scores, low, high)
 
 
 def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:

@@ -18,8 +18,10 @@ from stakes.calibration.logarithms import largest_finite, log_odds
 from stakes.decide import bayes_decision_indices, shift_prior, sigmoid
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.rules import POSTERIORS
+from stakes.measures import expected_cost
 from stakes.problem import Problem
 from stakes.regions import decision_regions
+from stakes.report import BAYES, MOVED
 from stakes.scoring.tables import posterior_pairs
 from stakes.tally import ScoreTable
 
@@ -49,7 +51,7 @@ def hindsight_of(
     `table` holds the scores as they came, pooled where there are many; classes are drawn again
     `replicates` times.
     """
-    sample, problem = evidence.sample, evidence.problem
+    sample, problem = evidence.sample, evidence.problem.regret()
     alone = sample.whole and sample.clusters is None
     if table is None or tallied.kind != POSTERIORS or not alone or not (evidence.shares > 0).all():
         return None
@@ -60,13 +62,16 @@ def hindsight_of(
     drawn = drawn[(drawn.sum(axis=1) > 0).all(axis=-1)]
     if not len(drawn):
         return None
-    moving = tallied.moving
-    deployed = table.scores if moving is None else shift_prior(table.scores, *moving)
     if problem.prior is not None:
         moved = shift_prior(recalibrated, evidence.shares, problem.prior)
         recalibrated = np.nan_to_num(moved, nan=problem.prior[1])  # sure of what it rules out
-    seen = float(_lost(deployed, table.weights, problem))
-    chance = _lost(recalibrated, drawn, problem)
+    own = {rule.name: name for name, rule in evidence.rules.items() if rule.model == tallied.model}
+    counts = sample.pooled.model(own.get(MOVED, own[BAYES]))
+    seen = float(expected_cost(counts, problem) - best_cost(_mass(table.weights, problem), problem))
+    mass = _mass(drawn, problem)
+    decided = bayes_decision_indices(recalibrated, problem)
+    spent = np.einsum("...sk,sk->...", mass, problem.costs.T[decided])
+    chance = spent - best_cost(mass, problem)
     wasted = max(seen - float(chance.mean()), 0.0)
     return Hindsight(wasted, bool(np.mean(chance >= seen) <= _DOUBT))
 
@@ -85,18 +90,11 @@ def _on_a_line(table: ScoreTable) -> FloatArray:
     return sigmoid(line.slope * np.clip(odds, -limit, limit) + line.intercept)
 
 
-def _lost(posteriors: FloatArray, weights: FloatArray, problem: Problem) -> FloatArray:
-    """Cost (…) of deciding by the posteriors (S,), above that of the best thresholds.
-
-    The class weights, (…, S, 2), are moved to the prior if one is stated.
-    """
+def _mass(weights: FloatArray, problem: Problem) -> FloatArray:
+    """Class weights (…, S, 2) as shares, moved to the prior if one is stated."""
     if problem.prior is None:
-        weights = weights / weights.sum(axis=(-2, -1), keepdims=True)
-    else:
-        weights = weights / weights.sum(axis=-2, keepdims=True) * problem.prior
-    decided = bayes_decision_indices(posteriors, problem)
-    spent = np.einsum("...sk,sk->...", weights, problem.costs.T[decided])
-    return np.asarray(spent - best_cost(weights, problem))
+        return np.asarray(weights / weights.sum(axis=(-2, -1), keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-2, keepdims=True) * problem.prior)
 
 
 def best_cost(weights: FloatArray, problem: Problem) -> FloatArray:
