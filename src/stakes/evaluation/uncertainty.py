@@ -28,6 +28,7 @@ from stakes.inference import (
     profile_normalized_interval,
     profile_threshold,
     selection_effect,
+    widened,
     with_blind,
 )
 from stakes.measures import normalized_cost
@@ -76,9 +77,7 @@ class Costs:
 
     def cost(self, name: str) -> Interval:
         """Cost per case of one system in this sample."""
-        value, (low, high) = self._value(name), self._ends[name]
-        low, high = _stretched(value, low, high, self.choice.errors.stretch(name))
-        return self._shifted(value, low, high)
+        return self._shifted(self._value(name), *self._ends[name])
 
     def normalized(self, name: str) -> Interval:
         """Normalised cost of one system."""
@@ -90,9 +89,10 @@ class Costs:
         value = self._value(pair[0]) - self._value(pair[1])
         places = self.joint.models.index(pair[0]), self.joint.models.index(pair[1])
         support = difference_support(self.joint, self.problem, [places], **self._design)
-        low, high = profile_ends(support, profile_threshold(self.level, support.degrees))
-        factor = 1 / np.sqrt(self.choice.errors.plain_shares[places])
-        return Interval(value, *_stretched(value, float(low[0]), float(high[0]), float(factor)))
+        threshold = profile_threshold(self.level, support.degrees)
+        added = self.choice.errors.added[places]
+        low, high = profile_ends(support, threshold, value, added)
+        return Interval(value, float(low[0]), float(high[0]))
 
     def expected(self, name: str) -> Interval:
         """Cost of the chosen system once deployed: corrected for the choice on the same cases."""
@@ -145,25 +145,33 @@ class Costs:
 
     @cached_property
     def _ends(self) -> dict[str, tuple[float, float]]:
-        """Ends of the cost of every system, before its fitting is looked at."""
+        """Ends of the cost of every system."""
         found: dict[str, tuple[float, float]] = {}
         for names, counts, design in self._blocks():
             support = cost_support(counts, self.problem, **design)
-            low, high = profile_ends(support, profile_threshold(self.level, support.degrees))
+            errors = self.choice.errors.among(tuple(names))
+            low, high = profile_ends(
+                support,
+                profile_threshold(self.level, support.degrees),
+                errors.costs,
+                np.diagonal(errors.fitting),
+            )
             found |= dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
         return found
 
     @cached_property
     def _normalized(self) -> dict[str, Interval]:
         found: dict[str, Interval] = {}
+        unit = self._value(self.named) - self._perfect
         for names, counts, design in self._blocks():
             ends = profile_normalized_interval(counts, self.problem, self.level, **design)
-            for place, name in enumerate(names):
-                value = float(normalized_cost(_pooled(self.joint).model(name), self.problem))
-                factor = self.choice.errors.stretch(name)
-                low, high = float(ends.low[place]), float(ends.high[place])
-                low, high = _stretched(value, low, high, factor)
-                found[name] = Interval(value, max(low, 0.0), high)
+            values = normalized_cost(_tables(_pooled(self.joint), names), self.problem)
+            errors = self.choice.errors.among(tuple(names))
+            added = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
+            threshold = profile_threshold(self.level, np.asarray(errors.degrees))
+            low, high = widened(values, (ends.low, ends.high), threshold, added)
+            parts = zip(values.tolist(), low.clip(min=0.0).tolist(), high.tolist(), strict=True)
+            found |= {name: Interval(*part) for name, part in zip(names, parts, strict=True)}
         return found
 
     def _blocks(self) -> Iterator[tuple[list[str], Counts, dict[str, Any]]]:
@@ -177,11 +185,6 @@ class Costs:
             if self.squares is not None:
                 design["squares"] = _tables(self.joint.with_weights(self.squares), own).values
             yield own, _tables(self.joint, own), design
-
-
-def _stretched(value: float, low: float, high: float, factor: float) -> tuple[float, float]:
-    """Ends that are farther from the value; those that are infinite stay."""
-    return value - factor * (value - low), value + factor * (high - value)
 
 
 def _tables(joint: JointCounts, names: list[str]) -> Counts:

@@ -49,7 +49,7 @@ from stakes.inference.intervals import (
 )
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.joint_scores import JointScores
-from stakes.inference.likelihood import Support, profile_ends, profile_ratio
+from stakes.inference.likelihood import Support, profile_ends, profile_ratio, widened
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
@@ -165,6 +165,7 @@ __all__ = [
     "selection_effect",
     "slices",
     "uncertain_problems",
+    "widened",
     "wilson_rates",
     "with_blind",
 ]

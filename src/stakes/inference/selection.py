@@ -163,15 +163,13 @@ def contenders(
     design = {"reachable": reachable, "squares": squares}
     supports = [_support(joint, problem, rivals, rivals.names[place], **design) for place in tied]
     differences = [rivals.costs - rivals.costs[place] for place in tied]
-    stretches = [1 / np.sqrt(rivals.plain_shares[place]) for place in tied]
-    # Fitting stretches intervals about their estimates; zero then stands where this value stood.
-    nulls = [d * (1 - 1 / f) for d, f in zip(differences, stretches, strict=True)]
-    ratio = np.min([profile_ratio(*pair) for pair in zip(supports, nulls, strict=True)], axis=0)
+    added = rivals.added[tied]
+    tests = zip(supports, np.zeros(added.shape), differences, added, strict=True)
+    ratio = np.min([profile_ratio(*test) for test in tests], axis=0)
     ratio[tied] = 0.0
     law = _law(rivals)
     p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
-    plain = profile_ends(supports[0], threshold)
-    low, high = (differences[0] + stretches[0] * (end - differences[0]) for end in plain)
+    low, high = profile_ends(supports[0], threshold, differences[0], added[0])
     stays = ~(p_values < 1 - level)
     own = np.arange(ratio.size) == tied[0]
     return Contenders._trusted(
@@ -195,7 +193,7 @@ def _undecided(
     """All stay: costs are undefined, or one cluster says nothing about others."""
     known = least(rivals.costs)
     cheapest = int(np.argmax(known)) if known.any() else -1
-    unknown = np.full(known.shape, np.nan)
+    unknown = np.where(np.arange(known.size) == cheapest, 0.0, np.nan)
     return Contenders._trusted(
         names=rivals.names,
         costs=rivals.costs,
