@@ -134,10 +134,13 @@ def test_waste_in_hindsight_is_that_of_the_decisions_which_were_counted(problem)
     p = rng.choice([*decision_regions(problem).crossings, 0.1, 0.3, 0.6, 0.9], 3000)
     y = (rng.random(3000) < p**3).astype(int)
     far = Problem(problem.costs + 1e12)
-    wasted = [
-        evaluate(y, given, stated, calibrator=None, replicates=5).models[0].calibration_cost
-        for given in (p, p.astype(np.float32))
-        for stated in (problem, far)
-    ]
+    wasted = np.array(
+        [
+            evaluate(y, given, stated, calibrator=None, replicates=5).models[0].calibration_cost
+            for given in (p, p.astype(np.float32))
+            for stated in (problem, far)
+        ],
+        dtype=float,
+    )
     assert wasted[0] > 0
     assert_allclose(wasted, wasted[0], rtol=1e-9)

@@ -101,7 +101,7 @@ def test_the_order_of_the_systems_does_not_matter(sample, random):
     back = [other.names.index(name) for name in one.names]
     np.testing.assert_allclose(one.p_values, other.p_values[back], rtol=0.03, atol=1e-6)
     first, second = selection_effect(one), selection_effect(other)
-    se = np.sqrt(np.diagonal(one.errors.covariance).max())
+    se = np.sqrt(np.nan_to_num(np.diagonal(one.errors.covariance)).max())
     assert abs(first.bias - second.bias) <= 0.03 * se
     assert abs(first.reach - second.reach) <= 0.1 * se
 
@@ -269,8 +269,11 @@ def test_costs_and_covariance_are_those_of_plain_loops(problem, kind):
     if kind == "clusters":
         cov = np.zeros((3, 3))
         for g in range(7):
-            total = pull[by == g].sum(axis=0)
-            cov += 7 / 6 * np.outer(total, total)
+            total = np.zeros(3)
+            for part in parts:
+                mine = part & (by == g)
+                total += pull[mine].sum(axis=0) / (1 - weights[mine].sum() / weights[part].sum())
+            cov += 6 / 7 * np.outer(total, total)
     np.testing.assert_allclose(found.costs, costs)
     np.testing.assert_allclose(found.covariance, cov)
 
@@ -300,8 +303,10 @@ def test_what_fitting_adds_is_three_times_the_covariance_of_partitions_and_widen
     assert unsure.p_values[place] > plain.p_values[place]
     assert unsure.low[place] < plain.low[place]
     assert unsure.high[place] > plain.high[place]
-    assert unsure.errors.stretch("system 1") == pytest.approx(2.0)  # √(1 + 3)
-    assert unsure.errors.stretch("system 0") == 1.0
+    base = int(plain.cheapest)
+    assert unsure.errors.added[base] == pytest.approx(
+        np.where(np.arange(3) == base, 0.0, extra[base, base] + np.diagonal(extra))
+    )
     with pytest.raises(InputError, match="fitting must hold covariances of the 3 systems"):
         contenders(joint, PROBLEM, level=0.95, fitting=np.zeros((2, 2)))
     with pytest.raises(InputError, match="two partitions at least"):
@@ -320,6 +325,48 @@ def test_systems_that_are_fitted_alike_have_no_difference_and_share_what_they_wi
     assert found.differences[0] == found.differences[1]
     chances = probability_cheapest(found)
     assert chances[0] == pytest.approx(chances[1])
+
+
+@given(samples(), st.sampled_from([0.5, 0.95]), st.sampled_from([1e-9, 1e-3, 1.0, 1e4]))
+def test_the_statements_agree_and_stay_within_the_range_where_rules_were_fitted(
+    sample, level, size
+):
+    joint, problem, how = sample
+    rng = np.random.default_rng(0)
+    fitting = fitting_covariance(np.sqrt(size) * rng.standard_normal((5, len(joint.models))))
+    choice = contenders(joint, problem, level=level, fitting=fitting, **how)
+    others = np.arange(len(choice.names)) != choice.cheapest
+    for place in np.flatnonzero(others & ~np.isnan(choice.low)):
+        stays = choice.names[place] in choice.contenders
+        assert stays == (choice.p_values[place] >= 1 - level) == (choice.low[place] <= 0)
+    span = choice.most - choice.least
+    assert not (choice.low[others] < -span - 1e-9).any()
+    assert not (choice.high[others] > span + 1e-9).any()
+
+
+def test_fitting_adds_its_own_error_where_hardly_a_case_tells_two_systems_apart():
+    """One case of 400 differs. By the ratio of standard errors the interval would be 30 wide."""
+    y = np.arange(400) % 2
+    decided = {"a": y, "b": np.where(np.arange(400) == 0, 1, y)}
+    joint = JointCounts.from_decisions(y, decided, Problem.zero_one(2))
+    fitting = np.array([[0.0, 0.0], [0.0, 0.05**2]])
+    plain, unsure = (
+        contenders(joint, Problem.zero_one(2), level=0.95, fitting=extra)
+        for extra in (None, fitting)
+    )
+    gap, more = plain.differences[1], 1.96 * 0.05
+    assert unsure.high[1] - gap == pytest.approx(np.hypot(plain.high[1] - gap, more), rel=1e-3)
+    assert gap - unsure.low[1] == pytest.approx(np.hypot(gap - plain.low[1], more), rel=1e-3)
+
+
+def test_a_class_that_lies_in_one_cluster_says_nothing_about_the_cheapest():
+    y = np.repeat([0, 1], 40)
+    decided = {"a": y, "b": np.where(np.arange(80) % 4, y, 1 - y)}
+    joint = JointCounts.from_decisions(y, decided, Problem.zero_one(2), by=y)
+    choice = contenders(joint, Problem.zero_one(2).with_prior([0.5, 0.5]), level=0.95)
+    assert choice.contenders == ("a", "b")
+    assert np.isnan(probability_cheapest(choice)).all()
+    assert selection_effect(choice).bias == 0.0
 
 
 # The winner --------------------------------------------------------------------------------------
@@ -362,6 +409,21 @@ def test_without_a_choice_nothing_is_corrected():
         assert (effect.bias, effect.reach) == (0.0, 0.0)
         corrected = effect.cost(2.0, 1.0, 3.0)
         assert (corrected.value, corrected.low, corrected.high) == (2.0, 1.0, 3.0)
+
+
+def test_systems_that_decide_alike_are_no_choice():
+    y, decided = rows(150, [1.2], 0)
+    joint = JointCounts.from_decisions(y, decided | {"twin": decided["system 0"]}, PROBLEM)
+    effect = selection_effect(contenders(joint, PROBLEM, level=0.95))
+    assert effect.bias == pytest.approx(0.0, abs=1e-12)
+
+
+def test_cost_and_saving_are_corrected_by_the_same_amount():
+    joint, _ = with_blind(tally(skills=(1.3, 1.2, 1.2)), PROBLEM)
+    choice = contenders(joint, PROBLEM, level=0.95, among=joint.models[:3])
+    for blind in joint.models[3:]:
+        against = selection_effect(choice, against=blind)
+        assert against.bias == pytest.approx(selection_effect(choice).bias, rel=1e-12)
 
 
 def test_a_cost_moves_up_and_a_saving_down():

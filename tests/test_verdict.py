@@ -23,7 +23,7 @@ from stakes import (
     bayes_decisions,
     evaluate,
 )
-from stakes.calibration import Affine
+from stakes.calibration import Affine, Isotonic
 from stakes.evaluation.backwards import backwards_class, own_class_leads
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.evidence import ModelTallies, Sample
@@ -107,6 +107,33 @@ def test_a_model_that_saves_nothing_against_a_blind_decision_is_not_deployed():
     assert report.verdict.cheapest is None
     assert "needs no model" in report.verdict.reason
     assert "Deploy shy" not in " ".join(report.verdict.sentences)
+
+
+@pytest.mark.parametrize("seed", [2, 11])
+def test_no_interval_of_a_recalibrated_system_leaves_the_range_of_the_costs(seed):
+    y = (np.arange(30) % 5 == 0).astype(int)
+    x = 2 * y + np.random.default_rng(seed).normal(size=30)
+    p = np.clip(1 / (1 + np.exp(2 - 2 * x)), 0.01, 0.99)
+    report = few(y, {"m": p}, BINARY, calibrator=Isotonic())
+    for cost in (report.verdict.cost, *(system.cost for system in report.systems)):
+        assert 0 <= cost.low <= cost.value <= cost.high <= 5
+
+
+def test_what_is_expected_to_be_spent_and_saved_is_what_not_looking_costs():
+    y, p = cases(200)
+    rng = np.random.default_rng(3)
+    models = {f"m{place}": np.clip(p + 0.1 * rng.normal(size=200), 0, 1) for place in range(4)}
+    report = few(y, models, BINARY)
+    spent, saved = report.verdict.cost, report.verdict.saving_over_naive
+    assert spent.value > min(system.cost.value for system in report.systems if system.candidate)
+    assert spent.value + saved.value == pytest.approx(report.naive.cost, rel=1e-12)
+
+
+def test_without_cases_of_a_class_the_normalised_cost_still_has_a_lower_end():
+    report = few(np.zeros(100, int), {"m": np.where(np.arange(100) < 5, 0.9, 0.1)}, ZERO_ONE)
+    found = report.system("m (as is)").normalized
+    assert found.low == pytest.approx(1.2, abs=0.01)  # as profile_normalized_interval has it
+    assert found.high == np.inf
 
 
 def test_nothing_is_deployed_where_every_cost_is_undefined():

@@ -157,11 +157,16 @@ class System(Value):
 def cheapest_of(systems: Iterable[System]) -> System:
     """The first of the cheapest systems; one that is no candidate only for want of any other.
 
-    Rounding alone keeps no two apart. Where no cost is defined it is the first of all.
+    Rounding alone keeps no two apart. Normalised costs are compared where they are defined: an
+    amount that all decisions share takes no digits from them. Where no cost is defined it is the
+    first of all.
     """
     listed = list(systems)
     listed = [system for system in listed if system.candidate] or listed
-    return listed[int(np.argmax(least(np.array([system.cost.value for system in listed]))))]
+    costs = np.array([system.normalized.value for system in listed])
+    if not np.isfinite(costs).all():
+        costs = np.array([system.cost.value for system in listed])
+    return listed[int(np.argmax(least(costs)))]
 
 
 @dataclass(frozen=True, eq=False)

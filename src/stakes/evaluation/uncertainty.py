@@ -24,10 +24,11 @@ from stakes.inference import (
     difference_support,
     fitting_covariance,
     probability_cheapest,
+    profile_ends,
     profile_normalized_interval,
     profile_threshold,
     selection_effect,
-    stretched_ends,
+    widened,
     with_blind,
 )
 from stakes.measures import normalized_cost
@@ -89,8 +90,8 @@ class Costs:
         places = self.joint.models.index(pair[0]), self.joint.models.index(pair[1])
         support = difference_support(self.joint, self.problem, [places], **self._design)
         threshold = profile_threshold(self.level, support.degrees)
-        factor = 1 / np.sqrt(self.choice.errors.plain_shares[places])
-        low, high = stretched_ends(support, threshold, np.array([value]), factor)
+        added = self.choice.errors.added[places]
+        low, high = profile_ends(support, threshold, value, added)
         return Interval(value, float(low[0]), float(high[0]))
 
     def expected(self, name: str) -> Interval:
@@ -148,24 +149,30 @@ class Costs:
         found: dict[str, tuple[float, float]] = {}
         for names, counts, design in self._blocks():
             support = cost_support(counts, self.problem, **design)
-            threshold = profile_threshold(self.level, support.degrees)
-            values, factors = map(self._value, names), map(self.choice.errors.stretch, names)
-            costs, farther = np.array([*values]), np.array([*factors])
-            low, high = stretched_ends(support, threshold, costs, farther)
+            errors = self.choice.errors.among(tuple(names))
+            low, high = profile_ends(
+                support,
+                profile_threshold(self.level, support.degrees),
+                errors.costs,
+                np.diagonal(errors.fitting),
+            )
             found |= dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
         return found
 
     @cached_property
     def _normalized(self) -> dict[str, Interval]:
         found: dict[str, Interval] = {}
+        unit = self._value(self.named) - self._perfect
         for names, counts, design in self._blocks():
             ends = profile_normalized_interval(counts, self.problem, self.level, **design)
-            for place, name in enumerate(names):
-                value = float(normalized_cost(_pooled(self.joint).model(name), self.problem))
-                factor = self.choice.errors.stretch(name)
-                low, high = value - float(ends.low[place]), float(ends.high[place]) - value
-                low, high = value - factor * low, value + factor * high
-                found[name] = Interval(value, max(low, 0.0), min(high, self._worst))
+            values = normalized_cost(_tables(_pooled(self.joint), names), self.problem)
+            errors = self.choice.errors.among(tuple(names))
+            added = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
+            threshold = profile_threshold(self.level, np.asarray(errors.degrees))
+            low, high = widened(values, (ends.low, ends.high), threshold, added)
+            bounds = low.clip(min=0.0), high.clip(max=self._worst)
+            parts = zip(values.tolist(), *(end.tolist() for end in bounds), strict=True)
+            found |= {name: Interval(*part) for name, part in zip(names, parts, strict=True)}
         return found
 
     @property

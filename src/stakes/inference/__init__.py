@@ -48,7 +48,7 @@ from stakes.inference.intervals import (
     Wilson,
 )
 from stakes.inference.jackknife import Jackknife, jackknife
-from stakes.inference.likelihood import Support, profile_ends, profile_ratio, stretched_ends
+from stakes.inference.likelihood import Support, profile_ends, profile_ratio, widened
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
@@ -161,8 +161,8 @@ __all__ = [
     "scheme_of",
     "selection_effect",
     "slices",
-    "stretched_ends",
     "uncertain_problems",
+    "widened",
     "wilson_rates",
     "with_blind",
 ]

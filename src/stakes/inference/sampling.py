@@ -41,17 +41,9 @@ class CostErrors(Value):
         return _of_differences(self.covariance)
 
     @property
-    def plain_shares(self) -> FloatArray:
-        """The shares (J, J) of these variances that have nothing to do with fitting."""
-        variances, fitting = self.variances, _of_differences(self.fitting)
-        known = variances > fitting
-        return np.where(known, 1 - fitting / np.where(known, variances, 1.0), 1.0)
-
-    def stretch(self, name: Label) -> float:
-        """The factor by which fitting widens an interval of the cost of a system."""
-        place = self.names.index(name)
-        variance, extra = self.covariance[place, place], self.fitting[place, place]
-        return float(np.sqrt(variance / (variance - extra))) if variance > extra else 1.0
+    def added(self) -> FloatArray:
+        """What fitting adds to the variances of the differences, (J, J)."""
+        return np.maximum(_of_differences(self.fitting), 0.0)
 
     def among(self, names: tuple[Label, ...]) -> CostErrors:
         """The same of some of the systems."""
@@ -77,9 +69,10 @@ def cost_errors(
     With :math:`r_{cj}` the cost of system j in cell c less its mean (within the class, times
     :math:`\pi_k / W_k`, under a prior; else over all cases, divided by W) the covariance is
     :math:`\sum_c q_c\, r_c r_c^\top`, q the sums of squared weights, times n/(n − 1), or
-    :math:`\frac{G}{G-1} \sum_g e_g e_g^\top` with the sums e of w r over a cluster. nan for one
-    cluster; a class with one case adds nothing. A cost is nan when the prior expects a class that
-    has no case.
+    :math:`\frac{G-1}{G} \sum_g e_g e_g^\top` with the sums e of w r / (1 − h) over a cluster, h its
+    share of all cases (of the class, under a prior), as in `design`. One cluster tells nothing
+    about others, nor does a class that lies in one: nan, and no degree of freedom. A class with one
+    case adds nothing. A cost is nan when the prior expects a class that has no case.
 
     Parameters
     ----------
@@ -123,9 +116,7 @@ def cost_errors(
     if clusters is None:
         degrees, covariance = np.inf, residual.T @ ((more * squared)[:, None] * residual)
     else:
-        filled = clusters[clusters.any(axis=1)]
-        degrees, sums = len(filled) - 1.0, filled @ residual
-        covariance = sums.T @ sums * ((degrees + 1) / degrees if degrees > 0 else np.nan)
+        degrees, covariance = _between(clusters, residual, own[:, shares > 0])
     extra = _checked_fitting(fitting, len(joint.models))
     return CostErrors._trusted(
         names=joint.models,
@@ -134,6 +125,26 @@ def cost_errors(
         degrees=degrees,
         fitting=extra,
     )
+
+
+def _between(
+    clusters: FloatArray, residual: FloatArray, own: FloatArray
+) -> tuple[float, FloatArray]:
+    """Degrees of freedom and covariance (J, J) of sums of residuals (T, J) over clusters (G, T).
+
+    `own` (T, R) tells the strata that count.
+    """
+    filled = clusters[clusters.any(axis=1)]
+    sums = filled @ own
+    others = 1 - sums / np.where(sums.any(axis=0), sums.sum(axis=0), 1.0)  # (G, R)
+    if (np.sum(sums > 0, axis=0) == 1).any():
+        return 0.0, np.full((residual.shape[1],) * 2, np.nan)
+    pulled = sum(
+        (filled[:, rows] / rest[:, None]) @ residual[rows]
+        for rows, rest in zip(own.T > 0, others.T, strict=True)
+    )
+    degrees = len(filled) - 1.0
+    return degrees, np.asarray(pulled.T @ pulled * (degrees / (degrees + 1)))
 
 
 def _checked_fitting(fitting: FloatArray | None, size: int) -> FloatArray:

@@ -21,7 +21,7 @@ from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.estimate import checked_level
 from stakes.inference.fixed_normals import directions
-from stakes.inference.likelihood import Support, profile_ratio, stretched_ends
+from stakes.inference.likelihood import Support, profile_ends, profile_ratio
 from stakes.inference.profile import difference_support
 from stakes.inference.sampling import CostErrors, cost_errors
 from stakes.inference.schemes import Units
@@ -162,14 +162,13 @@ def contenders(
     design = {"reachable": reachable, "squares": squares}
     supports = [_support(joint, problem, rivals, rivals.names[place], **design) for place in tied]
     differences = [np.where(ties, 0.0, rivals.costs - rivals.costs[place]) for place in tied]
-    stretches = [1 / np.sqrt(rivals.plain_shares[place]) for place in tied]
-    # Fitting stretches intervals about their estimates; zero then stands where this value stood.
-    nulls = [d * (1 - 1 / f) for d, f in zip(differences, stretches, strict=True)]
-    ratio = np.min([profile_ratio(*pair) for pair in zip(supports, nulls, strict=True)], axis=0)
+    added = rivals.added[tied]
+    tests = zip(supports, np.zeros(added.shape), differences, added, strict=True)
+    ratio = np.min([profile_ratio(*test) for test in tests], axis=0)
     ratio[tied] = 0.0
     law = _law(rivals)
     p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
-    low, high = stretched_ends(supports[0], threshold, differences[0], stretches[0])
+    low, high = profile_ends(supports[0], threshold, differences[0], added[0])
     stays = ~(p_values < 1 - level)
     own = np.arange(ratio.size) == tied[0]
     return Contenders._trusted(

@@ -86,12 +86,11 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     rivals = choice.errors.among(_rivals(choice, against))
     if len(rivals.names) < 2 or rivals.degrees == 0:
         return SelectionEffect(0.0, 0.0, 1.0, choice.least, choice.most)
-    names = rivals.names if against is None else (*rivals.names, against)
-    drawn = _errors(choice.errors.among(names))
+    drawn = _errors(choice.errors, rivals, against)
     size, f = len(rivals.names), _kept(rivals)
     chosen = np.argmin(f * (rivals.costs - rivals.costs.mean()) + drawn[:, :size], axis=1)
-    base = 0.0 if against is None else drawn[:, size]
-    error = drawn[np.arange(_DRAWS), chosen] - base
+    lucky = drawn[np.arange(_DRAWS), chosen]
+    error = lucky if against is None else lucky - drawn[:, size]
     winner = choice.errors.names.index(choice.names[choice.cheapest])
     variance = choice.errors.covariance[winner, winner]
     if against is not None:
@@ -100,7 +99,8 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     normal, degrees = float(ndtri(share)), rivals.degrees
     factor = 1.0 if np.isinf(degrees) else float(stdtrit(degrees, share)) / normal
     beyond = normal * float(np.sqrt(variance)) - float(np.quantile(error, share))
-    bias, reach = max(0.0, -float(error.mean())), factor * max(0.0, beyond)
+    bias = max(0.0, -float(lucky.mean()))  # the other's error is none on average
+    reach = factor * max(0.0, beyond)
     return SelectionEffect(bias, reach, f, choice.least, choice.most)
 
 
@@ -129,7 +129,7 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
         t = (costs[1] - costs[0]) / np.sqrt(rivals.variances[0, 1])
         chances[places] = stdtr(degrees, np.array([t, -t]))
         return chances
-    centred, drawn = costs - costs.mean(), _errors(rivals)
+    centred, drawn = costs - costs.mean(), _errors(rivals, rivals)
     dimensions = noise**2 / float(np.sum(covariance**2))
     q = dimensions * float(np.sum(centred**2)) / noise
     b = (np.arange(_SHRINKAGES) + 0.5) / _SHRINKAGES
@@ -165,11 +165,19 @@ def _centred(covariance: FloatArray) -> FloatArray:
     return np.asarray(rows - rows.mean(axis=1, keepdims=True))
 
 
-def _errors(errors: CostErrors) -> FloatArray:
-    """Errors (R, J) of these systems, of mean zero: fixed normals with their covariance."""
-    order = canonical_order(errors)
-    root = triangular_root(errors.covariance[np.ix_(order, order)])
+def _errors(errors: CostErrors, rivals: CostErrors, against: Label | None = None) -> FloatArray:
+    """Errors (R, J) of the rivals, and of another system: fixed normals with their covariance.
+
+    They are centred, so that no system has an error on average. The other system is the last of the
+    triangle, and changes nothing about the rivals.
+    """
+    order = canonical_order(rivals)
+    if against is not None:
+        rivals = errors.among((*rivals.names, against))
+        order = np.append(order, order.size)
+    root = triangular_root(rivals.covariance[np.ix_(order, order)])
     root = root[:, root.any(axis=0)]
+    numbers = fixed_normals(_DRAWS, root.shape[1])
     drawn = np.empty((_DRAWS, order.size))
-    drawn[:, order] = fixed_normals(_DRAWS, root.shape[1]) @ root.T
-    return np.asarray(drawn - drawn.mean(axis=0))
+    drawn[:, order] = (numbers - numbers.mean(axis=0)) @ root.T
+    return drawn
