@@ -98,6 +98,23 @@ def test_a_model_that_loses_to_a_blind_decision_is_not_the_cheapest():
     assert "runner-up" not in " ".join(verdict.sentences)
 
 
+def test_a_winner_that_only_seems_cheaper_than_not_looking_is_explained():
+    rng = np.random.default_rng(26)
+    y = (rng.random(120) < 0.3).astype(int)
+    scores = {f"m{place}": 0.45 * y + rng.normal(size=120) for place in range(8)}
+    models = {name: Decisions((z > 0.9).astype(int)) for name, z in scores.items()}
+    report = evaluate(y, models, Problem([[0, 1], [2.2, 0]]))
+    verdict, cost = report.verdict, report.best.cost.value
+    assert verdict.deploy is None
+    assert cost < report.naive.cost < verdict.cost.value
+    assert "expect them to cost more than always deciding 1" in verdict.reason
+    assert "is cheaper" not in verdict.reason
+    assert f"(as decided) cost {cost:.2f}, but it was chosen on them, as the cheapest of 8" in (
+        verdict.reason
+    )
+    assert "will cost about" in verdict.sentences[1]
+
+
 def test_a_model_that_saves_nothing_against_a_blind_decision_is_not_deployed():
     """It decides as one would without it; whatever the model itself costs would be wasted."""
     y, _ = cases(share=0.1)

@@ -35,7 +35,7 @@ def verdict_of(
     expected = costs.expected(best.name)
     if saving.value > 0:
         return _deployed(best, expected, saving, costs, words)
-    sentences = (words.none(best, saving), words.at_best(best, expected, saving))
+    sentences = (words.none(best, expected, saving), words.at_best(best, expected, saving))
     return Verdict(
         deploy=None,
         model=None,
@@ -139,10 +139,14 @@ class _Words:
         first = f"Deploy {best.model} {_how(best, self.problem)}: "
         if rounded(best.cost.value, expected) == rounded(expected.value, expected):
             return f"{first}it costs {self._cost(expected)}."
+        return f"{first}expect it to cost {self._cost(expected)}. {self._chosen(best, expected)}"
+
+    def _chosen(self, best: System, expected: Interval) -> str:
+        """Why a system is not expected to cost what it cost here."""
         here = money(best.cost.value, self.problem.unit, expected)
         return (
-            f"{first}expect it to cost {self._cost(expected)}. On these cases it cost {here}, but "
-            f"it was chosen on them, as the cheapest of {len(self.rivals)}."
+            f"On these cases {best.name} cost {here}, but it was chosen on them, as the cheapest "
+            f"of {len(self.rivals)}."
         )
 
     def saves(self, best: System, saving: Interval) -> str:
@@ -154,7 +158,7 @@ class _Words:
             f"{rounded(1 - saving.value / (self.naive.cost - self.perfect), best.normalized)}."
         )
 
-    def none(self, best: System, saving: Interval) -> str:
+    def none(self, best: System, expected: Interval, saving: Interval) -> str:
         """Why nothing is deployed."""
         if isnan(saving.value):
             return (
@@ -163,6 +167,12 @@ class _Words:
             )
         which = "Deploy none of these models" if self.several else f"Do not deploy {best.model}"
         price = self._blind(best)
+        if saving.value < 0 and best.cost.value < self.naive.cost:
+            them = "them" if self.several else "it"
+            return (
+                f"{which}: expect {them} to cost more than {self._always}, which costs {price}. "
+                f"{self._chosen(best, expected)}"
+            )
         if saving.value < 0:
             return f"{which}: {self._always}, which costs {price}, is cheaper."
         return f"{which}: {self._always} costs as little, {price}, and needs no model."
@@ -176,7 +186,8 @@ class _Words:
             )
         how = _how(best, self.problem)
         first = f"The best of them, {best.model} {how}," if self.several else f"At best, {how}, it"
-        said = f"{first} costs {self._cost(expected)}"
+        same = rounded(best.cost.value, expected) == rounded(expected.value, expected)
+        said = f"{first} {'costs' if same else 'will cost about'} {self._cost(expected)}"
         if saving.value == 0:
             return f"{said}."
         more = Interval(-saving.value, -saving.high, -saving.low)
