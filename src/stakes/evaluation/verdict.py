@@ -129,10 +129,22 @@ class _Words:
         models = list(dict.fromkeys(one.model for one in self.contenders))
         if len(models) < 2:
             return ""
-        either = "either" if len(models) == 2 else "any of them"
-        share = saving.value / self.naive.cost if self.naive.cost > 0 else 0.0
-        spared = f"; {either} saves about {whole_percent(share)}" if 0 < share <= 1 else ""
+        spared = self._spared(saving, either="either" if len(models) == 2 else "each of them")
         return f"{_listed(models)}: the data cannot tell which is the cheapest{spared}."
+
+    def _spared(self, saving: Interval, *, either: str) -> str:
+        """What contenders save: the first as expected, the best of other models as on the cases."""
+        blind = self.naive.cost
+        costs: dict[str, float] = {}
+        for one in self.contenders[1:]:
+            costs.setdefault(one.model, one.cost.value)
+        saved = [saving.value, *(blind - cost for cost in costs.values())]
+        if not 0 < saving.value <= blind:
+            return ""
+        least, most = (whole_percent(max(amount, 0.0) / blind) for amount in (min(saved), saved[0]))
+        if min(saved) <= 0:
+            return f"; {either} saves about {most} at most"
+        return f"; {either} saves about {least if least == most else f'{least} to {most}'}"
 
     def deploy(self, best: System, expected: Interval) -> str:
         """What to deploy, at which cost."""
@@ -142,7 +154,7 @@ class _Words:
         here = money(best.cost.value, self.problem.unit, expected)
         return (
             f"{first}expect it to cost {self._cost(expected)}. On these cases it cost {here}, but "
-            f"it was chosen on them, as the cheapest of {len(self.rivals)}."
+            f"it was chosen on them, as the cheapest of {len(self.rivals)} systems."
         )
 
     def saves(self, best: System, saving: Interval) -> str:
@@ -163,6 +175,8 @@ class _Words:
             )
         which = "Deploy none of these models" if self.several else f"Do not deploy {best.model}"
         price = self._blind(best)
+        if saving.value < 0 and best.cost.value < self.naive.cost:
+            return f"{which}: expect {self._always}, which costs {price}, to be cheaper."
         if saving.value < 0:
             return f"{which}: {self._always}, which costs {price}, is cheaper."
         return f"{which}: {self._always} costs as little, {price}, and needs no model."
@@ -177,6 +191,12 @@ class _Words:
         how = _how(best, self.problem)
         first = f"The best of them, {best.model} {how}," if self.several else f"At best, {how}, it"
         said = f"{first} costs {self._cost(expected)}"
+        if saving.value < 0 and best.cost.value < self.naive.cost:
+            here = money(best.cost.value, self.problem.unit, expected)
+            said = (
+                f"{first} cost only {here} on these cases, but it was chosen on them, as the "
+                f"cheapest of {len(self.rivals)} systems: expect {self._cost(expected)}"
+            )
         if saving.value == 0:
             return f"{said}."
         more = Interval(-saving.value, -saving.high, -saving.low)
