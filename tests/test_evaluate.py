@@ -456,7 +456,7 @@ def test_the_winner_of_many_equal_models_is_corrected():
     assert verdict.cost.low == best.cost.low
     assert verdict.cost.high > best.cost.high
     assert verdict.saving_over_naive.value < report.naive.cost - best.cost.value - 0.02
-    assert "as the cheapest of 20" in " ".join(verdict.sentences)
+    assert "as the cheapest of 20 systems" in " ".join(verdict.sentences)
     one = few(y, {best.model: models[best.model]}, problem)
     assert one.verdict.cost == one.best.cost == best.cost
     assert "cheapest of" not in " ".join(one.verdict.sentences)

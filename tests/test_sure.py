@@ -293,5 +293,5 @@ def test_a_correction_that_shows_is_explained():
     report = few(y, models, THREE)
     said = report.verdict.sentences[1]
     assert ": expect it to cost " in said
-    assert said.endswith("but it was chosen on them, as the cheapest of 6.")
+    assert said.endswith("but it was chosen on them, as the cheapest of 6 systems.")
     assert not isnan(report.verdict.cost.value)

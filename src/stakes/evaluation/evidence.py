@@ -23,7 +23,7 @@ __all__ = ["Evidence", "ModelTallies", "Sample"]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The joint decisions of all systems on some cases; units are the leading axis if clustered."""
+    """The joint decisions of all systems on some cases; clusters are the leading axis, if any."""
 
     joint: JointCounts
     sizes: (
@@ -38,12 +38,12 @@ class Sample:
 
     @property
     def clusters(self) -> int | None:
-        """How many units were drawn, when cases come in clusters."""
+        """How many clusters were drawn, when cases come in clusters."""
         return len(self.joint.weights) if self.joint.weights.ndim == 2 else None
 
     @cached_property
     def pooled(self) -> JointCounts:
-        """The tally without its units."""
+        """The tally of all clusters together."""
         joint = self.joint
         return joint if self.clusters is None else joint.sum_clusters(np.ones((1, len(joint))))[0]
 

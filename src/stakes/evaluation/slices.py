@@ -35,7 +35,10 @@ def _slice(
     level: float,
 ) -> Slice:
     costs = costs_of(sample, _problem_of(sample, evidence), evidence, level)
-    cheapest, other = costs.cheapest, costs.cheapest not in (None, best)
+    cheapest = costs.cheapest
+    if cheapest is not None and costs.more(best).value == 0:
+        cheapest = best  # one that ties with it is no other
+    other = cheapest not in (None, best)
     return Slice(
         by=by,
         group=label,

@@ -6,7 +6,7 @@ Everything here is deterministic and a function of tallies; `stakes.inference` h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
 from typing import Any
@@ -18,6 +18,7 @@ from stakes.decide import reachable_decisions
 from stakes.evaluation.evidence import Evidence, Sample
 from stakes.inference import (
     Contenders,
+    SelectionEffect,
     Units,
     contenders,
     cost_support,
@@ -97,7 +98,7 @@ class Costs:
     def expected(self, name: str) -> Interval:
         """Cost of the chosen system once deployed: corrected for the choice on the same cases."""
         cost = self.cost(name)
-        found = selection_effect(self.choice).cost(
+        found = self._effect.cost(
             cost.value - self.base, cost.low - self.base, cost.high - self.base
         )
         return self._shifted(found.value, found.low, found.high)
@@ -106,6 +107,8 @@ class Costs:
         """What the chosen system saves against the named blind decision, once deployed."""
         saving = self.saving(None, name)
         effect = selection_effect(self.choice, against=self.named)
+        # The blind decision was not chosen: cost and saving add up to what it costs.
+        effect = replace(effect, bias=self._effect.bias)
         found = effect.saving(saving.value, saving.low, saving.high)
         return Interval(found.value, found.low, found.high)
 
@@ -131,6 +134,10 @@ class Costs:
         return amount / above if above > 0 else 0.0
 
     # Below ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def _effect(self) -> SelectionEffect:
+        return selection_effect(self.choice)
 
     def _value(self, name: str) -> float:
         return float(self.choice.errors.costs[self.joint.models.index(name)])

@@ -129,10 +129,22 @@ class _Words:
         models = list(dict.fromkeys(one.model for one in self.contenders))
         if len(models) < 2:
             return ""
-        either = "either" if len(models) == 2 else "any of them"
-        share = saving.value / self.naive.cost if self.naive.cost > 0 else 0.0
-        spared = f"; {either} saves about {whole_percent(share)}" if 0 < share <= 1 else ""
+        spared = self._spared(saving, either="either" if len(models) == 2 else "each of them")
         return f"{_listed(models)}: the data cannot tell which is the cheapest{spared}."
+
+    def _spared(self, saving: Interval, *, either: str) -> str:
+        """What contenders save: the first as expected, the best of other models as on the cases."""
+        blind = self.naive.cost
+        costs: dict[str, float] = {}
+        for one in self.contenders[1:]:
+            costs.setdefault(one.model, one.cost.value)
+        saved = [saving.value, *(blind - cost for cost in costs.values())]
+        if not 0 < saving.value <= blind:
+            return ""
+        least, most = (whole_percent(max(amount, 0.0) / blind) for amount in (min(saved), saved[0]))
+        if min(saved) <= 0:
+            return f"; {either} saves about {most} at most"
+        return f"; {either} saves about {least if least == most else f'{least} to {most}'}"
 
     def deploy(self, best: System, expected: Interval) -> str:
         """What to deploy, at which cost."""
@@ -146,7 +158,7 @@ class _Words:
         here = money(best.cost.value, self.problem.unit, expected)
         return (
             f"On these cases {best.name} cost {here}, but it was chosen on them, as the cheapest "
-            f"of {len(self.rivals)}."
+            f"of {len(self.rivals)} systems."
         )
 
     def saves(self, best: System, saving: Interval) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stakes._text import chance, measured, number, percent, point, whole_percent
+from stakes._text import measured, number, percent, point, whole_percent
 from stakes.report import Interval
 
-__all__ = ["chance", "money", "number", "percent", "point", "rounded", "span", "whole_percent"]
+__all__ = ["money", "number", "percent", "point", "rounded", "span", "whole_percent"]
 
 
 def rounded(value: float, like: Interval) -> str:

@@ -1,11 +1,12 @@
-"""How sure: redraws of tallies, intervals, and paired comparison of models.
+"""How sure: intervals, resamples of tallies, and paired comparison of models.
 
-Everything starts from tallies. `bootstrap` redraws them under a `Scheme`, which says what was drawn
-at random; formulas serve where they exist (`delta_expected_cost`, `wilson_rates`, `delong_auc`).
-Costs have intervals that hold in small samples and for rare classes too, without random numbers:
-`profile_interval`.
-Both make an `Estimate`, which answers with an interval, a standard error or its replicates. Models
-are compared on the same cases: `compare_costs`, `compare_problems`, `delong`, `mcnemar`, `max_t`.
+Everything starts from tallies. Costs have intervals that hold in small samples and for rare classes
+too, without random numbers: `profile_interval`, `contenders` and `selection_effect`, which are what
+`evaluate` prints. For any other measure `bootstrap` resamples tallies under a `Scheme`, which says
+what was drawn at random; formulas serve where they exist (`delta_expected_cost`, `wilson_rates`,
+`delong_auc`). These make an `Estimate`, which answers with an interval, a standard error or its
+replicates. Models are compared on the same cases: `compare_costs`, `compare_problems`, `delong`,
+`mcnemar`, `max_t`.
 """
 
 from stakes.inference.bootstrap import bootstrap, bootstrap_bca, bootstrap_t, estimate_of

@@ -93,10 +93,12 @@ def effective_factors(cells: Cells, values: FloatArray, *, by_class: bool) -> Fl
 
 
 def _pulls(weights: FloatArray, values: FloatArray, strata: FloatArray) -> FloatArray:
-    """The z above, (…, P, C)."""
+    """The z above, (…, P, C); 0 where only rounding is left."""
     total = weights @ strata
     mean = _ratio((weights * values) @ strata, total)
-    return np.asarray((values - mean @ strata.T) / (np.where(total > 0, total, 1.0) @ strata.T))
+    apart = values - mean @ strata.T
+    apart = np.where(np.abs(apart) > 1e-12 * np.abs(values), apart, 0.0)
+    return np.asarray(apart / (np.where(total > 0, total, 1.0) @ strata.T))
 
 
 def _between(cells: Cells, pulls: FloatArray, shares: FloatArray) -> FloatArray:

@@ -39,6 +39,10 @@ _SHRUNK = (
     "Shrunk chance: that a system is the cheapest, given that noise spreads costs; right on "
     "average over many comparisons."
 )
+_CHOSEN = (
+    "Costs are those on these cases. The cheapest was chosen on them: the verdict says what to "
+    "expect of it."
+)
 _BOUNDS = (
     "Thresholds tuned on the very cases that measure them: bounds on what a threshold can reach, "
     "and no systems to deploy."
@@ -63,6 +67,7 @@ def system_sections(report: Report) -> Iterator[Section]:
     rules = {system.rule for system in rivals if system.name != system.model}
     text = unit + tuple(_EXPLAINED[rule] for rule in _EXPLAINED if rule in rules)
     text += (_SHRUNK,) * (len(rivals) > 1)
+    text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     level = _text.percent(report.assumptions.level)
     header = ("system", "cost per case", level, "normalised", _CHANCE, "threshold")
     yield Section("Cost of each system", text, filled(Table(header, tuple(rows))))

@@ -254,6 +254,9 @@ def _margins(report: Report) -> Section:
     left = len(report.margins) - len(nearest)
     more = f"; {left} more are in the JSON" if left else ""
     text = f"Each number moved alone, {_FROZEN}. The nearest first{more}."
+    best = report.best
+    if report.verdict.deploy is None and best.cost.value < report.naive.cost:
+        text += f" By the costs on these cases, where {best.name} is the cheapest."
     return Section("What would flip the verdict", (text,), Table(header, rows))
 
 

@@ -26,7 +26,7 @@ function verdictSentences({ best, rival, looking }) {
           `The runner-up${looking ? "" : " among the models"}, ${rival.name}, costs ${spent(rival.cost - best.cost)} more per case.`,
         ]
       : []),
-    "Intervals and probabilities hold for the stakes of the report only; reset to see them.",
+    "These costs are not corrected for the choice of the cheapest; what to expect, intervals and chances hold for the stakes of the report only. Reset to see them.",
   ];
 }
 

@@ -152,6 +152,7 @@ function evaluate(given) {
   const blind = constantRules(systems[0].counts, costs, prior, decisions);
   const foreign = others.filter((one) => one.model !== best.model);
   const slack = TIE * Math.abs(naive.cost);
+  const changed = isChanged(given); // else the report knows what to expect of the one it chose
   return {
     costs,
     prior,
@@ -165,10 +166,10 @@ function evaluate(given) {
     best,
     rival: (foreign.length ? foreign : others).find((one) => !Number.isNaN(one.cost)),
     naive,
-    looking: best.cost < naive.cost - slack, // whether not looking is dearer, as far as is known
+    looking: changed ? best.cost < naive.cost - slack : DATA.verdict.deploy !== null,
     perfect: perfectCost(costs, prior),
-    changed: isChanged(given),
-    places: placesOf(best, isChanged(given)),
+    changed,
+    places: placesOf(best, changed),
   };
 }
 

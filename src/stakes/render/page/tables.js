@@ -105,8 +105,12 @@ function showMargins() {
       rows,
     ),
   );
-  place("margins-note").textContent =
-    found.length > 12 ? `The nearest twelve of ${found.length}; the CSV has all.` : "";
+  const { best, naive, looking, changed } = result;
+  const lucky = !changed && !looking && best.cost < naive.cost;
+  place("margins-note").textContent = [
+    found.length > 12 ? `The nearest twelve of ${found.length}; the CSV has all.` : "",
+    lucky ? `By the costs on these cases, where ${best.name} is the cheapest.` : "",
+  ].join(" ");
   saved.margins = [
     head,
     ...found.map((one) => [
