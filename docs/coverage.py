@@ -25,10 +25,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 from coverage_study import bootstraps, intervals, reports
 from coverage_study.populations import Design
-from coverage_study.words import page
+from coverage_study.words import page, with_shrunk_table
 
 PAGE = Path(__file__).with_suffix(".md")
 NUMBERS = Path(__file__).with_suffix(".json")
+VERDICT = Path(__file__).with_name("verdict.md")
 SEED = 20260301
 
 
@@ -201,6 +202,13 @@ def read() -> list[dict[str, Any]]:
     return list(json.loads(NUMBERS.read_text(encoding="utf-8")))
 
 
+def write_pages() -> None:
+    """The page, and the table of docs/verdict.md."""
+    rows = read()
+    PAGE.write_text(page(rows), encoding="utf-8")
+    VERDICT.write_text(with_shrunk_table(VERDICT.read_text("utf-8"), rows), encoding="utf-8")
+
+
 def main(options: list[str]) -> None:
     """Run the tasks, write the numbers and the page, print the time."""
     start, quick = time.perf_counter(), "--quick" in options
@@ -217,7 +225,7 @@ def main(options: list[str]) -> None:
     if quick:
         page([row for task in wanted for row in known[task.key]])
     else:
-        PAGE.write_text(page(read()), encoding="utf-8")
+        write_pages()
 
 
 if __name__ == "__main__":
