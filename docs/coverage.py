@@ -92,6 +92,7 @@ def tasks(share: float) -> list[Task]:
     designs = report_designs()
     made = [Task("report", max(4, round(share * _data_sets(one))), (one,)) for one in designs]
     many = max(40, round(share * 1_000))
+    made.append(Task("shrunk", max(12, round(share * 600)), ()))
     for prevalence in (0.5, 0.02, 0.002):
         for stated in (False, True):
             made.append(Task("interval", many, (prevalence, stated)))
@@ -108,7 +109,12 @@ def tasks(share: float) -> list[Task]:
 def run(task: Task) -> list[dict[str, Any]]:
     """The rows of a task, with the processor time that they took."""
     start = time.process_time()
-    studies = {"report": _reported, "interval": _intervals, "bootstrap": _bootstraps}
+    studies = {
+        "report": _reported,
+        "interval": _intervals,
+        "bootstrap": _bootstraps,
+        "shrunk": _shrunk,
+    }
     rows = studies[task.section](task)
     spent = (time.process_time() - start) / len(rows)
     common = {"section": task.section, "key": task.key, "samples": task.samples, "seconds": spent}
@@ -120,6 +126,10 @@ def _reported(task: Task) -> list[dict[str, Any]]:
     about = {"systems": design.candidates, "design": design.title, "kind": design.kind}
     about |= {"n": design.size, "prevalence": design.prevalence, "clusters": design.clusters}
     return [about | reports.row_of(design, task.samples, task.seed)]
+
+
+def _shrunk(task: Task) -> list[dict[str, Any]]:
+    return [{"said": reports.varied(task.samples, task.seed)}]
 
 
 CLUSTERS = ((2, 50), (4, 50), (20, 50), (200, 50), (20, 5), (200, 5), (20, 500))
