@@ -25,10 +25,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 from coverage_study import bootstraps, intervals, reports
 from coverage_study.populations import Design
-from coverage_study.words import page
+from coverage_study.words import page, with_shrunk_table
 
 PAGE = Path(__file__).with_suffix(".md")
 NUMBERS = Path(__file__).with_suffix(".json")
+VERDICT = Path(__file__).with_name("verdict.md")
 SEED = 20260301
 
 
@@ -91,6 +92,7 @@ def tasks(share: float) -> list[Task]:
     designs = report_designs()
     made = [Task("report", max(4, round(share * _data_sets(one))), (one,)) for one in designs]
     many = max(40, round(share * 1_000))
+    made.append(Task("shrunk", max(12, round(share * 600)), ()))
     for prevalence in (0.5, 0.02, 0.002):
         for stated in (False, True):
             made.append(Task("interval", many, (prevalence, stated)))
@@ -107,7 +109,12 @@ def tasks(share: float) -> list[Task]:
 def run(task: Task) -> list[dict[str, Any]]:
     """The rows of a task, with the processor time that they took."""
     start = time.process_time()
-    studies = {"report": _reported, "interval": _intervals, "bootstrap": _bootstraps}
+    studies = {
+        "report": _reported,
+        "interval": _intervals,
+        "bootstrap": _bootstraps,
+        "shrunk": _shrunk,
+    }
     rows = studies[task.section](task)
     spent = (time.process_time() - start) / len(rows)
     common = {"section": task.section, "key": task.key, "samples": task.samples, "seconds": spent}
@@ -119,6 +126,10 @@ def _reported(task: Task) -> list[dict[str, Any]]:
     about = {"systems": design.candidates, "design": design.title, "kind": design.kind}
     about |= {"n": design.size, "prevalence": design.prevalence, "clusters": design.clusters}
     return [about | reports.row_of(design, task.samples, task.seed)]
+
+
+def _shrunk(task: Task) -> list[dict[str, Any]]:
+    return [{"said": reports.varied(task.samples, task.seed)}]
 
 
 CLUSTERS = ((2, 50), (4, 50), (20, 50), (200, 50), (20, 5), (200, 5), (20, 500))
@@ -201,6 +212,13 @@ def read() -> list[dict[str, Any]]:
     return list(json.loads(NUMBERS.read_text(encoding="utf-8")))
 
 
+def write_pages() -> None:
+    """The page, and the table of docs/verdict.md."""
+    rows = read()
+    PAGE.write_text(page(rows), encoding="utf-8")
+    VERDICT.write_text(with_shrunk_table(VERDICT.read_text("utf-8"), rows), encoding="utf-8")
+
+
 def main(options: list[str]) -> None:
     """Run the tasks, write the numbers and the page, print the time."""
     start, quick = time.perf_counter(), "--quick" in options
@@ -217,7 +235,7 @@ def main(options: list[str]) -> None:
     if quick:
         page([row for task in wanted for row in known[task.key]])
     else:
-        PAGE.write_text(page(read()), encoding="utf-8")
+        write_pages()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +46,7 @@ class Design:
     clusters: int | None = None
     weights: str = ""  # "", "whole" or "lognormal"
     kind: str = "decisions"  # or "recalibrated", "tuned"
+    own: tuple[float, ...] = field(default=(), repr=False)  # skills, where they are "varied"
 
     @property
     def title(self) -> str:
@@ -81,6 +82,8 @@ class Design:
     @cached_property
     def skill(self) -> FloatArray:
         """How far each system tells the classes apart, (J,)."""
+        if self.own:
+            return np.array(self.own)
         equal = np.full(self.systems, 1.2)
         if self.skills == "unequal":
             return np.linspace(1.2, 0.6, self.systems)

@@ -25,7 +25,7 @@ from stakes.evaluation.uncertainty import Costs, costs_of
 from stakes.evaluation.verdict import verdict_of
 from stakes.report import RECALIBRATED, TUNED_APART, Interval, System, Verdict
 
-__all__ = ["COLUMNS", "Printed", "printed", "row_of", "shares_right"]
+__all__ = ["COLUMNS", "Printed", "printed", "row_of", "shares_right", "varied"]
 
 LEVEL = 0.95
 FINE = 5_000  # scores of each class that stand for all, where a fitted map decides
@@ -147,6 +147,18 @@ def _binned(said: FloatArray, right: FloatArray) -> list[list[float]]:
         [float(own.sum()), float(said[own].sum()), float(right[own].sum())]
         for own in (part == place for place in range(len(BINS) - 1))
     ]
+
+
+def varied(samples: int, seed: int) -> list[list[float]]:
+    """The bins of data sets of 2, 4 or 12 systems, whose skills are drawn anew for each of them."""
+    rng, each = np.random.default_rng(seed), []
+    for number in range(samples):
+        systems, size = (2, 4, 12)[number % 3], (200, 1_000)[number % 2]
+        skills = 1.2 + rng.choice([0.03, 0.1, 0.3]) * rng.standard_normal(systems)
+        design = Design(systems, "varied", size, 0.5, own=tuple(skills.tolist()))
+        each.append(checked(design, rng, chances=True))
+    said, right = (np.array([one[key] for one in each]) for key in ("said", "right"))
+    return _binned(said, right)
 
 
 def shares_right(rows: list[dict[str, Any]]) -> FloatArray:
