@@ -576,7 +576,7 @@ def test_a_calibrator_by_its_name_is_refused():
     [
         ([0.2, np.nan], "Remove the cases without a prediction first"),
         ([20.0, 70.0], "Divide percentages by 100"),
-        ([-3.0, 2.0], "Raw scores belong in Scores"),
+        ([-3.0, 2.0], "Pass raw scores as scores"),
     ],
 )
 def test_numbers_that_are_no_probabilities_are_told_what_they_may_be(posteriors, remedy):
