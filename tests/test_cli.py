@@ -337,7 +337,7 @@ BAD = {
     "no probabilities": (
         ("evaluate", "big.csv", "-p", "fraud.toml", "--model", "p"),
         "column 'p' of big.csv must hold probabilities in [0, 1]; 1 of 2 rows do not, the first "
-        "being 1.5 in row 2. If these are raw scores, say --scores p=p.",
+        "being 1.5 in row 2. If these are raw scores, pass them as scores.",
     ),
     "gaps": (
         ("evaluate", "gap.csv", "-p", "fraud.toml", "--model", "new=p"),
@@ -354,11 +354,11 @@ BAD = {
     ),
     "weights below zero": (
         ("evaluate", "gap.csv", "-p", "fraud.toml", "--scores", "w", "--weights", "w"),
-        "stakes: --weights must hold numbers that are zero or more",
+        "stakes: --weights (column 'w' of gap.csv) must hold numbers that are zero or more",
     ),
     "posteriors that do not sum to one": (
         ("evaluate", "big.csv", "-p", "fraud.toml", "--model", "new=a,b"),
-        "stakes: model new must sum to one in every row",
+        "stakes: model new (columns 'a', 'b' of big.csv) must sum to one in every row",
     ),
     "shares beyond one": (
         ("evaluate", "rows.csv", "-p", "fraud.toml", "--posterior-prior", "fraud=2,legit=-1"),
@@ -370,7 +370,7 @@ BAD = {
     ),
     "models that cannot be guessed": (
         ("evaluate", "rows.csv", "-p", "fraud.toml"),
-        "2 columns hold numbers in [0, 1] (good, poor)",
+        "--model cannot be guessed: 2 columns of rows.csv hold numbers in [0, 1] (good, poor)",
     ),
     "groups that the audit would ignore": (
         ("audit", "rows.csv", "-p", "fraud.toml", *BOTH, "--by", "site"),
@@ -378,7 +378,8 @@ BAD = {
     ),
     "too little memory": (
         (*FIT, "--memory-limit", "1k"),
-        "120 rows need 1,440 bytes and the limit is 1,024",
+        "--memory-limit must leave room for the rows: the columns of the 120 rows of rows.csv "
+        "need 1,440 bytes and the limit is 1,024",
     ),
     "an unknown option": (("evaluate", "rows.csv", "--none"), "--none"),
     "an unknown command": (("none",), "No such command 'none'"),
@@ -422,8 +423,8 @@ BAD = {
     "posteriors beyond one": (
         ("decide", "big.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
         "rows 0 to 1 of the file: posteriors must hold probabilities in [0, 1]; 1 of 2 does not, "
-        "the first being 1.5 at position 1. Raw scores go to evaluate and audit as --scores "
-        "NAME=COLUMN; stakes calibrate turns them into probabilities.",
+        "the first being 1.5 at position 1. Pass raw scores as scores (Scores, or a ScoreTable), "
+        "or have a calibrator turn them into probabilities.",
     ),
     "no rows": (
         ("decide", "header.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),

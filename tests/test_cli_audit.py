@@ -62,11 +62,11 @@ def test_the_bar_is_moved_by_every_block_up_to_the_end(monkeypatch):
     moves: dict[str, list[int]] = {}
 
     @contextmanager
-    def working(what, n_rows, *, steps=True):
+    def working(self, what, n_rows, *, steps=True):
         assert what != "drawing pairs" or (n_rows, steps) == (PAIRS, True)
         yield moves.setdefault(what, []).append
 
-    monkeypatch.setattr(module, "working", working)
+    monkeypatch.setattr(module.Terminal, "working", working)
     assert run("--misranking", PAIRS).exit_code == 0
     assert sum(moves["drawing pairs"]) == PAIRS
     assert len(moves["drawing pairs"]) > 1

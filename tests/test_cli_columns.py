@@ -19,15 +19,15 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 
-from stakes import Problem, _check
+from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
-from stakes.adapters.duck import Source, opened
+from stakes.adapters.columns import Columns, Wanted, columns_of, spellings
+from stakes.adapters.duck import FileSource, opened_files
+from stakes.adapters.evaluate import memory_size
 from stakes.adapters.files import Format, located
-from stakes.adapters.labels import Wanted, spellings
-from stakes.cli.columns import Request, plan_for
-from stakes.cli.guessing import truth_column
-from stakes.cli.loading import load, memory_size
-from stakes.cli.models import Kind, posterior_columns
+from stakes.adapters.guessing import truth_column
+from stakes.adapters.sources import Rows, Watch, checked
+from stakes.cli.columns import Request, posterior_columns, report_on
 from stakes.errors import InputError
 
 TWO = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["ok", "ask", "no"])
@@ -40,8 +40,8 @@ ROWS: dict[str, Any] = {
 
 
 @contextmanager
-def source_of(path: str | Path, standard_input: bytes = b"") -> Iterator[Source]:
-    with located([str(path)], io.BytesIO(standard_input)) as files, opened(files) as source:
+def source_of(path: str | Path, standard_input: bytes = b"") -> Iterator[FileSource]:
+    with opened_files([str(path)], io.BytesIO(standard_input)) as source:
         yield source
 
 
@@ -56,7 +56,7 @@ def csv_file(folder: Path, rows: dict[str, Any], name: str = "rows.csv") -> Path
     return path
 
 
-def read_two(source: Source) -> tuple[list[int], list[float]]:
+def read_two(source: FileSource) -> tuple[list[int], list[float]]:
     wanted = {"y": Wanted("truth", "classes", TWO.classes)}
     n = source.count()
     found = source.read({"p": ("p",)}, wanted, n_rows=n, advance=lambda rows: None)
@@ -175,7 +175,7 @@ def test_several_files_hold_the_rows_together(tmp_path):
     """As when the shell resolves a glob."""
     first = csv_file(tmp_path, {"truth": ["legit"], "p": [0.25]}, "a.csv")
     second = csv_file(tmp_path, {"p": [0.5], "truth": ["fraud"]}, "b.csv")
-    with located([str(second), str(first)], io.BytesIO()) as files, opened(files) as source:
+    with opened_files([str(second), str(first)]) as source:
         assert source.name == f"{second} … {first}"
         assert read_two(source) == ([1, 0], [0.5, 0.25])
     for given, message in (
@@ -341,34 +341,62 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
 # Guesses -----------------------------------------------------------------------------------------
 
 
-def plan(tmp_path: Path, rows: dict[str, Any], problem: Problem, **said):
+def plan(tmp_path: Path, rows: dict[str, Any], problem: Problem, **said: Any) -> Columns:
     with source_of(csv_file(tmp_path, rows)) as source:
-        return plan_for(source, problem, Request(**said))
+        return checked(Request(**said).columns(source, problem), source, problem)
+
+
+def columns_by_name(columns: Columns) -> dict[str, tuple[str, ...]]:
+    return {name: columns_of(model) for name, model in columns.models.items()}
+
+
+def read(source: FileSource, problem: Problem, **said: Any) -> Rows:
+    columns = Request(**said).columns(source, problem)
+    return source.rows(columns, problem, source.count())
+
+
+class Notes(Watch):
+    """Keeps what was said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def says(self, text: str) -> None:
+        self.said.append(text)
+
+
+def guesses(tmp_path: Path, rows: dict[str, Any], problem: Problem, **said: Any) -> str:
+    """What was said about guesses."""
+    notes = Notes()
+    with opened_files([str(csv_file(tmp_path, rows))], watch=notes) as source:
+        Request(**said).columns(source, problem)
+    return " ".join(notes.said)
 
 
 @pytest.mark.parametrize("name", ["truth", "label", "y", "y_true", "Target", "CLASS"])
 def test_the_truth_is_guessed_by_its_name(tmp_path, name):
     rows = {"id": [1, 2], name: ["legit", "legit"], "p": [0.1, 0.2]}
-    assert plan(tmp_path, rows, TWO).truth == name
+    assert plan(tmp_path, rows, TWO).y_true == name
 
 
 def test_the_truth_is_guessed_by_its_values(tmp_path):
     rows = {"kind": ["a", "b", "c"], "outcome": ["fraud", "legit", "legit"], "p": [0.1, 0.2, 0.5]}
-    found = plan(tmp_path, rows, TWO)
-    assert found.truth == "outcome"
-    assert found.guesses == ("truth in column outcome", "p: P(fraud) in p")
+    assert plan(tmp_path, rows, TWO).y_true == "outcome"
+    assert guesses(tmp_path, rows, TWO).endswith(": truth in column outcome; p: P(fraud) in p.")
 
 
 def test_whole_numbers_are_guessed_to_be_the_truth_by_their_text(tmp_path):
     rows = {"outcome": [1, 0, 1], "size": [3, 4, 5], "p": [0.1, 0.2, 0.5]}
-    assert plan(tmp_path, rows, Problem.zero_one(2)).truth == "outcome"
+    assert plan(tmp_path, rows, Problem.zero_one(2)).y_true == "outcome"
 
 
 def test_two_possible_truths_are_not_guessed_between(tmp_path):
     rows = {"a": ["fraud", "legit"], "b": ["legit", "fraud"], "p": [0.1, 0.2]}
-    with pytest.raises(InputError, match=r"2 columns hold the classes legit, fraud \(a, b\).*--tr"):
+    with pytest.raises(
+        InputError, match=r"2 columns hold the classes legit, fraud \(a, b\)\. Name "
+    ):
         plan(tmp_path, rows, TWO)
-    assert plan(tmp_path, rows, TWO, truth="b").truth == "b"
+    assert plan(tmp_path, rows, TWO, truth="b").y_true == "b"
 
 
 def test_a_column_with_too_few_classes_is_not_the_truth(tmp_path):
@@ -381,12 +409,9 @@ def test_models_of_two_classes_are_columns_within_the_unit_interval_whose_names_
     rows = {**ROWS, "p_whole": [0, 1, 0], "p_id": [7, 8, 9], "amount": [0.5, 12.5, ""]}
     rows |= {"discount": [0.25, 0.5, 0.0], "p_value": [0.5, 0.5, 0.5], "scoreboard": [0.5] * 3}
     found = plan(tmp_path, rows, TWO)
-    assert [model.name for model in found.models] == ["p", "q_prob", "p_whole"]
-    assert found.guesses[:3] == (
-        "truth in column truth",
-        "p: P(fraud) in p",
-        "q_prob: P(fraud) in q_prob",
-    )
+    assert list(found.models) == ["p", "q_prob", "p_whole"]
+    told = "truth in column truth; p: P(fraud) in p; q_prob: P(fraud) in q_prob; p_whole"
+    assert told in guesses(tmp_path, rows, TWO)
 
 
 UNUSABLE = {
@@ -402,7 +427,7 @@ UNUSABLE = {
     "nothing at all": ([""] * 3, r"must hold numbers; all entries are missing\."),
     "per cent": (
         [10.5, 90.0, 25.0],
-        r"in \[0, 1\]; 3 of 3 rows do not.*divide them by 100\. .*--scores p_odd=p_odd",
+        r"in \[0, 1\]; 3 of 3 rows do not.*divide them by 100\. .*pass them as scores",
     ),
     "whole per cent": ([10, 90, 25], r"in \[0, 1\]; 3 of 3 rows do not, .*divide them by 100\."),
     "numbers below nought": (
@@ -417,16 +442,16 @@ def test_a_column_whose_name_says_model_is_never_left_out_in_silence(tmp_path, w
     values, message = UNUSABLE[what]
     path = csv_file(tmp_path, {**ROWS, "p_odd": values})
     with source_of(path) as source:
-        with pytest.raises(InputError, match=f"column 'p_odd' of .*{message}.* with --model"):
-            load(source, TWO, plan_for(source, TWO, Request()), limit=1 << 20)
-        stated = plan_for(source, TWO, Request(models=("p",)))
-        assert list(load(source, TWO, stated, limit=1 << 20).models) == ["p"]
+        told = f"column 'p_odd' of .*{message}.* name all models that you want"
+        with pytest.raises(InputError, match=told):
+            report_on([str(path)], TWO, Request())
+        assert list(read(source, TWO, models=("p",)).models) == ["p"]
 
 
 def test_whole_numbers_that_may_be_decisions_are_asked_about(tmp_path):
     rows = {"y": [0, 1, 1], "p_hard": [0, 1, 0], "p_soft": [0.5, 0.5, 0.75]}
     with pytest.raises(
-        InputError, match=r"column 'p_hard' .* it holds whole numbers\. .*--model p_h"
+        InputError, match=r"column 'p_hard' .* it holds whole numbers\. .*name it as a model"
     ):
         plan(tmp_path, rows, Problem.zero_one(2))
 
@@ -434,7 +459,7 @@ def test_whole_numbers_that_may_be_decisions_are_asked_about(tmp_path):
 def test_a_gap_does_not_hide_that_two_columns_may_be_the_model(tmp_path):
     rows = {"truth": ["legit", "fraud"], "forest": ["", 0.5], "boosting": [0.25, 0.75]}
     with pytest.raises(
-        InputError, match=r"2 columns hold numbers in \[0, 1\] \(forest, boosting\)"
+        InputError, match=r"2 columns of .* hold numbers in \[0, 1\] \(forest, boosting\)"
     ):
         plan(tmp_path, rows, TWO)
 
@@ -467,34 +492,35 @@ def test_columns_numbered_from_nought_are_one_model(tmp_path, problem, values, n
     columns = tuple(f"{name}_{k}" for k in range(problem.n_classes))
     rows: dict[str, Any] = {"y": values, "size": [3.5] * len(values)}
     rows |= {column: [0.25] * len(values) for column in columns}
-    (model,) = plan(tmp_path, rows, problem).models
-    assert (model.name, model.columns) == (name, columns)
+    assert columns_by_name(plan(tmp_path, rows, problem)) == {name: columns}
 
 
 def test_the_order_of_numbered_columns_is_asked_for_where_the_classes_are_not_sorted(tmp_path):
     rows = {"truth": ["legit", "fraud"], "proba_0": [0.5, 0.75], "proba_1": [0.5, 0.25]}
     message = (
         r"the classes of the problem \(legit, fraud\) are not in sorted order\. If proba_0 is "
-        r"P\(fraud\), as .* say --model proba=proba_1,proba_0; if it is P\(legit\), say "
-        r"--model proba=proba_0,proba_1\."
+        r"P\(fraud\), as .* order proba_1,proba_0; if it is P\(legit\), in the order "
+        r"proba_0,proba_1\."
     )
     with pytest.raises(InputError, match=message):
         plan(tmp_path, rows, TWO)
-    (model,) = plan(tmp_path, rows, TWO, models=("proba=proba_1,proba_0",)).models
-    assert model.columns == ("proba_1", "proba_0")
+    found = plan(tmp_path, rows, TWO, models=("proba=proba_1,proba_0",))
+    assert columns_by_name(found) == {"proba": ("proba_1", "proba_0")}
 
 
 def test_columns_numbered_otherwise_are_models_of_their_own(tmp_path):
     rows = {"truth": ["legit", "fraud"]} | {f"p_{k}": [0.25 * k] * 2 for k in (1, 2, 3)}
-    found = plan(tmp_path, rows, TWO).models
-    assert [model.columns for model in found] == [("p_1",), ("p_2",), ("p_3",)]
+    found = columns_by_name(plan(tmp_path, rows, TWO))
+    assert found == {"p_1": ("p_1",), "p_2": ("p_2",), "p_3": ("p_3",)}
 
 
 def test_columns_of_every_class_are_a_model_or_an_error(tmp_path):
     rows = {"truth": ["legit", "fraud"], "net_legit": [0, 1], "net_fraud": [1, 0]}
-    assert [m.columns for m in plan(tmp_path, rows, TWO).models] == [("net_legit", "net_fraud")]
+    assert columns_by_name(plan(tmp_path, rows, TWO)) == {"net": ("net_legit", "net_fraud")}
     rows |= {"old_legit": ["20%", "30%"], "old_fraud": ["80%", "70%"]}
-    with pytest.raises(InputError, match=r"column 'old_legit' .* '20%' is none\..* with --model"):
+    with pytest.raises(
+        InputError, match=r"column 'old_legit' .* '20%' is none\..* name all models"
+    ):
         plan(tmp_path, rows, TWO)
 
 
@@ -506,7 +532,7 @@ def test_features_with_numbers_in_their_names_are_no_models(tmp_path):
         "proba_0": [0.5, 0.5],
         "proba_1": [0.5, 0.5],
     }
-    assert [m.name for m in plan(tmp_path, rows, Problem.zero_one(2)).models] == ["proba"]
+    assert list(plan(tmp_path, rows, Problem.zero_one(2)).models) == ["proba"]
 
 
 @pytest.mark.parametrize(
@@ -518,40 +544,40 @@ def test_features_with_numbers_in_their_names_are_no_models(tmp_path):
 )
 def test_names_that_say_probability_are_guessed_beside_others(tmp_path, name):
     rows = {"truth": ["legit", "fraud"], "discount": [0.25, 0.5], name: [0.5, 0.75]}
-    assert [model.columns for model in plan(tmp_path, rows, TWO).models] == [(name,)]
+    assert columns_by_name(plan(tmp_path, rows, TWO)) == {name: (name,)}
 
 
 def test_the_only_column_that_may_be_a_model_is_guessed_whatever_its_name(tmp_path):
     rows = {"truth": ["legit", "fraud"], "forest": [0.25, 0.5], "amount": [7.5, 0.75]}
-    assert [model.name for model in plan(tmp_path, rows, TWO).models] == ["forest"]
+    assert list(plan(tmp_path, rows, TWO).models) == ["forest"]
 
 
 def test_between_columns_whose_names_say_nothing_is_not_guessed(tmp_path):
     rows = {"truth": ["legit", "fraud"], "forest": [0.25, 0.5], "discount": [0.5, 0.75]}
     message = (
-        r"cannot be guessed: 2 columns hold numbers in \[0, 1\] \(forest, discount\), and no name "
-        r"says that they are probabilities\. Say which with --model, .* as in --model forest\."
+        r"cannot be guessed: 2 columns of .* hold numbers in \[0, 1\] \(forest, discount\), and no "
+        r"name says that they are probabilities\. Name those that are\."
     )
     with pytest.raises(InputError, match=message):
         plan(tmp_path, rows, TWO)
     both = {**rows, "net_legit": [0.5, 0.25], "net_fraud": [0.5, 0.75]}
-    assert [model.name for model in plan(tmp_path, both, TWO).models] == ["net"]
+    assert list(plan(tmp_path, both, TWO).models) == ["net"]
 
 
 def test_columns_that_have_a_use_are_not_models(tmp_path):
     rows = {**ROWS, "p_w": [0.5, 0.5, 1.0], "p_g": [0.25, 0.5, 0.5], "p_c": [0.5, 0.25, 0.5]}
     found = plan(tmp_path, rows, TWO, weights="p_w", by=("p_g",), cluster="p_c")
-    assert [model.name for model in found.models] == ["p", "q_prob"]
+    assert list(found.models) == ["p", "q_prob"]
 
 
 def test_models_of_many_classes_are_named_with_them(tmp_path):
     rows: dict[str, Any] = {"y": ["ash", "oak"], "size": [0.5, 0.5]}
     rows |= {f"net_{label}": [0.25, 0.5] for label in ("elm", "ash", "oak")}
     rows |= {"soil_elm": [0.25, 0.5], "age_elm": [30, 40], "age_ash": [50, 60]}
-    found = plan(tmp_path, rows, THREE)
-    (model,) = found.models
-    assert (model.name, model.columns) == ("net", ("net_ash", "net_oak", "net_elm"))
-    assert found.guesses[1] == "net: P(ash) in net_ash, P(oak) in net_oak, P(elm) in net_elm"
+    found = columns_by_name(plan(tmp_path, rows, THREE))
+    assert found == {"net": ("net_ash", "net_oak", "net_elm")}
+    told = "net: P(ash) in net_ash, P(oak) in net_oak, P(elm) in net_elm"
+    assert told in guesses(tmp_path, rows, THREE)
     rows |= {f"half_{label}": [0.25, 0.5] for label in ("elm", "oak")}
     with pytest.raises(InputError, match=r"has half_oak, half_elm, and no half_ash\. Add it"):
         plan(tmp_path, rows, THREE)
@@ -559,12 +585,11 @@ def test_models_of_many_classes_are_named_with_them(tmp_path):
 
 def test_columns_named_as_the_classes_are_one_model(tmp_path):
     rows = {"y": ["ash", "oak"], "elm": [0.5, 0.25], "oak": [0.25, 0.5], "ash": [0.25, 0.25]}
-    (model,) = plan(tmp_path, rows, THREE).models
-    assert (model.name, model.columns) == ("model", ("ash", "oak", "elm"))
+    assert columns_by_name(plan(tmp_path, rows, THREE)) == {"model": ("ash", "oak", "elm")}
 
 
 def test_without_a_possible_model_one_is_asked_for(tmp_path):
-    with pytest.raises(InputError, match=r"none can be guessed: there are no numbers in \[0, 1\]"):
+    with pytest.raises(InputError, match=r"cannot be guessed: there are no numbers in \[0, 1\]"):
         plan(tmp_path, {"truth": ["legit"], "forest": [1.5]}, TWO)
     with pytest.raises(InputError, match="there are no columns named NAME_CLASS"):
         plan(tmp_path, {"truth": ["ash"], "p": [0.5]}, THREE)
@@ -582,23 +607,20 @@ def test_models_are_taken_as_stated(tmp_path):
         models=("q_prob", "net=p", "both=q_prob,p", "rule=did"),
         scores=("raw",),
     )
-    assert [(m.name, m.kind, m.columns) for m in found.models] == [
-        ("q_prob", Kind.POSTERIORS, ("q_prob",)),
-        ("net", Kind.POSTERIORS, ("p",)),
-        ("both", Kind.POSTERIORS, ("q_prob", "p")),
-        ("rule", Kind.DECISIONS, ("did",)),
-        ("raw", Kind.SCORES, ("raw",)),
+    assert [(name, type(m), columns_of(m)) for name, m in found.models.items()] == [
+        ("q_prob", Posteriors, ("q_prob",)),
+        ("net", Posteriors, ("p",)),
+        ("both", Posteriors, ("q_prob", "p")),
+        ("rule", Decisions, ("did",)),
+        ("raw", Scores, ("raw",)),
     ]
-    assert found.guesses == ("truth in column truth",)
+    assert guesses(tmp_path, rows, TWO, models=("p",)).endswith(": truth in column truth.")
 
 
 def test_columns_with_odd_names_can_be_stated(tmp_path):
     rows = {"truth": ["legit"], '"a=b,c"': [0.5]}
     found = plan(tmp_path, rows, TWO, models=("a=b,c", "m=a=b,c"))
-    assert [(m.name, m.columns) for m in found.models] == [
-        ("a=b,c", ("a=b,c",)),
-        ("m", ("a=b,c",)),
-    ]
+    assert columns_by_name(found) == {"a=b,c": ("a=b,c",), "m": ("a=b,c",)}
 
 
 def test_columns_named_after_classes_go_by_name_others_by_place(tmp_path):
@@ -612,11 +634,11 @@ def test_columns_named_after_classes_go_by_name_others_by_place(tmp_path):
 
 def test_whole_numbers_are_decisions_only_where_decisions_are_whole_numbers(tmp_path):
     rows = {"y": [0, 1], "m": [0, 1]}
-    (model,) = plan(tmp_path, rows, Problem.zero_one(2), models=("m",), truth="y").models
-    assert model.kind is Kind.DECISIONS
+    found = plan(tmp_path, rows, Problem.zero_one(2), models=("m",), truth="y")
+    assert isinstance(found.models["m"], Decisions)
     named = Problem.zero_one(2, decisions=["pass", "stop"])
-    (model,) = plan(tmp_path, rows, named, models=("m",), truth="y").models
-    assert model.kind is Kind.POSTERIORS
+    found = plan(tmp_path, rows, named, models=("m",), truth="y")
+    assert isinstance(found.models["m"], Posteriors)
 
 
 @pytest.mark.parametrize(
@@ -624,7 +646,7 @@ def test_whole_numbers_are_decisions_only_where_decisions_are_whole_numbers(tmp_
     [
         ({"truth": "none"}, r"has no column 'none'\. It has truth, p, q_prob\."),
         ({"by": ("p", "none")}, "has no column 'none'"),
-        ({"by": ("p", "p")}, "--by must name every column once; 'p' stands twice"),
+        ({"by": ("p", "p")}, "^by must name every column once; 'p' stands twice"),
         ({"cluster": "none"}, "has no column 'none'"),
         ({"weights": "truth"}, "column 'truth' of .* must hold numbers; 'fraud' is none"),
         ({"models": ("m=none",)}, "has no column 'none'"),
@@ -652,13 +674,11 @@ def test_a_file_with_many_columns_lists_some_of_them(tmp_path):
 # Memory ------------------------------------------------------------------------------------------
 
 
-def test_columns_beyond_the_limit_are_refused_with_both_sizes_and_a_remedy(tmp_path):
-    with source_of(csv_file(tmp_path, ROWS)) as source:
-        wanted = plan_for(source, TWO, Request())
-        message = "3 rows need 60 bytes and the limit is 59. Raise it with --memory-limit, or"
-        with pytest.raises(InputError, match=message):
-            load(source, TWO, wanted, limit=59)
-        assert list(load(source, TWO, wanted, limit=60).models) == ["p", "q_prob"]
+def test_a_number_takes_eight_bytes_and_a_label_four(tmp_path):
+    assert plan(tmp_path, ROWS, TWO).n_bytes(TWO, 3) == 3 * (2 * 8 + 4)
+    said: dict[str, Any] = {"models": ("m=p,q_prob", "rule=truth"), "by": ("truth",)}
+    found = plan(tmp_path, ROWS, TWO, truth="truth", **said)
+    assert found.n_bytes(TWO, 3) == 3 * (2 * 8 + 3 * 4)
 
 
 @pytest.mark.parametrize(
@@ -678,8 +698,7 @@ def test_other_sizes_are_refused(text):
 def test_groups_that_are_numbers_come_by_size_and_gaps_are_the_last_group(tmp_path):
     rows = {**ROWS, "age": [10, 9, 10], "dose": [10.5, 0.5, 9], "site": ["x", "", "y"]}
     with source_of(csv_file(tmp_path, rows)) as source:
-        plan = plan_for(source, TWO, Request(by=("site", "age", "dose")))
-        loaded = load(source, TWO, plan, limit=1 << 20).by
+        loaded = read(source, TWO, by=("site", "age", "dose")).by
     assert loaded is not None
     groups = {name: _check.groups("by", column) for name, column in loaded.items()}
     assert {name: (*found.labels, found.codes.tolist()) for name, found in groups.items()} == {
@@ -691,10 +710,9 @@ def test_groups_that_are_numbers_come_by_size_and_gaps_are_the_last_group(tmp_pa
 
 def test_a_case_without_a_cluster_is_refused(tmp_path):
     rows = {**ROWS, "site": ["x", "", "y"]}
-    with source_of(csv_file(tmp_path, rows)) as source:
-        wanted = plan_for(source, TWO, Request(cluster="site"))
-        with pytest.raises(InputError, match="must hold the clusters in every row; 1 of 3 rows"):
-            load(source, TWO, wanted, limit=1 << 20)
+    message = "must hold the clusters in every row; 1 of 3 rows"
+    with source_of(csv_file(tmp_path, rows)) as source, pytest.raises(InputError, match=message):
+        read(source, TWO, cluster="site")
 
 
 # Writing -----------------------------------------------------------------------------------------

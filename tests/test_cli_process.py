@@ -176,7 +176,9 @@ def test_a_reader_that_stops_early_is_no_error(folder):
 
 
 def test_progress_is_shown_on_a_terminal_only(folder, monkeypatch, capsys):
-    from stakes.cli.loading import working
+    from stakes.cli.output import Terminal
+
+    working = Terminal().working
 
     with working("reading", 10_000_000) as advance:
         advance(5_000_000)

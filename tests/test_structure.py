@@ -74,6 +74,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
 DEFERRED = (
     (r"report", r"Report\.(to_\w+|from_json|_repr_html_)", r"render"),
     (r"report", r"Report\.frame", r"adapters"),
+    (r"adapters", r"_report_on|Columns\.guess|_files", r"adapters"),
 )
 
 # Rooms that bring a foreign library in; all others live on numpy and scipy.

@@ -22,13 +22,16 @@ import narwhals.stable.v2 as nw
 import polars as pl
 import pyarrow as pa
 
+from stakes import Columns as Named
 from stakes import Decisions, Posteriors, Problem, Report, Scores, ScoreTable, auc, evaluate
 from stakes.adapters.bins import N_BINS, Bins, ScoreGrid, UnitGrid
-from stakes.adapters.lazy import Layout, LazyColumns
+from stakes.adapters.columns import Predicted
+from stakes.adapters.sources import opened
 from stakes.adapters.tallies import tallied_evidence
 from stakes.calibration import Isotonic
 from stakes.errors import InputError
 from stakes.evaluation.conclusions import report_of
+from stakes.evaluation.evidence import Evidence
 
 N = 1500
 RNG = np.random.default_rng(8)
@@ -89,17 +92,32 @@ def in_polars(columns: Columns) -> Any:
 ENGINES = {"DuckDB": in_duckdb, "Polars": in_polars}
 
 
+def evidence_of(
+    engine: str, columns: Columns, models: dict[str, Predicted], problem: Problem, **extra: Any
+) -> Evidence:
+    """The evidence of an engine."""
+    named = Named(
+        "y",
+        models,
+        "weights" if "weights" in columns else None,
+        tuple(name for name in columns if name.startswith("by ")),
+        "cluster" if "cluster" in columns else None,
+    )
+    numbers = [one for group in named.numbers.values() for one in group]
+    labels = [wanted.column for wanted in named.labels(problem).values()]
+    asked = {"posterior_prior": None, "calibrator": None, "limit": 1 << 20, **extra}
+    asked |= {"source": "rows", "advance": lambda rows: None}
+    with opened(ENGINES[engine](columns)) as source:
+        lazy = source.lazy(numbers, labels, memory=1 << 20)
+        return tallied_evidence(lazy, named, problem, **asked)
+
+
 def tallied(
-    engine: str, columns: Columns, models: tuple[LazyColumns, ...], problem: Problem, **extra: Any
+    engine: str, columns: Columns, models: dict[str, Predicted], problem: Problem, **extra: Any
 ) -> Report:
     """The report of an engine."""
-    named = {"weights", "cluster"} & set(columns)
-    groups = {name: name for name in columns if name.startswith("by ")}
-    layout = Layout("rows", "y", models, **{name: name for name in named}, by=groups)
-    asked = {"posterior_prior": None, "calibrator": None, "limit": 1 << 20, **extra}
-    frame = ENGINES[engine](columns)
-    evidence = tallied_evidence(frame, layout, problem, advance=lambda rows: None, **asked)
     rng = np.random.default_rng(0)
+    evidence = evidence_of(engine, columns, models, problem, **extra)
     return report_of(evidence, replicates=30, seed=0, rng=rng)
 
 
@@ -143,12 +161,9 @@ CASES: dict[str, tuple[int, Problem, Columns]] = {
 
 
 def given_by(values: Columns) -> Columns:
-    """The arguments of `evaluate`; gaps have the name that files give them."""
+    """The arguments of `evaluate`."""
     by = {name: values[name] for name in values if name.startswith("by ")}
-    shown = {
-        name: np.array(["(missing)" if v is None else v for v in own]) for name, own in by.items()
-    }
-    return {name: values[name] for name in values if name not in by} | {"by": shown or None}
+    return {name: values[name] for name in values if name not in by} | {"by": by or None}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -156,7 +171,7 @@ def given_by(values: Columns) -> Columns:
 def test_an_engine_gives_the_report_of_the_arrays(engine, case):
     size, problem, extra = CASES[case]
     columns = {"y": LABELS[size], "good": GOOD, "poor": POOR, **extra}
-    models = tuple(LazyColumns(name, "posteriors", (name,)) for name in ("good", "poor"))
+    models = {name: Posteriors(name) for name in ("good", "poor")}
     expected = evaluate(
         LABELS[size],
         {"good": GOOD, "poor": POOR},
@@ -175,11 +190,11 @@ def test_four_classes_and_five_decisions_and_rows_that_do_not_sum_to_one(engine,
     trees = {name: values * scale for name, values in TREES.items()}
     did = np.array(FOUR.decisions)[RNG.integers(0, 5, N)]
     columns = {"y": LABELS[4], **trees, **BOLD, "did": did, "by site": SITE}
-    models = (
-        LazyColumns("trees", "posteriors", tuple(TREES)),
-        LazyColumns("bold", "posteriors", tuple(BOLD)),
-        LazyColumns("rule", "decisions", ("did",)),
-    )
+    models = {
+        "trees": Posteriors(tuple(TREES)),
+        "bold": Posteriors(tuple(BOLD)),
+        "rule": Decisions("did"),
+    }
     given = {
         "trees": Posteriors(np.column_stack(list(trees.values()))),
         "bold": Posteriors(np.column_stack(list(BOLD.values()))),
@@ -204,10 +219,10 @@ def test_four_classes_and_five_decisions_and_rows_that_do_not_sum_to_one(engine,
 def test_decisions_that_stand_for_classes_are_predicted_classes(engine):
     did = np.where(GOOD > 0.4, 1, 0)
     columns = {"y": LABELS[2], "did": did, "poor": POOR}
-    models = (
-        LazyColumns("rule", "decisions", ("did",)),
-        LazyColumns("p", "posteriors", ("poor",)),
-    )
+    models = {
+        "rule": Decisions("did"),
+        "p": Posteriors("poor"),
+    }
     expected = evaluate(LABELS[2], {"rule": did, "p": POOR}, SQUARE, replicates=30, calibrator=None)
     assert_same(read(tallied(engine, columns, models, SQUARE)), read(expected))
 
@@ -216,7 +231,7 @@ def test_decisions_that_stand_for_classes_are_predicted_classes(engine):
 def test_raw_scores_keep_their_tuned_threshold_and_their_ranks(engine):
     scores = np.where(GOOD == 1, np.inf, np.where(GOOD == 0, -np.inf, 20 * GOOD - 1e6))
     columns = {"y": LABELS[2], "s": scores, "p": POOR}
-    models = (LazyColumns("raw", "scores", ("s",)), LazyColumns("p", "posteriors", ("p",)))
+    models = {"raw": Scores("s"), "p": Posteriors("p")}
     found = tallied(engine, columns, models, SQUARE)
     expected = evaluate(
         LABELS[2], {"raw": Scores(scores), "p": POOR}, SQUARE, replicates=30, calibrator=None
@@ -234,10 +249,10 @@ def test_decisions_stand_for_classes_by_their_labels(engine):
         FOUR.costs[:, :4], classes=FOUR.classes, decisions=["yew", "ash", "oak", "elm"]
     )
     did = np.array(FOUR.classes)[SOFT.argmax(axis=1)]
-    models = (
-        LazyColumns("rule", "decisions", ("did",)),
-        LazyColumns("bold", "posteriors", tuple(BOLD)),
-    )
+    models = {
+        "rule": Decisions("did"),
+        "bold": Posteriors(tuple(BOLD)),
+    }
     given = {"rule": did, "bold": np.column_stack(list(BOLD.values()))}
     expected = evaluate(LABELS[4], given, problem, replicates=30, calibrator=None)
     found = tallied(engine, {"y": LABELS[4], "did": did, **BOLD}, models, problem)
@@ -247,10 +262,8 @@ def test_decisions_stand_for_classes_by_their_labels(engine):
 @pytest.mark.parametrize("kind", WEIGHTS)
 def test_classes_have_the_sizes_of_their_rows_or_of_their_whole_weights(kind):
     weights = WEIGHTS[kind]
-    frame = in_duckdb({"y": LABELS[2], "p": GOOD, "weights": weights})
-    layout = Layout("rows", "y", (LazyColumns("m", "posteriors", ("p",)),), weights="weights")
-    asked: Any = {"posterior_prior": None, "calibrator": None, "limit": 1 << 20}
-    sample = tallied_evidence(frame, layout, SQUARE, advance=lambda rows: None, **asked).sample
+    columns = {"y": LABELS[2], "p": GOOD, "weights": weights}
+    sample = evidence_of("DuckDB", columns, {"m": Posteriors("p")}, SQUARE).sample
     counted = weights if kind == "whole" else weights > 0
     assert sample.sizes.tolist() == [counted[~TWO].sum(), counted[TWO].sum()]
     assert sample.whole is (kind == "whole")
@@ -258,9 +271,9 @@ def test_classes_have_the_sizes_of_their_rows_or_of_their_whole_weights(kind):
 
 def test_systems_beyond_one_whole_number_are_packed_into_several(monkeypatch):
     columns = {"y": LABELS[3], "good": GOOD, "poor": POOR}
-    models = tuple(LazyColumns(name, "posteriors", (name,)) for name in ("good", "poor"))
+    models = {name: Posteriors(name) for name in ("good", "poor")}
     plain = tallied("DuckDB", columns, models, RECTANGLE)
-    monkeypatch.setattr("stakes.adapters.groups._MOST", 8)
+    monkeypatch.setattr("stakes.adapters.expressions._MOST", 8)
     assert_same(read(tallied("DuckDB", columns, models, RECTANGLE)), read(plain))
 
 
@@ -276,7 +289,7 @@ def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
     odds = rng.normal(3.0 * y - 5, 1.5)
     values = odds if kind == "scores" else 1 / (1 + np.exp(-odds))
     given = Scores(values) if kind == "scores" else values
-    models = (LazyColumns("m", kind, ("v",)),)
+    models = {"m": (Scores if kind == "scores" else Posteriors)("v")}
     found = tallied(engine, {"y": y.astype(int), "v": values}, models, SQUARE)
     expected = evaluate(y.astype(int), {"m": given}, SQUARE, replicates=30, calibrator=None)
     mine, yours = found.models[0], expected.models[0]
@@ -419,12 +432,12 @@ def test_rows_that_cannot_be_used_are_counted_and_refused(engine, what):
     bad, message = BAD[what]
     columns = {"y": LABELS[3], "p": GOOD, **bad}
     with pytest.raises(InputError, match=message):
-        tallied(engine, columns, (LazyColumns("m", "posteriors", ("p",)),), RECTANGLE)
+        tallied(engine, columns, {"m": Posteriors("p")}, RECTANGLE)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_scores_must_be_numbers_for_two_classes_and_allow_a_decision(engine):
-    raw = (LazyColumns("m", "scores", ("s",)),)
+    raw = {"m": Scores("s")}
     with pytest.raises(InputError, match="can be ordered; 1 of 1500 do not, one being nan"):
         tallied(engine, {"y": LABELS[2], "s": changed(GOOD, _1=math.nan)}, raw, SQUARE)
     with pytest.raises(InputError, match="raw scores are for two classes, the problem has 4"):
@@ -436,14 +449,14 @@ def test_scores_must_be_numbers_for_two_classes_and_allow_a_decision(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_posteriors_far_from_a_sum_of_one_are_refused(engine):
     columns = {"y": LABELS[4], **TREES, "t_0": SOFT[:, 0] * np.where(np.arange(N) < 2, 0.5, 1)}
-    models = (LazyColumns("m", "posteriors", tuple(TREES)),)
+    models = {"m": Posteriors(tuple(TREES))}
     with pytest.raises(InputError, match=r"must sum to one in every row; 2 of 1500 do not"):
         tallied(engine, columns, models, FOUR)
 
 
 def test_a_tally_of_too_many_units_is_refused_with_a_remedy():
     columns = {"y": LABELS[3], "p": GOOD, "cluster": np.arange(N)}
-    models = (LazyColumns("m", "posteriors", ("p",)),)
+    models = {"m": Posteriors("p")}
     with pytest.raises(InputError, match="name coarser groups and clusters"):
         tallied("DuckDB", columns, models, RECTANGLE, limit=10_000)
 
@@ -457,21 +470,21 @@ def left_out(report: Report) -> list[str]:
 
 def test_recalibration_is_left_out_and_nothing_else_where_every_bin_holds_one_score():
     columns = {"y": LABELS[3], "p": GOOD}
-    models = (LazyColumns("m", "posteriors", ("p",)),)
+    models = {"m": Posteriors("p")}
     assert left_out(tallied("DuckDB", columns, models, RECTANGLE)) == []
     (told,) = left_out(tallied("DuckDB", columns, models, RECTANGLE, calibrator=Isotonic()))
     assert told.startswith("Recalibration was left out")
 
 
 def test_what_ranks_backwards_is_not_looked_for_among_many_classes_and_that_is_said():
-    models = (LazyColumns("trees", "posteriors", tuple(TREES)),)
+    models = {"trees": Posteriors(tuple(TREES))}
     (told,) = left_out(tallied("DuckDB", {"y": LABELS[4], **TREES}, models, FOUR))
     assert told.startswith("trees: whether it ranks backwards was not checked")
 
 
 def test_raw_scores_that_allow_no_decision_are_said():
     columns = {"y": LABELS[3], "p": GOOD, "s": POOR}
-    models = (LazyColumns("m", "posteriors", ("p",)), LazyColumns("raw", "scores", ("s",)))
+    models = {"m": Posteriors("p"), "raw": Scores("s")}
     (told,) = left_out(tallied("DuckDB", columns, models, RECTANGLE))
     assert told.startswith("raw: raw scores alone allow no decision among 3")
 
@@ -481,7 +494,7 @@ def test_posteriors_that_cannot_be_moved_are_said(engine):
     sure = np.where(np.arange(N) == 0, 1.0, GOOD * 0.9)
     problem = SQUARE.with_prior([1, 0])
     columns = {"y": LABELS[2], "p": sure}
-    models = (LazyColumns("m", "posteriors", ("p",)),)
+    models = {"m": Posteriors("p")}
     (told,) = left_out(tallied(engine, columns, models, problem))
     assert "cannot be moved to the prior" in told
     expected = evaluate(LABELS[2], {"m": sure}, problem, replicates=30, calibrator=None)

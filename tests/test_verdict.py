@@ -295,7 +295,7 @@ def test_columns_in_the_order_of_scikit_learn_are_suspected_first():
     first = report.caveats[0]
     assert first.kind == "ranks backwards"
     assert first.text.startswith("forest ranks backwards (AUC 0.")
-    assert "are the columns in the order of problem.classes" in first.text
+    assert "are the columns in the order of the problem's classes" in first.text
     assert "Posteriors(values, classes=model.classes_)" in first.text
     assert "miscalibration" not in kinds(report)
     assert "alibrate" not in (report.models[0].advice or "")
@@ -576,7 +576,7 @@ def test_a_calibrator_by_its_name_is_refused():
     [
         ([0.2, np.nan], "Remove the cases without a prediction first"),
         ([20.0, 70.0], "Divide percentages by 100"),
-        ([-3.0, 2.0], "Raw scores belong in Scores"),
+        ([-3.0, 2.0], "Pass raw scores as scores"),
     ],
 )
 def test_numbers_that_are_no_probabilities_are_told_what_they_may_be(posteriors, remedy):

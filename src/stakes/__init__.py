@@ -1,10 +1,10 @@
 """What a classifier's decisions cost, which model to deploy, and how sure one can be.
 
 Bring predictions and what is at stake: a `Problem` holds a cost for every true class and every
-decision. `evaluate` gives a report. Below it, rows become tallies (`Counts`, `JointCounts`,
-`ScoreTable`, `LossMoments`), and measures are functions of tallies. Names are loaded when they are
-first used, so that importing this package loads numpy and nothing heavier; type checkers read
-``__init__.pyi``.
+decision. `evaluate` gives a report, `evaluate_frame` one of columns of a frame or of files. Below,
+rows become tallies (`Counts`, `JointCounts`, `ScoreTable`, `LossMoments`), and measures are
+functions of tallies. Names are loaded when they are first used, so that importing this package
+loads numpy and nothing heavier; type checkers read ``__init__.pyi``.
 """
 
 from importlib import import_module
@@ -13,6 +13,8 @@ from typing import Any
 from stakes._version import __version__ as __version__
 
 _HOME = {
+    "adapters.columns": ("Columns",),
+    "adapters.frame": ("evaluate_frame",),
     "conditions": (
         "Beta",
         "CostProportions",

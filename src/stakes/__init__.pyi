@@ -26,6 +26,8 @@ from stakes import simulate as simulate
 from stakes import tally as tally
 from stakes import thresholds as thresholds
 from stakes._version import __version__ as __version__
+from stakes.adapters.columns import Columns as Columns
+from stakes.adapters.frame import evaluate_frame as evaluate_frame
 from stakes.conditions import Beta as Beta
 from stakes.conditions import CostProportions as CostProportions
 from stakes.conditions import Mixture as Mixture

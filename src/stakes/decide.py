@@ -266,7 +266,8 @@ def shift_prior(posteriors: object, from_prior: object, to_prior: object) -> Flo
     if lost.size:
         raise InputError(
             f"from_prior must be positive where to_prior is; class number {lost[0]} has 0 and "
-            f"{new[lost[0]]:g}. Posteriors say nothing about a class that they rule out."
+            f"{new[lost[0]]:g}. Posteriors say nothing about a class that they rule out.",
+            argument="from_prior",
         )
     moved = _moved(rows, class_ratios(old, new))
     return np.asarray(moved[:, 1] if single else moved)
@@ -306,7 +307,10 @@ def estimate_prior(
         raise InputError("posteriors must hold at least one case; there are none.")
     old = _check.prior("from_prior", from_prior, tuple(range(size)))
     if not (old > 0).all():
-        raise InputError("from_prior must be positive for every class; one is zero. Leave it out.")
+        raise InputError(
+            "from_prior must be positive for every class; one is zero. Leave it out.",
+            argument="from_prior",
+        )
     estimate, change, iterations = old, np.inf, 0
     likelihoods = rows / old
     while change > tolerance and iterations < max_iterations:

@@ -21,7 +21,24 @@ class StakesError(Exception):
 
 
 class InputError(StakesError, ValueError):
-    """An argument breaks a rule; the message names it, shows the evidence and a remedy."""
+    """An argument breaks a rule; the message names it, shows the evidence and a remedy.
+
+    `argument` is its name where the message begins with it, so that whoever gave the argument
+    another name can say that name.
+
+    >>> error = InputError("weights must hold numbers; 3 of 9 do not.", argument="weights")
+    >>> print(error.said_of("--weights"))
+    --weights must hold numbers; 3 of 9 do not.
+    """
+
+    def __init__(self, message: str, *, argument: str | None = None) -> None:
+        super().__init__(message)
+        self.argument = argument
+
+    def said_of(self, name: str, *, argument: str | None = None) -> InputError:
+        """The same complaint under another name of the argument."""
+        rest = str(self)[len(self.argument or "") :]
+        return InputError(f"{name}{rest}", argument=name if argument is None else argument)
 
 
 class MissingExtraError(StakesError, ImportError):

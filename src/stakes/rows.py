@@ -129,6 +129,7 @@ def as_predictions(name: str, given: Any) -> Posteriors | Decisions | Scores:
     if array.ndim == 0:
         raise InputError(
             f"{name} must be an array of predictions; got {type(given).__name__}. "
-            f"Several models are a mapping from name to predictions."
+            f"Several models are a mapping from name to predictions.",
+            argument=name,
         )
     return Posteriors(given) if array.dtype.kind == "f" else Decisions(given)

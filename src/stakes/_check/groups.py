@@ -94,7 +94,8 @@ def _labels_of(name: str, found: Sequence[Any], *, is_category: bool) -> Labels:
     if broken and not is_category:
         raise InputError(
             f"{name} must hold labels, not measurements; {broken[0]:g} is no whole number. "
-            f"Cut them into intervals, or convert them to text."
+            f"Cut them into intervals, or convert them to text.",
+            argument=name,
         )
     if all(isinstance(value, str | int) for value in values):
         return labels(name, values)
@@ -112,7 +113,9 @@ def columns_of(name: str, values: Any) -> list[tuple[str | None, Any]]:
         own = getattr(values, "name", None)  # that of a series
         return [(None if own is None else str(own), values)]
     if not names:
-        raise InputError(f"{name} must hold at least one column; there is none. Leave it out.")
+        raise InputError(
+            f"{name} must hold at least one column; there is none. Leave it out.", argument=name
+        )
     texts = labels(f"the columns of {name}", map(str, names))
     return [(str(text), values[column]) for text, column in zip(texts, names, strict=True)]
 

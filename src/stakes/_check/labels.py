@@ -24,7 +24,8 @@ def by_label(name: str, values: Mapping[Any, Any], names: Labels) -> list[Any]:
         fault = f"lacks {missing[0]!r}" if missing else f"holds {unknown[0]!r}"
         raise InputError(
             f"{name} must have one entry for each of {listed(names)}; it {fault}. "
-            f"Labels match by equality: 1 and '1' are different labels."
+            f"Labels match by equality: 1 and '1' are different labels.",
+            argument=name,
         )
     return [values[label] for label in names]
 
@@ -41,11 +42,14 @@ def plain(value: object) -> object:
 def labels(name: str, values: object) -> Labels:
     """Distinct labels, each a str, int or bool."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise InputError(f"{name} must be a sequence of labels; got {described(values)}.")
+        raise InputError(
+            f"{name} must be a sequence of labels; got {described(values)}.", argument=name
+        )
     if isinstance(values, Set) and not isinstance(values, KeysView):
         raise InputError(
             f"{name} must be in an order; a set has none, and lists its labels differently from "
-            f"run to run. Pass a list."
+            f"run to run. Pass a list.",
+            argument=name,
         )
     found = tuple(plain(value) for value in values)
     seen: set[Any] = set()
@@ -53,13 +57,15 @@ def labels(name: str, values: object) -> Labels:
         if not isinstance(label, str | int | bool):
             raise InputError(
                 f"{name} must be labels of type str, int or bool; "
-                f"number {position} is {described(label)}. Convert labels of other types to text."
+                f"number {position} is {described(label)}. Convert labels of other types to text.",
+                argument=name,
             )
         _refuse_nul(name, label)
         if label in seen:
             raise InputError(
                 f"{name} must be distinct; {label!r} stands twice "
-                f"(1, 1.0 and True are one label). Rename one of them."
+                f"(1, 1.0 and True are one label). Rename one of them.",
+                argument=name,
             )
         seen.add(label)
     return cast(Labels, found)
@@ -69,7 +75,8 @@ def _refuse_nul(name: str, label: object) -> None:
     if isinstance(label, str) and label.endswith("\0"):
         raise InputError(
             f"{name} must be labels that do not end in a NUL character, which arrays of text drop; "
-            f"{label!r} does. Strip it, or rename the label."
+            f"{label!r} does. Strip it, or rename the label.",
+            argument=name,
         )
 
 
@@ -98,7 +105,8 @@ def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
         array = array.astype(object)
     if array.ndim != 1:
         raise InputError(
-            f"{name} must hold one label for every case; its shape is {array.shape}. {remedy}"
+            f"{name} must hold one label for every case; its shape is {array.shape}. {remedy}",
+            argument=name,
         )
     if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
         # np.asarray turns [1, "a"] into text, and drops what ends a text; keep what was written.
@@ -119,7 +127,8 @@ def refuse_lazy(name: str, values: Any) -> None:
     if hasattr(values, "collect"):
         raise InputError(
             f"{name} must hold rows; got a lazy {type(values).__name__}, whose rows were not read "
-            f"yet. Collect it first."
+            f"yet. Collect it first, or name its columns in evaluate_frame.",
+            argument=name,
         )
 
 
@@ -129,12 +138,14 @@ def _refuse_frames(name: str, values: Any) -> None:
     if hasattr(values, "__dataframe__") or hasattr(values, "columns"):
         raise InputError(
             f"{name} must hold one label for every case; got a {type(values).__name__}. "
-            f"Pass one of its columns."
+            f"Pass one of its columns.",
+            argument=name,
         )
     if isinstance(values, str | bytes | Mapping):
         raise InputError(
             f"{name} must hold one label for every case; got {described(values)}. "
-            f"Pass a list or an array."
+            f"Pass a list or an array.",
+            argument=name,
         )
 
 
@@ -166,7 +177,8 @@ def _labelled(name: str, values: object, remedy: str) -> npt.NDArray[Any]:
     if absent.size:
         raise InputError(
             f"{name} must hold a label for every case; {absent.size} of {array.size} are missing "
-            f"(None, nan), the first at position {absent[0]}. Remove these cases first."
+            f"(None, nan), the first at position {absent[0]}. Remove these cases first.",
+            argument=name,
         )
     return array if array.dtype.kind in "biufUO" else array.astype(object)
 
@@ -223,7 +235,8 @@ def codes(name: str, values: object, names: Labels, *, remedy: str = _ONE_EACH) 
         raise InputError(
             f"{name} must hold labels among {listed(names)}; {unknown.size} of {array.size} are "
             f"others, the first being {first!r} at position {unknown[0]}.{hint} "
-            f"Rename them, or add them to the problem."
+            f"Rename them, or add them to the problem.",
+            argument=name,
         )
     return cast(IntArray, frozen(result))
 
@@ -266,7 +279,8 @@ def in_order(name: str, array: npt.NDArray[Any]) -> Any:
     except TypeError:
         raise InputError(
             f"{name} must hold labels that can be ordered; they are of mixed types. "
-            f"State the labels, in the order you want."
+            f"State the labels, in the order you want.",
+            argument=name,
         ) from None
 
 

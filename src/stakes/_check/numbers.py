@@ -22,17 +22,19 @@ def _real(name: str, values: object, ndim: int | None) -> FloatArray:
     except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"{name} must hold real numbers; got {described(values)}. "
-            f"Pass a list or array of numbers of one shape."
+            f"Pass a list or array of numbers of one shape.",
+            argument=name,
         ) from None
     if ndim is not None and array.ndim != ndim:
         raise InputError(
             f"{name} must have {ndim} dimension{'s' * (ndim != 1)}; its shape is {array.shape}. "
-            f"Reshape it, or pass one axis less."
+            f"Reshape it, or pass one axis less.",
+            argument=name,
         )
     return cast(FloatArray, frozen(np.array(array, dtype=np.float64)))
 
 
-def refuse(bad: BoolArray, array: FloatArray, rule: str, remedy: str) -> None:
+def refuse(name: str, bad: BoolArray, array: FloatArray, rule: str, remedy: str) -> None:
     """Raise with the count, the first bad value and its position, if any is bad."""
     positions = np.flatnonzero(bad)
     if positions.size:
@@ -40,9 +42,10 @@ def refuse(bad: BoolArray, array: FloatArray, rule: str, remedy: str) -> None:
         where = np.unravel_index(first, array.shape)
         place = first if array.ndim <= 1 else tuple(int(axis) for axis in where)
         raise InputError(
-            f"{rule}; {positions.size} of {array.size} "
+            f"{name} {rule}; {positions.size} of {array.size} "
             f"{'does' if positions.size == 1 else 'do'} not, "
-            f"the first being {array.flat[first]:g} at position {place}. {remedy}"
+            f"the first being {array.flat[first]:g} at position {place}. {remedy}",
+            argument=name,
         )
 
 
@@ -55,9 +58,10 @@ def floats(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
     """Finite real numbers of any shape."""
     array = _real(name, values, ndim)
     refuse(
+        name,
         ~np.isfinite(array),
         array,
-        f"{name} must hold finite numbers",
+        "must hold finite numbers",
         "Remove or repair these entries first.",
     )
     return array
@@ -67,9 +71,10 @@ def non_negative(name: str, values: object, *, ndim: int | None = None) -> Float
     """Finite numbers that are zero or more."""
     array = floats(name, values, ndim=ndim)
     refuse(
+        name,
         ~(array >= 0),
         array,
-        f"{name} must hold numbers that are zero or more",
+        "must hold numbers that are zero or more",
         "Weights and counts say how often a case occurs.",
     )
     return array
@@ -90,7 +95,8 @@ def number(name: str, value: object, *, low: float = -math.inf, high: float = ma
         bounded = math.isfinite(low) or math.isfinite(high)
         rule = f"within [{low:g}, {high:g}]" if bounded else "that is finite"
         raise InputError(
-            f"{name} must be one real number {rule}; got {value!r}. Pass a single such number."
+            f"{name} must be one real number {rule}; got {value!r}. Pass a single such number.",
+            argument=name,
         )
     return result
 
@@ -99,7 +105,7 @@ def whole(name: str, value: object, *, low: int) -> int:
     """One whole number, at least so large."""
     result = number(name, value, low=low)
     if not result.is_integer():
-        raise InputError(f"{name} must be a whole number; got {value!r}. Round it.")
+        raise InputError(f"{name} must be a whole number; got {value!r}. Round it.", argument=name)
     return int(result)
 
 
@@ -120,7 +126,7 @@ def no_leading_axes(
     if leading:
         raise InputError(
             f"{name} must have no leading axes {where}; they are {leading}. "
-            f"{remedy or f'Index one, as in {name}[0], or loop over them.'}"
+            f"{remedy or f'Index one, as in {name}[0], or loop over them.'}", argument=name
         )
 
 
@@ -128,9 +134,10 @@ def probabilities(name: str, values: object, *, ndim: int | None = None) -> Floa
     """Numbers in [0, 1]."""
     array = _real(name, values, ndim)
     refuse(
+        name,
         ~((array >= 0) & (array <= 1)),  # written positively, so that nan is bad too
         array,
-        f"{name} must hold probabilities in [0, 1]",
+        "must hold probabilities in [0, 1]",
         _no_probabilities(array),
     )
     return array
@@ -142,8 +149,8 @@ def _no_probabilities(array: FloatArray) -> str:
         return "Remove the cases without a prediction first."
     percent = array.size and array.min() >= 0 and 10 < array.max() <= 100
     return ("Divide percentages by 100. " if percent else "") + (
-        "Raw scores belong in Scores or a ScoreTable, which accept any real number; "
-        "a calibrator turns them into probabilities."
+        "Pass raw scores as scores (Scores, or a ScoreTable), or have a calibrator turn them into "
+        "probabilities."
     )
 
 
@@ -162,9 +169,10 @@ def real_scores(name: str, values: object) -> FloatArray:
     """One score for every case: real numbers or infinities."""
     array = _real(name, values, 1)
     refuse(
+        name,
         np.isnan(array),
         array,
-        f"{name} must hold numbers that can be ordered",
+        "must hold numbers that can be ordered",
         "Remove the cases without a score first.",
     )
     return array

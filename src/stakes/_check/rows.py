@@ -66,11 +66,13 @@ def weights(name: str, values: object, n: int, *, of: str = "y_true") -> FloatAr
         total = float(array.sum())
     if math.isinf(total):
         raise InputError(
-            f"{name} must have a total that is a number; the sum is too large. Scale them down."
+            f"{name} must have a total that is a number; the sum is too large. Scale them down.",
+            argument=name,
         )
     if not total > 0:
         raise InputError(
             f"{name} must have a positive total; all {n} are zero. "
-            f"Leave {name} out to count every case once."
+            f"Leave {name} out to count every case once.",
+            argument=name,
         )
     return array

@@ -36,30 +36,35 @@ def prior(name: str, values: object, classes: Labels) -> FloatArray:
         raise InputError(
             f"{name} must say which class each share belongs to: nobody stated the order of the "
             f"classes {listed(classes)}, which were found in the rows. Pass a mapping "
-            f"{{{classes[0]!r}: …}}, or state the classes where the rows are read."
+            f"{{{classes[0]!r}: …}}, or state the classes where the rows are read.",
+            argument=name,
         )
     array = reals(name, values)
     if array.ndim != 1:
         raise InputError(
             f"{name} must hold one probability for each class; its shape is {array.shape}. "
-            f"For two classes write [1 - p, p]."
+            f"For two classes write [1 - p, p].",
+            argument=name,
         )
     refuse(
+        name,
         ~((array >= 0) & (array <= 1)),
         array,
-        f"{name} must hold probabilities in [0, 1]",
+        "must hold probabilities in [0, 1]",
         "Divide by the sum if these are relative shares.",
     )
     if array.size != len(classes):
         raise InputError(
             f"{name} must hold one probability for each of the {len(classes)} classes; "
-            f"it holds {array.size}. The classes are {listed(classes)}."
+            f"it holds {array.size}. The classes are {listed(classes)}.",
+            argument=name,
         )
     total = float(array.sum())
     if abs(total - 1) > _sum_tolerance(values):
         raise InputError(
             f"{name} must sum to one; it sums to {total:.12g}. "
-            f"Divide it by its sum if these are relative shares."
+            f"Divide it by its sum if these are relative shares.",
+            argument=name,
         )
     return array
 
@@ -69,7 +74,8 @@ def posteriors(name: str, values: object, size: int) -> FloatArray:
     if hasattr(values, "columns"):
         raise InputError(
             f"{name} must be an array here, whose columns go by position; this frame names them. "
-            f"Pass its values, columns in the order of the classes."
+            f"Pass its values, columns in the order of the classes.",
+            argument=name,
         )
     array = probabilities(name, values)
     if array.ndim == 1 and size == 2:
@@ -81,14 +87,16 @@ def posteriors(name: str, values: object, size: int) -> FloatArray:
         raise InputError(
             f"{name} must have shape (n, {size}), one column for each class"
             f"{', or (n,) for P(second class)' * (size == 2)}; its shape is {array.shape}. "
-            f"Column k belongs to classes[k]."
+            f"Column k belongs to classes[k].",
+            argument=name,
         )
     totals = array.sum(axis=1)
     tolerance = max(_sum_tolerance(values), _SUM_TOLERANCE_SINGLE)
     refuse(
+        name,
         np.abs(totals - 1) > tolerance,
         totals,
-        f"{name} must sum to one in every row",
+        "must sum to one in every row",
         "Divide each row by its sum if these are unnormalised.",
     )
     return array

@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import FloatArray, Labels
-from stakes.adapters.expressions import Lazy
+from stakes.adapters.sources import Lazy
 from stakes.tally import ScoreTable
 
 _STEPS = (16, 8, 4, 2, 1)  # octaves that are halved away at a time, 31 in all

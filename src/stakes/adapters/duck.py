@@ -6,30 +6,45 @@ Labels of files match by text: a column of the integers 0 and 1 matches the clas
 
 from __future__ import annotations
 
-import errno
-import os
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 
 import duckdb
+import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from stakes._check import FloatArray, Label
-from stakes.adapters.files import Files, Format
-from stakes.adapters.labels import Wanted, refused, spellings
+from stakes.adapters.columns import (
+    Columns,
+    Predicted,
+    Wanted,
+    columns_of,
+    group_labels,
+    spellings,
+    text_name,
+)
+from stakes.adapters.files import (
+    OFFLINE,
+    Files,
+    Format,
+    engine_errors,
+    literal,
+    located,
+)
+from stakes.adapters.sources import Lazy, Rows, Source, Watch
 from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.rows import Decisions, Posteriors
 
 K = TypeVar("K", bound=Hashable)
 
-_OFFLINE: dict[str, Any] = {"autoinstall_known_extensions": "false"}
 _BLOCK = 1 << 16  # rows at a time: small enough for the cache
 _LEAST_MEMORY = 256 << 20  # with less the engine does not get off the ground
 _FRACTIONS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL")
@@ -52,7 +67,7 @@ class Coded:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns(Generic[K]):
+class Arrays(Generic[K]):
     """What was read, under the keys of the caller: numbers (n,) or (n, K), and labels."""
 
     numbers: dict[K, FloatArray]
@@ -60,42 +75,20 @@ class Columns(Generic[K]):
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
-    """Rows in files; `types` maps the columns to their types in the engine."""
+class FileSource(Source):
+    """Rows in files; `folder` is for what the engine has to put aside."""
 
     files: Files
     connection: Any
-    types: dict[str, str]
-    folder: Path  # for what the engine has to put aside
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return self.files.name
+    folder: Path
 
     def is_fraction(self, column: str) -> bool:
         """Whether a column holds numbers with a fraction."""
-        return self.types[column].startswith(_FRACTIONS)
+        return str(self.types[column]).startswith(_FRACTIONS)
 
     def is_whole(self, column: str) -> bool:
         """Whether a column holds whole numbers."""
         return self.types[column] in _WHOLE
-
-    def require(self, column: str) -> str:
-        """The column, which must be there."""
-        if column not in self.types:
-            near = ", ".join(list(self.types)[:12]) + ", …" * (len(self.types) > 12)
-            raise InputError(f"{self.name} has no column {column!r}. It has {near}.")
-        return column
-
-    def require_number(self, column: str) -> str:
-        """The column, which must be there and hold numbers."""
-        if not (self.is_fraction(self.require(column)) or self.is_whole(column)):
-            raise InputError(
-                f"column {column!r} of {self.name} must hold numbers; {self._why_none(column)}. "
-                f"Mend it, or name another column."
-            )
-        return column
 
     # Questions to the engine ---------------------------------------------------------------------
 
@@ -136,6 +129,31 @@ class Source:
 
     # Rows ----------------------------------------------------------------------------------------
 
+    def rows(self, columns: Columns, problem: Problem, n_rows: int) -> Rows:
+        """The columns that are needed, and no others, in memory."""
+        numbers, labels = columns.numbers, columns.labels(problem)
+        with self.watch.working(f"reading {self.name}", n_rows) as advance:
+            found = self.read(numbers, labels, n_rows=n_rows, advance=advance)
+        for key, names in numbers.items():
+            refuse_gaps(self.name, names, found.numbers[key])
+        models: dict[str, Predicted] = {}
+        for name, model in columns.models.items():
+            if isinstance(model, Decisions):
+                models[name] = Decisions(found.labels["models", name])
+                continue
+            values = found.numbers["models", name]
+            if isinstance(model, Posteriors):
+                _refuse_beyond(self.name, columns_of(model), values)
+            models[name] = type(model)(values)
+        clusters = found.labels.get(("clusters", ""))
+        return Rows(
+            found.labels["y_true", ""],
+            models,
+            found.numbers.get(("weights", "")),
+            {one: _groups(found.labels["by", one]) for one in columns.by} or None,
+            None if clusters is None else _groups(clusters),
+        )
+
     def read(
         self,
         numbers: Mapping[K, Sequence[str]],
@@ -143,7 +161,7 @@ class Source:
         *,
         n_rows: int,
         advance: Callable[[int], None],
-    ) -> Columns[K]:
+    ) -> Arrays[K]:
         """Numbers, one or several columns for each key, and labels, as arrays of n rows.
 
         Columns of single precision stay so: at a threshold they stand for all that rounds to them.
@@ -175,7 +193,7 @@ class Source:
             advance(len(batch))
         if at != n_rows:
             raise InputError(f"{self.name} changed while it was read. Try again.")
-        return Columns(made, {key: coder.made(self.name) for key, coder in coded.items()})
+        return Arrays(made, {key: coder.made(self.name) for key, coder in coded.items()})
 
     def _precision(self, columns: Sequence[str]) -> type[np.floating[Any]]:
         """Single where all columns are, else double."""
@@ -196,26 +214,31 @@ class Source:
             kept = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.types))
             yield kept, np.column_stack([_floats(column) for column in batch.columns[width:]])
 
-    def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Any:
-        """A relation of some columns, numbers and texts, for the engine to work on by itself.
+    def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Lazy:
+        """Some columns for the engine to work on: numbers, and labels as text by `text_name`.
 
         It keeps to the memory, in bytes, and to files in the folder of the source beyond it. Text
-        is parsed once, whatever is asked of the relation. The text of a column that is also wanted
-        as numbers is named after `text_name`.
+        is parsed once, whatever is asked of the relation.
         """
-        names = {one: text_name(one) if one in numbers else one for one in labels}
-        parts = [f"{_name(one)}::DOUBLE AS {_name(one)}" for one in numbers]
-        parts += [f"{self._as_text(one)} AS {_name(name)}" for one, name in names.items()]
+        parts = [f"{_name(one)}::DOUBLE AS {_name(one)}" for one in dict.fromkeys(numbers)]
+        parts += [
+            f"{self._as_text(one)} AS {_name(text_name(one))}" for one in dict.fromkeys(labels)
+        ]
         query = f"SELECT {', '.join(parts)} FROM {self._rows(labels, numbers)}"
         with engine_errors(self.name):
             self.connection.execute(f"SET memory_limit = '{max(memory, _LEAST_MEMORY)}B'")
-            self.connection.execute(f"SET temp_directory = {_literal(str(self.folder))}")
+            self.connection.execute(f"SET temp_directory = {literal(str(self.folder))}")
             self.connection.execute("SET preserve_insertion_order = false")
             if self.files.format in (Format.CSV, Format.JSON):
-                kept = _literal(str(self.folder / "columns.parquet"))
+                kept = literal(str(self.folder / "columns.parquet"))
                 self.connection.execute(f"COPY ({query}) TO {kept} (FORMAT parquet)")
                 query = f"SELECT * FROM read_parquet({kept})"
-            return self.connection.sql(query)
+            rows: Lazy = nw.from_native(self.connection.sql(query))
+            return rows
+
+    def engine_errors(self) -> AbstractContextManager[None]:
+        """Turns what the engine complains about into a sentence."""
+        return engine_errors(self.name)
 
     # SQL -----------------------------------------------------------------------------------------
 
@@ -281,16 +304,19 @@ class _Coder:
         wanted = self._wanted
         if self._others and not wanted.may_be_missing:
             [(often, _)] = self._others.most_common(1)
-            raise refused(wanted, source, self._others.total(), len(self.codes), often)
+            raise wanted.refused(source, self._others.total(), len(self.codes), often)
         return Coded(self.codes, tuple(self._places) if wanted.labels is None else wanted.labels)
 
 
 @contextmanager
-def opened(files: Files) -> Iterator[Source]:
-    """The files as a source of columns."""
+def opened_files(
+    given: Sequence[str], standard_input: BinaryIO | None = None, watch: Watch | None = None
+) -> Iterator[FileSource]:
+    """The rows of the files that paths and globs stand for, or of standard input (``-``)."""
     with (
+        located(given, standard_input) as files,
         tempfile.TemporaryDirectory(prefix="stakes-") as folder,
-        duckdb.connect(config=_OFFLINE) as connection,
+        duckdb.connect(config=OFFLINE) as connection,
     ):
         with engine_errors(files.name):
             if files.format is Format.ARROW:
@@ -299,45 +325,9 @@ def opened(files: Files) -> Iterator[Source]:
             else:
                 rows = _reader(files, {})
             described = connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
-        yield Source(files, connection, {row[0]: row[1] for row in described}, Path(folder))
-
-
-def text_name(column: str) -> str:
-    """What the text of a column is called beside its numbers."""
-    return f"{column} (as text)"
-
-
-def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None:
-    """Write blocks of rows, at least one, as CSV, Parquet or JSON lines."""
-    first = next(rows)
-    faults: list[BaseException] = []
-
-    def blocks() -> Iterator[pa.RecordBatch]:
-        try:
-            yield first
-            yield from rows
-        except BaseException as fault:  # the engine would wrap it in a complaint of its own
-            faults.append(fault)
-            raise
-
-    how = {Format.CSV: "FORMAT csv, HEADER", Format.PARQUET: "FORMAT parquet"}
-    with duckdb.connect(config=_OFFLINE) as connection:
-        reader = pa.RecordBatchReader.from_batches(first.schema, blocks())
-        connection.register("made", reader)
-        try:
-            options = how.get(kind, "FORMAT json")
-            connection.execute(f"COPY (FROM made) TO {_literal(str(path))} ({options})")
-        except duckdb.Error as error:
-            if faults:
-                raise faults[0] from None
-            raise _disk_error(error, path) from None
-
-
-def _disk_error(error: duckdb.Error, path: Path) -> OSError:
-    """What the system said; the engine wraps it in words and JSON of its own."""
-    if number := re.search(r'"errno"\s*:\s*"?(\d+)', str(error)):
-        return OSError(int(number[1]), os.strerror(int(number[1])), str(path))
-    return OSError(errno.EIO, _first_line(error).rpartition('": ')[2], str(path))
+        types = {row[0]: row[1] for row in described}
+        watch = Watch() if watch is None else watch
+        yield FileSource(files.name, types, files, connection, Path(folder), watch=watch)
 
 
 def _arrow(paths: tuple[Path, ...]) -> Any:
@@ -353,12 +343,12 @@ def _arrow(paths: tuple[Path, ...]) -> Any:
 
 def _reader(files: Files, types: Mapping[str, str]) -> str:
     """The table function of DuckDB that reads these files."""
-    listed = "[" + ", ".join(_literal(_unglobbed(path)) for path in files.paths) + "]"
+    listed = "[" + ", ".join(literal(_unglobbed(path)) for path in files.paths) + "]"
     if files.format is Format.PARQUET:
         return f"read_parquet({listed}, union_by_name = true)"
     if files.format is Format.JSON:
         return f"read_json({listed}, union_by_name = true)"
-    stated = ", ".join(f"{_literal(name)}: {_literal(kind)}" for name, kind in types.items())
+    stated = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in types.items())
     extra = f", types = {{{stated}}}" if stated else ""
     plain = """header = true, quote = '"', comment = ''"""  # a row may begin with any sign
     return f"read_csv({listed}, {plain}, union_by_name = true{extra})"
@@ -369,35 +359,66 @@ def _unglobbed(path: Path) -> str:
     return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in str(path))
 
 
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _name(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
+
+
+def _groups(column: Coded) -> Coded:
+    """The groups in their order; rows that are in none stay so."""
+    texts = list(map(str, column.categories))
+    labels = group_labels(texts)
+    place = {text: k for k, text in enumerate(labels)}
+    codes = np.array([*map(place.__getitem__, texts), -1], dtype=np.int32)[column.codes]
+    return Coded(codes, tuple(labels.values()))
+
+
+# Entries that cannot be used ---------------------------------------------------------------------
+
+
+def refuse_gaps(source: str, columns: tuple[str, ...], values: FloatArray, before: int = 0) -> None:
+    """Rows (n,) or (n, K) without a number; `before` of the file came before these."""
+    for column, own in zip(columns, _apart(values), strict=True):
+        gaps = np.flatnonzero(np.isnan(own))
+        if gaps.size:
+            where = f"column {column!r} of {source}"
+            raise InputError(
+                f"{where} must hold a number in every row; {gaps.size} of {len(own)} are missing "
+                f"(empty or nan), the first in row {before + gaps[0] + 1}. Remove these rows, or "
+                f"fill them in.",
+                argument=where,
+            )
+
+
+def _refuse_beyond(source: str, columns: tuple[str, ...], values: FloatArray) -> None:
+    for column, own in zip(columns, _apart(values), strict=True):
+        beyond = np.flatnonzero((own < 0) | (own > 1))
+        if beyond.size:
+            where = f"column {column!r} of {source}"
+            raise InputError(
+                f"{where} must hold probabilities in [0, 1]; {beyond.size} of {len(own)} rows do "
+                f"not, the first being {own[beyond[0]]:g} in row {beyond[0] + 1}. "
+                f"{_remedy(len(columns), own)}",
+                argument=where,
+            )
+
+
+def _remedy(n_columns: int, own: FloatArray) -> str:
+    """What may be meant by numbers that are no probabilities."""
+    if n_columns > 1:
+        return "Mend them, or name other columns."
+    percent = own.min() >= 0 and 10 < own.max() <= 100
+    divide = "If these are percentages, divide them by 100. " if percent else ""
+    return f"{divide}If these are raw scores, pass them as scores."
+
+
+def _apart(values: FloatArray) -> FloatArray:
+    """One array for each column."""
+    return values.reshape(len(values), -1).T
+
+
+# SQL ---------------------------------------------------------------------------------------------
 
 
 def _floats(column: Any) -> FloatArray:
     """Numbers as float64; gaps are nan."""
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-@contextmanager
-def engine_errors(name: str) -> Iterator[None]:
-    """What the engine complains about, in one sentence that names the file."""
-    try:
-        yield
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
-        if "not utf-8 encoded" in str(error):
-            line = re.search(r"on Line: (\d+)", str(error))
-            where = f"line {line[1]}" if line else "a line of it"
-            raise InputError(
-                f"{name} must be text in UTF-8; {where} is not. Convert it first, say with "
-                f"iconv -f latin1 -t utf-8."
-            ) from None
-        raise InputError(f"{name} cannot be read: {_first_line(error)}.") from None
-
-
-def _first_line(error: BaseException) -> str:
-    lines = (line.strip().rstrip(".") for line in str(error).splitlines())
-    return next((line for line in lines if line), "no reason given")

@@ -1,10 +1,12 @@
-"""Which files are meant (paths, globs, standard input), and their format."""
+"""Files of rows: which are meant (paths, globs, standard input), their format, new ones."""
 
 from __future__ import annotations
 
+import errno
 import glob
 import gzip
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,9 +14,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from stakes.errors import InputError
+from stakes.errors import InputError, MissingExtraError
+
+try:
+    import duckdb
+    import pyarrow as pa
+except ImportError:
+    raise MissingExtraError(
+        "files need the packages duckdb and pyarrow; one of them is not installed. "
+        "Install them with: pip install 'stakes[frames]'."
+    ) from None
 
 
 class Format(Enum):
@@ -26,6 +37,7 @@ class Format(Enum):
     ARROW = "Arrow"
 
 
+OFFLINE: dict[str, Any] = {"autoinstall_known_extensions": "false"}
 _SUFFIXES = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), Format.CSV),
     **dict.fromkeys((".parquet", ".pq"), Format.PARQUET),
@@ -46,13 +58,15 @@ class Files:
 
 
 @contextmanager
-def located(given: Sequence[str], standard_input: BinaryIO) -> Iterator[Files]:
+def located(given: Sequence[str], standard_input: BinaryIO | None) -> Iterator[Files]:
     """The files that paths and globs stand for, or standard input (``-``), put into a file."""
-    if list(given) == ["-"]:
+    if list(given) == ["-"] and standard_input is not None:
         with tempfile.TemporaryDirectory(prefix="stakes-") as folder:
             path = _spooled(standard_input, Path(folder))
             yield Files("standard input", (path,), _by_content("standard input", path))
         return
+    if not given:
+        raise InputError("frame must name at least one file; there is none.", argument="frame")
     name = given[0] if len(given) == 1 else f"{given[0]} … {given[-1]}"
     paths = tuple(path for one in given for path in _matches(one))
     if len(set(map(os.path.realpath, paths))) < len(paths):
@@ -122,3 +136,65 @@ def _spooled(stream: BinaryIO, folder: Path) -> Path:
     except OSError as error:
         raise OSError(error.errno, error.strerror, f"standard input, kept in {folder}") from None
     return path
+
+
+# New files, and what the engine complains about ---------------------------------------------------
+
+
+def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None:
+    """Write blocks of rows, at least one, as CSV, Parquet or JSON lines."""
+    first = next(rows)
+    faults: list[BaseException] = []
+
+    def blocks() -> Iterator[pa.RecordBatch]:
+        try:
+            yield first
+            yield from rows
+        except BaseException as fault:  # the engine would wrap it in a complaint of its own
+            faults.append(fault)
+            raise
+
+    how = {Format.CSV: "FORMAT csv, HEADER", Format.PARQUET: "FORMAT parquet"}
+    with duckdb.connect(config=OFFLINE) as connection:
+        reader = pa.RecordBatchReader.from_batches(first.schema, blocks())
+        connection.register("made", reader)
+        try:
+            options = how.get(kind, "FORMAT json")
+            connection.execute(f"COPY (FROM made) TO {literal(str(path))} ({options})")
+        except duckdb.Error as error:
+            if faults:
+                raise faults[0] from None
+            raise _disk_error(error, path) from None
+
+
+def _disk_error(error: duckdb.Error, path: Path) -> OSError:
+    """What the system said; the engine wraps it in words and JSON of its own."""
+    if number := re.search(r'"errno"\s*:\s*"?(\d+)', str(error)):
+        return OSError(int(number[1]), os.strerror(int(number[1])), str(path))
+    return OSError(errno.EIO, _first_line(error).rpartition('": ')[2], str(path))
+
+
+def literal(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+@contextmanager
+def engine_errors(name: str) -> Iterator[None]:
+    """What the engine complains about, in one sentence that names the file."""
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        if "not utf-8 encoded" in str(error):
+            line = re.search(r"on Line: (\d+)", str(error))
+            where = f"line {line[1]}" if line else "a line of it"
+            raise InputError(
+                f"{name} must be text in UTF-8; {where} is not. Convert it first, say with "
+                f"iconv -f latin1 -t utf-8."
+            ) from None
+        raise InputError(f"{name} cannot be read: {_first_line(error)}.") from None
+
+
+def _first_line(error: BaseException) -> str:
+    lines = (line.strip().rstrip(".") for line in str(error).splitlines())
+    return next((line for line in lines if line), "no reason given")

@@ -1,14 +1,89 @@
-"""Tables as frames of the user's own library, through narwhals."""
+"""Frames in, frames out: of the user's own library, through narwhals."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from stakes.adapters.columns import Columns
+from stakes.calibration import Calibrator, Select
 from stakes.errors import InputError, MissingExtraError
 from stakes.evaluation.cases import LIBRARIES
+from stakes.problem import Problem
 from stakes.report import Interval, Report
+
+_SELECT = Select()
+
+
+def evaluate_frame(
+    frame: Any,
+    problem: Problem,
+    *,
+    y_true: str,
+    models: Mapping[str, Any],
+    weights: str | None = None,
+    by: str | Sequence[str] | None = None,
+    clusters: str | None = None,
+    memory_limit: str | int = "2GiB",
+    posterior_prior: object = None,
+    calibrator: Calibrator | None = _SELECT,
+    level: float = 0.95,
+    replicates: int = 2000,
+    seed: int = 0,
+) -> Report:
+    """`stakes.evaluate` for columns of a frame or of files, named by text.
+
+    Parameters
+    ----------
+    frame : a frame of pandas, Polars (eager or lazy) or PyArrow, a DuckDB relation, or the path of
+        a CSV, Parquet, JSON lines or Arrow file, a glob, or a list of paths
+    problem : what is at stake
+    y_true : the column of the true classes
+    models : a mapping from the name of a model to its columns
+        The name of a column, or `Posteriors`, `Decisions` or `Scores` of names. Numbers of a bare
+        column are P(second class), labels are decisions; several columns are the posteriors of all
+        classes in their order.
+    weights, by, clusters : the columns of the weights, of groups to be shown one by one (one name
+        or several), and of what was sampled together
+    memory_limit : the most that the needed columns of files and lazy frames may take as arrays
+        Beyond it, the engine tallies the rows, and the report says what was therefore left out.
+        To work on arrays takes up to ten times as much. Labels of files, and beyond the limit of
+        lazy frames, match by text.
+    posterior_prior, calibrator, level, replicates, seed : as in `stakes.evaluate`
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from stakes import Decisions, Problem, evaluate_frame
+    >>> problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
+    >>> frame = pa.table({"y": [0, 0, 0, 1] * 25, "p": [0.02, 0.05, 0.3, 0.6] * 25})
+    >>> frame = frame.append_column("old rule", pa.array([0, 1, 1, 1] * 25))
+    >>> models = {"new": "p", "old": Decisions("old rule")}
+    >>> report = evaluate_frame(frame, problem, y_true="y", models=models)
+    >>> report.system("new (as is)").cost.value, report.system("old").cost.value
+    (0.25, 0.5)
+    """
+    groups = (by,) if isinstance(by, str) else tuple(by or ())
+    columns = Columns(y_true, models, weights, groups, clusters)
+    return _report_on(
+        frame,
+        columns,
+        problem,
+        memory_limit=memory_limit,
+        posterior_prior=posterior_prior,
+        calibrator=calibrator,
+        level=level,
+        replicates=replicates,
+        seed=seed,
+    )
+
+
+def _report_on(frame: Any, columns: Columns, problem: Problem, **options: Any) -> Report:
+    from stakes.adapters.evaluate import report_on
+
+    return report_on(frame, columns, problem, **options)
 
 
 def systems_frame(report: Report, library: ModuleType | str | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Predictions in a lazy frame: which column is what, and whether all of them can be used.
+"""Predictions in a lazy frame: the columns that are needed, and whether all can be used.
 
 The frame belongs to any engine that narwhals speaks to. Nothing but sums leaves it, and one bad
 entry when there is one to show.
@@ -7,55 +7,30 @@ entry when there is one to show.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.adapters.expressions import Lazy, code_of, sum_of, whether
-from stakes.adapters.labels import Wanted, refused, spellings
+from stakes.adapters.columns import (
+    Columns,
+    Predicted,
+    Wanted,
+    columns_of,
+    model_argument,
+    spellings,
+    text_name,
+)
+from stakes.adapters.expressions import code_of, sum_of, whether
+from stakes.adapters.sources import Lazy
 from stakes.errors import InputError
 from stakes.evaluation.predictions import ROUNDED, UNNORMALISED
-from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES
 from stakes.problem import Problem
+from stakes.rows import Decisions, Posteriors, Scores
 
 TRUTH, WEIGHT, CLUSTER = "truth", "weight", "cluster"  # columns of a prepared frame
-
-
-@dataclass(frozen=True)
-class LazyColumns:
-    """The columns of a model; `kind` is one of those of `stakes.evaluation.rules`."""
-
-    name: str
-    kind: str
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Which column of a frame is what; `source` is what messages call the frame.
-
-    `by` maps the names of groupings to their columns; `hint` ends complaints about posteriors.
-    """
-
-    source: str
-    truth: str
-    models: tuple[LazyColumns, ...]
-    weights: str | None = None
-    by: Mapping[str, str] = field(default_factory=dict)
-    cluster: str | None = None
-    hint: str = ""
-
-    def labels(self, problem: Problem) -> dict[str, Wanted]:
-        """Labels that every row must have, by the column of the prepared frame."""
-        found = {TRUTH: Wanted(self.truth, "classes", problem.classes)}
-        for place, model in enumerate(self.models):
-            if model.kind == DECISIONS:
-                wanted = Wanted(model.columns[0], "decisions", problem.decisions)
-                found[column_of(place)] = wanted
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,38 +68,43 @@ def by_column(place: int) -> str:
     return f"by_{place}"
 
 
-def prepared(frame: Lazy, layout: Layout, problem: Problem) -> Lazy:
-    """The columns that are needed, under names of ours: labels as codes, numbers as float64."""
-    columns = {
-        name: code_of(_text(wanted.column), spellings(wanted.labels or ()))
-        for name, wanted in layout.labels(problem).items()
+def prepared(frame: Lazy, columns: Columns, problem: Problem) -> Lazy:
+    """The columns that a source made, under names of ours; labels that must be known as codes."""
+    made = {
+        name: code_of(nw.col(text_name(wanted.column)), spellings(wanted.labels or ()))
+        for name, wanted in _known_labels(columns, problem).items()
     }
-    columns[WEIGHT] = nw.lit(1.0) if layout.weights is None else _number(layout.weights)
-    columns |= {by_column(k): _text(one) for k, one in enumerate(layout.by.values())}
-    if layout.cluster is not None:
-        columns[CLUSTER] = _text(layout.cluster)
-    for place, model in enumerate(layout.models):
-        if model.kind != DECISIONS:
-            columns |= {column_of(place, k): _number(one) for k, one in enumerate(model.columns)}
-    return frame.select(made.alias(name) for name, made in columns.items())
+    made[WEIGHT] = nw.lit(1.0) if columns.weights is None else nw.col(columns.weights)
+    made |= {by_column(k): nw.col(text_name(one)) for k, one in enumerate(columns.by)}
+    if columns.clusters is not None:
+        made[CLUSTER] = nw.col(text_name(columns.clusters))
+    for place, model in enumerate(columns.models.values()):
+        if not isinstance(model, Decisions):
+            names = enumerate(columns_of(model))
+            made |= {column_of(place, k): nw.col(one) for k, one in names}
+    return frame.select(expression.alias(name) for name, expression in made.items())
 
 
-def _text(column: str) -> nw.Expr:
-    return nw.col(column).cast(nw.String)
+def _known_labels(columns: Columns, problem: Problem) -> dict[str, Wanted]:
+    """Labels that every row must have, by the column of the prepared frame."""
+    wanted = columns.labels(problem)
+    found = {TRUTH: wanted["y_true", ""]}
+    for place, name in enumerate(columns.models):
+        if ("models", name) in wanted:
+            found[column_of(place)] = wanted["models", name]
+    return found
 
 
-def _number(column: str) -> nw.Expr:
-    return nw.col(column).cast(nw.Float64)
-
-
-def facts_of(frame: Lazy, rows: Lazy, layout: Layout, problem: Problem) -> Facts:
+def facts_of(frame: Lazy, rows: Lazy, columns: Columns, problem: Problem, source: str) -> Facts:
     """Refuse what cannot be used, in one pass over the rows that were prepared from the frame."""
-    checks = dict(_checks(frame, rows, layout, problem))
+    checks = dict(_checks(frame, rows, columns, problem, source))
     asked = {"rows": nw.len()}
     asked |= {name: check.bad.sum() for name, check in checks.items()}
     asked |= {f"mass {k}": _mass(k) for k in range(problem.n_classes)}
     sums = {
-        place: _total(place, model) for place, model in enumerate(layout.models) if _sums(model)
+        place: _total(place, model)
+        for place, model in enumerate(columns.models.values())
+        if isinstance(model, Posteriors) and len(columns_of(model)) > 1
     }
     for place, total in sums.items():
         asked[f"off {place}"] = whether((total - 1.0).abs() > ROUNDED).sum()
@@ -136,7 +116,8 @@ def facts_of(frame: Lazy, rows: Lazy, layout: Layout, problem: Problem) -> Facts
             raise check.complaint(bad, n_rows)
     masses = np.array([told[f"mass {k}"] for k in range(problem.n_classes)])
     _check_total(masses, n_rows)
-    found = {place: _off_sum(layout.models[place], told, place) for place in sums}
+    names = list(columns.models)
+    found = {place: _off_sum(names[place], told, place) for place in sums}
     return Facts(n_rows, masses, {place: one for place, one in found.items() if one is not None})
 
 
@@ -144,12 +125,8 @@ def _mass(k: int) -> nw.Expr:
     return (nw.col(WEIGHT) * whether(nw.col(TRUTH) == k)).sum()
 
 
-def _sums(model: LazyColumns) -> bool:
-    return model.kind == POSTERIORS and len(model.columns) > 1
-
-
-def _total(place: int, model: LazyColumns) -> nw.Expr:
-    return sum_of([nw.col(column_of(place, k)) for k in range(len(model.columns))])
+def _total(place: int, model: Predicted) -> nw.Expr:
+    return sum_of([nw.col(column_of(place, k)) for k in range(len(columns_of(model)))])
 
 
 def _one_row(frame: Lazy) -> dict[str, Any]:
@@ -160,37 +137,37 @@ def _one_row(frame: Lazy) -> dict[str, Any]:
 
 
 def _checks(
-    frame: Lazy, rows: Lazy, layout: Layout, problem: Problem
+    frame: Lazy, rows: Lazy, columns: Columns, problem: Problem, source: str
 ) -> Iterator[tuple[str, _Check]]:
     """Everything that may be wrong with single entries, by a name of its own."""
-    for name, wanted in layout.labels(problem).items():
-        yield name, _label_check(frame, layout.source, wanted, nw.col(name) < 0)
-    if layout.cluster is not None:
-        wanted = Wanted(layout.cluster, "clusters")
-        yield CLUSTER, _label_check(frame, layout.source, wanted, nw.col(CLUSTER).is_null())
-    if layout.weights is not None:
+    for name, wanted in _known_labels(columns, problem).items():
+        yield name, _label_check(frame, source, wanted, nw.col(name) < 0)
+    if columns.clusters is not None:
+        wanted = columns.labels(problem)["clusters", ""]
+        yield CLUSTER, _label_check(frame, source, wanted, nw.col(CLUSTER).is_null())
+    if columns.weights is not None:
         fine = (nw.col(WEIGHT) >= 0.0) & (nw.col(WEIGHT) <= _MOST)
-        yield WEIGHT, _number_check(rows, {WEIGHT: fine}, *_WEIGHTS)
-    for place, model in enumerate(layout.models):
-        name = f"models[{model.name!r}]"
-        columns = [column_of(place, k) for k in range(len(model.columns))]
-        if model.kind == POSTERIORS:
-            unit = {one: (nw.col(one) >= 0.0) & (nw.col(one) <= 1.0) for one in columns}
-            rule, remedy = f"{name} {_PROBABLE[0]}", f"{_PROBABLE[1]}{layout.hint}"
-            yield name, _number_check(rows, unit, rule, remedy)
-        elif model.kind == SCORES:
+        yield WEIGHT, _number_check(rows, {WEIGHT: fine}, "weights", *_WEIGHTS)
+    for place, (name, model) in enumerate(columns.models.items()):
+        argument = model_argument(name)
+        given = [column_of(place, k) for k in range(len(columns_of(model)))]
+        if isinstance(model, Posteriors):
+            unit = {one: (nw.col(one) >= 0.0) & (nw.col(one) <= 1.0) for one in given}
+            yield argument, _number_check(rows, unit, argument, *_PROBABLE)
+        elif isinstance(model, Scores):
             if problem.n_classes != 2:
                 raise InputError(
-                    f"{name} must be posteriors or decisions: raw scores are for two classes, the "
-                    f"problem has {problem.n_classes}."
+                    f"{argument} must be posteriors or decisions: raw scores are for two classes, "
+                    f"the problem has {problem.n_classes}.",
+                    argument=argument,
                 )
-            ordered = {one: ~(nw.col(one).is_null() | nw.col(one).is_nan()) for one in columns}
-            yield name, _number_check(rows, ordered, f"{name} {_ORDERED[0]}", _ORDERED[1])
+            ordered = {one: ~(nw.col(one).is_null() | nw.col(one).is_nan()) for one in given}
+            yield argument, _number_check(rows, ordered, argument, *_ORDERED)
 
 
 _MOST = float(np.finfo(np.float64).max)
 _WEIGHTS = (
-    "weights must hold finite numbers that are zero or more",
+    "must hold finite numbers that are zero or more",
     "Remove or repair these entries first.",
 )
 _PROBABLE = (
@@ -205,15 +182,17 @@ def _label_check(frame: Lazy, source: str, wanted: Wanted, bad: nw.Expr) -> _Che
     lost = code_of(text, spellings(wanted.labels)) < 0 if wanted.labels else text.is_null()
 
     def complaint(others: int, n_rows: int) -> InputError:
-        found = frame.select(_text(wanted.column).alias("text")).filter(lost)
+        found = frame.select(nw.col(text_name(wanted.column)).alias("text")).filter(lost)
         sizes = found.group_by("text").agg(nw.len().alias("size"))
         often = _one_row(sizes.sort("size", descending=True).head(1))["text"]
-        return refused(wanted, source, others, n_rows, often)
+        return wanted.refused(source, others, n_rows, often)
 
     return _Check(whether(bad), complaint)
 
 
-def _number_check(rows: Lazy, fine: Mapping[str, nw.Expr], rule: str, remedy: str) -> _Check:
+def _number_check(
+    rows: Lazy, fine: Mapping[str, nw.Expr], argument: str, rule: str, remedy: str
+) -> _Check:
     bad = {one: 1.0 - whether(holds) for one, holds in fine.items()}
 
     def complaint(others: int, n_rows: int) -> InputError:
@@ -221,7 +200,10 @@ def _number_check(rows: Lazy, fine: Mapping[str, nw.Expr], rule: str, remedy: st
         value = next(row[0] for few in found for row in few.collect().rows())
         shown = "nothing" if value is None else f"{value:g}"
         total = n_rows * len(fine)
-        return InputError(f"{rule}; {others} of {total} do not, one being {shown}. {remedy}")
+        return InputError(
+            f"{argument} {rule}; {others} of {total} do not, one being {shown}. {remedy}",
+            argument=argument,
+        )
 
     return _Check(sum_of(list(bad.values())), complaint)
 
@@ -231,22 +213,25 @@ def _check_total(masses: FloatArray, n_rows: int) -> None:
         raise InputError("the data must hold at least one case; there are none. Pass some rows.")
     if np.isinf(masses.sum()):
         raise InputError(
-            "weights must have a total that is a number; the sum is too large. Scale them down."
+            "weights must have a total that is a number; the sum is too large. Scale them down.",
+            argument="weights",
         )
     if not masses.any():
         raise InputError(
             f"weights must have a positive total; all {n_rows} are zero. "
-            f"Leave weights out to count every case once."
+            f"Leave weights out to count every case once.",
+            argument="weights",
         )
 
 
-def _off_sum(model: LazyColumns, told: Mapping[str, Any], place: int) -> tuple[int, float] | None:
+def _off_sum(name: str, told: Mapping[str, Any], place: int) -> tuple[int, float] | None:
     """Rows whose posteriors miss a sum of one, and the worst sum; too far off is refused."""
     worst = max(told[f"least {place}"], told[f"most {place}"], key=lambda total: abs(total - 1))
     rows = round(told[f"off {place}"])
     if abs(worst - 1) > UNNORMALISED:
         raise InputError(
-            f"models[{model.name!r}] must sum to one in every row; {rows} of {told['rows']} do "
-            f"not, one being {worst:g}. Divide each row by its sum if these are unnormalised."
+            f"{model_argument(name)} must sum to one in every row; {rows} of {told['rows']} do "
+            f"not, one being {worst:g}. Divide each row by its sum if these are unnormalised.",
+            argument=model_argument(name),
         )
     return (rows, worst) if rows else None

@@ -10,22 +10,26 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.adapters.bins import N_BINS, Bins, Grid, ScoreGrid, UnitGrid
+from stakes.adapters.columns import Predicted, columns_of
 from stakes.adapters.expressions import (
-    Lazy,
+    Arrays,
+    arrays_of,
     cheapest,
+    grouped,
     log_losses,
     most_probable,
     moved,
     squared_errors,
     sum_of,
 )
-from stakes.adapters.groups import Arrays, arrays_of, grouped
-from stakes.adapters.lazy import TRUTH, WEIGHT, LazyColumns, column_of
+from stakes.adapters.lazy import TRUTH, WEIGHT, column_of
+from stakes.adapters.sources import Lazy
 from stakes.decide import shift_prior
 from stakes.evaluation.evidence import ModelTallies
 from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
+from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Counts, ScoreTable
 
 _PREDICTED, _BIN = "predicted", "bin"
@@ -44,7 +48,8 @@ class LazyModel:
     """A model whose predictions are columns of a prepared frame."""
 
     place: int
-    given: LazyColumns
+    name: str
+    given: Predicted
     problem: Problem
     moving: tuple[FloatArray, FloatArray] | None  # the priors from and to which posteriors move
     off_sum: tuple[int, float] | None
@@ -63,7 +68,7 @@ class LazyModel:
     @property
     def score(self) -> str:
         """The column of P(second class), or of raw scores."""
-        return self.posteriors[1] if self.given.kind == POSTERIORS else column_of(self.place)
+        return self.posteriors[1] if isinstance(self.given, Posteriors) else column_of(self.place)
 
     def decided(self, rule: str) -> str:
         """The column of the decisions by a rule."""
@@ -72,7 +77,7 @@ class LazyModel:
 
     def with_decisions(self, frame: Lazy) -> Lazy:
         """Add posteriors, as they came and moved, and the Bayes decisions of both."""
-        if self.given.kind != POSTERIORS:
+        if not isinstance(self.given, Posteriors):
             return frame
         costs = self.problem.costs
         made = self._with_posteriors(frame)
@@ -86,7 +91,7 @@ class LazyModel:
 
     def _with_posteriors(self, frame: Lazy) -> Lazy:
         """Posteriors of all classes; rows that do not sum to one are divided by their sum."""
-        rows = [nw.col(column_of(self.place, k)) for k in range(len(self.given.columns))]
+        rows = [nw.col(column_of(self.place, k)) for k in range(len(columns_of(self.given)))]
         if len(rows) == 1:
             rows = [1.0 - rows[0], rows[0]]
         elif self.off_sum is not None:
@@ -107,28 +112,26 @@ class LazyModel:
 
     def tallied(self, frame: Lazy, masses: FloatArray) -> Tallied:
         """All that is known about the model; `masses` are the weights of the classes."""
-        if self.given.kind == DECISIONS:
+        if isinstance(self.given, Decisions):
             return Tallied(self._of_decisions(frame), None)
-        if self.given.kind == SCORES:
+        if isinstance(self.given, Scores):
             bins = _bins(self._binned(frame, ScoreGrid()))
             if not bins.exact:
                 bins = _bins(self._binned(frame, bins.finer()))
             table = bins.table(self.problem.classes)
             deployed = self._deployed(table)
-            return Tallied(
-                ModelTallies(self.given.name, SCORES, table=table, deployed=deployed), bins
-            )
+            return Tallied(ModelTallies(self.name, SCORES, table=table, deployed=deployed), bins)
         return self._of_posteriors(frame, masses)
 
     def _of_decisions(self, frame: Lazy) -> ModelTallies:
         answered, name = self.problem.answered, column_of(self.place)
         if answered is None:
-            return ModelTallies(self.given.name, DECISIONS)
+            return ModelTallies(self.name, DECISIONS)
         size = self.problem.n_classes
         sizes = {TRUTH: size, name: self.problem.n_decisions}
         found = arrays_of(grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT).sum()}), sizes)
         predicted = _counts(found, answered[found[name]], size)
-        return ModelTallies(self.given.name, DECISIONS, predicted=predicted)
+        return ModelTallies(self.name, DECISIONS, predicted=predicted)
 
     def _of_posteriors(self, frame: Lazy, masses: FloatArray) -> Tallied:
         size = self.problem.n_classes
@@ -137,7 +140,7 @@ class LazyModel:
         table = None if bins is None else bins.table(self.problem.classes)
         losses = _losses(found, masses, "own")
         made = ModelTallies(
-            model=self.given.name,
+            model=self.name,
             kind=POSTERIORS,
             table=table,
             deployed=None if table is None else self._deployed(table),
@@ -153,7 +156,7 @@ class LazyModel:
         """Weights, and losses of posteriors, by class, decisions and, of two classes, bin."""
         size, sizes, sums = self.problem.n_classes, {}, {WEIGHT: nw.col(WEIGHT).sum()}
         sizes[TRUTH] = size
-        if self.given.kind == POSTERIORS:
+        if isinstance(self.given, Posteriors):
             rows = [nw.col(one) for one in self.posteriors]
             frame = frame.with_columns(most_probable(rows).alias(_PREDICTED))
             sizes[_PREDICTED] = size
@@ -168,7 +171,7 @@ class LazyModel:
 
     def _cuts(self) -> dict[str, int]:
         """Decisions that part the bins, so that tables keep them exactly."""
-        if self.given.kind != POSTERIORS:
+        if not isinstance(self.given, Posteriors):
             return {}
         rules = (BAYES,) if self.moving is None else (BAYES, MOVED)
         return {self.decided(rule): self.problem.n_decisions for rule in rules}

@@ -17,28 +17,20 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.adapters.bins import Bins
-from stakes.adapters.expressions import Lazy, whether
-from stakes.adapters.groups import ROWS, Arrays, arrays_of, grouped
-from stakes.adapters.labels import group_labels
-from stakes.adapters.lazy import (
-    CLUSTER,
-    TRUTH,
-    WEIGHT,
-    Facts,
-    Layout,
-    by_column,
-    facts_of,
-    prepared,
-)
+from stakes.adapters.columns import Columns, group_labels
+from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, whether
+from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts, by_column, facts_of, prepared
 from stakes.adapters.models import LazyModel, Tallied
+from stakes.adapters.sources import Lazy
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation.evidence import Evidence, Sample
 from stakes.evaluation.left_out import left_out, no_decision, no_move
-from stakes.evaluation.rules import POSTERIORS, SCORES, Rule, is_movable, named, rules_of
+from stakes.evaluation.rules import Rule, is_movable, named, rules_of
 from stakes.evaluation.words import number
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, TUNED, Caveat
+from stakes.rows import Posteriors, Scores
 from stakes.tally import JointCounts
 
 _FRACTIONAL, _SQUARES = "fractional", "squares"
@@ -46,36 +38,38 @@ _FRACTIONAL, _SQUARES = "fractional", "squares"
 
 def tallied_evidence(
     frame: Lazy,
-    layout: Layout,
+    columns: Columns,
     problem: Problem,
     *,
+    source: str,
     posterior_prior: object,
     calibrator: Calibrator | None,
     limit: int,
     advance: Callable[[int], None],
 ) -> Evidence:
-    """Tally the rows of a frame inside its engine.
+    """Tally the rows of a frame, as a source made it, inside its engine.
 
-    The calibrator that was asked for needs rows, and is left out. `limit` is the most that the
-    joint tally may take, in bytes; `advance` hears of the rows of every pass.
+    `source` is what messages call the rows. The calibrator that was asked for needs rows, and is
+    left out. `limit` is the most that the joint tally may take, in bytes; `advance` hears of the
+    rows of every pass.
     """
-    rows = prepared(frame, layout, problem)
-    facts = facts_of(frame, rows, layout, problem)
+    rows = prepared(frame, columns, problem)
+    facts = facts_of(frame, rows, columns, problem, source)
     advance(facts.n_rows)
     held = facts.shares
     if posterior_prior is not None:
         held = _check.prior("posterior_prior", posterior_prior, problem.classes)
-    models = _models(rows, layout, problem, facts, held)
-    live = rows if layout.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
+    models = _models(rows, columns, problem, facts, held)
+    live = rows if columns.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
     found = []
     for model in models:
         found.append(model.tallied(live, facts.masses))
         advance(facts.n_rows)
     rules = _rules(models, found, problem, calibrator)
     joints = []
-    groups: list[str | None] = [by_column(place) for place in range(len(layout.by))]
+    groups: list[str | None] = [by_column(place) for place in range(len(columns.by))]
     for group in groups or [None]:
-        more = [one for one in (group, CLUSTER if layout.cluster else None) if one is not None]
+        more = [one for one in (group, CLUSTER if columns.clusters else None) if one is not None]
         joints.append(_joint(live, more, models, rules, limit))
         advance(facts.n_rows)
     return Evidence(
@@ -86,24 +80,24 @@ def tallied_evidence(
         models=tuple(one.tallies for one in found),
         slices=tuple(
             (name, *part)
-            for place, (name, joint) in enumerate(zip(layout.by, joints, strict=False))
+            for place, (name, joint) in enumerate(zip(columns.by, joints, strict=False))
             for part in joint.slices(by_column(place))
         ),
         posterior_prior=held,
-        weighted=layout.weights is not None,
+        weighted=columns.weights is not None,
         left_out=tuple(_left_out(models, found, calibrator)),
     )
 
 
 def _models(
-    rows: Lazy, layout: Layout, problem: Problem, facts: Facts, held: FloatArray
+    rows: Lazy, columns: Columns, problem: Problem, facts: Facts, held: FloatArray
 ) -> list[LazyModel]:
     prior = facts.shares if problem.prior is None else problem.prior
     moving = (held, prior) if is_movable(held, prior) else None
     models = []
-    for place, given in enumerate(layout.models):
-        moves = moving if given.kind == POSTERIORS else None
-        model = LazyModel(place, given, problem, moves, facts.off_sums.get(place))
+    for place, (name, given) in enumerate(columns.models.items()):
+        moves = moving if isinstance(given, Posteriors) else None
+        model = LazyModel(place, name, given, problem, moves, facts.off_sums.get(place))
         stuck = moves is not None and not prior.all() and model.is_stuck(rows)
         models.append(replace(model, moving=None, stuck=True) if stuck else model)
     return models
@@ -120,8 +114,8 @@ def _rules(
         _at_edge(rule, one.bins)
         for model, one in zip(models, found, strict=True)
         for rule in rules_of(
-            model.given.name,
-            model.given.kind,
+            model.name,
+            one.tallies.kind,
             problem,
             table=one.tallies.table,
             movable=model.moving is not None,
@@ -163,8 +157,9 @@ class _Joint:
         cells, where = np.unique(self.cells[own], axis=0, return_inverse=True)
         place, shape = where.reshape(-1), [len(cells)]
         if CLUSTER in self.sums:
-            names, units = np.unique(self.sums[CLUSTER][own].astype(str), return_inverse=True)
-            place, shape = units.reshape(-1) * len(cells) + place, [len(names), *shape]
+            names = {text: k for k, text in enumerate(group_labels(set(self.sums[CLUSTER][own])))}
+            units = np.array([names[text] for text in self.sums[CLUSTER][own]])
+            place, shape = units * len(cells) + place, [len(names), *shape]
         _refuse_large(8 * prod(shape), self.limit)
 
         def total(name: str) -> FloatArray:
@@ -209,7 +204,7 @@ def _joint(
 ) -> _Joint:
     """One group-by over classes, decisions of all systems, and more columns: groups, clusters."""
     problem = models[0].problem
-    by_name = {model.given.name: model for model in models}
+    by_name = {model.name: model for model in models}
     for model in models:
         rows = model.with_decisions(rows)
     sizes = {TRUTH: problem.n_classes}
@@ -261,18 +256,18 @@ def _left_out(
 
 def _lost(model: LazyModel, one: Tallied) -> Iterator[Caveat]:
     """What a report of rows would say of this model beyond this one."""
-    name, problem = model.given.name, model.problem
+    name, problem = model.name, model.problem
     if model.stuck:
         yield no_move(name)
-    if model.given.kind == SCORES and problem.costs.shape == (2, 2):
+    if isinstance(model.given, Scores) and problem.costs.shape == (2, 2):
         yield left_out(
             name,
             "thresholds tuned on other folds need the rows in memory, which are beyond its limit; "
             "there is only the one that was tuned on all rows.",
         )
-    elif model.given.kind == SCORES:
+    elif isinstance(model.given, Scores):
         yield no_decision(name, problem)
-    elif model.given.kind == POSTERIORS and problem.n_classes > 2:
+    elif isinstance(model.given, Posteriors) and problem.n_classes > 2:
         yield left_out(
             name,
             "whether it ranks backwards was not checked: for more than two classes that needs the "

@@ -20,7 +20,7 @@ from stakes.audit import (
     misranking,
     uniform_setting,
 )
-from stakes.cli.loading import working
+from stakes.cli.columns import report_on
 from stakes.cli.options import (
     calibrate_option,
     calibrator_named,
@@ -30,7 +30,7 @@ from stakes.cli.options import (
     read_problem,
     request_of,
 )
-from stakes.cli.reporting import report_on
+from stakes.cli.output import Terminal
 from stakes.problem import Problem
 from stakes.render.tables import number
 from stakes.report import ModelQuality, Report
@@ -58,10 +58,11 @@ def audit(
     For two classes also: the threshold that each metric would choose for each model, and what a
     miss would have to cost, in false alarms, for that threshold to be the right one.
     """
-    request, limit = request_of(options)
+    request = request_of(options)
     problem = read_problem(problem_file)
     calibrator = calibrator_named(options["calibrate"])
-    report = report_on(files, problem, request, limit=limit, calibrator=calibrator)
+    limit = options["memory_limit"]
+    report = report_on(files, problem, request, memory_limit=limit, calibrator=calibrator)
     rows = [row for model in report.models for row in _implied(model)]
     click.echo(_disagreement(report))
     if rows:
@@ -73,7 +74,7 @@ def audit(
 
 def _misranked(pairs: int, seed: int) -> str:
     """The study of dyrland, section 4.2, in its uniform setting, with a bar on a terminal."""
-    with working("drawing pairs", pairs) as advance:
+    with Terminal().working("drawing pairs", pairs) as advance:
         done = 0
 
         def progress(drawn: int, wanted: int) -> None:

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from stakes._check import FloatArray
 from stakes._files import check_target, write_whole
+from stakes.adapters.columns import Columns
+from stakes.adapters.evaluate import counted, memory_size
+from stakes.adapters.guessing import truth_column
 from stakes.calibration import CalibrationMap
-from stakes.cli.columns import Plan
-from stakes.cli.guessing import truth_column
-from stakes.cli.loading import input_source, load, memory_size, said
-from stakes.cli.models import Kind, ModelColumns, model_columns
+from stakes.cli.columns import input_source, model_columns
 from stakes.cli.options import (
     CALIBRATORS,
     file_argument,
@@ -23,7 +23,10 @@ from stakes.cli.options import (
     read_problem,
     written_shares,
 )
+from stakes.cli.output import said
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite
+from stakes.errors import InputError
+from stakes.rows import Scores
 
 _model_option = click.option(
     "--model",
@@ -75,24 +78,37 @@ def fit(
         if weights is not None:
             source.require_number(weights)
         known = truth_column(source, problem, truth, {*columns, weights or ""})
-        guesses = () if truth is not None else (f"truth in column {known}",)
-        models = (ModelColumns("model", Kind.SCORES, columns),)
-        data = load(source, problem, Plan(known, models, weights, guesses=guesses), limit=limit)
+        if truth is None:
+            said(f"guessed from {source.name}: truth in column {known}.")
+        wanted = Columns(known, {"model": Scores(columns)}, weights)
+        n_rows = counted(source)
+        _refuse_large(source.name, n_rows, wanted.n_bytes(problem, n_rows), limit)
+        data = source.rows(wanted, problem, n_rows)
     fitted = CALIBRATORS[method.lower()]().fit(
         data.models["model"].values,
-        data.truth,
+        data.y_true,
         classes=problem.classes,
         weights=data.weights,
         prior=problem.prior,
     )
-    shares = np.bincount(data.truth.codes, weights=data.weights, minlength=problem.n_classes)
+    shares = np.bincount(data.y_true.codes, weights=data.weights, minlength=problem.n_classes)
     prior = shares / shares.sum() if problem.prior is None else problem.prior
     write_whole(target, ShippedMap(fitted, prior).to_json() + "\n")
     note = "" if fitted.converged else "; the fit was bounded, because the classes separate"
     said(
-        f"wrote {out}: a map of the kind {fitted.kind}, from {len(data.truth):,} cases, for the "
+        f"wrote {out}: a map of the kind {fitted.kind}, from {len(data.y_true):,} cases, for the "
         f"prior {written_shares(prior, problem)}{note}"
     )
+
+
+def _refuse_large(source: str, n_rows: int, needed: int, limit: int) -> None:
+    if needed > limit:
+        raise InputError(
+            f"memory_limit must leave room for the rows: the columns of the {n_rows:,} rows of "
+            f"{source} need {needed:,} bytes and the limit is {limit:,}. Raise it, or take a "
+            f"sample of the rows.",
+            argument="memory_limit",
+        )
 
 
 @calibrate.command()

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from stakes._check import FloatArray
-from stakes.cli.loading import input_source, said
-from stakes.cli.models import model_columns
+from stakes.cli.columns import input_source, model_columns
 from stakes.cli.options import class_shares, file_argument, problem_option, read_problem
+from stakes.cli.output import said
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior
 from stakes.errors import InputError

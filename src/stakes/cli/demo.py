@@ -8,11 +8,9 @@ from pathlib import Path
 import click
 
 from stakes._files import check_target
-from stakes.cli.columns import Request, plan_for
-from stakes.cli.loading import input_source, load
+from stakes.adapters.frame import evaluate_frame
 from stakes.cli.options import read_problem
 from stakes.cli.output import show
-from stakes.evaluation import evaluate
 from stakes.report import Report
 
 _TOLD = """\
@@ -24,15 +22,11 @@ CC BY 4.0; predictions out of fold).
 
 def demo_report() -> Report:
     """The report on the shipped predictions."""
-    request = Request(
-        truth="risk", models=("logistic", "forest", "boosting", "naive bayes"), by=("age",)
-    )
+    models = {name: name for name in ("logistic", "forest", "boosting", "naive bayes")}
     with as_file(files("stakes") / "data") as folder:
         problem = read_problem(str(folder / "german_credit.toml"))
-        with input_source([str(folder / "german_credit.csv")]) as source:
-            plan = plan_for(source, problem, request)
-            data = load(source, problem, plan, limit=1 << 30)
-    return evaluate(data.truth, data.models, problem, by=data.by)
+        rows = folder / "german_credit.csv"
+        return evaluate_frame(rows, problem, y_true="risk", models=models, by="age")
 
 
 @click.command()

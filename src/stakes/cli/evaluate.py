@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from stakes.cli.loading import said
+from stakes.cli.columns import report_on
 from stakes.cli.options import (
     by_option,
     calibrate_option,
@@ -18,9 +18,8 @@ from stakes.cli.options import (
     read_problem,
     request_of,
 )
-from stakes.cli.output import check_targets, write
+from stakes.cli.output import check_targets, said, write
 from stakes.cli.quantities import EXPLAINED, Values, holds, read_condition
-from stakes.cli.reporting import report_on
 
 
 @click.command(epilog=EXPLAINED)
@@ -65,7 +64,7 @@ def evaluate(files: tuple[str, ...], problem_file: str, fail_if: str | None, **o
     FILE is CSV, Parquet, JSON lines or Arrow, a glob of such files, or - for standard input. The
     rows of several files are taken together.
     """
-    request, limit = request_of(options)
+    request = request_of(options)
     targets = check_targets({kind: options[kind] for kind in ("html", "json", "markdown")})
     condition = None if fail_if is None else read_condition(fail_if)
     problem = read_problem(problem_file)
@@ -74,12 +73,9 @@ def evaluate(files: tuple[str, ...], problem_file: str, fail_if: str | None, **o
         files,
         problem,
         request,
-        limit=limit,
         posterior_prior=held,
         calibrator=calibrator_named(options["calibrate"]),
-        level=options["level"],
-        replicates=options["replicates"],
-        seed=options["seed"],
+        **{name: options[name] for name in ("memory_limit", "level", "replicates", "seed")},
     )
     write(report, targets)
     values = Values(report)

@@ -14,8 +14,8 @@ from stakes.cli.calibrate import calibrate
 from stakes.cli.decide import decide
 from stakes.cli.demo import demo
 from stakes.cli.evaluate import evaluate
+from stakes.cli.options import in_options
 from stakes.cli.problem import problem
-from stakes.cli.wording import in_options
 from stakes.errors import StakesError
 
 _BAD_INPUT = 2
@@ -56,7 +56,7 @@ class _Front(click.Group):
         except click.ClickException as error:
             return _told(error.format_message())
         except StakesError as error:
-            return _told(in_options(str(error)))
+            return _told(in_options(error))
         except (click.Abort, KeyboardInterrupt):
             return _told("interrupted", _INTERRUPTED)
         except _Unheard:

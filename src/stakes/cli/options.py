@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ast import literal_eval
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,8 +13,7 @@ from stakes import _check, calibration
 from stakes._check import FloatArray
 from stakes.calibration import Calibrator
 from stakes.cli.columns import Request
-from stakes.cli.loading import memory_size
-from stakes.errors import InputError
+from stakes.errors import InputError, StakesError
 from stakes.problem import Problem
 from stakes.scoring import EqualMass
 
@@ -34,6 +34,20 @@ CALIBRATORS: dict[str, Callable[[], Calibrator]] = {
     "vector-scaling": calibration.VectorScaling,
 }
 NO_CALIBRATOR = "none"
+_OPTIONS = {  # what arguments of the library are called here
+    "y_true": "--truth",
+    "models": "--model",
+    "weights": "--weights",
+    "by": "--by",
+    "clusters": "--cluster",
+    "memory_limit": "--memory-limit",
+    "posterior_prior": "--posterior-prior",
+    "from_prior": "--posterior-prior",
+    "calibrator": "--calibrate",
+    "level": "--level",
+    "replicates": "--replicates",
+    "seed": "--seed",
+}
 
 file_argument = click.argument("files", metavar="FILE…", nargs=-1, required=True)
 problem_option = click.option(
@@ -98,11 +112,26 @@ def prediction_options(command: F) -> F:
     return command
 
 
-def request_of(options: dict[str, Any]) -> tuple[Request, int]:
-    """What the shared options say about columns, and the limit of memory in bytes."""
-    limit = memory_size(options.pop("memory_limit"))
+def in_options(error: StakesError) -> str:
+    """The message for somebody who wrote options where the library has arguments.
+
+    >>> in_options(InputError("y_true must hold labels; 1 is none.", argument="y_true"))
+    '--truth must hold labels; 1 is none.'
+    >>> in_options(InputError("models['a'] must sum to one.", argument="models['a']"))
+    'model a must sum to one.'
+    """
+    argument = getattr(error, "argument", None)
+    if not isinstance(error, InputError) or argument is None:
+        return str(error)
+    if argument.startswith("models["):
+        return str(error.said_of(f"model {literal_eval(argument[7:-1])}"))
+    return str(error.said_of(_OPTIONS.get(argument, argument)))
+
+
+def request_of(options: dict[str, Any]) -> Request:
+    """What the shared options say about columns."""
     names = ("truth", "models", "scores", "weights", "by", "cluster")
-    return Request(**{name: options.pop(name) for name in names if name in options}), limit
+    return Request(**{name: options.pop(name) for name in names if name in options})
 
 
 def read_problem(path: str) -> Problem:

@@ -1,18 +1,21 @@
-"""What a command leaves behind: text on standard output, files that are whole or not there."""
+"""What a command says and leaves behind: notes, progress, the report, files that are whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from stakes._files import check_target
-from stakes.cli.loading import said
+from stakes.adapters.sources import Watch
 from stakes.errors import InputError
 from stakes.render.layout import plain
 from stakes.render.tables import Section, sections, stakes_sections
@@ -24,6 +27,35 @@ _WRITERS: Mapping[str, Callable[[Report, Path | None], str]] = {
     "json": Report.to_json,
     "markdown": Report.to_markdown,
 }
+
+_LONG = 1_000_000  # rows from which the work takes long enough for a progress bar
+
+
+def said(text: str) -> None:
+    """Say something beside the result: on standard error."""
+    click.echo(f"stakes: {text}", err=True)
+
+
+class Terminal(Watch):
+    """Says on standard error what is done, and shows the progress of long work."""
+
+    def says(self, text: str) -> None:
+        """A sentence about what is done otherwise than asked."""
+        said(text)
+
+    @contextmanager
+    def working(
+        self, what: str, n_rows: int, *, steps: bool = True
+    ) -> Iterator[Callable[[int], None]]:
+        """A progress bar for long work, on a terminal only; the function moves it by some rows."""
+        console = Console(file=sys.stderr)
+        if n_rows < _LONG or not console.is_terminal:
+            yield lambda rows: None
+            return
+        marks = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+        with Progress(*marks, console=console, transient=True) as progress:
+            task = progress.add_task(what, total=n_rows if steps else None)
+            yield lambda rows: progress.update(task, advance=rows)
 
 
 def check_targets(targets: Mapping[str, str | None]) -> dict[str, str]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from stakes import _check
 from stakes._files import check_target, whole_file
-from stakes.cli.loading import said
 from stakes.cli.options import read_problem
+from stakes.cli.output import said
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.regions import decision_regions

@@ -12,11 +12,9 @@ import pyarrow as pa
 from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes._files import whole_file
-from stakes.adapters.duck import Source, write_rows
-from stakes.adapters.files import Format
+from stakes.adapters.duck import FileSource, refuse_gaps
+from stakes.adapters.files import Format, write_rows
 from stakes.calibration import CalibrationMap, from_json
-from stakes.cli.entries import refuse_gaps
-from stakes.cli.loading import working
 from stakes.errors import InputError
 
 _KINDS = {
@@ -62,7 +60,7 @@ def load_map(path: str, classes: Labels) -> ShippedMap:
 
 
 def rewrite(
-    source: Source,
+    source: FileSource,
     columns: tuple[str, ...],
     made: Callable[[FloatArray], dict[str, pa.Array]],
     target: Path,
@@ -79,7 +77,7 @@ def rewrite(
     verbatim = source.files.format is kind is Format.CSV
     pairs = source.with_numbers(columns, verbatim=verbatim)
     checked = _without_gaps(pairs, source.name, columns)
-    with whole_file(target) as part, working(f"writing {target}", total) as advance:
+    with whole_file(target) as part, source.watch.working(f"writing {target}", total) as advance:
         write_rows(part, kind, _extended(checked, made, source, advance))
     return total
 
@@ -97,7 +95,7 @@ def _without_gaps(
 def _extended(
     pairs: Iterator[tuple[pa.RecordBatch, FloatArray]],
     made: Callable[[FloatArray], dict[str, pa.Array]],
-    source: Source,
+    source: FileSource,
     advance: Callable[[int], None],
 ) -> Iterator[pa.RecordBatch]:
     """The blocks of rows with their new columns."""
@@ -111,7 +109,7 @@ def _extended(
         advance(len(batch))
 
 
-def _refuse_present(new: dict[str, pa.Array], source: Source) -> None:
+def _refuse_present(new: dict[str, pa.Array], source: FileSource) -> None:
     for name in new:
         if name in source.types:
             raise InputError(

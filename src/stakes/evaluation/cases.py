@@ -58,7 +58,9 @@ def read_cases(
     columns = [] if by is None else _check.columns_of("by", by)
     truth = _check.codes("y_true", y_true, problem.classes)
     if not len(truth):
-        raise InputError("y_true must hold at least one case; there are none. Pass some.")
+        raise InputError(
+            "y_true must hold at least one case; there are none. Pass some.", argument="y_true"
+        )
     weight, kept = _weights(weights, len(truth))
     n_rows = len(truth)
     groups = tuple(
@@ -87,7 +89,8 @@ def _weights(given: object, n_rows: int) -> tuple[FloatArray | None, BoolArray |
     if not _LIGHTEST <= weight.max() <= _HEAVIEST:
         raise InputError(
             f"weights must be of a size whose squares are numbers, from {_LIGHTEST:g} to "
-            f"{_HEAVIEST:g}; the largest is {weight.max():g}. Scale them all alike."
+            f"{_HEAVIEST:g}; the largest is {weight.max():g}. Scale them all alike.",
+            argument="weights",
         )
     kept = weight > 0
     return (weight, None) if kept.all() else (weight[kept], kept)
@@ -119,7 +122,8 @@ def _clusters(labels: object, truth: IntArray, kept: BoolArray | None) -> Groups
     if len(columns) > 1:
         raise InputError(
             f"cluster must be one column; there are {len(columns)}. "
-            f"Join them into one label for every case."
+            f"Join them into one label for every case.",
+            argument="cluster",
         )
     column = columns[0][1]
     absent = _check.absent("cluster", column)
@@ -127,7 +131,8 @@ def _clusters(labels: object, truth: IntArray, kept: BoolArray | None) -> Groups
         raise InputError(
             f"cluster must hold a label for every case; {absent.sum()} of {absent.size} are "
             f"missing, the first at position {int(np.argmax(absent))}. Remove these cases, or give "
-            f"each a cluster of its own."
+            f"each a cluster of its own.",
+            argument="cluster",
         )
     return _groups("cluster", column, truth, kept)
 
@@ -137,7 +142,10 @@ def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions |
     named: Labels | None = None
     if isinstance(models, Mapping):
         if not models:
-            raise InputError("models must hold at least one model; the mapping is empty. Add one.")
+            raise InputError(
+                "models must hold at least one model; the mapping is empty. Add one.",
+                argument="models",
+            )
         named = _check.labels("the models", models)
     given = list(models.values()) if isinstance(models, Mapping) else [models]
     names = [str(name) for name in named or ("model",)]
@@ -152,7 +160,8 @@ def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions |
             raise InputError(
                 f"y_true and {_argument(name, named is not None)} must describe the same cases; "
                 f"y_true has {n_cases} rows and the predictions {n_rows}. "
-                f"Pass one prediction for every case."
+                f"Pass one prediction for every case.",
+                argument="y_true",
             )
     return read
 

@@ -69,7 +69,7 @@ def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[C
             )
         if model.kind == POSTERIORS:
             asked = (
-                "are the columns in the order of problem.classes? "
+                "are the columns in the order of the problem's classes? In Python, "
                 "Posteriors(values, classes=model.classes_) takes them by name."
             )
         else:
@@ -210,7 +210,7 @@ def _sampling(evidence: Evidence) -> Iterator[Caveat]:
 
 
 def _weights(evidence: Evidence) -> Iterator[Caveat]:
-    remedy = "If they are not, pass cluster= with a number for every row."
+    remedy = "If they are not, state clusters, one for every row."
     total = float(evidence.sample.pooled.n_cases)
     if evidence.sample.whole and total > evidence.n_rows:
         yield Caveat(
@@ -222,5 +222,5 @@ def _weights(evidence: Evidence) -> Iterator[Caveat]:
         yield Caveat(
             "fractional weights",
             "Weights are fractional: intervals take each row as one case that keeps its weight. "
-            "Pass cluster= where rows were not drawn one by one.",
+            "State clusters where rows were not drawn one by one.",
         )

@@ -151,8 +151,9 @@ def _out_of_fold(
     except InputError as error:
         if raw and not isinstance(calibrator, Select):
             raise InputError(
-                f"calibrator must take raw scores, which models[{model!r}] has; {calibrator!r} "
-                f"takes probabilities. Use Select(), Isotonic(), Logistic() or Platt()."
+                f"calibrator must take raw scores, which the model {model} has; {calibrator!r} "
+                f"takes probabilities. Use Select, Isotonic, Logistic or Platt.",
+                argument="calibrator",
             ) from error
         raise
     mean = _check.posteriors("recalibrated", sum(each) / len(each), size)

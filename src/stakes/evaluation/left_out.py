@@ -27,5 +27,5 @@ def no_decision(model: str, problem: Problem) -> Caveat:
     return left_out(
         model,
         f"raw scores alone allow no decision among {problem.n_decisions}, so it has no cost here. "
-        f"Recalibrate them, by Isotonic() or another calibrator.",
+        f"Recalibrate them, say by isotonic regression.",
     )

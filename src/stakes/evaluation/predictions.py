@@ -84,7 +84,8 @@ def read_predictions(
         if problem.n_classes != 2:
             raise InputError(
                 f"{name} must be posteriors or decisions: raw scores are for two classes, the "
-                f"problem has {problem.n_classes}. Wrap them in Posteriors or Decisions."
+                f"problem has {problem.n_classes}. State posteriors or decisions.",
+                argument=name,
             )
         return _of_scores(model, cases.rows(given.read(name)), folds, calibrator)
     rows, off_sum = _posterior_rows(name, given, cases)

@@ -94,7 +94,8 @@ def named(rules: Iterable[Rule], problem: Problem) -> dict[str, Rule]:
     if not listed:
         raise InputError(
             "models must allow at least one decision rule; raw scores alone allow none for "
-            f"{problem.n_decisions} decisions. Pass a calibrator, such as Isotonic()."
+            f"{problem.n_decisions} decisions. Recalibrate them, say by isotonic regression.",
+            argument="models",
         )
     systems = [f"{rule.model} ({_TAGS[rule.name]})" for rule in listed]
     models = dict.fromkeys(rule.model for rule in listed)

@@ -118,7 +118,8 @@ class Estimate(Value):
         if drawn.shape[1:] != numbers.shape:
             raise InputError(
                 f"replicates must have shape (R, {', '.join(map(str, numbers.shape))}), one value "
-                f"for each redraw; the shape is {drawn.shape}."
+                f"for each redraw; the shape is {drawn.shape}.",
+                argument="replicates",
             )
         parts = {"value": numbers, "standard_error": errors, "replicates": drawn}
         self._fill({**parts, "intervals": _checked_type(intervals), "method": method})
@@ -175,7 +176,8 @@ def checked_level(level: object, name: str = "level", usual: float = 0.95) -> fl
     checked = _check.number(name, level)
     if not 0 < checked < 1:
         raise InputError(
-            f"{name} must lie strictly between 0 and 1; got {checked:g}. {usual:g} is usual."
+            f"{name} must lie strictly between 0 and 1; got {checked:g}. {usual:g} is usual.",
+            argument=name,
         )
     return checked
 

@@ -17,7 +17,7 @@ def require(name: str, value: object, kind: type, remedy: str) -> None:
         if issubclass(value, kind) and _needs_nothing(value):
             remedy = f"Write {value.__name__}()."
     found = found if len(found) <= 60 else f"{found[:57]}..."
-    raise InputError(f"{name} must be a {kind.__name__}; got {found}. {remedy}")
+    raise InputError(f"{name} must be a {kind.__name__}; got {found}. {remedy}", argument=name)
 
 
 def _needs_nothing(kind: type) -> bool:

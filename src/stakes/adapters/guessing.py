@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 from stakes._check import Label
-from stakes.adapters.duck import Source
-from stakes.adapters.labels import spellings
-from stakes.cli.models import Kind, ModelColumns, holds_probabilities, named_after
+from stakes.adapters.columns import Columns, Predicted, spellings
+from stakes.adapters.sources import Source, holds_probabilities, opened
 from stakes.errors import InputError
 from stakes.problem import Problem
+from stakes.rows import Posteriors
 
 NOT_MEANT = (
     " The column was guessed to be a model by its name: to leave it out, name all models that you "
-    "want, with --model or --scores."
+    "want."
 )
 
 _TRUTHS = ("truth", "label", "y", "y_true", "target", "class")
@@ -25,6 +26,13 @@ _PROBABLE = {  # the first or last word in the name of a column of probabilities
     *("p", "prob", "probs", "proba", "probability", "posterior", "posteriors"),
     *("score", "scores"),
 }
+
+
+def guess(frame: Any, problem: Problem) -> Columns:
+    """The columns of the true classes and of the models."""
+    with opened(frame) as source:
+        y_true = truth_column(source, problem, None, ())
+        return Columns(y_true, guessed_models(source, problem, {y_true}))
 
 
 def truth_column(
@@ -44,8 +52,9 @@ def truth_column(
     listed = ", ".join(map(str, problem.classes[:8]))
     what = f"{len(found)} columns hold" if found else "no column holds exactly"
     raise InputError(
-        f"the column of the truth cannot be guessed: {what} the classes {listed}"
-        f"{' (' + ', '.join(found) + ')' if found else ''}. Say which with --truth COLUMN."
+        f"y_true cannot be guessed: {what} the classes {listed}"
+        f"{' (' + ', '.join(found) + ')' if found else ''}. Name the column of the true classes.",
+        argument="y_true",
     )
 
 
@@ -58,7 +67,9 @@ def _holds_classes(source: Source, column: str, classes: Sequence[Label]) -> boo
 # Models ------------------------------------------------------------------------------------------
 
 
-def guessed_models(source: Source, problem: Problem, taken: Collection[str]) -> list[ModelColumns]:
+def guessed_models(
+    source: Source, problem: Problem, taken: Collection[str]
+) -> dict[str, Predicted]:
     """The models that names of columns speak of, or else the only column of probabilities."""
     free = [one for one in source.types if one not in taken]
     found = list(_several_columns(source, problem, free))
@@ -69,11 +80,14 @@ def guessed_models(source: Source, problem: Problem, taken: Collection[str]) -> 
     if not found:
         shape = "numbers in [0, 1]" if problem.n_classes == 2 else "columns named NAME_CLASS"
         raise InputError(
-            f"{source.name} must hold the predictions of a model, and none can be guessed: there "
-            f"are no {shape} beside the truth. Say which with --model NAME=COLUMN."
+            f"models cannot be guessed: there are no {shape} in {source.name} beside the true "
+            f"classes. Name the columns of the predictions.",
+            argument="models",
         )
     _refuse_text(source, [column for _, columns in found for column in columns])
-    return [ModelColumns(name, Kind.POSTERIORS, columns) for name, columns in found]
+    return {
+        name: Posteriors(columns[0] if len(columns) == 1 else columns) for name, columns in found
+    }
 
 
 def _refuse_text(source: Source, columns: Sequence[str]) -> None:
@@ -128,7 +142,7 @@ def _refuse_partial(name: str, source: Source, problem: Problem, free: Sequence[
     if 2 * len(held) > problem.n_classes and len(inside) == len(held):
         raise InputError(
             f"a model must have one column for each class: {source.name} has {', '.join(held)}, "
-            f"and no {', '.join(lost)}. Add it, or name the models that are meant with --model."
+            f"and no {', '.join(lost)}. Add it, or name the models that are meant."
         )
 
 
@@ -156,8 +170,8 @@ def _in_sorted_order(name: str, source: Source, problem: Problem) -> tuple[str, 
         f"the columns {', '.join(columns)} of {source.name} must be in a known order; they are "
         f"numbered, and the classes of the problem ({', '.join(map(str, problem.classes))}) are "
         f"not in sorted order. If {columns[0]} is P({ranked[0]}), as scikit-learn sorts classes, "
-        f"say --model {name}={by_name}; if it is P({problem.classes[0]}), say --model "
-        f"{name}={','.join(columns)}."
+        f"name them in the order {by_name}; if it is P({problem.classes[0]}), in the order "
+        f"{','.join(columns)}."
     )
 
 
@@ -175,9 +189,10 @@ def _single_columns(
     if len(likely) > 1:
         listed = ", ".join(likely[:8]) + ", …" * (len(likely) > 8)
         raise InputError(
-            f"the models in {source.name} cannot be guessed: {len(likely)} columns hold "
-            f"numbers in [0, 1] ({listed}), and no name says that they are probabilities. Say "
-            f"which with --model, once for each, as in --model {likely[0]}."
+            f"models cannot be guessed: {len(likely)} columns of {source.name} hold numbers in "
+            f"[0, 1] ({listed}), and no name says that they are probabilities. Name those that "
+            f"are.",
+            argument="models",
         )
     return likely
 
@@ -195,7 +210,7 @@ def _refuse_other_kinds(
     if source.is_whole(column) and not holds_probabilities(column, source, problem):
         raise InputError(
             f"column {column!r} of {source.name} must hold probabilities, as its name says; it "
-            f"holds whole numbers. If they are decisions, say --model {column}.{NOT_MEANT}"
+            f"holds whole numbers. If they are decisions, name it as a model.{NOT_MEANT}"
         )
 
 
@@ -209,3 +224,12 @@ def _says_probability(column: str) -> bool:
 
 def _words(column: str) -> list[str]:
     return re.findall(r"[^\W_]+", column.lower()) or [""]
+
+
+def named_after(name: str, source: Source, problem: Problem) -> tuple[str, ...]:
+    """The columns NAME_CLASS of a model, one for each class, or none."""
+    found = tuple(
+        next((c for end in spellings([label]) if (c := f"{name}_{end}") in source.types), None)
+        for label in problem.classes
+    )
+    return tuple(one for one in found if one is not None) if None not in found else ()

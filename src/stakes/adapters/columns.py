@@ -1,0 +1,196 @@
+"""Which column is what, said once, and the labels that columns hold.
+
+Labels of files and of lazy frames match by text, and every row must have one that is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from stakes._check import Label, Labels
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.rows import Decisions, Posteriors, Scores
+
+Predicted: TypeAlias = Posteriors | Decisions | Scores  # of a model; here over names of columns
+Key = tuple[str, str]  # an argument, and the name of the model or column where there are several
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of a frame is what; ``evaluate_frame(frame, problem, **columns)`` takes it.
+
+    Parameters
+    ----------
+    y_true : the column of the true classes
+    models : a mapping from the name of a model to its predictions
+        `Posteriors`, `Decisions` or `Scores` over names of columns
+    weights : the column of the weights
+    by : the columns whose groups the report shows one by one
+    clusters : the column of what was sampled together
+    """
+
+    y_true: str
+    models: Mapping[str, Predicted] = field(default_factory=dict)
+    weights: str | None = None
+    by: tuple[str, ...] = ()
+    clusters: str | None = None
+
+    @classmethod
+    def guess(cls, frame: Any, problem: Problem) -> Columns:
+        """The columns of the true classes and of the models, where names and values say it.
+
+        What cannot be told for sure is refused, with the columns among which to choose.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from stakes import Columns, Problem
+        >>> frame = pa.table({"label": ["well", "ill"], "age": [60, 70], "p_new": [0.1, 0.8]})
+        >>> columns = Columns.guess(frame, Problem.zero_one(["well", "ill"]))
+        >>> columns.y_true, columns.models["p_new"].values
+        ('label', 'p_new')
+        """
+        from stakes.adapters.guessing import guess
+
+        return guess(frame, problem)
+
+    def keys(self) -> Iterator[str]:
+        """The names of the arguments of `evaluate_frame`, so that ``**columns`` passes them."""
+        return iter(self.__dataclass_fields__)
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    @property
+    def numbers(self) -> dict[Key, tuple[str, ...]]:
+        """Columns of numbers, by what they are for."""
+        found: dict[Key, tuple[str, ...]] = {
+            ("models", name): columns_of(model)
+            for name, model in self.models.items()
+            if not isinstance(model, Decisions)
+        }
+        return found if self.weights is None else {**found, ("weights", ""): (self.weights,)}
+
+    def labels(self, problem: Problem) -> dict[Key, Wanted]:
+        """Columns of labels, by what they are for."""
+        found = {("y_true", ""): Wanted(self.y_true, "classes", problem.classes)}
+        for column in self.by:
+            found["by", column] = Wanted(column, "groups", may_be_missing=True)
+        if self.clusters is not None:
+            found["clusters", ""] = Wanted(self.clusters, "clusters")
+        for name, model in self.models.items():
+            if isinstance(model, Decisions):
+                found["models", name] = Wanted(model.values, "decisions", problem.decisions)
+        return found
+
+    def n_bytes(self, problem: Problem, n_rows: int) -> int:
+        """What these columns take as arrays: eight bytes a number, four a label."""
+        numbers = sum(map(len, self.numbers.values()))
+        return n_rows * (8 * numbers + 4 * len(self.labels(problem)))
+
+    def located(self, error: InputError, source: str) -> InputError:
+        """A complaint about an argument, with the columns that the argument names."""
+        named: dict[str | None, tuple[str, ...]] = {
+            model_argument(name): columns_of(model) for name, model in self.models.items()
+        }
+        named |= {f"by[{column!r}]": (column,) for column in self.by}
+        single = {"y_true": self.y_true, "weights": self.weights, "cluster": self.clusters}
+        named |= {name: (column,) for name, column in single.items() if column is not None}
+        if error.argument not in named:
+            return error
+        columns = named[error.argument]
+        listed = f"column{'s' * (len(columns) > 1)} {', '.join(map(repr, columns))} of {source}"
+        called = "clusters" if error.argument == "cluster" else str(error.argument)
+        return error.said_of(f"{called} ({listed})", argument=called)
+
+
+def columns_of(model: Predicted) -> tuple[str, ...]:
+    """The names of the columns of a model, in the order of the classes."""
+    return (model.values,) if isinstance(model.values, str) else tuple(model.values)
+
+
+def text_name(column: str) -> str:
+    """What the text of a column is called beside its numbers."""
+    return f"{column} (as text)"
+
+
+def model_argument(name: str) -> str:
+    """What messages call a model of the mapping `models`."""
+    return f"models[{name!r}]"
+
+
+def described(name: str, model: Predicted, problem: Problem) -> str:
+    """What is read from where, in words."""
+    columns = columns_of(model)
+    if not isinstance(model, Posteriors):
+        return f"{name}: {type(model).__name__.lower()} in column {columns[0]}"
+    classes = problem.classes[-1:] if len(columns) == 1 else problem.classes
+    parts = (f"P({c}) in {one}" for c, one in zip(classes, columns, strict=True))
+    return f"{name}: {', '.join(parts)}"
+
+
+# Labels ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A column of labels: all of them must be among `labels`, unless these are None."""
+
+    column: str
+    role: str  # what the labels are, in words
+    labels: Labels | None = None
+    may_be_missing: bool = False
+
+    def refused(self, source: str, others: int, n_rows: int, often: str | None) -> InputError:
+        """The complaint about rows that hold other labels, or none; one label is met most often."""
+        shown = "nothing" if often is None else repr(often)
+        among = "" if self.labels is None else f" {', '.join(map(_text, self.labels))}"
+        column = f"column {self.column!r} of {source}"
+        return InputError(
+            f"{column} must hold the {self.role}{among} in every row; {others} of {n_rows} rows "
+            f"hold something else, most often {shown}. Remove or rename these, or add them to the "
+            f"problem.",
+            argument=column,
+        )
+
+
+def spellings(labels: Sequence[Label]) -> dict[str, int]:
+    """The texts that stand for each label, and its position.
+
+    Each label stands for itself; whole numbers are also written with a point and a nought, and
+    booleans in the ways of other languages, unless that is another label.
+
+    >>> spellings([0, 1])
+    {'0': 0, '1': 1, '0.0': 0, 'false': 0, 'False': 0, '1.0': 1, 'true': 1, 'True': 1}
+    """
+    known = {_text(label): place for place, label in enumerate(labels)}
+    for place, label in enumerate(labels):
+        if isinstance(label, str):
+            continue
+        others = [f"{int(label)}", f"{int(label)}.0"]
+        if label in (0, 1):
+            others += [str(bool(label)).lower(), str(bool(label))]
+        for other in others:
+            known.setdefault(other, place)
+    return known
+
+
+def group_labels(texts: Iterable[str]) -> dict[str, Label]:
+    """The texts of groups in their order, each with its label: whole numbers stay numbers.
+
+    >>> group_labels(["10", "9"]), list(group_labels(["10.5", "9"])), list(group_labels(["b", "9"]))
+    ({'9': 9, '10': 10}, ['9', '10.5'], ['9', 'b'])
+    """
+    known = list(texts)
+    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in known):
+        return {text: int(text) for text in sorted(known, key=int)}
+    numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in known)
+    return {text: text for text in (sorted(known, key=float) if numbers else sorted(known))}
+
+
+def _text(label: Label) -> str:
+    return str(label).lower() if isinstance(label, bool) else str(label)

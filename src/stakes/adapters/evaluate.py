@@ -1,0 +1,119 @@
+"""The report of a source: from rows, or beyond the limit of memory from what its engine tallies."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from stakes import _check
+from stakes.adapters.columns import Columns
+from stakes.adapters.sources import Rows, Source, checked, opened
+from stakes.adapters.tallies import tallied_evidence
+from stakes.calibration import Calibrator
+from stakes.errors import InputError
+from stakes.evaluation import evaluate
+from stakes.evaluation.conclusions import report_of
+from stakes.evaluation.evidence import Evidence
+from stakes.inference.estimate import checked_level
+from stakes.problem import Problem
+from stakes.report import Report
+from stakes.scoring.arguments import require
+
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def report_on(
+    frame: Any,
+    columns: Columns,
+    problem: Problem,
+    *,
+    memory_limit: str | int,
+    posterior_prior: object,
+    calibrator: Calibrator | None,
+    **drawing: Any,
+) -> Report:
+    """What the predictions in some columns cost; see `stakes.evaluate_frame`."""
+    require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    asked: dict[str, Any] = {"posterior_prior": posterior_prior, "calibrator": calibrator}
+    limit = memory_size(memory_limit)
+    with opened(frame) as source:
+        known = checked(columns, source, problem)
+        n_rows = counted(source)
+        needed = known.n_bytes(problem, n_rows)
+        try:
+            if needed > limit and not source.in_memory:
+                _say_beyond(source, n_rows, needed, limit, calibrator)
+                evidence = _tallied(source, known, problem, n_rows, limit, **asked)
+                return _concluded(evidence, **drawing)
+            rows = source.rows(known, problem, n_rows)
+            with source.watch.working("evaluating", n_rows, steps=False):
+                return _evaluated(rows, problem, **asked, **drawing)
+        except InputError as error:
+            raise known.located(error, source.name) from None
+
+
+def counted(source: Source) -> int:
+    """The number of rows, of which there must be one."""
+    n_rows = source.count()
+    if n_rows == 0:
+        raise InputError(f"{source.name} must hold at least one row; there are none.")
+    return n_rows
+
+
+def _evaluated(rows: Rows, problem: Problem, **asked: Any) -> Report:
+    extra = {"weights": rows.weights, "by": rows.by, "cluster": rows.clusters}
+    return evaluate(rows.y_true, rows.models, problem, **extra, **asked)
+
+
+def _concluded(evidence: Evidence, *, level: float, replicates: int, seed: int) -> Report:
+    rng = np.random.default_rng(_check.whole("seed", seed, low=0))
+    level, replicates = checked_level(level), _check.whole("replicates", replicates, low=2)
+    return report_of(evidence, replicates=replicates, seed=int(seed), rng=rng, level=level)
+
+
+def _say_beyond(
+    source: Source, n_rows: int, needed: int, limit: int, calibrator: Calibrator | None
+) -> None:
+    left_out = "" if calibrator is None else ", and nothing is recalibrated"
+    source.watch.says(
+        f"the columns of the {n_rows:,} rows of {source.name} need {needed:,} bytes, which is "
+        f"beyond the limit of {limit:,}; they are tallied inside the engine{left_out}."
+    )
+
+
+def _tallied(
+    source: Source, columns: Columns, problem: Problem, n_rows: int, limit: int, **asked: Any
+) -> Evidence:
+    """The evidence of all rows, which stay inside the engine."""
+    numbers = [one for group in columns.numbers.values() for one in group]
+    labels = [wanted.column for wanted in columns.labels(problem).values()]
+    passes = n_rows * (1 + len(columns.models) + max(1, len(columns.by)))
+    watch = source.watch.working(f"tallying {source.name}", passes)
+    with watch as advance, source.engine_errors():
+        return tallied_evidence(
+            source.lazy(numbers, labels, memory=limit),
+            columns,
+            problem,
+            source=source.name,
+            limit=limit,
+            advance=advance,
+            **asked,
+        )
+
+
+def memory_size(given: str | int) -> int:
+    """A number of bytes, such as 2GiB, 500 MB or 1000000; a G is 2³⁰ bytes.
+
+    >>> memory_size("2GiB"), memory_size("500k"), memory_size(1000)
+    (2147483648, 512000, 1000)
+    """
+    form = r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*"
+    found = re.fullmatch(form, str(given), flags=re.IGNORECASE)
+    if found is None:
+        raise InputError(
+            f"memory_limit must be a number of bytes such as 2GiB; got {given!r}.",
+            argument="memory_limit",
+        )
+    return int(float(found[1]) * _SIZES[found[2].lower()])

@@ -1,0 +1,303 @@
+"""Rows with named columns, wherever they are: frames in memory, lazy frames, files.
+
+A lazy frame stays in its engine but for the columns that are asked for, and where these are beyond
+the limit of memory, but for sums over them.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from stakes.adapters.columns import Columns, Predicted, columns_of, text_name
+from stakes.errors import InputError, MissingExtraError
+from stakes.problem import Problem
+from stakes.rows import Decisions, Posteriors
+
+try:
+    import narwhals.stable.v2 as nw
+except ImportError:
+    raise MissingExtraError(
+        "frames need the package narwhals; it is not installed. "
+        "Install it with: pip install 'stakes[frames]'."
+    ) from None
+
+Lazy = nw.LazyFrame[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What `evaluate` takes: arrays or series of the rows."""
+
+    y_true: Any
+    models: dict[str, Predicted]
+    weights: Any
+    by: dict[str, Any] | None
+    clusters: Any
+
+
+class Watch:
+    """Hears of long work; this one lets it pass in silence."""
+
+    def says(self, text: str) -> None:
+        """A sentence about what is done otherwise than asked."""
+
+    @contextmanager
+    def working(
+        self, what: str, n_rows: int, *, steps: bool = True
+    ) -> Iterator[Callable[[int], None]]:
+        """Work on so many rows; the function hears of those that are done, unless not `steps`."""
+        yield lambda rows: None
+
+
+@dataclass(frozen=True, eq=False)
+class Source(ABC):
+    """Rows with named columns; `name` is what messages call them, `types` what columns hold."""
+
+    name: str
+    types: Mapping[str, Any]
+    watch: Watch = field(default_factory=Watch, kw_only=True)
+    in_memory = False  # whether the rows are arrays already
+
+    @abstractmethod
+    def is_fraction(self, column: str) -> bool:
+        """Whether a column holds numbers with a fraction."""
+
+    @abstractmethod
+    def is_whole(self, column: str) -> bool:
+        """Whether a column holds whole numbers."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """The number of rows."""
+
+    @abstractmethod
+    def distinct(self, column: str, at_most: int) -> set[str] | None:
+        """The texts that a column holds, or None when there are more of them, or gaps."""
+
+    @abstractmethod
+    def within_unit(self, columns: Sequence[str]) -> list[str]:
+        """Those of the columns of numbers whose entries, gaps aside, all lie in [0, 1]."""
+
+    @abstractmethod
+    def rows(self, columns: Columns, problem: Problem, n_rows: int) -> Rows:
+        """The columns that are needed, and no others, in memory."""
+
+    @abstractmethod
+    def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Lazy:
+        """Some columns for the engine to work on: numbers, and labels as text by `text_name`."""
+
+    def engine_errors(self) -> AbstractContextManager[None]:
+        """Turns what the engine complains about into a sentence."""
+        return _as_they_are()
+
+    def require(self, column: object) -> str:
+        """The column, which must be there."""
+        if not isinstance(column, str) or column not in self.types:
+            near = ", ".join(list(self.types)[:12]) + ", …" * (len(self.types) > 12)
+            raise InputError(f"{self.name} has no column {column!r}. It has {near}.")
+        return column
+
+    def require_number(self, column: object) -> str:
+        """The column, which must be there and hold numbers."""
+        known = self.require(column)
+        if not (self.is_fraction(known) or self.is_whole(known)):
+            where = f"column {known!r} of {self.name}"
+            raise InputError(
+                f"{where} must hold numbers; {self._why_none(known)}. Mend it, or name another "
+                f"column.",
+                argument=where,
+            )
+        return known
+
+    def _why_none(self, column: str) -> str:
+        """Why a column does not hold numbers."""
+        return f"its type is {self.types[column]}"
+
+
+@contextmanager
+def _as_they_are() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def opened(frame: Any) -> Iterator[Source]:
+    """The rows of a frame of any library, of a relation, or of files, for as long as needed."""
+    if isinstance(frame, Source):
+        yield frame
+    elif isinstance(frame, str | os.PathLike | list | tuple):
+        given = frame if isinstance(frame, list | tuple) else [frame]
+        with _files(given) as source:
+            yield source
+    else:
+        yield _frame(frame)
+
+
+def _files(given: Sequence[Any]) -> AbstractContextManager[Source]:
+    from stakes.adapters.duck import opened_files
+
+    return opened_files([os.fspath(one) for one in given])
+
+
+def _frame(frame: Any) -> FrameSource:
+    try:
+        known = nw.from_native(frame)
+    except TypeError:
+        raise InputError(
+            f"frame must be a frame of pandas, Polars or PyArrow, a DuckDB relation, or the path "
+            f"of a file; got {type(frame).__name__}.",
+            argument="frame",
+        ) from None
+    return FrameSource("the frame", dict(known.collect_schema()), known)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameSource(Source):
+    """A frame of a library that narwhals speaks to, in memory or lazy."""
+
+    frame: nw.DataFrame[Any] | Lazy
+
+    @property
+    def in_memory(self) -> bool:  # type: ignore[override]
+        """Whether the rows are arrays already."""
+        return isinstance(self.frame, nw.DataFrame)
+
+    def is_fraction(self, column: str) -> bool:
+        """Whether a column holds numbers with a fraction."""
+        return bool(self.types[column].is_float() or self.types[column].is_decimal())
+
+    def is_whole(self, column: str) -> bool:
+        """Whether a column holds whole numbers."""
+        return bool(self.types[column].is_integer())
+
+    def count(self) -> int:
+        """The number of rows."""
+        if isinstance(self.frame, nw.DataFrame):
+            return len(self.frame)
+        return int(self.frame.select(nw.len().alias("rows")).collect()["rows"][0])
+
+    def distinct(self, column: str, at_most: int) -> set[str] | None:
+        """The texts that a column holds, or None when there are more of them, or gaps."""
+        texts = self.frame.lazy().select(self._text(column).alias("text")).unique()
+        found = set(texts.head(at_most + 1).collect()["text"].to_list())
+        return None if len(found) > at_most or None in found else found
+
+    def within_unit(self, columns: Sequence[str]) -> list[str]:
+        """Those of the columns of numbers whose entries, gaps aside, all lie in [0, 1]."""
+        if not columns:
+            return []
+        ends = [nw.col(one).min().alias(f"low {one}") for one in columns]
+        ends += [nw.col(one).max().alias(f"high {one}") for one in columns]
+        told = self.frame.lazy().select(*ends).collect()
+        pairs = ((told[f"low {one}"][0], told[f"high {one}"][0]) for one in columns)
+        inside = [low is not None and 0 <= low <= high <= 1 for low, high in pairs]
+        return [one for one, fits in zip(columns, inside, strict=True) if fits]
+
+    def rows(self, columns: Columns, problem: Problem, n_rows: int) -> Rows:
+        """The columns that are needed, and no others, in memory."""
+        needed = [one for group in columns.numbers.values() for one in group]
+        needed += [wanted.column for wanted in columns.labels(problem).values()]
+        data = self.frame.lazy().select(*dict.fromkeys(needed)).collect()
+
+        def native(column: str | None) -> Any:
+            return None if column is None else data[column].to_native()
+
+        def predictions(model: Predicted) -> Predicted:
+            names = columns_of(model)
+            if len(names) == 1:
+                return type(model)(native(names[0]))
+            return type(model)(data.select(*names).to_numpy())
+
+        return Rows(
+            native(columns.y_true),
+            {name: predictions(model) for name, model in columns.models.items()},
+            native(columns.weights),
+            {one: native(one) for one in columns.by} or None,
+            native(columns.clusters),
+        )
+
+    def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Lazy:
+        """Some columns for the engine to work on: numbers, and labels as text by `text_name`."""
+        plain = [nw.col(one).cast(nw.Float64) for one in dict.fromkeys(numbers)]
+        texts = [self._text(one).alias(text_name(one)) for one in dict.fromkeys(labels)]
+        return self.frame.lazy().select(*plain, *texts)
+
+    def _text(self, column: str) -> nw.Expr:
+        """The text of a label; whole numbers that are stored as fractions lose their nought."""
+        label = nw.col(column)
+        if not self.is_fraction(column):
+            return label.cast(nw.String)
+        whole = (label == label.floor()) & (label.abs() < 1e15)
+        number = nw.when(whole).then(label).otherwise(nw.lit(0.0)).cast(nw.Int64)
+        return nw.when(whole).then(number.cast(nw.String)).otherwise(label.cast(nw.String))
+
+
+def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
+    """The same with everything normalised; every column must be there and hold what it should."""
+    if not columns.models:
+        raise InputError("models must hold at least one model; there is none. Name one.")
+    by = columns.by
+    for column in (columns.y_true, *by, *filter(None, [columns.clusters])):
+        source.require(column)
+    if columns.weights is not None:
+        source.require_number(columns.weights)
+    for column in by:
+        if by.count(column) > 1:
+            raise InputError(
+                f"by must name every column once; {column!r} stands twice.", argument="by"
+            )
+    models = {str(name): model(one, source, problem) for name, one in columns.models.items()}
+    return Columns(columns.y_true, models, columns.weights, by, columns.clusters)
+
+
+def model(given: Any, source: Source, problem: Problem) -> Predicted:
+    """The columns of a model: a bare name is what the column can be, several are posteriors."""
+    if isinstance(given, str):
+        known = source.require(given)
+        is_probable = holds_probabilities(known, source, problem)
+        return Posteriors(known) if is_probable else Decisions(known)
+    if isinstance(given, list | tuple):
+        given = Posteriors(given)
+    if not isinstance(given, Predicted):
+        raise InputError(
+            f"models must map names to columns, which are text or Posteriors, Decisions or Scores "
+            f"of text; got {type(given).__name__}.",
+            argument="models",
+        )
+    if isinstance(given, Posteriors):
+        return Posteriors(in_class_order(given, source, problem))
+    names = columns_of(given)
+    if len(names) != 1:
+        raise InputError(
+            f"{type(given).__name__} must be in one column; {', '.join(names)} are {len(names)}."
+        )
+    require = source.require if isinstance(given, Decisions) else source.require_number
+    return type(given)(require(names[0]))
+
+
+def in_class_order(given: Posteriors, source: Source, problem: Problem) -> str | tuple[str, ...]:
+    """The columns of posteriors: of the second class of two, or one for each class in order."""
+    columns = tuple(source.require_number(one) for one in columns_of(given))
+    if len(columns) == 1 and problem.n_classes == 2:
+        return columns[0]
+    if len(columns) != problem.n_classes:
+        raise InputError(
+            f"a model must have one column for each of the {problem.n_classes} classes "
+            f"({', '.join(map(str, problem.classes))}); {','.join(columns)} is {len(columns)}."
+        )
+    return tuple(columns[k] for k in given._order("models", problem.classes))
+
+
+def holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
+    """Whether a column holds numbers; whole ones may be decisions, where decisions are such."""
+    if source.is_whole(column):
+        return not all(text.lstrip("-").isdigit() for text in map(_spelled, problem.decisions))
+    return source.is_fraction(column)
+
+
+def _spelled(label: object) -> str:
+    return str(int(label)) if isinstance(label, bool) else str(label)

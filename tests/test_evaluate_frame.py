@@ -1,0 +1,280 @@
+"""Columns of frames and files, named once: the same rows give the same report from everywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("narwhals")
+pytest.importorskip("pandas")
+pytest.importorskip("polars")
+pytest.importorskip("pyarrow")
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+
+from stakes import (
+    Columns,
+    Decisions,
+    InputError,
+    Posteriors,
+    Problem,
+    Report,
+    Scores,
+    evaluate,
+    evaluate_frame,
+)
+from stakes.adapters.columns import columns_of
+
+N = 240
+RNG = np.random.default_rng(14)
+FRAUD = RNG.random(N) < 0.3
+PROBLEM = Problem(
+    [[0, 3, 25], [180, 8, 0]],
+    classes=["legit", "fraud"],
+    decisions=["approve", "review", "block"],
+    prior=[0.9, 0.1],
+)
+ROWS: dict[str, Any] = {  # a decimal at most, so that many scores are tied
+    "what": np.where(FRAUD, "fraud", "legit").tolist(),
+    "p_forest": np.clip(0.3 + 0.4 * FRAUD + RNG.normal(0, 0.2, N), 0, 1).round(1),
+    "p_legit": np.clip(0.6 - 0.2 * FRAUD + RNG.normal(0, 0.2, N), 0, 1).round(1),
+    "old": np.where(RNG.random(N) < 0.3 + 0.3 * FRAUD, "review", "approve").tolist(),
+    "raw": RNG.normal(2.0 * FRAUD, 1.0).round(1) * 7 - 3,
+    "w": RNG.integers(1, 40, N) / 8,
+    "site": RNG.integers(8, 12, N),
+    "kind": np.array(["car", "home", None], dtype=object)[RNG.integers(0, 3, N)].tolist(),
+    "patient": RNG.integers(0, 60, N),
+}
+ROWS["p_fraud"] = 1 - ROWS["p_legit"]
+TABLE = pa.table({name: pa.array(values) for name, values in ROWS.items()})
+MODELS = {
+    "forest": "p_forest",
+    "multi": Posteriors(["p_fraud", "p_legit"], classes=["fraud", "legit"]),
+    "old": Decisions("old"),
+    "raw": Scores("raw"),
+}
+NAMED: dict[str, Any] = {
+    "y_true": "what",
+    "models": MODELS,
+    "weights": "w",
+    "by": ["kind", "site"],
+    "clusters": "patient",
+}
+FAST: dict[str, Any] = {"replicates": 20, "calibrator": None, "seed": 3}
+
+
+def as_relation(folder: Path) -> Any:
+    return duckdb.connect().from_arrow(TABLE)
+
+
+def as_parquet(folder: Path) -> Path:
+    pyarrow.parquet.write_table(TABLE, folder / "rows.parquet")
+    return folder / "rows.parquet"
+
+
+def as_glob(folder: Path) -> str:
+    pyarrow.parquet.write_table(TABLE.slice(0, 99), folder / "part-1.parquet")
+    pyarrow.parquet.write_table(TABLE.slice(99), folder / "part-2.parquet")
+    return str(folder / "part-*.parquet")
+
+
+FRAMES: dict[str, Callable[[Path], Any]] = {
+    "pandas": lambda folder: TABLE.to_pandas(),
+    "pandas, with an index of its own": lambda folder: TABLE.to_pandas().set_index(
+        "patient", drop=False
+    ),
+    "Polars": lambda folder: pl.DataFrame(ROWS),
+    "Polars, lazy": lambda folder: pl.LazyFrame(ROWS),
+    "PyArrow": lambda folder: TABLE,
+    "DuckDB": as_relation,
+    "a path": as_parquet,
+    "a glob": as_glob,
+    "a list of paths": lambda folder: [as_parquet(folder)],
+}
+
+
+def of_arrays(**extra: Any) -> Report:
+    both = np.column_stack([ROWS["p_legit"], ROWS["p_fraud"]])
+    models = {
+        "forest": ROWS["p_forest"],
+        "multi": Posteriors(both),
+        "old": Decisions(ROWS["old"]),
+        "raw": Scores(ROWS["raw"]),
+    }
+    by = {"kind": ROWS["kind"], "site": ROWS["site"]}
+    asked = {"weights": ROWS["w"], "by": by, "cluster": ROWS["patient"], **FAST, **extra}
+    return evaluate(ROWS["what"], models, PROBLEM, **asked)
+
+
+def contents(report: Report) -> Any:
+    """All that a report says, but for the library of the frame and what was left out."""
+    found = json.loads(report.to_json())
+    found["assumptions"].pop("frame_library", None)
+    found["caveats"] = [one for one in found["caveats"] if one["kind"] != "left out"]
+    return found
+
+
+def assert_same(one: Any, other: Any, where: str = "") -> None:
+    assert type(one) is type(other), where
+    if isinstance(one, dict):
+        assert set(one) == set(other), where
+        for name in one:
+            assert_same(one[name], other[name], f"{where}/{name}")
+    elif isinstance(one, list):
+        assert len(one) == len(other), where
+        for place, pair in enumerate(zip(one, other, strict=True)):
+            assert_same(*pair, f"{where}[{place}]")
+    elif isinstance(one, float):
+        assert one == pytest.approx(other, rel=1e-9, abs=1e-9, nan_ok=True), where
+    else:
+        assert one == other, where
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_the_same_rows_give_the_same_report_from_everywhere(tmp_path, kind):
+    found = evaluate_frame(FRAMES[kind](tmp_path), PROBLEM, **NAMED, **FAST)
+    assert_same(contents(found), contents(of_arrays()))
+    assert {one.by for one in found.slices} == {"kind", "site"}
+
+
+@pytest.mark.parametrize("kind", ["Polars, lazy", "DuckDB", "a path", "a glob"])
+def test_beyond_the_limit_of_memory_the_engine_gives_the_costs_of_the_rows(tmp_path, kind):
+    """The limit holds the tallies, and not the columns."""
+    named = {**NAMED, "models": {"forest": "p_forest", "old": "old"}, "clusters": None}
+    needed = N * (2 * 8 + 4 * 4)
+    rows = FRAMES[kind](tmp_path)
+    arrays = evaluate_frame(rows, PROBLEM, **named, **FAST, memory_limit=needed)
+    assert [one.kind for one in arrays.caveats if one.kind == "left out"] == []
+    asked = {**FAST, "calibrator": stakes_isotonic()}
+    tallied = evaluate_frame(rows, PROBLEM, **named, **asked, memory_limit=needed - 1)
+    assert any("Recalibration was left out" in one.text for one in tallied.caveats)
+    assert_same(contents(tallied), contents(arrays))
+
+
+def stakes_isotonic() -> Any:
+    from stakes.calibration import Isotonic
+
+    return Isotonic()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "Polars", "PyArrow"])
+def test_rows_that_are_in_memory_already_stay_rows_and_the_report_knows_their_library(
+    tmp_path, kind
+):
+    frame = FRAMES[kind](tmp_path)
+    found = evaluate_frame(frame, PROBLEM, **NAMED, **FAST, memory_limit=1)
+    assert found.assumptions.frame_library == kind.lower()
+    assert_same(contents(found), contents(of_arrays()))
+
+
+def test_recalibration_is_the_default_as_in_evaluate():
+    found = evaluate_frame(TABLE, PROBLEM, y_true="what", models={"m": "p_forest"}, replicates=20)
+    assert found.system("m (recalibrated)").cost.value > 0
+
+
+# Columns that cannot be used ---------------------------------------------------------------------
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no such truth": ({"y_true": "what?"}, r"has no column 'what\?'\. It has what, p_forest"),
+    "no such model": ({"models": {"m": "q"}}, "has no column 'q'"),
+    "no such weights": ({"weights": "q"}, "has no column 'q'"),
+    "no such group": ({"by": ["kind", "q"]}, "has no column 'q'"),
+    "no such clusters": ({"clusters": "q"}, "has no column 'q'"),
+    "a place": ({"y_true": 0}, "has no column 0"),
+    "weights of text": ({"weights": "old"}, "column 'old' of .* must hold numbers; "),
+    "scores of text": ({"models": {"m": Scores("old")}}, "column 'old' of .* must hold numbers; "),
+    "a group twice": ({"by": ["kind", "kind"]}, "by must name every column once; 'kind' stands"),
+    "no model": ({"models": {}}, "models must hold at least one model"),
+    "an array": ({"models": {"m": np.ones(3)}}, "models must map names to columns.*got ndarray"),
+    "three columns": (
+        {"models": {"m": ["p_forest", "p_legit", "raw"]}},
+        "one column for each of the 2 classes .* p_forest,p_legit,raw is 3",
+    ),
+    "classes that are none": (
+        {"models": {"m": Posteriors(["p_legit", "p_fraud"], classes=["a", "b"])}},
+        "must be those of the problem",
+    ),
+    "two columns of decisions": (
+        {"models": {"m": Decisions(["old", "kind"])}},
+        "Decisions must be in one column; old, kind are 2",
+    ),
+    "scores as posteriors": (
+        {"models": {"m": Posteriors("raw")}},
+        r"column 'raw' of .* must hold probabilities in \[0, 1\]",
+    ),
+    "other labels as the truth": ({"y_true": "old"}, "column 'old' of .* must hold "),
+    "clusters with gaps": ({"clusters": "kind"}, "column 'kind' of .* must hold "),
+    "no size": ({"memory_limit": "much"}, "memory_limit must be a number of bytes such as 2GiB"),
+}
+
+
+@pytest.mark.parametrize("kind", ["pandas", "Polars, lazy", "DuckDB", "a path"])
+@pytest.mark.parametrize("what", BAD)
+def test_a_column_that_cannot_be_used_is_refused_by_its_name(tmp_path, kind, what):
+    bad, message = BAD[what]
+    with pytest.raises(InputError, match=message):
+        evaluate_frame(FRAMES[kind](tmp_path), PROBLEM, **{**NAMED, **bad}, **FAST)
+
+
+def test_a_complaint_about_entries_names_the_argument_and_its_column():
+    frame = TABLE.to_pandas()
+    frame.loc[3, "w"] = -1
+    with pytest.raises(InputError, match=r"^weights \(column 'w' of the frame\) must .*") as caught:
+        evaluate_frame(frame, PROBLEM, **NAMED, **FAST)
+    assert caught.value.argument == "weights"
+    frame = frame.assign(w=1.0)
+    frame.loc[5, "p_fraud"] = 7
+    told = r"^models\['multi'\] \(columns 'p_legit', 'p_fraud' of the frame\) must hold prob"
+    with pytest.raises(InputError, match=told) as caught:
+        evaluate_frame(frame, PROBLEM, **NAMED, **FAST)
+    assert caught.value.argument == "models['multi']"
+
+
+@pytest.mark.parametrize("frame", [7, {"what": ["fraud"]}, np.ones((3, 2)), None])
+def test_what_is_no_frame_is_refused(frame):
+    with pytest.raises(InputError, match="frame must be a frame of pandas, Polars or PyArrow"):
+        evaluate_frame(frame, PROBLEM, **NAMED)
+
+
+def test_a_frame_without_rows_is_refused():
+    with pytest.raises(InputError, match="the frame must hold at least one row"):
+        evaluate_frame(TABLE.slice(0, 0), PROBLEM, **NAMED)
+
+
+# Guesses -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_guessed_columns_are_the_same_from_everywhere(tmp_path, kind):
+    found = Columns.guess(FRAMES[kind](tmp_path), PROBLEM)
+    models = {name: columns_of(model) for name, model in found.models.items()}
+    assert (found.y_true, found.weights, found.by, found.clusters) == ("what", None, (), None)
+    assert models == {"p": ("p_legit", "p_fraud"), "p_forest": ("p_forest",)}
+
+
+def test_guessed_columns_can_be_passed_on():
+    columns = Columns.guess(TABLE, PROBLEM)
+    found = evaluate_frame(TABLE, PROBLEM, **columns, **FAST)
+    models = {"p": Posteriors(["p_legit", "p_fraud"]), "p_forest": Posteriors("p_forest")}
+    expected = evaluate_frame(TABLE, PROBLEM, y_true="what", models=models, **FAST)
+    assert contents(found) == contents(expected)
+
+
+def test_what_cannot_be_guessed_is_asked_for_in_the_words_of_the_library():
+    frame = pd.DataFrame({"a": ["fraud", "legit"], "b": ["legit", "fraud"], "p": [0.1, 0.2]})
+    with pytest.raises(InputError, match=r"^y_true cannot be guessed: 2 columns .*\(a, b\)"):
+        Columns.guess(frame, PROBLEM)
+    frame = pd.DataFrame({"y": ["fraud", "legit"], "m": [0.5, 0.6], "k": [0.1, 0.2]})
+    with pytest.raises(InputError, match=r"^models cannot be guessed: 2 columns .*\(m, k\)") as got:
+        Columns.guess(frame, PROBLEM)
+    assert "--" not in str(got.value)
