@@ -138,7 +138,7 @@ def test_binning_keeps_the_decisions_at_every_edge_and_the_mean_score():
     assert table.binned([]).scores.size == 1
     with pytest.raises(InputError, match="increasing"):
         table.binned([1, 0])
-    with pytest.raises(InputError, match=r"table\[index\]"):
+    with pytest.raises(InputError, match=r"table\[0\]"):
         ScoreTable(table.scores, np.stack([table.weights] * 2)).binned(edges)
 
 

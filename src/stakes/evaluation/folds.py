@@ -99,8 +99,11 @@ class Folds:
         return f"{calibrator!r}, out of fold ({self.count} folds{mean})"
 
     def costs(self, decided: Iterable[IntArray]) -> FloatArray | None:
-        """Costs (P,) of the decisions made in each partition; None of one, or if undefined."""
-        problem, cases = self.cases.problem, self.cases
+        """Costs (P,) of the decisions made in each partition; None of one, or if undefined.
+
+        Above perfect decisions, so that what all decisions cost takes no digits from them.
+        """
+        problem, cases = self.cases.problem.regret(), self.cases
         costs = []
         for codes in decided:
             cell = cases.truth * problem.n_decisions + codes
