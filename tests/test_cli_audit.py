@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 from stakes import Problem
 from stakes.audit import FAMILIAR, AssessmentError, misranking, uniform_setting
-from stakes.cli import audit as module
 from stakes.cli.front import stakes as command
+from stakes.cli.output import Terminal
 
 PAIRS = 70_000  # three blocks
 
@@ -66,7 +66,7 @@ def test_the_bar_is_moved_by_every_block_up_to_the_end(monkeypatch):
         assert what != "drawing pairs" or (n_rows, steps) == (PAIRS, True)
         yield moves.setdefault(what, []).append
 
-    monkeypatch.setattr(module.Terminal, "working", working)
+    monkeypatch.setattr(Terminal, "working", working)
     assert run("--misranking", PAIRS).exit_code == 0
     assert sum(moves["drawing pairs"]) == PAIRS
     assert len(moves["drawing pairs"]) > 1

@@ -346,7 +346,7 @@ def test_very_many_cases_have_two_folds_and_are_chosen_for_by_bins():
 
 
 def test_digits_are_read_by_the_forest_once_it_is_calibrated():
-    """Without calibration the verdict is "logistic regression, > 99.9 %", and it is wrong."""
+    """Without calibration logistic regression seems the cheapest, which is wrong."""
     datasets = pytest.importorskip("sklearn.datasets")
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
@@ -366,7 +366,6 @@ def test_digits_are_read_by_the_forest_once_it_is_calibrated():
     before = evaluate(truth, given, problem, calibrator=None, replicates=100)
     after = evaluate(truth, given, problem, replicates=100)
     assert before.verdict.model == "lr"
-    assert before.verdict.told_apart
     lr, rf = before.system("lr (as is)"), after.system("rf (recalibrated)")
     assert after.verdict.deploy == rf
     assert rf.cost.value < 0.5 * lr.cost.value

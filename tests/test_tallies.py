@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ import pyarrow as pa
 from stakes import Columns as Named
 from stakes import Decisions, Posteriors, Problem, Report, Scores, ScoreTable, auc, evaluate
 from stakes.adapters.bins import N_BINS, Bins, ScoreGrid, UnitGrid
-from stakes.adapters.columns import Predicted
 from stakes.adapters.sources import opened
 from stakes.adapters.tallies import tallied_evidence
 from stakes.calibration import Isotonic
@@ -93,7 +93,7 @@ ENGINES = {"DuckDB": in_duckdb, "Polars": in_polars}
 
 
 def evidence_of(
-    engine: str, columns: Columns, models: dict[str, Predicted], problem: Problem, **extra: Any
+    engine: str, columns: Columns, models: Mapping[str, Any], problem: Problem, **extra: Any
 ) -> Evidence:
     """The evidence of an engine."""
     named = Named(
@@ -113,7 +113,7 @@ def evidence_of(
 
 
 def tallied(
-    engine: str, columns: Columns, models: dict[str, Predicted], problem: Problem, **extra: Any
+    engine: str, columns: Columns, models: Mapping[str, Any], problem: Problem, **extra: Any
 ) -> Report:
     """The report of an engine."""
     rng = np.random.default_rng(0)
