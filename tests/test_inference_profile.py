@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+import warnings
 from typing import Any, cast
 
 import numpy as np
@@ -77,14 +78,17 @@ def greatest(goal, table, start, threshold):
         {"type": "eq", "fun": lambda p: p.reshape(shape).sum(axis=1) - 1},
         {"type": "ineq", "fun": lambda p: threshold - ratio_of(table, p.reshape(shape))},
     ]
-    answer = minimize(
-        lambda p: -goal(p.reshape(shape)),
-        start.ravel(),
-        method="SLSQP",
-        bounds=[(1e-12, 1)] * start.size,
-        constraints=constraints,
-        options={"maxiter": 200, "ftol": 1e-10},
-    )
+    with warnings.catch_warnings():
+        # SciPy before 1.14 leaves the bounds by a rounding error and warns of its own clipping.
+        warnings.filterwarnings("ignore", "Values in x were outside bounds", RuntimeWarning)
+        answer = minimize(
+            lambda p: -goal(p.reshape(shape)),
+            start.ravel(),
+            method="SLSQP",
+            bounds=[(1e-12, 1)] * start.size,
+            constraints=constraints,
+            options={"maxiter": 200, "ftol": 1e-10},
+        )
     shares = answer.x.reshape(shape)
     feasible = ratio_of(table, shares) <= threshold + 1e-6
     return -answer.fun if feasible and np.allclose(shares.sum(axis=1), 1) else np.nan
