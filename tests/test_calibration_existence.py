@@ -210,19 +210,53 @@ def test_a_class_of_three_cases_among_thirty_leaves_no_optimum_of_the_full_map()
     assert not FullAffine().fit(softmax(z), y).converged
 
 
-def test_more_parameters_than_second_derivatives_can_be_taken_of_never_converge(
+def test_a_full_map_of_very_many_parameters_converges() -> None:
+    rng = np.random.default_rng(5)
+    z = rng.normal(size=(20_000, 20)) / 3
+    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    fitted = FullAffine().fit(softmax(z), y)
+    assert fitted.converged
+    surplus = fitted(softmax(z)) - np.eye(20)[y]
+    assert_allclose(surplus.T @ np.log(softmax(z)) / y.size, 0, atol=1e-10)
+
+
+# How fits go -------------------------------------------------------------------------------------
+
+
+def test_each_step_gains_what_the_bound_on_second_derivatives_promises(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    z, y = thirty_classes(600)
-    keep = y < 6
-    q, y = softmax(z[keep, :6]), y[keep]
-    best = FullAffine().fit(q, y)
-    assert best.converged
-    monkeypatch.setattr(fitting, "_MANY", 1)
-    monkeypatch.setattr(fitting, "_TOO_MANY", 1)
-    bounded = FullAffine().fit(q, y)
-    assert not bounded.converged
-    assert_allclose(bounded(q), best(q), atol=1e-3)
+    """The start at log-odds of ±40 is so far off that whole Newton steps would lose."""
+    losses = []
+    moved = fitting._moved
+
+    def watched(objective: Any, point: Any, here: Any, step: Any, change: float) -> Any:
+        after = moved(objective, point, here, step, change)
+        sure = ((1 + change) * np.log1p(change) - change) / change**2
+        promised = -float(here.gradient @ step) * sure
+        losses.append((change, here.loss - after[1].loss, promised))
+        return after
+
+    monkeypatch.setattr(fitting, "_moved", watched)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1, 200))
+    y = (rng.random(200) < 1 / (1 + np.exp(-x[0]))).astype(np.intp)
+    design = multiclass._SharedFeatures(np.concatenate([np.ones((1, 200)), x]))
+    objective = multiclass._objective(design, y, np.full(200, 1 / 200))
+    fit = fitting.minimised(objective, np.array([0.0, -20.0]))
+    assert fit.converged
+    assert losses[0][0] > 1e3
+    assert all(gained >= promised - 1e-15 for _, gained, promised in losses)
+
+
+def test_no_slope_of_a_bounded_fit_is_beyond_the_bound() -> None:
+    for seed in range(20):
+        q, y = few_cases(seed, 3)
+        fitted: Any = VectorScaling().fit(q, y)
+        if not fitted.converged:
+            spread = np.log(q).std(axis=0)
+            bound = np.sqrt(2 * np.log(3) / fitting.RIDGE)
+            assert np.sqrt(np.sum((fitted.slopes * spread) ** 2)) <= bound
 
 
 # Constant, and nearly so -------------------------------------------------------------------------
@@ -412,20 +446,40 @@ def test_the_loss_of_a_fit_is_that_of_the_parameters_it_returns(y: list[int]) ->
     assert fit.loss == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("make", [multiclass._vector_objective, multiclass._full_objective])
-def test_derivatives_of_cases_that_are_all_but_certain_keep_their_digits(make: Any) -> None:
+@pytest.mark.parametrize(
+    "design",
+    [
+        multiclass._OwnFeature(np.array([[1.0], [0.0]])),
+        multiclass._SharedFeatures(np.ones((1, 1))),
+    ],
+    ids=["own feature", "shared features"],
+)
+def test_derivatives_of_cases_that_are_all_but_certain_keep_their_digits(design: Any) -> None:
     """A case of two classes with log-odds t has the slope −exp(−t) and the curvature exp(−t)."""
-    one = np.array([[1.0, 0.0]]) if make is multiclass._vector_objective else np.ones((1, 1))
-    objective = make(one, np.array([1]), np.ones(1))
-    point = np.zeros(3 if make is multiclass._vector_objective else 1)
-    point[-1] = 50.0
-    here = objective.at(point)
+    objective = multiclass._objective(design, np.array([1]), np.ones(1))
+    unit = np.eye(4)[-1] if isinstance(design, multiclass._OwnFeature) else np.ones(1)
+    here = objective.at(50.0 * unit)
     assert_allclose(here.loss, np.exp(-50), rtol=1e-12)
     assert_allclose(here.gradient[-1], -np.exp(-50), rtol=1e-12)
-    assert_allclose(here.curvature[-1, -1], np.exp(-50), rtol=1e-12)
-    assert objective.at(point, curved=False).hessian is None
-    with pytest.raises(TypeError, match="second derivatives are wanted"):
-        _ = objective.at(point, curved=False).newton_step
+    assert_allclose(here.product(unit)[-1], np.exp(-50), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["own feature", "shared features"])
+def test_derivatives_are_differences_of_the_loss(shared: bool) -> None:
+    rng = np.random.default_rng(3)
+    x, codes, share = rng.normal(size=(3, 50)), rng.integers(0, 3, 50), rng.dirichlet(np.ones(50))
+    design: Any = multiclass._SharedFeatures(x)
+    if not shared:
+        design = multiclass._OwnFeature(x)
+    objective = multiclass._objective(design, codes, share)
+    point, width = rng.normal(size=6) / 3, 1e-5
+    moves = width * np.eye(point.size)
+    both = [[objective.at(point + sign * move) for sign in (1, -1)] for move in moves]
+    here = objective.at(point)
+    slopes = [(up.loss - down.loss) / (2 * width) for up, down in both]
+    assert_allclose(here.gradient, slopes, atol=1e-8)
+    bends = [(up.gradient - down.gradient) / (2 * width) for up, down in both]
+    assert_allclose([here.product(unit) for unit in np.eye(point.size)], bends, atol=1e-8)
 
 
 @each

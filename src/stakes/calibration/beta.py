@@ -11,7 +11,7 @@ from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes.calibration.affine import posteriors_of
 from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
-from stakes.calibration.logarithms import bounded_logs, log_limit
+from stakes.calibration.logarithms import bounded_logs, finite_logs
 from stakes.calibration.logistic import LogisticFit, fit_logistic
 from stakes.calibration.parts import require_labels, require_positive
 from stakes.calibration.reading import read_pair_cases
@@ -69,8 +69,8 @@ class BetaMap(CheckedCalibrator[FittedBeta]):
     _read = staticmethod(read_pair_cases)
 
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedBeta:
-        limit = log_limit(scores)
-        rest, own = bounded_logs(scores, limit).T
+        logs, limit = finite_logs(scores)
+        rest, own = logs.T
         found = _rising_fit(own, -rest, cases)
         a, b = found.slopes.tolist()
         return FittedBeta._trusted(

@@ -1,85 +1,63 @@
-"""Convex fits: SciPy's minimisers with exact derivatives, bounded where there is no optimum.
+r"""Fits of convex losses by Newton's method, bounded where there is no optimum.
 
-When the classes can be told apart without error, but for ties, the likelihood has no maximum:
-parameters run away. Such a fit does not converge; what is returned then minimises the mean log loss
-plus a small multiple of the squared slopes, which bounds them.
+The losses are log losses of forecasts that are affine in the parameters on the scale of logarithms.
+Along a step that changes no log-odds of two classes by more than r, second derivatives then change
+by a factor of :math:`e^r` at most (Bach, 2010). Two things follow.
 
-Whether there is an optimum is told by the Newton step that is left. Let d be a direction in which
-parameters run away: no log-odds of a true class against another fall along it, and some rise.
-The equation of the step, times d, then says that changes of log-odds, each times a chance, have the
-mean one. So a step which changes all of them by less proves that there is no such direction.
+- *Every step can be made to gain.* The share :math:`\log(1+r)/r` of a Newton step lowers the loss by
+  :math:`\lambda^2 ((1+r)\log(1+r) - r)/r^2` at least, with :math:`\lambda^2` minus the slope of
+  the loss along the step. The whole step is taken where it gains as much, else that share of it.
+- *The step that is left tells whether there is an optimum.* Where the classes can be told apart
+  without error, but for ties, there is none: let d be a direction in which no log-odds of a true
+  class against another fall, and some rise. The equation of the Newton step, times d, says that
+  changes of log-odds, each times a chance, have the mean one. So a step which changes all of them
+  by less proves that there is no such direction.
 
-Parameters that change no forecast are another matter: features may say the same thing twice, as the
-logarithms of q and 1 − q do when q takes two values. The fits move along *broad axes* only, those
-directions in which the forecasts change; of all best parameters they find the smallest, each in
-units of what its feature spreads.
+A fit without an optimum does not converge; what is returned minimises the mean log loss plus
+`RIDGE` / 2 times the squared slopes, in units of what their features spread. As the mean log loss of
+the start is log K at most, for K classes, no slope is beyond :math:`\sqrt{2 \log K / \text{RIDGE}}`
+of these units.
+
+Steps come from conjugate gradients, which need no second derivatives but their products with vectors
+and, as a rough inverse, that of their diagonal blocks. Parameters that change no forecast are
+another matter: features may say the same thing twice, as the logarithms of q and 1 − q do when
+q takes two values. The fits move along *broad axes* only, those directions in which the forecasts
+change; of all best parameters they find the smallest, each in units of what its feature spreads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, reduce
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from stakes._check import FloatArray
 
 RIDGE = 1e-6  # weight of half the squared slopes in a bounded fit
-_AT_REST = 1e-11  # gain still expected, relative to the loss, from which Newton steps alone do
 _NEAR = 0.5  # change of log-odds by a Newton step that proves, with room for rounding, an optimum
+_FAR = 10.0  # change of log-odds by one step, at most, lest what is left to gain gets out of sight
 _THERE = 1e-5  # change of log-odds by a Newton step after which there is nothing left to do
-_CONSTANT = 1e-12  # range, relative to the mean, that is rounding
+_AT_REST = 1e-11  # gain still expected, relative to the loss, at which a search far off ends
+_MOST_STEPS = 200  # what has an optimum is there after twenty or so
+_ROUNDING = 1e-12  # range of a feature, relative to its mean, that is rounding
 _NARROW = 1e-10  # share of the largest curvature below which a direction is rounding
-_STRAIGHT = 12  # Newton steps before the search is left to a trust region
-_LARGE = 200_000  # cases from which a fit on a part of them pays as a start
-_MANY = 200  # parameters from which first derivatives lead near the optimum at less cost
-_TOO_MANY = 4000  # parameters whose second derivatives, 128 MB, are not taken at all
-_SECOND_ORDER = {
-    "initial_trust_radius": 100.0,
-    "max_trust_radius": 1e100,
-    "gtol": 0.0,
-    "maxiter": 200,  # what has an optimum is there after twenty or so
-}
-_FIRST_ORDER = {"maxiter": 2000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
+_LARGE = 200_000  # cases from which a fit on a tenth of so many pays as a start
 
 
 class Evaluation(NamedTuple):
-    """A mean loss with its derivatives; the second ones, (P, P), are None where not asked for."""
+    """A mean loss at some parameters, (P,), with its derivatives.
+
+    Parameters
+    ----------
+    product : what the second derivatives make of a vector, (P,)
+    rough : (B, P / B, P / B) blocks on the diagonal of the second derivatives, or nearly these
+    """
 
     loss: float
     gradient: FloatArray
-    hessian: FloatArray | None
-
-    def plus(self, other: Evaluation) -> Evaluation:
-        """The sum of both, part by part."""
-        hessian = None
-        if self.hessian is not None and other.hessian is not None:
-            hessian = self.hessian + other.hessian
-        return Evaluation(self.loss + other.loss, self.gradient + other.gradient, hessian)
-
-    @property
-    def curvature(self) -> FloatArray:
-        """The second derivatives, which were asked for."""
-        if self.hessian is None:
-            raise TypeError("second derivatives are wanted, but curved was False")
-        return self.hessian
-
-    @property
-    def newton_step(self) -> FloatArray:
-        """Where the parabola that touches here has its minimum, as seen from here."""
-        try:
-            return np.asarray(-np.linalg.solve(self.curvature, self.gradient))
-        except np.linalg.LinAlgError:
-            return np.asarray(-np.linalg.lstsq(self.curvature, self.gradient, rcond=None)[0])
-
-
-class Evaluate(Protocol):
-    """A mean loss as a function of the parameters, with second derivatives or without."""
-
-    def __call__(self, point: FloatArray, /, *, curved: bool = True) -> Evaluation:  # noqa: D102
-        ...
+    product: Callable[[FloatArray], FloatArray]
+    rough: FloatArray
 
 
 class Objective(NamedTuple):
@@ -90,10 +68,10 @@ class Objective(NamedTuple):
     at : the mean log loss and its derivatives
     reach : the most by which a step, (P,), changes the log-odds of any two classes in any case
     apart : a loss below which all true classes have chances above one half
-    rest : gain still expected, relative to the loss, at which the search ends
+    rest : gain still expected, relative to the loss, at which a search far off ends
     """
 
-    at: Evaluate
+    at: Callable[[FloatArray], Evaluation]
     reach: Callable[[FloatArray], float]
     apart: float
     rest: float = _AT_REST
@@ -107,156 +85,107 @@ class Fit(NamedTuple):
     converged: bool
 
 
-def fit_convex(objective: Objective, bounded: Objective, start: FloatArray) -> Fit:
-    """Minimise; where there is no minimum, or none can be shown, minimise with a penalty."""
-    if start.size <= _TOO_MANY:
-        few = start.size <= _MANY
-        found = minimised(objective, start if few else _descended(objective, start))
-        if found.converged:
-            return found
-    return fit_bounded(objective, bounded, start)
+def fit_convex(
+    on: Callable[[slice], Objective], n_cases: int, start: FloatArray, penalised: FloatArray
+) -> Fit:
+    """Minimise; where there is no minimum, or none can be shown, minimise with a penalty.
+
+    Parameters
+    ----------
+    on : the objective on some of the cases
+    penalised : second derivatives of half the squares that a bounded fit makes small as well, in
+        the blocks of `Evaluation.rough`
+    """
+    objective = on(slice(None))
+    if n_cases >= _LARGE:
+        some = minimised(on(slice(None, None, n_cases // (_LARGE // 10))), start)
+        start = some.parameters if some.converged else start
+    found = minimised(objective, start)
+    return found if found.converged else fit_bounded(objective, start, penalised)
 
 
-def fit_bounded(objective: Objective, bounded: Objective, start: FloatArray) -> Fit:
+def fit_bounded(objective: Objective, start: FloatArray, penalised: FloatArray) -> Fit:
     """Minimise with a penalty; never converged, be the minimum of both together met or not."""
-    few = start.size <= _MANY
-    point = minimised(bounded, start).parameters if few else _descended(bounded, start)
-    return Fit(point, objective.at(point, curved=False).loss, False)
-
-
-def with_ridge(objective: Objective, penalised: FloatArray) -> Objective:
-    """The function plus a small multiple of the squared parameters, each times its own factor."""
     ridge = RIDGE * penalised
 
-    def at(point: FloatArray, *, curved: bool = True) -> Evaluation:
-        hessian = np.diag(ridge) if curved else None
-        penalty = Evaluation(float(ridge @ point**2) / 2, ridge * point, hessian)
-        return objective.at(point, curved=curved).plus(penalty)
+    def at(point: FloatArray) -> Evaluation:
+        here, pull = objective.at(point), _times(ridge, point)
+        return Evaluation(
+            here.loss + float(pull @ point) / 2,
+            here.gradient + pull,
+            lambda step: here.product(step) + _times(ridge, step),
+            here.rough + ridge,
+        )
 
-    return Objective(at, objective.reach, 0.0)
+    point = minimised(Objective(at, objective.reach, 0.0), start).parameters
+    return Fit(point, objective.at(point).loss, False)
 
 
-def over_blocks(evaluate: Callable[[slice], Evaluation], n_cases: int, size: int) -> Evaluation:
-    """Sum over all cases, so many at a time, so that intermediate results stay in the cache."""
-    blocks = (slice(first, first + size) for first in range(0, n_cases, size))
-    return reduce(Evaluation.plus, map(evaluate, blocks))
+def _times(blocks: FloatArray, vector: FloatArray) -> FloatArray:
+    """A matrix of blocks on its diagonal, (B, p, p), times a vector."""
+    return np.asarray((blocks @ vector.reshape(*blocks.shape[:2], 1)).ravel())
+
+
+def minimised(objective: Objective, start: FloatArray) -> Fit:
+    """The minimum of a convex function, if a Newton step proves that there is one."""
+    point, here, tolerance = start, objective.at(start), 0.1
+    with np.errstate(all="ignore"):  # where there is no minimum, a step may be of any length
+        for _ in range(_MOST_STEPS):
+            if not objective.apart <= here.loss < np.inf:
+                break
+            step = _newton_step(here, tolerance)
+            change, gain = objective.reach(step), -float(here.gradient @ step) / 2
+            if change <= _THERE and tolerance <= _THERE:  # but for the parabola, a gain of rounding
+                return Fit(point + step, here.loss - gain, True)
+            if not change < np.inf or (change > _NEAR and not gain > objective.rest * here.loss):
+                break
+            point, here = _moved(objective, point, here, step, change)
+            tolerance = min(0.1, change**2)
+    return Fit(point, here.loss, False)
+
+
+def _moved(
+    objective: Objective, point: FloatArray, here: Evaluation, step: FloatArray, change: float
+) -> tuple[FloatArray, Evaluation]:
+    """The point after the step, up to `_FAR`, or after the share of it that is sure to gain."""
+    whole = point + step * (_FAR / max(change, _FAR))
+    there = objective.at(whole)
+    if change <= _NEAR:
+        return whole, there
+    sure = -float(here.gradient @ step) * ((1 + change) * np.log1p(change) - change) / change**2
+    if there.loss <= here.loss - sure:
+        return whole, there
+    point = point + step * (np.log1p(change) / change)
+    return point, objective.at(point)
+
+
+def _newton_step(here: Evaluation, tolerance: float) -> FloatArray:
+    """Where the parabola that touches here has its minimum, as seen from here; nan without one.
+
+    Conjugate gradients until the residual, as the rough inverse measures it, has fallen so far.
+    """
+    values, vectors = np.linalg.eigh(here.rough)
+    if (values[:, 0] <= np.finfo(np.float64).eps * values[:, -1]).any():
+        return np.full_like(here.gradient, np.nan)
+    inverse = (vectors / values[:, None, :]) @ vectors.swapaxes(1, 2)
+    step, residual = np.zeros_like(here.gradient), -here.gradient
+    direction = _times(inverse, residual)
+    size = first = residual @ direction
+    for _ in range(2 * step.size + 10):
+        if size <= tolerance**2 * first:
+            break
+        bent = here.product(direction)
+        share = size / (direction @ bent)
+        step, residual = step + share * direction, residual - share * bent
+        better = _times(inverse, residual)
+        size, before = residual @ better, size
+        direction = better + size / before * direction
+    return step
 
 
 def least_told_apart(weights: FloatArray) -> float:
     """Log 2 times the least share of a case: a smaller mean loss leaves none a loss of log 2."""
     return float(np.log(2) * weights.min() / weights.sum())
-
-
-def minimised(objective: Objective, start: FloatArray) -> Fit:
-    """The minimum of a convex function by its second derivatives.
-
-    Newton steps lead there from most starts; where they do not, SciPy's trust region does. Whether
-    it is the minimum is not for SciPy to say, whose test knows the gradient alone.
-    """
-
-    @lru_cache(maxsize=2)  # SciPy asks for the derivatives one after the other
-    def at(point: bytes) -> Evaluation:
-        return objective.at(np.frombuffer(point))
-
-    def is_at_rest(point: FloatArray) -> bool:
-        here = at(point.tobytes())
-        if here.loss < objective.apart:
-            return True
-        with np.errstate(all="ignore"):
-            step = here.newton_step
-            bend, gain = here.gradient @ here.curvature @ here.gradient, -here.gradient @ step / 2
-            if not (0 < bend < np.inf and gain > objective.rest * here.loss):
-                return True
-            return bool(gain <= _AT_REST * here.loss and objective.reach(step) <= _NEAR)
-
-    def stop_at_rest(point: FloatArray) -> None:
-        if is_at_rest(point):
-            raise StopIteration
-
-    point = _straight(at, start, is_at_rest)
-    if point is not None:
-        fit = _polished(objective, point, at(point.tobytes()))
-        if fit.converged or point is start:
-            return fit
-    with np.errstate(all="ignore"):  # what SciPy divides may be zero, or as good as that
-        found = minimize(
-            lambda point: at(point.tobytes())[:2],
-            start,
-            jac=True,
-            hess=lambda point: at(point.tobytes()).curvature,
-            method="dogleg",
-            callback=stop_at_rest,
-            options=_SECOND_ORDER,
-        )
-    point = found.x if np.isfinite(found.x).all() else start
-    return _polished(objective, point, at(point.tobytes()))
-
-
-def _straight(
-    at: Callable[[bytes], Evaluation], start: FloatArray, is_at_rest: Callable[[FloatArray], bool]
-) -> FloatArray | None:
-    """Where Newton steps come to rest, if there are few of them and each lowers the loss."""
-    point = start
-    for _ in range(_STRAIGHT):
-        if is_at_rest(point):
-            return point
-        here = at(point.tobytes())
-        with np.errstate(all="ignore"):
-            point = point + here.newton_step
-            if not at(point.tobytes()).loss < here.loss:
-                return None
-    return None
-
-
-def _polished(objective: Objective, point: FloatArray, here: Evaluation) -> Fit:
-    """The minimum, by Newton steps alone, when the first of them proves that there is one."""
-    if here.loss < objective.apart:
-        return Fit(point, here.loss, False)
-    for _ in range(10):  # each squares the distance
-        step = here.newton_step
-        with np.errstate(all="ignore"):  # it may be of any length
-            change = objective.reach(step)
-        if not change <= _NEAR:
-            break
-        point = point + step
-        if change <= _THERE:  # what is gained is below rounding, but for the parabola
-            return Fit(point, here.loss + float(here.gradient @ step) / 2, True)
-        here = objective.at(point)
-    return Fit(point, here.loss, False)
-
-
-def _descended(objective: Objective, start: FloatArray) -> FloatArray:
-    """A point near the minimum, or far out where there is none, by first derivatives."""
-
-    def stop_when_apart(*, intermediate_result: Any) -> None:
-        if intermediate_result.fun < objective.apart:
-            raise StopIteration
-
-    return np.asarray(
-        minimize(
-            lambda point: objective.at(point, curved=False)[:2],
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            callback=stop_when_apart,
-            options=_FIRST_ORDER,
-        ).x
-    )
-
-
-def part_of(n_cases: int) -> slice | None:
-    """Every hundredth case or so of very many; None of fewer, which need no such start."""
-    if n_cases < _LARGE:
-        return None
-    return slice(None, None, n_cases // (_LARGE // 10))
-
-
-def start_on_part(objective: Objective, start: FloatArray) -> FloatArray:
-    """Where the fit to a part of the cases has its optimum, or the start if it has none."""
-    if start.size > _MANY:
-        return start
-    found = minimised(objective, start)
-    return found.parameters if found.converged else start
 
 
 def centred(
@@ -269,7 +198,7 @@ def centred(
     """
     centre = features @ share
     rows = features - centre[:, None]
-    rows[np.ptp(features, axis=1) <= _CONSTANT * np.maximum(np.abs(centre), size)] = 0.0
+    rows[np.ptp(features, axis=1) <= _ROUNDING * np.maximum(np.abs(centre), size)] = 0.0
     return rows, centre
 
 

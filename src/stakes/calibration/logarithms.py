@@ -6,13 +6,18 @@ import numpy as np
 
 from stakes._check import FloatArray
 
+__all__ = ["bounded_logs", "finite_logs", "largest_finite", "log_odds"]
+
 _CERTAIN = 53 * float(np.log(2))  # log-odds next to a posterior of one, as float64 resolves it
 
 
 def largest_finite(values: FloatArray) -> float:
     """What certainty is read as: the largest finite size, at least the resolution of float64."""
     sizes = np.abs(values)
-    return float(np.max(sizes, where=np.isfinite(sizes), initial=_CERTAIN))
+    largest = sizes.max(initial=_CERTAIN)
+    if np.isinf(largest):
+        largest = np.max(sizes, where=np.isfinite(sizes), initial=_CERTAIN)
+    return float(largest)
 
 
 def log_odds(pairs: FloatArray) -> FloatArray:
@@ -22,10 +27,12 @@ def log_odds(pairs: FloatArray) -> FloatArray:
     return np.asarray(own - rest)
 
 
-def log_limit(rows: FloatArray) -> float:
-    """How far down logarithms of these posteriors reach; those of zero are read as that."""
+def finite_logs(rows: FloatArray) -> tuple[FloatArray, float]:
+    """Logarithms of posteriors and how far down they reach; those of zero are read as that."""
     with np.errstate(divide="ignore"):
-        return largest_finite(np.log(rows))
+        logs = np.log(rows)
+    limit = largest_finite(logs)
+    return np.maximum(logs, -limit, out=logs), limit
 
 
 def bounded_logs(rows: FloatArray, limit: float) -> FloatArray:

@@ -16,10 +16,6 @@ from stakes.calibration.fitting import (
     fit_bounded,
     fit_convex,
     least_told_apart,
-    over_blocks,
-    part_of,
-    start_on_part,
-    with_ridge,
 )
 
 _ALL_AT_REST = 1e-16  # the same where an optimum is known to exist, be it hardly felt
@@ -75,17 +71,20 @@ def _fit_moderate(
     start: FloatArray,
 ) -> Fit:
     features = axes.T @ rows
-    objective = _logistic(features, negative, positive)
-    bounded = with_ridge(objective, np.append(0.0, np.ones(len(features))))
+    penalised = np.diag(np.append(0.0, np.ones(len(features))))[None]
+    rest = 0.0
     if len(rows) == 1:
         if _is_separable(rows[0], negative, positive):
-            return fit_bounded(objective, bounded, start)
-        objective = objective._replace(rest=_ALL_AT_REST)  # there is an optimum
-    part = part_of(positive.size)
-    if part is not None and negative[part].any() and positive[part].any():
-        some = _logistic(np.ascontiguousarray(features[:, part]), negative[part], positive[part])
-        start = start_on_part(some, start)
-    return fit_convex(objective, bounded, start)
+            return fit_bounded(_logistic(features, negative, positive), start, penalised)
+        rest = _ALL_AT_REST  # there is an optimum
+
+    def on(some: slice) -> Objective:
+        found = _logistic(
+            np.ascontiguousarray(features[:, some]), negative[some], positive[some]
+        )
+        return found._replace(rest=rest) if rest else found
+
+    return fit_convex(on, positive.size, start, penalised)
 
 
 def _moderate(features: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -113,12 +112,13 @@ def _logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) 
     weight = negative + positive
     total, is_mixed = float(weight.sum()), np.minimum(negative, positive).any()
 
-    def at(parameters: FloatArray, *, curved: bool = True) -> Evaluation:
-        def of(some: slice) -> Evaluation:
-            return _losses(features[:, some], negative[some], positive[some], parameters)
-
-        here = over_blocks(of, positive.size, _BLOCK)
-        return Evaluation(here.loss / total, here.gradient / total, here.curvature / total)
+    def at(parameters: FloatArray) -> Evaluation:
+        sums = [
+            _losses(features[:, some], negative[some], positive[some], parameters)
+            for some in (slice(first, first + _BLOCK) for first in range(0, weight.size, _BLOCK))
+        ]
+        loss, gradient, hessian = (sum(parts) / total for parts in zip(*sums, strict=True))
+        return Evaluation(float(loss), gradient, lambda step: hessian @ step, hessian[None])
 
     ends = features  # of one feature the least and the largest value are enough
     if len(features) == 1:
@@ -132,8 +132,8 @@ def _logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) 
 
 def _losses(
     features: FloatArray, negative: FloatArray, positive: FloatArray, parameters: FloatArray
-) -> Evaluation:
-    """Log losses of some cases, summed.
+) -> tuple[float, FloatArray, FloatArray]:
+    """Log losses of some cases with their derivatives, summed.
 
     What is small is never a difference of what is large, so that cases which are all but certain
     keep their digits.
@@ -149,7 +149,7 @@ def _losses(
     expected = weight * small * share  # to be missed
     loss = _dot(weight, np.log1p(small)) + _dot(missed, sure)
     surplus = np.copysign(1.0, odds) * (missed - expected)
-    return Evaluation(loss, *_derivatives(features, surplus, expected * share))
+    return loss, *_derivatives(features, surplus, expected * share)
 
 
 def _derivatives(

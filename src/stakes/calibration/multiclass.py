@@ -6,7 +6,6 @@ regression, without penalty, of the class on the logarithms of the posteriors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -17,24 +16,21 @@ from stakes._check import FloatArray, IntArray, Labels
 from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
 from stakes.calibration.fitting import (
     Evaluation,
-    Fit,
     Objective,
     broad_axes,
     centred,
     fit_convex,
     least_told_apart,
-    over_blocks,
-    part_of,
-    start_on_part,
-    with_ridge,
 )
-from stakes.calibration.logarithms import bounded_logs, log_limit
+from stakes.calibration.logarithms import bounded_logs, finite_logs
 from stakes.calibration.parts import require_positive, require_shape
 from stakes.calibration.reading import in_shape_of, read_posterior_cases
 from stakes.decide import softmax
 from stakes.rows import read_posteriors
 
-_BLOCK = 1 << 13  # cases at a time
+__all__ = ["FittedFullAffine", "FittedVector", "FullAffine", "VectorScaling", "fit_slopes"]
+
+_BLOCK = 1 << 16  # logits at a time, so that intermediate results stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +114,7 @@ class VectorScaling(CheckedCalibrator[FittedVector]):
 class FullAffine(CheckedCalibrator[FittedFullAffine]):
     """Any affine map of log-posteriors: K² − 1 free numbers, for K classes with many cases each.
 
-    For K = 2 it is `BetaMap` that may also fall. Prior and separable data as for `Affine`. From 15
-    classes on, first derivatives lead near the optimum, and second ones there and tell whether it
-    is one. From 64 on these would be too many: the fit is bounded, and `converged` always False.
+    For K = 2 it is `BetaMap` that may also fall. Prior and separable data as for `Affine`.
 
     Examples
     --------
@@ -133,12 +127,21 @@ class FullAffine(CheckedCalibrator[FittedFullAffine]):
     _read = staticmethod(read_posterior_cases)
 
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedFullAffine:
-        share, limit = cases.weights / cases.weights.sum(), log_limit(scores)
-        rows, centre = centred(bounded_logs(scores, limit).T, share, size=1.0)
+        share = cases.weights / cases.weights.sum()
+        rows, centre, limit = _centred_logs(scores, share)
         axes = broad_axes((rows * share) @ rows.T)
-        features = np.column_stack([np.ones(share.size), rows.T @ axes])
-        found, width = _fit_full(features, cases.codes, share), features.shape[1]
-        free = np.pad(found.parameters.reshape(-1, width), ((1, 0), (0, 0)))
+        features = np.concatenate([np.ones((1, share.size)), axes.T @ rows])
+        others, width = len(rows) - 1, len(features)
+        start = np.zeros((others, width))
+        start[:, 0] = _log_shares(cases.codes, share)
+        slopes = np.diag(np.arange(width) > 0).astype(np.float64)
+
+        def on(some: slice) -> Objective:
+            design = _SharedFeatures(np.ascontiguousarray(features[:, some]))
+            return _objective(design, cases.codes[some], share[some])
+
+        found = fit_convex(on, share.size, start.ravel(), np.tile(slopes, (others, 1, 1)))
+        free = np.pad(found.parameters.reshape(others, width), ((1, 0), (0, 0)))
         free = free - free.mean(axis=0)
         matrix = free[:, 1:] @ axes.T
         return FittedFullAffine._trusted(
@@ -152,13 +155,25 @@ class FullAffine(CheckedCalibrator[FittedFullAffine]):
 
 def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVector:
     """The best slopes within the columns of a matrix (K, F), and K intercepts that are free."""
-    share, limit = cases.weights / cases.weights.sum(), log_limit(scores)
-    rows, centre = centred(bounded_logs(scores, limit).T, share, size=1.0)
-    size = len(rows)
-    found, axes = _fit_vector(rows.T, cases.codes, share, block_diag(slopes, np.eye(size - 1)))
-    parameters = axes @ found.parameters
-    best = parameters[:size]
-    intercepts = np.append(0.0, parameters[size:]) - best * centre
+    share = cases.weights / cases.weights.sum()
+    rows, centre, limit = _centred_logs(scores, share)
+    moments, size = (rows * share) @ rows.T, len(rows)
+    spreads = np.diag(moments)
+    even = np.diag(spreads) / size - moments / size**2  # curvature where all are as probable
+    slopes = slopes @ broad_axes(slopes.T @ even @ slopes)
+    axes = np.zeros((size, 2, slopes.shape[1] + size - 1))
+    axes[:, 0, : slopes.shape[1]] = slopes
+    axes[1:, 1, slopes.shape[1] :] = np.eye(size - 1)
+
+    def on(some: slice) -> Objective:
+        design = _OwnFeature(np.ascontiguousarray(rows[:, some]))
+        return _along(axes.reshape(2 * size, -1), _objective(design, cases.codes[some], share[some]))
+
+    start = np.append(np.zeros(slopes.shape[1]), _log_shares(cases.codes, share))
+    penalised = (axes[:, 0].T * spreads) @ axes[:, 0]
+    found = fit_convex(on, share.size, start, penalised[None])
+    best, intercepts = (axes @ found.parameters).T
+    intercepts = intercepts - best * centre
     return FittedVector._trusted(
         slopes=best,
         intercepts=intercepts - intercepts.mean(),
@@ -168,36 +183,12 @@ def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVe
     )
 
 
-def _fit_vector(
-    features: FloatArray, codes: IntArray, share: FloatArray, within: FloatArray
-) -> tuple[Fit, FloatArray]:
-    """The fit in coordinates on broad axes within these columns, and these axes."""
-    size = features.shape[1]
-    objective = _vector_objective(features, codes, share)
-    curvature = objective.at(np.zeros(2 * size - 1)).curvature
-    axes = within @ broad_axes(within.T @ curvature @ within)
-    start = axes.T @ curvature @ np.append(np.zeros(size), _log_shares(codes, share))
-    part = _part(codes, size)
-    if part is not None:
-        some = _vector_objective(features[part], codes[part], share[part] / share[part].sum())
-        start = start_on_part(_along(axes, some), start)
-    bounded = with_ridge(objective, np.append(share @ features**2, np.zeros(size - 1)))
-    return fit_convex(_along(axes, objective), _along(axes, bounded), start), axes
-
-
-def _fit_full(features: FloatArray, codes: IntArray, share: FloatArray) -> Fit:
-    """Coefficients of all classes but the first; the first feature is constant."""
-    width = features.shape[1]
-    others = _log_shares(codes, share)
-    coefficients = np.zeros((others.size, width))
-    coefficients[:, 0] = others
-    start, part = coefficients.ravel(), _part(codes, others.size + 1)
-    if part is not None:
-        some = _full_objective(features[part], codes[part], share[part] / share[part].sum())
-        start = start_on_part(some, start)
-    penalised = np.tile(np.arange(width) > 0, others.size).astype(np.float64)
-    objective = _full_objective(features, codes, share)
-    return fit_convex(objective, with_ridge(objective, penalised), start)
+def _centred_logs(
+    scores: FloatArray, share: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Logarithms (K, n), class by class in memory, less their means; these (K,); their limit."""
+    logs, limit = finite_logs(np.ascontiguousarray(scores.T))
+    return *centred(logs, share, size=1.0), limit
 
 
 def _log_shares(codes: IntArray, share: FloatArray) -> FloatArray:
@@ -206,137 +197,137 @@ def _log_shares(codes: IntArray, share: FloatArray) -> FloatArray:
     return np.asarray(logs[1:] - logs[0])
 
 
-def _part(codes: IntArray, size: int) -> slice | None:
-    """A part of very many cases that has cases of every class, if there is one."""
-    part = part_of(codes.size)
-    if part is None or not np.bincount(codes[part], minlength=size).all():
-        return None
-    return part
+# Logits as linear maps of coefficients, those of a class next to each other ----------------------
 
 
-def _surplus(logits: FloatArray, codes: IntArray, share: FloatArray) -> tuple[FloatArray, float]:
-    """Posteriors minus one for the true class, and the log loss, weighted by the cases' shares.
+@dataclass(frozen=True)
+class _SharedFeatures:
+    """Coefficients of all features (F, n) for every class but the first, whose logit is zero."""
+
+    features: FloatArray
+
+    def logits(self, coefficients: FloatArray, some: slice) -> FloatArray:
+        """Logits (K, m) of some cases."""
+        x = self.features[:, some]
+        return np.pad(coefficients.reshape(-1, len(x)) @ x, ((1, 0), (0, 0)))
+
+    def pull(self, slopes: FloatArray, some: slice) -> FloatArray:
+        """The gradient of a sum that has these slopes, (K, m), in the logits."""
+        return np.asarray(slopes[1:] @ self.features[:, some].T).ravel()
+
+    def squares(self, spread: FloatArray, some: slice) -> FloatArray:
+        """Second derivatives class by class, from those in the logits, (K, m)."""
+        x = self.features[:, some]
+        return np.stack([(x * row) @ x.T for row in spread[1:]])
+
+
+@dataclass(frozen=True)
+class _OwnFeature:
+    """A slope for the feature of each class, (K, n), and an intercept."""
+
+    features: FloatArray
+
+    def logits(self, coefficients: FloatArray, some: slice) -> FloatArray:
+        """Logits (K, m) of some cases."""
+        pairs = coefficients.reshape(-1, 2, 1)
+        logits = self.features[:, some] * pairs[:, 0]
+        logits += pairs[:, 1]
+        return np.asarray(logits)
+
+    def pull(self, slopes: FloatArray, some: slice) -> FloatArray:
+        """The gradient of a sum that has these slopes, (K, m), in the logits."""
+        own = np.einsum("kn,kn->k", slopes, self.features[:, some])
+        return np.stack([own, slopes.sum(axis=1)], axis=1).ravel()
+
+    def squares(self, spread: FloatArray, some: slice) -> FloatArray:
+        """Second derivatives class by class, from those in the logits, (K, m)."""
+        x = self.features[:, some]
+        pull = spread * x
+        square, middle = np.einsum("kn,kn->k", pull, x), pull.sum(axis=1)
+        return np.stack([square, middle, middle, spread.sum(axis=1)], axis=1).reshape(-1, 2, 2)
+
+
+def _objective(
+    design: _OwnFeature | _SharedFeatures, codes: IntArray, weights: FloatArray
+) -> Objective:
+    """Mean log loss of cases of these classes as a function of the coefficients."""
+    shares, (size, n_cases) = weights / weights.sum(), design.features.shape
+    width = max(_BLOCK // size, 1)
+    blocks = [slice(first, first + width) for first in range(0, n_cases, width)]
+    cells = [(codes[some], np.arange(codes[some].size)) for some in blocks]  # of the true classes
+
+    def at(coefficients: FloatArray) -> Evaluation:
+        parts, heavy = [], []
+        for some, true in zip(blocks, cells, strict=True):
+            surplus, losses = _surplus(design.logits(coefficients, some), true)
+            spread = np.abs(surplus)
+            surplus *= shares[some]
+            spread -= spread**2
+            spread *= shares[some]
+            heavy.append(surplus)
+            loss = shares[some] @ losses
+            parts.append((loss, design.pull(surplus, some), design.squares(spread, some)))
+
+        def product(step: FloatArray) -> FloatArray:
+            bent = (
+                design.pull(_bent(surplus, design.logits(step, some), true, shares[some]), some)
+                for surplus, some, true in zip(heavy, blocks, cells, strict=True)
+            )
+            return np.asarray(sum(bent))
+
+        loss, gradient, rough = (sum(each) for each in zip(*parts, strict=True))
+        return Evaluation(float(loss), gradient, product, rough)
+
+    def reach(step: FloatArray) -> float:
+        return max(float(np.ptp(design.logits(step, some), axis=0).max()) for some in blocks)
+
+    return Objective(at, reach, least_told_apart(shares))
+
+
+def _surplus(logits: FloatArray, true: tuple[IntArray, IntArray]) -> tuple[FloatArray, FloatArray]:
+    """Posteriors (K, n) less one for the true class, and the log losses (n,).
 
     What is small is never a difference of what is large, so that cases which are all but certain
     keep their digits: the surplus of the true class is minus the posteriors of all others.
     """
-    here = np.arange(len(codes))
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    raised = np.exp(shifted)
-    own = raised[here, codes]
-    raised[here, codes] = 0.0
-    rest = raised.sum(axis=1)
-    loss = float(share @ (np.log1p(rest + (own - 1.0)) - shifted[here, codes]))
-    raised[here, codes] = -rest
-    return raised / (own + rest)[:, None], loss
+    logits -= logits.max(axis=0)
+    reached = logits[true]
+    raised = np.exp(logits, out=logits)
+    own = raised[true]
+    raised[true] = 0.0
+    rest = raised.sum(axis=0)
+    raised[true] = -rest
+    raised /= own + rest
+    return raised, np.log1p(rest + (own - 1.0)) - reached
 
 
-def _vector_objective(features: FloatArray, codes: IntArray, shares: FloatArray) -> Objective:
-    """Mean log loss of logits a_k x_k + b_k with b_0 = 0, as a function of a and the other b."""
-    size = features.shape[1]
-    free = np.delete(np.arange(2 * size), size)
-
-    def logits(parameters: FloatArray, some: slice) -> FloatArray:
-        return np.asarray(features[some] * parameters[:size] + np.append(0.0, parameters[size:]))
-
-    def at(parameters: FloatArray, *, curved: bool = True) -> Evaluation:
-        def of(some: slice) -> Evaluation:
-            x, true, share = features[some], codes[some], shares[some]
-            surplus, loss = _surplus(logits(parameters, some), true, share)
-            gradient = share @ np.hstack([surplus * x, surplus])
-            hessian = None
-            if curved:
-                hessian = _vector_curvature(x, surplus, true, share)[np.ix_(free, free)]
-            return Evaluation(loss, gradient[free], hessian)
-
-        return over_blocks(of, len(features), _BLOCK)
-
-    def reach(step: FloatArray) -> float:
-        return _widest(lambda some: logits(step, some), len(features))
-
-    return Objective(at, reach, least_told_apart(shares))
-
-
-def _vector_curvature(
-    x: FloatArray, surplus: FloatArray, codes: IntArray, share: FloatArray
+def _bent(
+    surplus: FloatArray, change: FloatArray, true: tuple[IntArray, IntArray], share: FloatArray
 ) -> FloatArray:
-    """Second derivatives of the weighted log losses in all slopes and intercepts, (2K, 2K).
+    r"""What the second derivatives in the logits, (K, n), make of a change of these.
 
-    Those of `_curvature` for K features of which each class has its own.
+    With :math:`u_k` the change of class k less that of the true class, and :math:`\bar u` its mean
+    over the posteriors, it is :math:`p_k (u_k - \bar u)`; that of the true class being zero, cases
+    which are all but certain keep their digits. Surplus and result are times the share of a case.
     """
-    heavy = surplus * share[:, None]
-    true = np.zeros_like(surplus)
-    true[np.arange(len(codes)), codes] = 1.0
-    own = np.abs(heavy)
-    square, middle, plain = (np.diag(one.sum(axis=0)) for one in (own * x * x, own * x, own))
-    others = np.maximum(heavy, 0.0)
-    cross = np.hstack([others * x, others]).T @ np.hstack([true * x, true])
-    outer = np.hstack([heavy * x, heavy]).T @ np.hstack([surplus * x, surplus])
-    return np.asarray(np.block([[square, middle], [middle, plain]]) - cross - cross.T - outer)
-
-
-def _full_objective(features: FloatArray, codes: IntArray, shares: FloatArray) -> Objective:
-    """Mean log loss as a function of the coefficients of all classes but the first, (K − 1) · F.
-
-    The logit of the first class is zero.
-    """
-    width = features.shape[1]
-
-    def logits(parameters: FloatArray, some: slice) -> FloatArray:
-        return np.pad(features[some] @ parameters.reshape(-1, width).T, ((0, 0), (1, 0)))
-
-    def at(parameters: FloatArray, *, curved: bool = True) -> Evaluation:
-        def of(some: slice) -> Evaluation:
-            x, true, share = features[some], codes[some], shares[some]
-            surplus, loss = _surplus(logits(parameters, some), true, share)
-            hessian = _curvature(x, surplus[:, 1:], true - 1, share) if curved else None
-            gradient = (surplus[:, 1:] * share[:, None]).T @ x
-            return Evaluation(loss, gradient.ravel(), hessian)
-
-        return over_blocks(of, len(features), _BLOCK)
-
-    def reach(step: FloatArray) -> float:
-        return _widest(lambda some: logits(step, some), len(features))
-
-    return Objective(at, reach, least_told_apart(shares))
-
-
-def _widest(logits: Callable[[slice], FloatArray], n_cases: int) -> float:
-    """The widest range of logits in any case."""
-    blocks = (slice(first, first + _BLOCK) for first in range(0, n_cases, _BLOCK))
-    return max(float(np.ptp(logits(some), axis=1).max()) for some in blocks)
-
-
-def _curvature(
-    x: FloatArray, surplus: FloatArray, codes: IntArray, share: FloatArray
-) -> FloatArray:
-    r"""Second derivatives of the weighted log losses, a square of side (K − 1) · F.
-
-    With :math:`v_k` the derivative of the logit of class k less that of the true class, they are
-    :math:`\sum_k p_k v_k v_k' - (\sum_k p_k v_k)(\sum_k p_k v_k)'`, and that of the true class
-    being zero, cases which are all but certain keep their digits.
-    """
-    width = x.shape[1]
-    terms = (surplus[:, :, None] * x[:, None, :]).reshape(len(x), -1)
-    heavy = terms * share[:, None]
-    hessian = -heavy.T @ terms
-    for k, column in enumerate(surplus.T):
-        own, true = slice(k * width, (k + 1) * width), codes == k
-        hessian[own, own] += (x * (share * np.abs(column))[:, None]).T @ x
-        others = heavy[true]
-        others[:, own] = 0.0
-        cross = others.T @ x[true]
-        hessian[:, own] -= cross
-        hessian[own, :] -= cross.T
-    return np.asarray(hessian)
+    change -= change[true]
+    mean = np.einsum("kn,kn->n", surplus, change)
+    change -= mean / share
+    change *= surplus
+    change[true] -= mean
+    return change
 
 
 def _along(axes: FloatArray, objective: Objective) -> Objective:
-    """The same function of coordinates on these axes."""
+    """The same function of coordinates on these axes, (P, r)."""
 
-    def at(point: FloatArray, *, curved: bool = True) -> Evaluation:
-        loss, gradient, hessian = objective.at(axes @ point, curved=curved)
-        bent = None if hessian is None else axes.T @ hessian @ axes
-        return Evaluation(loss, axes.T @ gradient, bent)
+    def at(point: FloatArray) -> Evaluation:
+        here = objective.at(axes @ point)
+        return Evaluation(
+            here.loss,
+            here.gradient @ axes,
+            lambda step: here.product(axes @ step) @ axes,
+            (axes.T @ block_diag(*here.rough) @ axes)[None],
+        )
 
-    return Objective(at, lambda step: objective.reach(axes @ step), objective.apart)
+    return objective._replace(at=at, reach=lambda step: objective.reach(axes @ step))

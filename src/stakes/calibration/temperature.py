@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from stakes._check import FloatArray, Labels
 from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
 from stakes.calibration.fitting import RIDGE
-from stakes.calibration.logarithms import bounded_logs, log_limit
+from stakes.calibration.logarithms import bounded_logs, finite_logs
 from stakes.calibration.parts import require_positive, require_shape
 from stakes.calibration.reading import in_shape_of, read_posterior_cases
 from stakes.decide import softmax
@@ -74,11 +74,11 @@ class Temperature(CheckedCalibrator[FittedTemperature]):
     _read = staticmethod(read_posterior_cases)
 
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedTemperature:
-        limit = log_limit(scores)
+        logs, limit = finite_logs(scores)
         offsets = np.zeros(scores.shape[1])
         if cases.prior is not None:
             offsets = np.log(cases.prior / cases.shares)
-        logs = bounded_logs(scores, limit) + offsets
+        logs = logs + offsets
         size = max(float(np.abs(part).max()) for part in (logs, offsets))
         lead = logs - np.take_along_axis(logs, cases.codes[:, None], axis=1)
         lead[np.abs(lead) <= _ROUNDING * size] = 0.0
