@@ -241,8 +241,10 @@ def test_each_step_gains_what_the_bound_on_second_derivatives_promises(
     rng = np.random.default_rng(0)
     x = rng.normal(size=(1, 200))
     y = (rng.random(200) < 1 / (1 + np.exp(-x[0]))).astype(np.intp)
-    design = multiclass._SharedFeatures(np.concatenate([np.ones((1, 200)), x]))
-    objective = multiclass._objective(design, y, np.full(200, 1 / 200))
+    features = np.concatenate([np.ones((1, 200)), x])
+    objective = multiclass._objective(
+        multiclass._SharedFeatures, features, y, np.full(200, 1 / 200)
+    )
     fit = fitting.minimised(objective, np.array([0.0, -20.0]))
     assert fit.converged
     assert losses[0][0] > 1e3
@@ -447,31 +449,29 @@ def test_the_loss_of_a_fit_is_that_of_the_parameters_it_returns(y: list[int]) ->
 
 
 @pytest.mark.parametrize(
-    "design",
+    ("design", "features", "size"),
     [
-        multiclass._OwnFeature(np.array([[1.0], [0.0]])),
-        multiclass._SharedFeatures(np.ones((1, 1))),
+        (multiclass._OwnFeature, np.array([[1.0], [0.0]]), 4),
+        (multiclass._SharedFeatures, np.ones((1, 1)), 1),
     ],
-    ids=["own feature", "shared features"],
 )
-def test_derivatives_of_cases_that_are_all_but_certain_keep_their_digits(design: Any) -> None:
+def test_derivatives_of_cases_that_are_all_but_certain_keep_their_digits(
+    design: Any, features: FloatArray, size: int
+) -> None:
     """A case of two classes with log-odds t has the slope −exp(−t) and the curvature exp(−t)."""
-    objective = multiclass._objective(design, np.array([1]), np.ones(1))
-    unit = np.eye(4)[-1] if isinstance(design, multiclass._OwnFeature) else np.ones(1)
+    objective = multiclass._objective(design, features, np.array([1]), np.ones(1))
+    unit = np.eye(size)[-1]
     here = objective.at(50.0 * unit)
     assert_allclose(here.loss, np.exp(-50), rtol=1e-12)
     assert_allclose(here.gradient[-1], -np.exp(-50), rtol=1e-12)
     assert_allclose(here.product(unit)[-1], np.exp(-50), rtol=1e-12)
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["own feature", "shared features"])
-def test_derivatives_are_differences_of_the_loss(shared: bool) -> None:
+@pytest.mark.parametrize("design", [multiclass._OwnFeature, multiclass._SharedFeatures])
+def test_derivatives_are_differences_of_the_loss(design: Any) -> None:
     rng = np.random.default_rng(3)
     x, codes, share = rng.normal(size=(3, 50)), rng.integers(0, 3, 50), rng.dirichlet(np.ones(50))
-    design: Any = multiclass._SharedFeatures(x)
-    if not shared:
-        design = multiclass._OwnFeature(x)
-    objective = multiclass._objective(design, codes, share)
+    objective = multiclass._objective(design, x, codes, share)
     point, width = rng.normal(size=6) / 3, 1e-5
     moves = width * np.eye(point.size)
     both = [[objective.at(point + sign * move) for sign in (1, -1)] for move in moves]

@@ -51,13 +51,15 @@ class Evaluation(NamedTuple):
     Parameters
     ----------
     product : what the second derivatives make of a vector, (P,)
-    rough : (B, P / B, P / B) blocks on the diagonal of the second derivatives, or nearly these
+    rough : makes (B, P / B, P / B) blocks on the diagonal of the second derivatives, or nearly these
+    apart : whether all true classes have chances above one half, so that there is no optimum
     """
 
     loss: float
     gradient: FloatArray
     product: Callable[[FloatArray], FloatArray]
-    rough: FloatArray
+    rough: Callable[[], FloatArray]
+    apart: bool
 
 
 class Objective(NamedTuple):
@@ -67,13 +69,11 @@ class Objective(NamedTuple):
     ----------
     at : the mean log loss and its derivatives
     reach : the most by which a step, (P,), changes the log-odds of any two classes in any case
-    apart : a loss below which all true classes have chances above one half
     rest : gain still expected, relative to the loss, at which a search far off ends
     """
 
     at: Callable[[FloatArray], Evaluation]
     reach: Callable[[FloatArray], float]
-    apart: float
     rest: float = _AT_REST
 
 
@@ -114,10 +114,11 @@ def fit_bounded(objective: Objective, start: FloatArray, penalised: FloatArray) 
             here.loss + float(pull @ point) / 2,
             here.gradient + pull,
             lambda step: here.product(step) + _times(ridge, step),
-            here.rough + ridge,
+            lambda: here.rough() + ridge,
+            False,
         )
 
-    point = minimised(Objective(at, objective.reach, 0.0), start).parameters
+    point = minimised(Objective(at, objective.reach), start).parameters
     return Fit(point, objective.at(point).loss, False)
 
 
@@ -128,12 +129,14 @@ def _times(blocks: FloatArray, vector: FloatArray) -> FloatArray:
 
 def minimised(objective: Objective, start: FloatArray) -> Fit:
     """The minimum of a convex function, if a Newton step proves that there is one."""
-    point, here, tolerance = start, objective.at(start), 0.1
+    point, here, change, tolerance = start, objective.at(start), np.inf, 0.1
     with np.errstate(all="ignore"):  # where there is no minimum, a step may be of any length
         for _ in range(_MOST_STEPS):
-            if not objective.apart <= here.loss < np.inf:
+            if here.apart or not here.loss < np.inf:
                 break
-            step = _newton_step(here, tolerance)
+            if change > _NEAR:  # else second derivatives are nearly what they were
+                inverse = _inverse(here.rough())
+            step = _newton_step(here, inverse, tolerance)
             change, gain = objective.reach(step), -float(here.gradient @ step) / 2
             if change <= _THERE and tolerance <= _THERE:  # but for the parabola, a gain of rounding
                 return Fit(point + step, here.loss - gain, True)
@@ -159,15 +162,18 @@ def _moved(
     return point, objective.at(point)
 
 
-def _newton_step(here: Evaluation, tolerance: float) -> FloatArray:
-    """Where the parabola that touches here has its minimum, as seen from here; nan without one.
+def _inverse(blocks: FloatArray) -> FloatArray:
+    """The inverse of every block, (B, p, p); nan where rounding hides a direction."""
+    values, vectors = np.linalg.eigh(blocks)
+    values[values[:, 0] <= np.finfo(np.float64).eps * values[:, -1]] = np.nan
+    return np.asarray((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
+
+
+def _newton_step(here: Evaluation, inverse: FloatArray, tolerance: float) -> FloatArray:
+    """Where the parabola that touches here has its minimum, as seen from here.
 
     Conjugate gradients until the residual, as the rough inverse measures it, has fallen so far.
     """
-    values, vectors = np.linalg.eigh(here.rough)
-    if (values[:, 0] <= np.finfo(np.float64).eps * values[:, -1]).any():
-        return np.full_like(here.gradient, np.nan)
-    inverse = (vectors / values[:, None, :]) @ vectors.swapaxes(1, 2)
     step, residual = np.zeros_like(here.gradient), -here.gradient
     direction = _times(inverse, residual)
     size = first = residual @ direction
@@ -181,11 +187,6 @@ def _newton_step(here: Evaluation, tolerance: float) -> FloatArray:
         size, before = residual @ better, size
         direction = better + size / before * direction
     return step
-
-
-def least_told_apart(weights: FloatArray) -> float:
-    """Log 2 times the least share of a case: a smaller mean loss leaves none a loss of log 2."""
-    return float(np.log(2) * weights.min() / weights.sum())
 
 
 def centred(

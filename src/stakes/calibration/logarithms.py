@@ -13,11 +13,10 @@ _CERTAIN = 53 * float(np.log(2))  # log-odds next to a posterior of one, as floa
 
 def largest_finite(values: FloatArray) -> float:
     """What certainty is read as: the largest finite size, at least the resolution of float64."""
-    sizes = np.abs(values)
-    largest = sizes.max(initial=_CERTAIN)
-    if np.isinf(largest):
-        largest = np.max(sizes, where=np.isfinite(sizes), initial=_CERTAIN)
-    return float(largest)
+    low, high = values.min(initial=-_CERTAIN), values.max(initial=_CERTAIN)
+    if np.isinf(high - low):
+        return largest_finite(values[np.isfinite(values)])
+    return float(max(-low, high))
 
 
 def log_odds(pairs: FloatArray) -> FloatArray:

@@ -15,7 +15,6 @@ from stakes.calibration.fitting import (
     centred,
     fit_bounded,
     fit_convex,
-    least_told_apart,
 )
 
 _ALL_AT_REST = 1e-16  # the same where an optimum is known to exist, be it hardly felt
@@ -110,15 +109,17 @@ def _is_separable(x: FloatArray, negative: FloatArray, positive: FloatArray) -> 
 def _logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) -> Objective:
     """Mean log loss as a function of the intercept and the slopes of the features, (d, n)."""
     weight = negative + positive
-    total, is_mixed = float(weight.sum()), np.minimum(negative, positive).any()
+    total = float(weight.sum())
 
     def at(parameters: FloatArray) -> Evaluation:
         sums = [
             _losses(features[:, some], negative[some], positive[some], parameters)
             for some in (slice(first, first + _BLOCK) for first in range(0, weight.size, _BLOCK))
         ]
-        loss, gradient, hessian = (sum(parts) / total for parts in zip(*sums, strict=True))
-        return Evaluation(float(loss), gradient, lambda step: hessian @ step, hessian[None])
+        loss, gradient, hessian, missed = (sum(parts) / total for parts in zip(*sums, strict=True))
+        return Evaluation(
+            float(loss), gradient, lambda step: hessian @ step, lambda: hessian[None], not missed
+        )
 
     ends = features  # of one feature the least and the largest value are enough
     if len(features) == 1:
@@ -127,13 +128,13 @@ def _logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) 
     def reach(step: FloatArray) -> float:
         return float(np.abs(step[0] + step[1:] @ ends).max())
 
-    return Objective(at, reach, 0.0 if is_mixed else least_told_apart(weight))
+    return Objective(at, reach)
 
 
 def _losses(
     features: FloatArray, negative: FloatArray, positive: FloatArray, parameters: FloatArray
-) -> tuple[float, FloatArray, FloatArray]:
-    """Log losses of some cases with their derivatives, summed.
+) -> tuple[float, FloatArray, FloatArray, float]:
+    """Log losses of some cases, their derivatives, and weight that is on the wrong side; summed.
 
     What is small is never a difference of what is large, so that cases which are all but certain
     keep their digits.
@@ -149,7 +150,7 @@ def _losses(
     expected = weight * small * share  # to be missed
     loss = _dot(weight, np.log1p(small)) + _dot(missed, sure)
     surplus = np.copysign(1.0, odds) * (missed - expected)
-    return loss, *_derivatives(features, surplus, expected * share)
+    return loss, *_derivatives(features, surplus, expected * share), missed.sum()
 
 
 def _derivatives(

@@ -6,11 +6,11 @@ regression, without penalty, of the class on the logarithms of the posteriors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
@@ -20,7 +20,6 @@ from stakes.calibration.fitting import (
     broad_axes,
     centred,
     fit_convex,
-    least_told_apart,
 )
 from stakes.calibration.logarithms import bounded_logs, finite_logs
 from stakes.calibration.parts import require_positive, require_shape
@@ -137,8 +136,9 @@ class FullAffine(CheckedCalibrator[FittedFullAffine]):
         slopes = np.diag(np.arange(width) > 0).astype(np.float64)
 
         def on(some: slice) -> Objective:
-            design = _SharedFeatures(np.ascontiguousarray(features[:, some]))
-            return _objective(design, cases.codes[some], share[some])
+            return _objective(
+                _SharedFeatures, features[:, some], cases.codes[some], share[some]
+            )
 
         found = fit_convex(on, share.size, start.ravel(), np.tile(slopes, (others, 1, 1)))
         free = np.pad(found.parameters.reshape(others, width), ((1, 0), (0, 0)))
@@ -166,8 +166,8 @@ def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVe
     axes[1:, 1, slopes.shape[1] :] = np.eye(size - 1)
 
     def on(some: slice) -> Objective:
-        design = _OwnFeature(np.ascontiguousarray(rows[:, some]))
-        return _along(axes.reshape(2 * size, -1), _objective(design, cases.codes[some], share[some]))
+        objective = _objective(_OwnFeature, rows[:, some], cases.codes[some], share[some])
+        return _along(axes.reshape(2 * size, -1), objective)
 
     start = np.append(np.zeros(slopes.shape[1]), _log_shares(cases.codes, share))
     penalised = (axes[:, 0].T * spreads) @ axes[:, 0]
@@ -200,88 +200,111 @@ def _log_shares(codes: IntArray, share: FloatArray) -> FloatArray:
 # Logits as linear maps of coefficients, those of a class next to each other ----------------------
 
 
-@dataclass(frozen=True)
+class _Design(Protocol):
+    @staticmethod
+    def logits(x: FloatArray, coefficients: FloatArray) -> FloatArray:
+        """Logits (K, n) of cases with features (F, n)."""
+
+    @staticmethod
+    def pull(x: FloatArray, slopes: FloatArray) -> FloatArray:
+        """The gradient of a sum that has these slopes, (K, n), in the logits."""
+
+    @staticmethod
+    def squares(x: FloatArray, spread: FloatArray) -> FloatArray:
+        """Second derivatives class by class, from those in the logits, (K, n)."""
+
+
 class _SharedFeatures:
-    """Coefficients of all features (F, n) for every class but the first, whose logit is zero."""
+    """Coefficients of all features for every class but the first, whose logit is zero."""
 
-    features: FloatArray
-
-    def logits(self, coefficients: FloatArray, some: slice) -> FloatArray:
-        """Logits (K, m) of some cases."""
-        x = self.features[:, some]
+    @staticmethod
+    def logits(x: FloatArray, coefficients: FloatArray) -> FloatArray:
         return np.pad(coefficients.reshape(-1, len(x)) @ x, ((1, 0), (0, 0)))
 
-    def pull(self, slopes: FloatArray, some: slice) -> FloatArray:
-        """The gradient of a sum that has these slopes, (K, m), in the logits."""
-        return np.asarray(slopes[1:] @ self.features[:, some].T).ravel()
+    @staticmethod
+    def pull(x: FloatArray, slopes: FloatArray) -> FloatArray:
+        return np.asarray(slopes[1:] @ x.T).ravel()
 
-    def squares(self, spread: FloatArray, some: slice) -> FloatArray:
-        """Second derivatives class by class, from those in the logits, (K, m)."""
-        x = self.features[:, some]
+    @staticmethod
+    def squares(x: FloatArray, spread: FloatArray) -> FloatArray:
         return np.stack([(x * row) @ x.T for row in spread[1:]])
 
 
-@dataclass(frozen=True)
 class _OwnFeature:
-    """A slope for the feature of each class, (K, n), and an intercept."""
+    """A slope for the feature of each class, and an intercept."""
 
-    features: FloatArray
-
-    def logits(self, coefficients: FloatArray, some: slice) -> FloatArray:
-        """Logits (K, m) of some cases."""
-        pairs = coefficients.reshape(-1, 2, 1)
-        logits = self.features[:, some] * pairs[:, 0]
-        logits += pairs[:, 1]
+    @staticmethod
+    def logits(x: FloatArray, coefficients: FloatArray) -> FloatArray:
+        slopes, intercepts = coefficients.reshape(-1, 2, 1).swapaxes(0, 1)
+        logits = x * slopes
+        logits += intercepts
         return np.asarray(logits)
 
-    def pull(self, slopes: FloatArray, some: slice) -> FloatArray:
-        """The gradient of a sum that has these slopes, (K, m), in the logits."""
-        own = np.einsum("kn,kn->k", slopes, self.features[:, some])
-        return np.stack([own, slopes.sum(axis=1)], axis=1).ravel()
+    @staticmethod
+    def pull(x: FloatArray, slopes: FloatArray) -> FloatArray:
+        return np.stack([np.einsum("kn,kn->k", slopes, x), slopes.sum(axis=1)], axis=1).ravel()
 
-    def squares(self, spread: FloatArray, some: slice) -> FloatArray:
-        """Second derivatives class by class, from those in the logits, (K, m)."""
-        x = self.features[:, some]
+    @staticmethod
+    def squares(x: FloatArray, spread: FloatArray) -> FloatArray:
         pull = spread * x
         square, middle = np.einsum("kn,kn->k", pull, x), pull.sum(axis=1)
         return np.stack([square, middle, middle, spread.sum(axis=1)], axis=1).reshape(-1, 2, 2)
 
 
+class _Block(NamedTuple):
+    """Some of the cases, so few that intermediate results stay in the cache."""
+
+    x: FloatArray  # features, (F, n)
+    true: tuple[IntArray, IntArray]  # cells of the true classes in (K, n)
+    share: FloatArray
+
+
 def _objective(
-    design: _OwnFeature | _SharedFeatures, codes: IntArray, weights: FloatArray
+    design: type[_Design], features: FloatArray, codes: IntArray, weights: FloatArray
 ) -> Objective:
     """Mean log loss of cases of these classes as a function of the coefficients."""
-    shares, (size, n_cases) = weights / weights.sum(), design.features.shape
-    width = max(_BLOCK // size, 1)
-    blocks = [slice(first, first + width) for first in range(0, n_cases, width)]
-    cells = [(codes[some], np.arange(codes[some].size)) for some in blocks]  # of the true classes
+    share, width = weights / weights.sum(), max(_BLOCK // len(features), 1)
+    blocks = [
+        _Block(np.ascontiguousarray(features[:, some]), (one, np.arange(one.size)), share[some])
+        for some in (slice(first, first + width) for first in range(0, codes.size, width))
+        for one in (codes[some],)
+    ]
 
     def at(coefficients: FloatArray) -> Evaluation:
-        parts, heavy = [], []
-        for some, true in zip(blocks, cells, strict=True):
-            surplus, losses = _surplus(design.logits(coefficients, some), true)
-            spread = np.abs(surplus)
-            surplus *= shares[some]
-            spread -= spread**2
-            spread *= shares[some]
-            heavy.append(surplus)
-            loss = shares[some] @ losses
-            parts.append((loss, design.pull(surplus, some), design.squares(spread, some)))
+        surpluses, loss, worst = [], 0.0, 0.0
+        for x, true, share in blocks:
+            surplus, losses = _surplus(design.logits(x, coefficients), true)
+            surplus *= share
+            surpluses.append(surplus)
+            loss, worst = loss + float(share @ losses), max(worst, float(losses.max()))
+
+        def over_blocks(of: Callable[[FloatArray, _Block], FloatArray]) -> FloatArray:
+            return np.asarray(sum(map(of, surpluses, blocks)))
 
         def product(step: FloatArray) -> FloatArray:
-            bent = (
-                design.pull(_bent(surplus, design.logits(step, some), true, shares[some]), some)
-                for surplus, some, true in zip(heavy, blocks, cells, strict=True)
+            return over_blocks(
+                lambda surplus, block: design.pull(
+                    block.x, _bent(surplus, design.logits(block.x, step), block)
+                )
             )
-            return np.asarray(sum(bent))
 
-        loss, gradient, rough = (sum(each) for each in zip(*parts, strict=True))
-        return Evaluation(float(loss), gradient, product, rough)
+        return Evaluation(
+            loss,
+            over_blocks(lambda surplus, block: design.pull(block.x, surplus)),
+            product,
+            lambda: over_blocks(
+                lambda surplus, block: design.squares(
+                    block.x, np.abs(surplus) - surplus**2 / block.share
+                )
+            ),
+            worst < np.log(2),
+        )
 
     def reach(step: FloatArray) -> float:
-        return max(float(np.ptp(design.logits(step, some), axis=0).max()) for some in blocks)
+        logits = (design.logits(block.x, step) for block in blocks)
+        return max(float(np.ptp(each, axis=0).max()) for each in logits)
 
-    return Objective(at, reach, least_told_apart(shares))
+    return Objective(at, reach)
 
 
 def _surplus(logits: FloatArray, true: tuple[IntArray, IntArray]) -> tuple[FloatArray, FloatArray]:
@@ -301,20 +324,17 @@ def _surplus(logits: FloatArray, true: tuple[IntArray, IntArray]) -> tuple[Float
     return raised, np.log1p(rest + (own - 1.0)) - reached
 
 
-def _bent(
-    surplus: FloatArray, change: FloatArray, true: tuple[IntArray, IntArray], share: FloatArray
-) -> FloatArray:
+def _bent(surplus: FloatArray, change: FloatArray, block: _Block) -> FloatArray:
     r"""What the second derivatives in the logits, (K, n), make of a change of these.
 
     With :math:`u_k` the change of class k less that of the true class, and :math:`\bar u` its mean
     over the posteriors, it is :math:`p_k (u_k - \bar u)`; that of the true class being zero, cases
     which are all but certain keep their digits. Surplus and result are times the share of a case.
     """
-    change -= change[true]
-    mean = np.einsum("kn,kn->n", surplus, change)
-    change -= mean / share
+    mean = np.einsum("kn,kn->n", surplus, change)  # less the true class or not: they sum to zero
+    change -= change[block.true] + mean / block.share
     change *= surplus
-    change[true] -= mean
+    change[block.true] -= mean
     return change
 
 
@@ -327,7 +347,8 @@ def _along(axes: FloatArray, objective: Objective) -> Objective:
             here.loss,
             here.gradient @ axes,
             lambda step: here.product(axes @ step) @ axes,
-            (axes.T @ block_diag(*here.rough) @ axes)[None],
+            lambda: (axes.T @ (here.rough() @ axes.reshape(-1, 2, axes.shape[1])).reshape(axes.shape))[None],
+            here.apart,
         )
 
     return objective._replace(at=at, reach=lambda step: objective.reach(axes @ step))
