@@ -6,7 +6,8 @@ by a factor of :math:`e^r` at most (Bach, 2010). Two things follow.
 
 - *Every step can be made to gain.* The share :math:`\log(1+r)/r` of a Newton step lowers the loss by
   :math:`\lambda^2 ((1+r)\log(1+r) - r)/r^2` at least, with :math:`\lambda^2` minus the slope of
-  the loss along the step. The whole step is taken where it gains as much, else that share of it.
+  the loss along the step. The whole step is taken, or the largest share of it, in quarters, that
+  gains as much.
 - *The step that is left tells whether there is an optimum.* Where the classes can be told apart
   without error, but for ties, there is none: let d be a direction in which no log-odds of a true
   class against another fall, and some rise. The equation of the Newton step, times d, says that
@@ -38,7 +39,7 @@ RIDGE = 1e-6  # weight of half the squared slopes in a bounded fit
 _NEAR = 0.5  # change of log-odds by a Newton step that proves, with room for rounding, an optimum
 _FAR = 10.0  # change of log-odds by one step, at most, lest what is left to gain gets out of sight
 _THERE = 1e-5  # change of log-odds by a Newton step after which there is nothing left to do
-_AT_REST = 1e-11  # gain still expected, relative to the loss, at which a search far off ends
+_AT_REST = 1e-12  # gain still expected, relative to the loss, at which a search far off ends
 _MOST_STEPS = 200  # what has an optimum is there after twenty or so
 _ROUNDING = 1e-12  # range of a feature, relative to its mean, that is rounding
 _NARROW = 1e-10  # share of the largest curvature below which a direction is rounding
@@ -129,7 +130,7 @@ def _times(blocks: FloatArray, vector: FloatArray) -> FloatArray:
 
 def minimised(objective: Objective, start: FloatArray) -> Fit:
     """The minimum of a convex function, if a Newton step proves that there is one."""
-    point, here, change, tolerance = start, objective.at(start), np.inf, 0.1
+    point, here, change, tolerance, far = start, objective.at(start), np.inf, 0.1, _FAR
     with np.errstate(all="ignore"):  # where there is no minimum, a step may be of any length
         for _ in range(_MOST_STEPS):
             if here.apart or not here.loss < np.inf:
@@ -142,24 +143,30 @@ def minimised(objective: Objective, start: FloatArray) -> Fit:
                 return Fit(point + step, here.loss - gain, True)
             if not change < np.inf or (change > _NEAR and not gain > objective.rest * here.loss):
                 break
-            point, here = _moved(objective, point, here, step, change)
-            tolerance = min(0.1, change**2)
+            point, here = _moved(objective, point, here, step, change, far)
+            tolerance, far = min(0.1, change**2), far + min(change, far)
     return Fit(point, here.loss, False)
 
 
 def _moved(
-    objective: Objective, point: FloatArray, here: Evaluation, step: FloatArray, change: float
+    objective: Objective,
+    point: FloatArray,
+    here: Evaluation,
+    step: FloatArray,
+    change: float,
+    far: float,
 ) -> tuple[FloatArray, Evaluation]:
-    """The point after the step, up to `_FAR`, or after the share of it that is sure to gain."""
-    whole = point + step * (_FAR / max(change, _FAR))
-    there = objective.at(whole)
+    """The point after the step, or after a share of it that gains what the least share surely does."""
     if change <= _NEAR:
-        return whole, there
+        return point + step, objective.at(point + step)
     sure = -float(here.gradient @ step) * ((1 + change) * np.log1p(change) - change) / change**2
-    if there.loss <= here.loss - sure:
-        return whole, there
-    point = point + step * (np.log1p(change) / change)
-    return point, objective.at(point)
+    share, least = far / max(change, far), np.log1p(change) / change
+    while share > least:
+        there = objective.at(point + share * step)
+        if there.loss <= here.loss - sure:
+            return point + share * step, there
+        share /= 4
+    return point + least * step, objective.at(point + least * step)
 
 
 def _inverse(blocks: FloatArray) -> FloatArray:
