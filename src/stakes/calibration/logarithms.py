@@ -6,8 +6,6 @@ import numpy as np
 
 from stakes._check import FloatArray
 
-__all__ = ["bounded_logs", "finite_logs", "largest_finite", "log_odds"]
-
 _CERTAIN = 53 * float(np.log(2))  # log-odds next to a posterior of one, as float64 resolves it
 
 

@@ -27,8 +27,6 @@ from stakes.calibration.reading import in_shape_of, read_posterior_cases
 from stakes.decide import softmax
 from stakes.rows import read_posteriors
 
-__all__ = ["FittedFullAffine", "FittedVector", "FullAffine", "VectorScaling", "fit_slopes"]
-
 _BLOCK = 1 << 16  # logits at a time, so that intermediate results stay in the cache
 
 
