@@ -18,6 +18,7 @@ from stakes._check import FloatArray, IntArray
 from stakes.calibration import (
     Affine,
     BetaMap,
+    CalibrationMap,
     Calibrator,
     FullAffine,
     Histogram,
@@ -30,7 +31,6 @@ from stakes.calibration import (
     fitting,
     multiclass,
 )
-from stakes.calibration.contract import CalibrationMap
 from stakes.calibration.logistic import fit_logistic
 from stakes.scoring import EqualMass
 
@@ -467,21 +467,6 @@ def test_derivatives_of_cases_that_are_all_but_certain_keep_their_digits(
     assert_allclose(here.loss, np.exp(-50), rtol=1e-12)
     assert_allclose(here.gradient[-1], -np.exp(-50), rtol=1e-12)
     assert_allclose(here.product(unit)[-1], np.exp(-50), rtol=1e-12)
-
-
-@pytest.mark.parametrize("design", [multiclass._OwnFeature, multiclass._SharedFeatures])
-def test_derivatives_are_differences_of_the_loss(design: Any) -> None:
-    rng = np.random.default_rng(3)
-    x, codes, share = rng.normal(size=(3, 50)), rng.integers(0, 3, 50), rng.dirichlet(np.ones(50))
-    objective = multiclass._objective(design, x, codes, share)
-    point, width = rng.normal(size=6) / 3, 1e-5
-    moves = width * np.eye(point.size)
-    both = [[objective.at(point + sign * move) for sign in (1, -1)] for move in moves]
-    here = objective.at(point)
-    slopes = [(up.loss - down.loss) / (2 * width) for up, down in both]
-    assert_allclose(here.gradient, slopes, atol=1e-8)
-    bends = [(up.gradient - down.gradient) / (2 * width) for up, down in both]
-    assert_allclose([here.product(unit) for unit in np.eye(point.size)], bends, atol=1e-8)
 
 
 @each

@@ -20,6 +20,7 @@ from stakes._check import FloatArray, IntArray
 from stakes.calibration import (
     Affine,
     BetaMap,
+    CalibrationMap,
     Calibrator,
     FullAffine,
     Histogram,
@@ -36,7 +37,6 @@ from stakes.calibration import (
     multiclass,
 )
 from stakes.calibration import isotonic as isotonic_module
-from stakes.calibration.contract import CalibrationMap
 from stakes.calibration.crossfit import fold_numbers
 from stakes.errors import InputError
 from stakes.tally import ScoreTable
@@ -332,35 +332,40 @@ def test_sorting_in_two_stages_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
 # Fits by likelihood ------------------------------------------------------------------------------
 
 
-def logistic_objective(x: FloatArray, y: IntArray, weights: FloatArray) -> fitting.Objective:
-    return logistic._logistic(x.T, weights * (y != 1), weights * (y == 1))
+def objectives(x: FloatArray, y: IntArray, weights: FloatArray) -> dict[str, fitting.Objective]:
+    """Of features (3, n) and three classes, as a function of 4 or 6 parameters."""
+    return {
+        "logistic": logistic._logistic(x, weights * (y != 1), weights * (y == 1)),
+        "own feature": multiclass._objective(multiclass._OwnFeature, x, y, weights),
+        "shared features": multiclass._objective(multiclass._SharedFeatures, x, y, weights),
+    }
 
 
-@pytest.mark.parametrize(
-    ("make", "size"),
-    [
-        (logistic_objective, 4),
-        (multiclass._vector_objective, 5),
-        (multiclass._full_objective, 6),
-    ],
-)
 @pytest.mark.parametrize("scale", [0.0, 1.0, 20.0])
+@pytest.mark.parametrize("name", ["logistic", "own feature", "shared features"])
 def test_derivatives_are_the_limits_of_differences(
-    make: Callable[..., fitting.Objective], size: int, scale: float, monkeypatch: pytest.MonkeyPatch
+    name: str, scale: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(4)
-    objective = make(rng.normal(size=(40, 3)), rng.integers(0, 3, 40), rng.dirichlet(np.ones(40)))
+    cases = rng.normal(size=(3, 40)), rng.integers(0, 3, 40), rng.dirichlet(np.ones(40))
+    objective, size = objectives(*cases)[name], 4 if name == "logistic" else 6
     point = scale * rng.normal(size=size)
     here = objective.at(point)
     steps = 1e-6 * np.eye(size)
     ends = [(objective.at(point + step), objective.at(point - step)) for step in steps]
     assert_allclose(here.gradient, [(b.loss - a.loss) / 2e-6 for b, a in ends], atol=1e-7)
-    assert_allclose(here.curvature, [(b.gradient - a.gradient) / 2e-6 for b, a in ends], atol=1e-7)
+    second = [(b.gradient - a.gradient) / 2e-6 for b, a in ends]
+    products = np.array([here.product(step) for step in np.eye(size)])
+    assert_allclose(products, second, atol=1e-7)
+    for number, block in enumerate(here.rough()):
+        own = slice(number * len(block), (number + 1) * len(block))
+        assert_allclose(block, products[own, own], atol=1e-12)
     for module in (logistic, multiclass):
-        monkeypatch.setattr(module, "_BLOCK", 7)
-    in_blocks = objective.at(point)
-    for part in ("loss", "gradient", "hessian"):
-        assert_allclose(getattr(in_blocks, part), getattr(here, part), rtol=1e-12, atol=1e-15)
+        monkeypatch.setattr(module, "_BLOCK", 20)
+    in_blocks = objectives(*cases)[name].at(point)
+    for part, whole in zip(in_blocks[:2], here[:2], strict=True):
+        assert_allclose(part, whole, rtol=1e-12, atol=1e-15)
+    assert_allclose(in_blocks.product(steps[1]), here.product(steps[1]), rtol=1e-12, atol=1e-20)
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
