@@ -230,9 +230,7 @@ def test_each_step_gains_what_the_bound_on_second_derivatives_promises(
     losses = []
     moved = fitting._moved
 
-    def watched(
-        objective: Any, point: Any, here: Any, step: Any, change: float, far: float
-    ) -> Any:
+    def watched(objective: Any, point: Any, here: Any, step: Any, change: float, far: float) -> Any:
         after = moved(objective, point, here, step, change, far)
         sure = ((1 + change) * np.log1p(change) - change) / change**2
         promised = -float(here.gradient @ step) * sure

@@ -204,7 +204,9 @@ def posteriors_from_log_odds(log_odds: object) -> FloatArray:
     >>> posteriors_from_log_odds([0.0, float("inf")])
     array([0.5, 1. ])
     """
-    return sigmoid(_check.real_scores("log_odds", log_odds))
+    from scipy.special import expit
+
+    return np.asarray(expit(_check.real_scores("log_odds", log_odds)))
 
 
 def posteriors_from_log_likelihoods(log_likelihoods: object, prior: object) -> FloatArray:
@@ -215,6 +217,8 @@ def posteriors_from_log_likelihoods(log_likelihoods: object, prior: object) -> F
     >>> posteriors_from_log_likelihoods([[0.0, 0.0]], [0.7, 0.3])
     array([[0.7, 0.3]])
     """
+    from scipy.special import softmax
+
     values = _check.reals("log_likelihoods", log_likelihoods, ndim=2)
     if not (values.max(axis=1, initial=-np.inf) > -np.inf).all() or not (values < np.inf).all():
         raise InputError(
@@ -223,7 +227,7 @@ def posteriors_from_log_likelihoods(log_likelihoods: object, prior: object) -> F
         )
     shares = _check.prior("prior", prior, tuple(range(values.shape[1])))
     with np.errstate(divide="ignore"):
-        return softmax(values + np.log(shares))
+        return np.asarray(softmax(values + np.log(shares), axis=1))
 
 
 def log_likelihood_ratios(posteriors: object, prior: object) -> FloatArray:
@@ -373,15 +377,3 @@ def _moved(rows: FloatArray, ratio: FloatArray) -> FloatArray:
     scaled = rows * ratio
     with np.errstate(invalid="ignore"):
         return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
-
-
-def sigmoid(log_odds: FloatArray) -> FloatArray:
-    """Probabilities of log-odds that were checked before, of any shape, without overflow."""
-    small = np.exp(-np.abs(log_odds))
-    return np.asarray(np.where(log_odds >= 0, 1.0, small) / (1.0 + small))
-
-
-def softmax(logits: FloatArray) -> FloatArray:
-    """Posteriors (n, K) that are proportional to the exponentials of the logits."""
-    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))

@@ -19,15 +19,7 @@ from __future__ import annotations
 
 from stakes.calibration.affine import Affine, Logistic, Platt
 from stakes.calibration.beta import BetaMap
-from stakes.calibration.checks import (
-    CalibrationLine,
-    CalibrationTest,
-    calibration_in_the_large,
-    calibration_line,
-    mean_score_gap,
-    spiegelhalter,
-)
-from stakes.calibration.contract import CalibrationMap, Calibrator, from_json
+from stakes.calibration.calibrator import Calibrator
 from stakes.calibration.cost import (
     CostOfMiscalibration,
     cost_of_miscalibration,
@@ -42,15 +34,21 @@ from stakes.calibration.decomposition import (
 )
 from stakes.calibration.errors import calibration_error, class_tables, top_label_table
 from stakes.calibration.histogram import Histogram
-from stakes.calibration.isotonic import Isotonic
+from stakes.calibration.isotonic import Isotonic, OneVsRestIsotonic
+from stakes.calibration.maps import CalibrationMap, from_json
 from stakes.calibration.multiclass import FullAffine, VectorScaling
-from stakes.calibration.one_vs_rest import OneVsRestIsotonic
 from stakes.calibration.reliability import (
     Band,
+    CalibrationLine,
+    CalibrationTest,
     Reliability,
+    calibration_in_the_large,
+    calibration_line,
     confidence_band,
     consistency_band,
+    mean_score_gap,
     reliability,
+    spiegelhalter,
 )
 from stakes.calibration.select import Select
 from stakes.calibration.temperature import Temperature

@@ -10,29 +10,31 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
+from scipy.special import expit
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
-from stakes.calibration.logarithms import largest_finite, log_odds
-from stakes.calibration.logistic import fit_logistic
-from stakes.calibration.multiclass import FittedVector, fit_slopes
-from stakes.calibration.parts import require_labels, require_positive
-from stakes.calibration.reading import (
+from stakes.calibration.calibrator import (
+    Cases,
+    CheckedCalibrator,
     is_one_column,
+    largest_finite,
+    log_odds,
     read_finite_cases,
     read_posterior_cases,
     real_scores,
 )
-from stakes.decide import sigmoid
+from stakes.calibration.logistic import fit_logistic
+from stakes.calibration.maps import CalibrationMap, require_labels, require_positive
+from stakes.calibration.multiclass import FittedVector, fit_slopes
 from stakes.rows import read_posteriors
 
 
 def posteriors_of(odds: FloatArray, scores: object) -> FloatArray:
     """Posteriors of log-odds: P(second class) when the scores came as such, else of both."""
     if is_one_column(scores):
-        return sigmoid(odds)
-    return np.stack([sigmoid(-odds), sigmoid(odds)], axis=1)
+        return np.asarray(expit(odds))
+    return np.stack([expit(-odds), expit(odds)], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,7 @@ class FittedLogistic(CalibrationMap):
         """P(second class), (n,), of finite scores (n,)."""
         values = _check.floats("scores", real_scores(scores, self.classes))
         with np.errstate(over="ignore"):
-            return sigmoid(values * self.slope + self.intercept)
+            return np.asarray(expit(values * self.slope + self.intercept))
 
 
 @dataclass(frozen=True, eq=False)

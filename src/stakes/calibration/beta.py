@@ -10,11 +10,15 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes.calibration.affine import posteriors_of
-from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
-from stakes.calibration.logarithms import bounded_logs, finite_logs
+from stakes.calibration.calibrator import (
+    Cases,
+    CheckedCalibrator,
+    bounded_logs,
+    finite_logs,
+    read_pair_cases,
+)
 from stakes.calibration.logistic import LogisticFit, fit_logistic
-from stakes.calibration.parts import require_labels, require_positive
-from stakes.calibration.reading import read_pair_cases
+from stakes.calibration.maps import CalibrationMap, require_labels, require_positive
 from stakes.rows import read_posteriors
 
 _TIE = 1e-9  # relative difference of losses that is none

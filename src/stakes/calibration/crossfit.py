@@ -11,8 +11,14 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
-from stakes.calibration.contract import CalibrationMap, Calibrator, read_cases
-from stakes.calibration.reading import is_one_column, is_posteriors, n_classes_of
+from stakes.calibration.calibrator import (
+    Calibrator,
+    is_one_column,
+    is_posteriors,
+    n_classes_of,
+    read_cases,
+)
+from stakes.calibration.maps import CalibrationMap
 from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
 from stakes.scoring.arguments import require

@@ -17,7 +17,7 @@ import numpy as np
 
 from stakes._check import FloatArray, unwrapped
 from stakes._value import Value
-from stakes.calibration.contract import Calibrator
+from stakes.calibration.calibrator import Calibrator
 from stakes.calibration.crossfit import cross_calibrate
 from stakes.ranking.roc import ratio
 from stakes.scoring.bins import HullBins, bin_sums

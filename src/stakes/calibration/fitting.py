@@ -4,8 +4,8 @@ The losses are log losses of forecasts that are affine in the parameters on the 
 Along a step that changes no log-odds of two classes by more than r, second derivatives then change
 by a factor of :math:`e^r` at most (Bach, 2010). Two things follow.
 
-- *Every step can be made to gain.* The share :math:`\log(1+r)/r` of a Newton step lowers the loss by
-  :math:`\lambda^2 ((1+r)\log(1+r) - r)/r^2` at least, with :math:`\lambda^2` minus the slope of
+- *Every step can be made to gain.* The share :math:`\log(1+r)/r` of a Newton step lowers the loss
+  by :math:`\lambda^2 ((1+r)\log(1+r) - r)/r^2` at least, with :math:`\lambda^2` minus the slope of
   the loss along the step. The whole step is taken, or the largest share of it, in quarters, that
   gains as much.
 - *The step that is left tells whether there is an optimum.* Where the classes can be told apart
@@ -15,15 +15,15 @@ by a factor of :math:`e^r` at most (Bach, 2010). Two things follow.
   by less proves that there is no such direction.
 
 A fit without an optimum does not converge; what is returned minimises the mean log loss plus
-`RIDGE` / 2 times the squared slopes, in units of what their features spread. As the mean log loss of
-the start is log K at most, for K classes, no slope is beyond :math:`\sqrt{2 \log K / \text{RIDGE}}`
-of these units.
+`RIDGE` / 2 times the squared slopes, in units of what their features spread. Constant forecasts
+lose log K at most, for K classes: so no slope is beyond :math:`\sqrt{2 \log K / \text{RIDGE}}` of
+these units, 1177 for two classes.
 
-Steps come from conjugate gradients, which need no second derivatives but their products with vectors
-and, as a rough inverse, that of their diagonal blocks. Parameters that change no forecast are
-another matter: features may say the same thing twice, as the logarithms of q and 1 − q do when
-q takes two values. The fits move along *broad axes* only, those directions in which the forecasts
-change; of all best parameters they find the smallest, each in units of what its feature spreads.
+Steps come from conjugate gradients, which ask for products of the second derivatives with vectors
+and for the inverse of their diagonal blocks only. Parameters that change no forecast are another
+matter: features may say the same thing twice, as the logarithms of q and 1 − q do when q takes two
+values. The fits move along *broad axes* only, those directions in which the forecasts change; of
+all best parameters they find the smallest, each in units of what its feature spreads.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Evaluation(NamedTuple):
     Parameters
     ----------
     product : what the second derivatives make of a vector, (P,)
-    rough : makes (B, P / B, P / B) blocks on the diagonal of the second derivatives, or nearly these
+    rough : makes (B, P / B, P / B) blocks on the diagonal of the second derivatives
     apart : whether all true classes have chances above one half, so that there is no optimum
     """
 
@@ -156,7 +156,7 @@ def _moved(
     change: float,
     far: float,
 ) -> tuple[FloatArray, Evaluation]:
-    """The point after the step, or after a share of it that gains what the least share surely does."""
+    """The point after the step, or after a share of it that gains as much as is sure."""
     if change <= _NEAR:
         return point + step, objective.at(point + step)
     sure = -float(here.gradient @ step) * ((1 + change) * np.log1p(change) - change) / change**2

@@ -9,9 +9,13 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
-from stakes.calibration.parts import require_increasing, require_labels, require_shape
-from stakes.calibration.reading import read_score_cases, real_scores
+from stakes.calibration.calibrator import Cases, CheckedCalibrator, read_score_cases, real_scores
+from stakes.calibration.maps import (
+    CalibrationMap,
+    require_increasing,
+    require_labels,
+    require_shape,
+)
 from stakes.errors import InputError
 from stakes.scoring.bins import CutBins
 from stakes.tally import ScoreTable

@@ -17,7 +17,7 @@ from stakes.calibration.fitting import (
     fit_convex,
 )
 
-_ALL_AT_REST = 1e-16  # the same where an optimum is known to exist, be it hardly felt
+_ALL_AT_REST = 1e-16  # gain at which a search ends that has an optimum, be it hardly felt
 _FAR = 400  # binary exponent from which squares of features might not be numbers
 _BLOCK = 1 << 15  # cases at a time
 
@@ -71,17 +71,14 @@ def _fit_moderate(
 ) -> Fit:
     features = axes.T @ rows
     penalised = np.diag(np.append(0.0, np.ones(len(features))))[None]
-    rest = 0.0
-    if len(rows) == 1:
-        if _is_separable(rows[0], negative, positive):
-            return fit_bounded(_logistic(features, negative, positive), start, penalised)
-        rest = _ALL_AT_REST  # there is an optimum
+    is_line = len(rows) == 1
+    if is_line and _is_separable(rows[0], negative, positive):
+        return fit_bounded(_logistic(features, negative, positive), start, penalised)
 
     def on(some: slice) -> Objective:
-        found = _logistic(
-            np.ascontiguousarray(features[:, some]), negative[some], positive[some]
-        )
-        return found._replace(rest=rest) if rest else found
+        part = np.ascontiguousarray(features[:, some]), negative[some], positive[some]
+        objective = _logistic(*part)
+        return objective._replace(rest=_ALL_AT_REST) if is_line else objective
 
     return fit_convex(on, positive.size, start, penalised)
 

@@ -11,9 +11,17 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
+from scipy.special import softmax
 
 from stakes._check import FloatArray, IntArray, Labels
-from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
+from stakes.calibration.calibrator import (
+    Cases,
+    CheckedCalibrator,
+    bounded_logs,
+    finite_logs,
+    in_shape_of,
+    read_posterior_cases,
+)
 from stakes.calibration.fitting import (
     Evaluation,
     Objective,
@@ -21,10 +29,7 @@ from stakes.calibration.fitting import (
     centred,
     fit_convex,
 )
-from stakes.calibration.logarithms import bounded_logs, finite_logs
-from stakes.calibration.parts import require_positive, require_shape
-from stakes.calibration.reading import in_shape_of, read_posterior_cases
-from stakes.decide import softmax
+from stakes.calibration.maps import CalibrationMap, require_positive, require_shape
 from stakes.rows import read_posteriors
 
 _BLOCK = 1 << 16  # logits at a time, so that intermediate results stay in the cache
@@ -55,7 +60,7 @@ class FittedVector(CalibrationMap):
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
         rows = read_posteriors("scores", scores, self.classes)
         logits = bounded_logs(rows, self.limit) * self.slopes + self.intercepts
-        return in_shape_of(scores, softmax(logits))
+        return in_shape_of(scores, softmax(logits, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +90,7 @@ class FittedFullAffine(CalibrationMap):
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
         rows = read_posteriors("scores", scores, self.classes)
         logits = bounded_logs(rows, self.limit) @ self.matrix.T + self.intercepts
-        return in_shape_of(scores, softmax(logits))
+        return in_shape_of(scores, softmax(logits, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +139,7 @@ class FullAffine(CheckedCalibrator[FittedFullAffine]):
         slopes = np.diag(np.arange(width) > 0).astype(np.float64)
 
         def on(some: slice) -> Objective:
-            return _objective(
-                _SharedFeatures, features[:, some], cases.codes[some], share[some]
-            )
+            return _objective(_SharedFeatures, features[:, some], cases.codes[some], share[some])
 
         found = fit_convex(on, share.size, start.ravel(), np.tile(slopes, (others, 1, 1)))
         free = np.pad(found.parameters.reshape(others, width), ((1, 0), (0, 0)))
@@ -165,7 +168,7 @@ def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVe
 
     def on(some: slice) -> Objective:
         objective = _objective(_OwnFeature, rows[:, some], cases.codes[some], share[some])
-        return _along(axes.reshape(2 * size, -1), objective)
+        return _along(axes, objective)
 
     start = np.append(np.zeros(slopes.shape[1]), _log_shares(cases.codes, share))
     penalised = (axes[:, 0].T * spreads) @ axes[:, 0]
@@ -181,9 +184,7 @@ def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVe
     )
 
 
-def _centred_logs(
-    scores: FloatArray, share: FloatArray
-) -> tuple[FloatArray, FloatArray, float]:
+def _centred_logs(scores: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """Logarithms (K, n), class by class in memory, less their means; these (K,); their limit."""
     logs, limit = finite_logs(np.ascontiguousarray(scores.T))
     return *centred(logs, share, size=1.0), limit
@@ -337,16 +338,17 @@ def _bent(surplus: FloatArray, change: FloatArray, block: _Block) -> FloatArray:
 
 
 def _along(axes: FloatArray, objective: Objective) -> Objective:
-    """The same function of coordinates on these axes, (P, r)."""
+    """The same function of coordinates on these axes, (K, 2, r)."""
+    flat = axes.reshape(-1, axes.shape[2])
 
     def at(point: FloatArray) -> Evaluation:
-        here = objective.at(axes @ point)
+        here = objective.at(flat @ point)
         return Evaluation(
             here.loss,
-            here.gradient @ axes,
-            lambda step: here.product(axes @ step) @ axes,
-            lambda: (axes.T @ (here.rough() @ axes.reshape(-1, 2, axes.shape[1])).reshape(axes.shape))[None],
+            here.gradient @ flat,
+            lambda step: here.product(flat @ step) @ flat,
+            lambda: (flat.T @ (here.rough() @ axes).reshape(flat.shape))[None],
             here.apart,
         )
 
-    return objective._replace(at=at, reach=lambda step: objective.reach(axes @ step))
+    return objective._replace(at=at, reach=lambda step: objective.reach(flat @ step))

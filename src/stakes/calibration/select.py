@@ -9,11 +9,11 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes.calibration.affine import Affine, Logistic
-from stakes.calibration.contract import CalibrationMap, Calibrator
+from stakes.calibration.calibrator import Calibrator
 from stakes.calibration.crossfit import CheckedRows, fold_numbers, read_groups, read_rows, spread
-from stakes.calibration.isotonic import Isotonic
+from stakes.calibration.isotonic import Isotonic, OneVsRestIsotonic
+from stakes.calibration.maps import CalibrationMap
 from stakes.calibration.multiclass import VectorScaling
-from stakes.calibration.one_vs_rest import OneVsRestIsotonic
 from stakes.calibration.temperature import Temperature
 from stakes.errors import InputError
 from stakes.rows import Scores

@@ -8,14 +8,19 @@ from typing import ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import softmax
 
 from stakes._check import FloatArray, Labels
-from stakes.calibration.contract import CalibrationMap, Cases, CheckedCalibrator
+from stakes.calibration.calibrator import (
+    Cases,
+    CheckedCalibrator,
+    bounded_logs,
+    finite_logs,
+    in_shape_of,
+    read_posterior_cases,
+)
 from stakes.calibration.fitting import RIDGE
-from stakes.calibration.logarithms import bounded_logs, finite_logs
-from stakes.calibration.parts import require_positive, require_shape
-from stakes.calibration.reading import in_shape_of, read_posterior_cases
-from stakes.decide import softmax
+from stakes.calibration.maps import CalibrationMap, require_positive, require_shape
 from stakes.rows import read_posteriors
 
 _ROUNDING = 1e-12  # difference of logarithms, relative to their size, that is none
@@ -49,7 +54,7 @@ class FittedTemperature(CalibrationMap):
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
         rows = read_posteriors("scores", scores, self.classes)
         logits = (bounded_logs(rows, self.limit) + self.offsets) / self.temperature
-        return in_shape_of(scores, softmax(logits))
+        return in_shape_of(scores, softmax(logits, axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from scipy.special import expit
 
 from stakes._check import FloatArray
 from stakes.calibration import calibration_line
-from stakes.calibration.logarithms import largest_finite, log_odds
-from stakes.decide import bayes_decision_indices, shift_prior, sigmoid
+from stakes.calibration.calibrator import largest_finite, log_odds
+from stakes.decide import bayes_decision_indices, shift_prior
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.rules import POSTERIORS
 from stakes.measures import expected_cost
@@ -87,7 +88,7 @@ def _on_a_line(table: ScoreTable) -> FloatArray:
         return np.full(table.scores.size, table.shares[1])
     odds = log_odds(posterior_pairs(table.scores))
     limit = largest_finite(odds)
-    return sigmoid(line.slope * np.clip(odds, -limit, limit) + line.intercept)
+    return np.asarray(expit(line.slope * np.clip(odds, -limit, limit) + line.intercept))
 
 
 def _mass(weights: FloatArray, problem: Problem) -> FloatArray:

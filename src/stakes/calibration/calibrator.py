@@ -1,0 +1,287 @@
+"""What all calibrators share: the contract, and how they read the scores of cases.
+
+A calibrator is a value without data; ``fit(scores, y)`` makes a map of it, also a value; calling
+the map turns new scores into posteriors. Scores are posteriors of all classes, or real numbers.
+Posteriors that name their classes (`stakes.Posteriors`, frames) go by these names, so that columns
+which scikit-learn has sorted cannot be read in another order; their logarithms are bounded where
+certainty would make them infinite.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Labels
+from stakes._value import Value
+from stakes.calibration.maps import CalibrationMap
+from stakes.errors import InputError
+from stakes.rows import Posteriors, Scores, read_posteriors
+from stakes.scoring.rows import class_labels, column_classes, n_columns, shape_of
+
+_CERTAIN = 53 * float(np.log(2))  # log-odds next to a posterior of one, as float64 resolves it
+
+
+class Calibrator(Value, ABC):
+    """A way to make posteriors of scores; subclasses are frozen dataclasses."""
+
+    @abstractmethod
+    def fit(
+        self,
+        scores: object,
+        y: object,
+        *,
+        classes: object = None,
+        weights: object = None,
+        prior: object = None,
+    ) -> CalibrationMap:
+        """Learn the map from scores of cases whose classes are known.
+
+        Parameters
+        ----------
+        scores : one entry or row for every case. Columns of posteriors go by position, but those of
+            a frame by their names, as do those of `stakes.Posteriors` with classes.
+        y : labels of the classes, (n,)
+        classes : the labels in the order of the posteriors, the positive class of two being the
+            second; may be left out for labels 0 … K − 1, for booleans, and where the scores name
+            their classes
+        weights : (n,) weights of the cases
+        prior : shares of the classes for which the posteriors shall hold; the classes of the data
+            are weighted accordingly. Without it, posteriors hold for the shares of the data.
+        """
+
+    def _fit_in_groups(
+        self, scores: object, y: object, groups: IntArray | None, **options: Any
+    ) -> CalibrationMap:
+        """Learn the map; a calibrator that deals the cases into folds keeps these groups whole."""
+        return self.fit(scores, y, **options)
+
+
+class Cases(NamedTuple):
+    """Encoded cases of positive weight; the weights already follow the prior."""
+
+    classes: Labels
+    codes: IntArray
+    weights: FloatArray
+    shares: FloatArray  # of the classes in the data as they came
+    prior: FloatArray | None
+
+    @property
+    def by_class(self) -> tuple[FloatArray, FloatArray]:
+        """Weights as negatives and as positives, when there are two classes."""
+        positive = self.weights * self.codes
+        return self.weights - positive, positive
+
+
+Fitted = TypeVar("Fitted", bound=CalibrationMap)
+
+
+class CheckedCalibrator(Calibrator, Generic[Fitted]):
+    """A calibrator that says how it reads scores, and what it makes of cases that were checked."""
+
+    def fit(  # noqa: D102
+        self,
+        scores: object,
+        y: object,
+        *,
+        classes: object = None,
+        weights: object = None,
+        prior: object = None,
+    ) -> Fitted:
+        _check.aligned(scores=scores, y=y, weights=weights)
+        return self._fitted(*self._read(scores, y, classes, weights, prior))
+
+    @staticmethod
+    @abstractmethod
+    def _read(
+        scores: object, y: object, classes: object, weights: object, prior: object
+    ) -> tuple[FloatArray, Cases]:
+        """Scores of the cases that have weight, and these cases."""
+
+    @abstractmethod
+    def _fitted(self, scores: FloatArray, cases: Cases) -> Fitted:
+        """Learn the map from cases that have weight."""
+
+
+def read_cases(
+    scores: FloatArray, y: object, size: int, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    """Scores, (n,) or (n, K), of the cases that have weight, and these cases.
+
+    Labels, weights and prior are checked; every class must occur, or nothing is known about it.
+    """
+    names, codes = _read_labels(y, size, classes)
+    _check.same_length(scores=scores, y=codes)
+    weight = _check.weights("weights", weights, len(scores), of="y")
+    if weights is not None and not weight.all():
+        kept = np.flatnonzero(weight)
+        scores, codes, weight = scores[kept], codes[kept], weight[kept]
+    mass = np.bincount(codes, weights=None if weights is None else weight, minlength=size)
+    _refuse_absent(names, mass)
+    shares = mass / mass.sum()
+    target = None if prior is None else _positive_prior(prior, names)
+    if target is not None:
+        weight = weight * (target / shares)[codes]
+    return scores, Cases(names, codes, weight, shares, target)
+
+
+def _read_labels(y: object, size: int, classes: object) -> tuple[Labels, IntArray]:
+    names: Labels = (0, 1)
+    if classes is not None or size > 2:
+        names = class_labels(y, classes, size, name="y")
+    try:
+        return names, _check.codes("y", y, names)
+    except InputError:
+        if classes is None:
+            class_labels(y, None, size, name="y")  # says that classes must be stated
+        raise
+
+
+def _positive_prior(prior: object, names: Labels) -> FloatArray:
+    target = _check.prior("prior", prior, names)
+    if not (target > 0).all():
+        raise InputError(
+            "prior must be positive for every class; one share is zero. "
+            "Leave the cases and the label of that class out instead."
+        )
+    return target
+
+
+def _refuse_absent(names: Labels, mass: Any) -> None:
+    absent = [name for name, one in zip(names, mass, strict=True) if not one > 0]
+    if absent:
+        raise InputError(
+            f"y must hold cases of every class; there is none of {absent[0]!r}. How often a class "
+            f"occurs at a score cannot be learnt without it: gather such cases, or leave the "
+            f"label out of classes."
+        )
+
+
+# Scores as they come ------------------------------------------------------------------------------
+
+
+def is_posteriors(scores: object) -> bool:
+    """Whether the scores say that they are posteriors: a wrapper or a frame."""
+    return isinstance(scores, Posteriors) or hasattr(scores, "columns")
+
+
+def is_one_column(scores: object) -> bool:
+    """Whether posteriors of two classes came as P(second class)."""
+    given: Any = scores.values if isinstance(scores, Posteriors) else scores
+    return not hasattr(given, "columns") and np.ndim(given) == 1
+
+
+def n_classes_of(scores: object) -> int:
+    """How many classes posteriors have, two or more."""
+    named = column_classes("scores", scores)
+    size = n_columns("scores", scores) if named is None else len(named)
+    if size < 2:
+        raise InputError(
+            f"scores must have a column for each of two or more classes; there is {size}. "
+            f"Pass an (n,) array for P(second class) of two."
+        )
+    return size
+
+
+def read_posterior_cases(
+    scores: object, y: object, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    """Posteriors (n, K) of cases of any number of classes, and these; only those with weight."""
+    return _read_posteriors(scores, y, n_classes_of(scores), classes, weights, prior)
+
+
+def read_pair_cases(
+    scores: object, y: object, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    """Posteriors (n, 2) of cases of two classes, and these; only those with weight."""
+    return _read_posteriors(scores, y, 2, classes, weights, prior)
+
+
+def _read_posteriors(
+    scores: object, y: object, size: int, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    stated = column_classes("scores", scores) if classes is None else classes
+    names: Labels = tuple(range(size))
+    if stated is not None:
+        names = class_labels(y, stated, size, name="y")
+    rows = read_posteriors("scores", scores, names)
+    return read_cases(rows, y, size, None if stated is None else names, weights, prior)
+
+
+def real_scores(scores: object, classes: Labels | None) -> FloatArray:
+    """One real or infinite score for each case; of named posteriors, P(second class)."""
+    if isinstance(scores, Scores):
+        return scores.read("scores")
+    if is_posteriors(scores):
+        return read_posteriors("scores", scores, classes or (0, 1))[:, 1]
+    shape = shape_of("scores", scores)
+    if len(shape) == 2:
+        raise InputError(
+            f"scores must be one number for each case; their shape is {shape}. "
+            f"Of posteriors pass column 1, P(second class), or Posteriors(…, classes=…)."
+        )
+    return _check.real_scores("scores", scores)
+
+
+def read_score_cases(
+    scores: object, y: object, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    """Real or infinite scores (n,) of cases of two classes, and these; only those with weight."""
+    values, names = _scores_and_names(scores, y, classes)
+    return read_cases(values, y, 2, names, weights, prior)
+
+
+def read_finite_cases(
+    scores: object, y: object, classes: object, weights: object, prior: object
+) -> tuple[FloatArray, Cases]:
+    """The same, of scores that are finite, those without weight too."""
+    values, names = _scores_and_names(scores, y, classes)
+    return read_cases(_check.floats("scores", values), y, 2, names, weights, prior)
+
+
+def _scores_and_names(
+    scores: object, y: object, classes: object
+) -> tuple[FloatArray, Labels | None]:
+    stated = column_classes("scores", scores) if classes is None else classes
+    names = None if stated is None else class_labels(y, stated, 2, name="y")
+    return real_scores(scores, names), names
+
+
+def in_shape_of(scores: object, posteriors: FloatArray) -> FloatArray:
+    """Posteriors (n, K), or P(second class) when the scores came as such."""
+    return np.asarray(posteriors[:, 1]) if is_one_column(scores) else posteriors
+
+
+# Logarithms of posteriors -------------------------------------------------------------------------
+
+
+def largest_finite(values: FloatArray) -> float:
+    """What certainty is read as: the largest finite size, at least the resolution of float64."""
+    low, high = values.min(initial=-_CERTAIN), values.max(initial=_CERTAIN)
+    if np.isinf(high - low):
+        return largest_finite(values[np.isfinite(values)])
+    return float(max(-low, high))
+
+
+def log_odds(pairs: FloatArray) -> FloatArray:
+    """Log-odds (n,) of posteriors (n, 2), infinite for certainty."""
+    with np.errstate(divide="ignore"):
+        rest, own = np.log(pairs).T  # at once, because columns are slower one by one
+    return np.asarray(own - rest)
+
+
+def finite_logs(rows: FloatArray) -> tuple[FloatArray, float]:
+    """Logarithms of posteriors and how far down they reach; those of zero are read as that."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(rows)
+    limit = largest_finite(logs)
+    return np.maximum(logs, -limit, out=logs), limit
+
+
+def bounded_logs(rows: FloatArray, limit: float) -> FloatArray:
+    """Logarithms of posteriors, at least −limit."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(rows), -limit)
