@@ -223,32 +223,50 @@ def test_a_full_map_of_very_many_parameters_converges() -> None:
 # How fits go -------------------------------------------------------------------------------------
 
 
+def line_objective(y: IntArray) -> fitting.Objective:
+    """Intercept and slope of two classes on 200 normal scores."""
+    x = np.random.default_rng(0).normal(size=200)
+    features = np.stack([np.ones(200), x])
+    return multiclass._objective(multiclass._SharedFeatures, features, y, np.full(200, 1 / 200))
+
+
 def test_each_step_gains_what_the_bound_on_second_derivatives_promises(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The start at log-odds of ±40 is so far off that whole Newton steps would lose."""
-    losses = []
-    moved = fitting._moved
+    """From starts so far off that a whole Newton step gains less, or loses."""
+    x = np.random.default_rng(0).normal(size=200)
+    y = (np.random.default_rng(1).random(200) < 1 / (1 + np.exp(-x))).astype(np.intp)
+    objective, moved, cut = line_objective(y), fitting._moved, []
 
-    def watched(objective: Any, point: Any, here: Any, step: Any, change: float, far: float) -> Any:
-        after = moved(objective, point, here, step, change, far)
-        sure = ((1 + change) * np.log1p(change) - change) / change**2
-        promised = -float(here.gradient @ step) * sure
-        losses.append((change, here.loss - after[1].loss, promised))
-        return after
+    def watched(
+        objective: Any, point: Any, here: Any, step: Any, change: float, far: float
+    ) -> tuple[Any, Any]:
+        after, there = moved(objective, point, here, step, change, far)
+        promised = ((1 + change) * np.log1p(change) - change) / change**2
+        assert here.loss - there.loss >= -float(here.gradient @ step) * promised - 1e-15
+        cut.append(not np.array_equal(after, point + step))
+        return after, there
 
     monkeypatch.setattr(fitting, "_moved", watched)
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(1, 200))
-    y = (rng.random(200) < 1 / (1 + np.exp(-x[0]))).astype(np.intp)
-    features = np.concatenate([np.ones((1, 200)), x])
-    objective = multiclass._objective(
-        multiclass._SharedFeatures, features, y, np.full(200, 1 / 200)
-    )
-    fit = fitting.minimised(objective, np.array([0.0, -20.0]))
-    assert fit.converged
-    assert losses[0][0] > 1e3
-    assert all(gained >= promised - 1e-15 for _, gained, promised in losses)
+    for slope in (-20.0, -4.0, -2.0, -1.6, 3.0, 4.0, 6.0):
+        fit = fitting.minimised(objective, np.array([0.0, slope]))
+        assert fit.converged
+        assert_allclose(objective.at(fit.parameters).gradient, 0, atol=1e-12)
+    assert 3 < sum(cut) < len(cut) - 3
+
+
+def test_a_search_ends_where_all_true_classes_are_the_more_probable() -> None:
+    x = np.random.default_rng(0).normal(size=200)
+    objective, points = line_objective((x > 0.1).astype(np.intp)), []
+
+    def at(point: FloatArray) -> fitting.Evaluation:
+        points.append(point)
+        return objective.at(point)
+
+    fit = fitting.minimised(objective._replace(at=at), np.zeros(2))
+    assert not fit.converged
+    assert objective.at(fit.parameters).apart
+    assert [objective.at(point).apart for point in points].count(True) == 1
 
 
 def test_no_slope_of_a_bounded_fit_is_beyond_the_bound() -> None:
