@@ -39,6 +39,8 @@ COSTS = {
     "Cabs2": Problem.zero_one(10).with_abstention(0.3),
 }
 
+pytestmark = pytest.mark.slow  # the paper has a hundred thousand cases of ten classes
+
 CALIBRATORS: tuple[Calibrator, ...] = (Temperature(), VectorScaling(), FullAffine())
 # Free numbers of each; log-posteriors of gaussian classes span only three dimensions.
 NUMBERS = dict(zip(CALIBRATORS, (1, 19, 27), strict=True))

@@ -278,3 +278,37 @@ def test_what_cannot_be_guessed_is_asked_for_in_the_words_of_the_library():
     with pytest.raises(InputError, match=r"^models cannot be guessed: 2 columns .*\(m, k\)") as got:
         Columns.guess(frame, PROBLEM)
     assert "--" not in str(got.value)
+
+
+@pytest.mark.parametrize("made", ["Parquet", "DuckDB", "Polars", "three classes"])
+def test_single_precision_decides_alike_inside_an_engine(made, tmp_path):
+    """Posteriors at a threshold, as they came and moved: all ways decide as doubles do."""
+    problem = Problem.binary(false_alarm=1, miss=4, prior=[0.8, 0.2])
+    columns = {"p": np.array([0.3, 0.3, 0.2, 0.9] * 30)}
+    y, models = np.array([0, 1, 0, 1] * 30), {"m": ["p"]}
+    if made == "three classes":
+        problem = Problem([[0, 3, 3], [2, 0, 2], [7, 7, 0]])
+        rows = np.array([[0.4, 0.6, 0.0], [0.5, 0.2, 0.3], [0.7, 0.0, 0.3], [0.1, 0.2, 0.7]] * 30)
+        columns, y = {f"p_{k}": rows[:, k] for k in range(3)}, np.array([0, 1, 2, 0] * 30)
+        models = {"m": list(columns)}
+    held = [0.7, 0.3] if problem.n_classes == 2 else None
+    asked: dict[str, Any] = {"models": models, "posterior_prior": held, "calibrator": None}
+    double, single = (
+        pa.table({"y": y, **{name: one.astype(kind) for name, one in columns.items()}})
+        for kind in (np.float64, np.float32)
+    )
+
+    def given(table: pa.Table) -> Any:
+        if made == "DuckDB":
+            return duckdb.connect().from_arrow(table)
+        if made == "Polars":
+            return pl.from_arrow(table).lazy()
+        pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+        return tmp_path / "rows.parquet"
+
+    doubles, singles, in_memory = (
+        evaluate_frame(given(table), problem, y_true="y", memory_limit=limit, **asked).systems
+        for table, limit in ((double, 1000), (single, 1000), (single, "1G"))
+    )
+    assert [one.counts for one in singles] == [one.counts for one in doubles]
+    assert [one.counts for one in singles] == [one.counts for one in in_memory]

@@ -388,6 +388,7 @@ def test_pictures_do_not_carry_a_date_or_a_version():
         assert "<dc:creator>" not in head
 
 
+@pytest.mark.slow
 def test_a_missing_package_and_a_closed_pipe_end_without_a_traceback(tmp_path):
     command = [sys.executable, "-S", "-E", str(FOLDER / "run.py"), "dyrland"]
     bare = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)

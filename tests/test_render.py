@@ -60,7 +60,9 @@ def cells(report: Report, title: str) -> list[tuple[str, ...]]:
     return list(table.rows)
 
 
-@pytest.mark.parametrize("name", ["of the third generation, number", "x" * 150])
+@pytest.mark.parametrize(
+    "name", [pytest.param("of the third generation, number", marks=pytest.mark.slow), "x" * 150]
+)
 def test_large_reports_with_long_names_keep_to_a_hundred_columns(name):
     report = many(name)
     tables = [line for line in report.to_markdown().splitlines() if line.startswith("|")]

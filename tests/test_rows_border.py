@@ -447,6 +447,16 @@ def test_groups_that_are_none_are_refused_with_the_right_remedy():
     refuses(lambda: slices(pl.DataFrame({"a": PLACE}).lazy()), "by", "lazy", "Collect")
 
 
+def test_a_measurement_makes_no_groups():
+    fine = slices(np.arange(60) % 20)  # three cases each, but few groups
+    assert len(fine) == 20
+    ages = {"age": np.arange(60) // 2}
+    refuses(lambda: slices(ages), r"by\['age'\]", "30 groups of 60", "ranges")
+    y, p = np.arange(6000) % 2, np.full(6000, 0.5)
+    many = np.arange(6000) % 1001
+    refuses(lambda: evaluate(y, p, Problem.zero_one(2), by=many), "1,001 groups", "coarser")
+
+
 # What decisions answer ---------------------------------------------------------------------------
 
 

@@ -106,7 +106,7 @@ def evidence_of(
     numbers = [one for group in named.numbers.values() for one in group]
     labels = [wanted.column for wanted in named.labels(problem).values()]
     asked = {"posterior_prior": None, "calibrator": None, "limit": 1 << 20, **extra}
-    asked |= {"source": "rows", "advance": lambda rows: None}
+    asked |= {"source": "rows", "singles": (), "advance": lambda rows: None}
     with opened(ENGINES[engine](columns)) as source:
         lazy = source.lazy(numbers, labels, memory=1 << 20)
         return tallied_evidence(lazy, named, problem, **asked)

@@ -68,7 +68,9 @@ def long_labels():
     return evaluate(np.array(problem.classes)[y], models, problem, by=groups, replicates=20)
 
 
-@pytest.mark.parametrize("name", ["demo", "clinic", "digits", "long_labels"])
+@pytest.mark.parametrize(
+    "name", ["demo", "clinic", pytest.param("digits", marks=pytest.mark.slow), "long_labels"]
+)
 def test_nothing_overflows_its_box_in_any_font_at_any_width(name, opened, request):
     """Wide tables scroll inside their cards; the page itself never scrolls sideways."""
     page = opened(request.getfixturevalue(name), bypass_csp=True)

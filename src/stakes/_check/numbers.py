@@ -157,12 +157,13 @@ def _no_probabilities(array: FloatArray) -> str:
 def rounding(values: object) -> FloatArray | None:
     """How far the number that was meant may lie from each one of single or half precision.
 
-    That is half the gap to the next such number; None where the precision is double.
+    That is at most its half precision times it; None where the precision is double. Engines
+    multiply likewise, so that they decide alike.
     """
     array = np.asarray(values)
     if array.dtype not in (np.float16, np.float32):
         return None
-    return np.asarray(np.spacing(np.abs(array)), dtype=np.float64) / 2
+    return np.abs(array.astype(np.float64)) * (float(np.finfo(array.dtype).eps) / 2)
 
 
 def real_scores(name: str, values: object) -> FloatArray:

@@ -90,6 +90,10 @@ class FileSource(Source):
         """Whether a column holds whole numbers."""
         return self.types[column] in _WHOLE
 
+    def is_single(self, columns: Sequence[str]) -> bool:
+        """Whether all of some columns hold numbers of single precision."""
+        return all(self.types[column] in ("FLOAT", "REAL") for column in columns)
+
     # Questions to the engine ---------------------------------------------------------------------
 
     def count(self) -> int:
@@ -168,9 +172,10 @@ class FileSource(Source):
         """
         plain = list(dict.fromkeys(column for group in numbers.values() for column in group))
         places = {column: place for place, column in enumerate(plain)}
-        made = {
+        made: dict[K, npt.NDArray[Any]] = {
             key: np.empty(
-                n_rows if len(group) == 1 else (n_rows, len(group)), dtype=self._precision(group)
+                n_rows if len(group) == 1 else (n_rows, len(group)),
+                dtype=np.float32 if self.is_single(group) else np.float64,
             )
             for key, group in numbers.items()
         }
@@ -194,11 +199,6 @@ class FileSource(Source):
         if at != n_rows:
             raise InputError(f"{self.name} changed while it was read. Try again.")
         return Arrays(made, {key: coder.made(self.name) for key, coder in coded.items()})
-
-    def _precision(self, columns: Sequence[str]) -> type[np.floating[Any]]:
-        """Single where all columns are, else double."""
-        single = all(self.types[column] in ("FLOAT", "REAL") for column in columns)
-        return np.float32 if single else np.float64
 
     def with_numbers(
         self, columns: Sequence[str], *, verbatim: bool

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
-from stakes.adapters.columns import Columns
+from stakes.adapters.columns import Columns, columns_of
 from stakes.adapters.sources import Rows, Source, checked, opened
 from stakes.adapters.tallies import tallied_evidence
 from stakes.calibration import Calibrator
@@ -19,6 +19,7 @@ from stakes.evaluation.evidence import Evidence
 from stakes.inference.estimate import checked_level
 from stakes.problem import Problem
 from stakes.report import Report
+from stakes.rows import Posteriors
 from stakes.scoring.arguments import require
 
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -97,6 +98,11 @@ def _tallied(
             columns,
             problem,
             source=source.name,
+            singles=[
+                name
+                for name, given in columns.models.items()
+                if isinstance(given, Posteriors) and source.is_single(columns_of(given))
+            ],
             limit=limit,
             advance=advance,
             **asked,

@@ -57,20 +57,30 @@ def picked(code: nw.Expr, values: Sequence[nw.Expr]) -> nw.Expr:
     return first_of([code == k for k in places], values[:-1], values[-1])
 
 
-def cheapest(frame: Lazy, posteriors: Sequence[str], costs: FloatArray, name: str) -> Lazy:
-    """Add the position of the cheapest decision; the first one of several that are tied."""
-    rows, regret = [nw.col(one) for one in posteriors], regrets(costs)
-    expected = [
-        sum_of(list(map(mul, rows, column))).alias(f"{name}_{place}")
-        for place, column in enumerate(regret.T.tolist())
-    ]
-    made = [nw.col(f"{name}_{place}") for place in range(len(expected))]
-    slack = tie_slack(costs).tolist()
+def cheapest(
+    frame: Lazy,
+    posteriors: Sequence[str],
+    costs: FloatArray,
+    name: str,
+    rounding: Sequence[nw.Expr] = (),
+) -> Lazy:
+    """Add the position of the cheapest decision; the first one of several that are tied.
+
+    `rounding` says by how much each posterior may be off beyond double precision.
+    """
+    rows, regret = [nw.col(one) for one in posteriors], regrets(costs).T.tolist()
+    names = [f"{name}_{place}" for place in range(len(regret))]
+    slack: list[Any] = tie_slack(costs).tolist()
+    if rounding:
+        off = [sum_of(list(map(mul, rounding, column))) for column in regret]
+        slack = list(map(add, off, slack))
+    made = [nw.col(one) for one in names]
+    expected = [sum_of(list(map(mul, rows, column))) for column in regret]
     least = nw.min_horizontal(*(one + off for one, off in zip(made, slack, strict=True)))
     places = [nw.lit(place) for place in range(len(made) - 1)]
     tied = [one - off <= nw.col(_LEAST) for one, off in zip(made[:-1], slack[:-1], strict=True)]
     return (
-        frame.with_columns(*expected)
+        frame.with_columns(one.alias(name) for one, name in zip(expected, names, strict=True))
         .with_columns(least.alias(_LEAST))
         .with_columns(first_of(tied, places, len(places)).alias(name))
     )

@@ -24,7 +24,7 @@ from stakes.adapters.expressions import (
 )
 from stakes.adapters.lazy import TRUTH, WEIGHT, column_of
 from stakes.adapters.sources import Lazy
-from stakes.decide import shift_prior
+from stakes.decide import class_ratios, regrets, shift_prior
 from stakes.evaluation.evidence import ModelTallies
 from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES
 from stakes.problem import Problem
@@ -33,6 +33,7 @@ from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Counts, ScoreTable
 
 _PREDICTED, _BIN = "predicted", "bin"
+_HALF_SINGLE = float(np.finfo(np.float32).eps) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,7 @@ class LazyModel:
     problem: Problem
     moving: tuple[FloatArray, FloatArray] | None  # the priors from and to which posteriors move
     off_sum: tuple[int, float] | None
+    single: bool = False  # whether its posteriors come in single precision
     stuck: bool = False  # whether posteriors cannot be moved to the prior
 
     @property
@@ -79,15 +81,21 @@ class LazyModel:
         """Add posteriors, as they came and moved, and the Bayes decisions of both."""
         if not isinstance(self.given, Posteriors):
             return frame
-        costs = self.problem.costs
+        costs, off = self.problem.costs, self._rounding()
         made = self._with_posteriors(frame)
-        made = cheapest(made, self.posteriors, costs, self.decided(BAYES))
+        made = cheapest(made, self.posteriors, costs, self.decided(BAYES), off)
         if self.moving is None:
             return made
-        old, new = self.moving
-        ratio = np.divide(new, old, out=np.zeros(old.size), where=old > 0)
+        ratio = class_ratios(*self.moving)
         made = moved(made, self.posteriors, ratio, self.moved)
-        return cheapest(made, self.moved, costs, self.decided(MOVED))
+        worth = regrets(costs) * ratio[:, None]  # cases are worth more, or less
+        return cheapest(made, self.posteriors, worth, self.decided(MOVED), off)
+
+    def _rounding(self) -> list[nw.Expr]:
+        """By how much posteriors of single precision may be off, one for each class."""
+        columns = range(len(columns_of(self.given)) if self.single else 0)
+        off = [nw.col(column_of(self.place, k)) * _HALF_SINGLE for k in columns]
+        return off * 2 if len(off) == 1 else off
 
     def _with_posteriors(self, frame: Lazy) -> Lazy:
         """Posteriors of all classes; rows that do not sum to one are divided by their sum."""

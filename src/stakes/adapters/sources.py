@@ -72,6 +72,10 @@ class Source(ABC):
         """Whether a column holds whole numbers."""
 
     @abstractmethod
+    def is_single(self, columns: Sequence[str]) -> bool:
+        """Whether all of some columns hold numbers of single precision."""
+
+    @abstractmethod
     def count(self) -> int:
         """The number of rows."""
 
@@ -173,6 +177,10 @@ class FrameSource(Source):
     def is_whole(self, column: str) -> bool:
         """Whether a column holds whole numbers."""
         return bool(self.types[column].is_integer())
+
+    def is_single(self, columns: Sequence[str]) -> bool:
+        """Whether all of some columns hold numbers of single precision."""
+        return all(self.types[column] == nw.Float32 for column in columns)
 
     def count(self) -> int:
         """The number of rows."""

@@ -7,7 +7,7 @@ score; counts, costs and proper scores are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -42,6 +42,7 @@ def tallied_evidence(
     problem: Problem,
     *,
     source: str,
+    singles: Collection[str],
     posterior_prior: object,
     calibrator: Calibrator | None,
     limit: int,
@@ -49,7 +50,8 @@ def tallied_evidence(
 ) -> Evidence:
     """Tally the rows of a frame, as a source made it, inside its engine.
 
-    `source` is what messages call the rows. The calibrator that was asked for needs rows, and is
+    `source` is what messages call the rows, `singles` are the models whose columns are of single
+    precision. The calibrator that was asked for needs rows, and is
     left out. `limit` is the most that the joint tally may take, in bytes; `advance` hears of the
     rows of every pass.
     """
@@ -59,7 +61,7 @@ def tallied_evidence(
     held = facts.shares
     if posterior_prior is not None:
         held = _check.prior("posterior_prior", posterior_prior, problem.classes)
-    models = _models(rows, columns, problem, facts, held)
+    models = _models(rows, columns, problem, facts, held, singles)
     live = rows if columns.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
     found = []
     for model in models:
@@ -90,14 +92,20 @@ def tallied_evidence(
 
 
 def _models(
-    rows: Lazy, columns: Columns, problem: Problem, facts: Facts, held: FloatArray
+    rows: Lazy,
+    columns: Columns,
+    problem: Problem,
+    facts: Facts,
+    held: FloatArray,
+    singles: Collection[str],
 ) -> list[LazyModel]:
     prior = facts.shares if problem.prior is None else problem.prior
     moving = (held, prior) if is_movable(held, prior) else None
     models = []
     for place, (name, given) in enumerate(columns.models.items()):
         moves = moving if isinstance(given, Posteriors) else None
-        model = LazyModel(place, name, given, problem, moves, facts.off_sums.get(place))
+        off_sum, single = facts.off_sums.get(place), name in singles
+        model = LazyModel(place, name, given, problem, moves, off_sum, single)
         stuck = moves is not None and not prior.all() and model.is_stuck(rows)
         models.append(replace(model, moving=None, stuck=True) if stuck else model)
     return models

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
 from stakes._check import Label
+from stakes.errors import InputError
 from stakes.evaluation.evidence import Evidence, Sample
 from stakes.evaluation.uncertainty import costs_of
 from stakes.problem import Problem
@@ -16,6 +18,9 @@ __all__ = ["SMALLEST", "slices_of"]
 
 SMALLEST = 10  # cases of a class below which they say little about it
 _FEW_CLUSTERS = 10
+_MANY_GROUPS = 20  # so few may be small
+_CASES = 5
+_MOST_GROUPS = 1000
 
 
 def slices_of(evidence: Evidence, best: str, *, level: float) -> tuple[Slice, ...]:
@@ -23,7 +28,22 @@ def slices_of(evidence: Evidence, best: str, *, level: float) -> tuple[Slice, ..
 
     `best` is the system that is the cheapest for all cases.
     """
+    _refuse_measurements(evidence)
     return tuple(_slice(evidence, *group, best, level) for group in evidence.slices)
+
+
+def _refuse_measurements(evidence: Evidence) -> None:
+    """A column of groups has several cases in each; one with a value for each case is none."""
+    for name, groups in Counter(by for by, *_ in evidence.slices).items():
+        alone = groups > _MANY_GROUPS and evidence.n_rows < _CASES * groups
+        if alone or groups > _MOST_GROUPS:
+            column = "by" if name is None else f"by[{name!r}]"
+            raise InputError(
+                f"{column} must make at most {_MOST_GROUPS:,} groups, with {_CASES} cases or more "
+                f"in each on average; it makes {groups:,} groups of {evidence.n_rows:,} cases. "
+                f"Cut a measurement into ranges first, or name coarser groups.",
+                argument="by",
+            )
 
 
 def _slice(

@@ -74,6 +74,9 @@ class Counts(CellTally):
     ) -> Self:
         """Count the decisions of every class, with the problem's labels.
 
+        Columns are the decisions as they are; `answering` gives the table of the classes that
+        they answer.
+
         >>> from stakes import Problem
         >>> problem = Problem([[0, 1, 0.3], [5, 0, 0.3]], decisions=["no", "yes", "ask"])
         >>> Counts.from_decisions([0, 0, 1], ["no", "ask", "yes"], problem).values
