@@ -1,7 +1,7 @@
-"""Time redraws of tallies against redraws of rows.
+"""Time replicates of tallies against replicates of rows.
 
-``python benchmarks/inference.py`` prints a table. Redraws of rows are slow, so that a few of them
-are timed and the time of all is calculated; the table says from how many. Runs of both sides
+``python benchmarks/inference.py`` prints a table. Replicates of rows are slow, so that a few of
+them are timed and the time of all is calculated; the table says from how many. Runs of both sides
 alternate, and the fastest of each counts. Times are those of the processor, so that neighbours on
 the machine matter little; nothing here runs on more than one core.
 """
@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 
 from stakes import Counts, Problem, ScoreTable, expected_cost
 from stakes.inference import (
-    Units,
+    Clusters,
     bootstrap,
     bootstrap_bca,
     compare_costs,
@@ -102,7 +102,7 @@ def others() -> list[tuple[str, float]]:
     joint = JointCounts.from_decisions(y, decided, problem)
     some = slice(20_000)
     units = rng.integers(0, 2000, 20_000)
-    clustered = JointScores.from_scores(y[some], {"a": score[some]}, units=units)
+    clustered = JointScores.from_scores(y[some], {"a": score[some]}, clusters=units)
     return [
         (
             f"AUC, n = {n:,}, {coarse.scores.size} distinct scores",
@@ -124,7 +124,7 @@ def others() -> list[tuple[str, float]]:
                     clustered,
                     replicates=REPLICATES,
                     rng=rng,
-                    scheme=Units(),
+                    scheme=Clusters(),
                 )
             ),
         ),
@@ -138,7 +138,10 @@ def others() -> list[tuple[str, float]]:
 
 def main() -> None:
     """Print the table."""
-    print(f"| {REPLICATES} replicates | redraws of the tally | redraws of rows, from 10 | ratio |")
+    print(
+        f"| {REPLICATES} replicates | replicates of the tally | replicates of rows, from 10 | "
+        f"ratio |"
+    )
     print("|---|---|---|---|")
     for name, ours, rows in (
         expected_cost_of_many_rows(1_000_000),

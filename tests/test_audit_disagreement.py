@@ -150,11 +150,11 @@ def test_joint_counts_and_stacked_counts_say_the_same_as_a_mapping():
 
 def test_leading_axes_are_carried_through():
     rng = np.random.default_rng(6)
-    redraws = {name: Counts(rng.integers(1, 30, (5, 4, 2, 2))) for name in "AB"}
-    told = disagreement(redraws, FACTORY, metrics=FAMILIAR)
+    replicates = {name: Counts(rng.integers(1, 30, (5, 4, 2, 2))) for name in "AB"}
+    told = disagreement(replicates, FACTORY, metrics=FAMILIAR)
     assert told.values.shape == (5, 4, len(FAMILIAR), 2)
     one = disagreement(
-        {name: table[2, 3] for name, table in redraws.items()}, FACTORY, metrics=FAMILIAR
+        {name: table[2, 3] for name, table in replicates.items()}, FACTORY, metrics=FAMILIAR
     )
     np.testing.assert_array_equal(told.regret[2, 3], one.regret)
     np.testing.assert_array_equal(told.picks[2, 3], one.picks)

@@ -22,10 +22,10 @@ from stakes.audit import (
     RawScores,
     costs_of_threshold,
     implied_costs,
-    implied_costs_of_redraws,
+    implied_costs_of_replicates,
 )
 from stakes.errors import InputError
-from stakes.inference import AllCases, redraws
+from stakes.inference import AllCases, resample
 from stakes.measures import error_rate, expected_cost, f_beta, informedness, normalized_cost
 from stakes.problem import Problem
 from stakes.simulate import gaussian_classes
@@ -111,17 +111,17 @@ def test_E19_f_beta_implies_costs_that_change_with_the_data(beta):
     assert abs(hard / easy - 1) > 0.05
 
 
-def test_E19_the_answer_across_redraws_shows_its_instability():
+def test_E19_the_answer_across_replicates_shows_its_instability():
     sample = gaussian_classes(400, prior=[0.8, 0.2], variance=0.2, rng=np.random.default_rng(1))
     table = sample_table(sample)
     rng = np.random.default_rng(2)
-    redrawn = redraws(table, AllCases(), replicates=60, rng=rng)
-    spread = implied_costs_of_redraws(redrawn, FAMILIAR["F1"], scale=LogOdds())
+    resampled = resample(table, AllCases(), replicates=60, rng=rng)
+    spread = implied_costs_of_replicates(resampled, FAMILIAR["F1"], scale=LogOdds())
     assert spread.threshold.shape == (60,)
     np.testing.assert_allclose(spread.cost_ratio, np.exp(-spread.threshold))
     low, high = np.quantile(spread.cost_ratio, [0.05, 0.95])
     assert high > 1.5 * low
-    first = implied_costs(redrawn[0], FAMILIAR["F1"], scale=LogOdds())
+    first = implied_costs(resampled[0], FAMILIAR["F1"], scale=LogOdds())
     assert spread.threshold[0] == first.optima[0].threshold
     assert spread.value[0] == first.value
     assert spread.ties[0] == len(first.optima)
@@ -255,7 +255,7 @@ def chooses(cut):
     return Gain(lambda counts: -np.abs(counts.values[..., 1].sum(axis=-1) - cut))
 
 
-def test_the_share_off_the_hull_is_counted_among_the_redraws_with_an_optimum():
+def test_the_share_off_the_hull_is_counted_among_the_replicates_with_an_optimum():
     bent = [[3, 0], [1, 2], [2, 1], [0, 4]]  # between the second and third score below the hull
     convex = [[3, 0], [2, 1], [1, 2], [0, 4]]
     lost = [[0, 0], [0, 0], [0, 0], [1, 0]]
@@ -265,17 +265,17 @@ def test_the_share_off_the_hull_is_counted_among_the_redraws_with_an_optimum():
             counts.n_cases > 1, chooses(7)(counts), np.full(counts.values.shape[:-2], np.nan)
         )
     )
-    spread = implied_costs_of_redraws(table, metric, scale=RawScores())
+    spread = implied_costs_of_replicates(table, metric, scale=RawScores())
     assert spread.threshold[:4].tolist() == [2, 2, 2, 2]
     assert spread.off_hull == 0.75
     np.testing.assert_allclose(spread.empirical[1], [1 / 3, 2 / 3])
-    assert repr(spread) == "ImpliedCostsOfRedraws of 5: no cost ratio; off the hull in 75.0%"
+    assert repr(spread) == "ImpliedCostsOfReplicates of 5: no cost ratio; off the hull in 75.0%"
 
 
-def test_redraws_print_the_quantiles_of_the_cost_ratio():
+def test_replicates_print_the_quantiles_of_the_cost_ratio():
     scores = [0.2, 0.5, 0.8]
     table = ScoreTable(scores, [[[2, 0], [1, 1], [0, 2]]] * 3 + [[[3, 0], [0, 1], [0, 2]]])
-    spread = implied_costs_of_redraws(table, chooses(3), scale=Probabilities())
+    spread = implied_costs_of_replicates(table, chooses(3), scale=Probabilities())
     np.testing.assert_allclose(spread.cost_ratio, 4)
     assert "a miss costs 4 false alarms (5 % to 95 %: 4 to 4)" in repr(spread)
 
@@ -307,7 +307,7 @@ def test_probabilities_lie_between_0_and_1():
     for question in (
         lambda: implied_costs(odds, FAMILIAR["F1"], scale=Probabilities()),
         lambda: costs_of_threshold(odds, 0.5, scale=Probabilities()),
-        lambda: implied_costs_of_redraws(
+        lambda: implied_costs_of_replicates(
             ScoreTable(odds.scores, odds.weights[None]), FAMILIAR["F1"], scale=Probabilities()
         ),
     ):
@@ -329,7 +329,7 @@ def test_bare_functions_do_not_say_which_way_is_better():
     bare: Any = error_rate
     for table, question in (
         (TABLE, implied_costs),
-        (ScoreTable(TABLE.scores, TABLE.weights[None]), implied_costs_of_redraws),
+        (ScoreTable(TABLE.scores, TABLE.weights[None]), implied_costs_of_replicates),
     ):
         with pytest.raises(InputError, match="metric must say which way is better; it is <func"):
             question(table, bare, scale=RawScores())
@@ -356,17 +356,19 @@ def test_a_metric_that_is_undefined_everywhere_has_no_optimum():
     assert np.isnan(found.value)
     assert found.optima == ()
     lost = ScoreTable([1, 2], [[[1, 0], [1, 0]], [[1, 0], [0, 1]]])
-    spread = implied_costs_of_redraws(lost, FAMILIAR["MCC"], scale=RawScores())
+    spread = implied_costs_of_replicates(lost, FAMILIAR["MCC"], scale=RawScores())
     assert np.isnan(spread.threshold).tolist() == [True, False]
     assert spread.off_hull == 0
-    assert np.isnan(implied_costs_of_redraws(lost[:1], FAMILIAR["MCC"], scale=RawScores()).off_hull)
+    assert np.isnan(
+        implied_costs_of_replicates(lost[:1], FAMILIAR["MCC"], scale=RawScores()).off_hull
+    )
 
 
 def test_tables_with_and_without_leading_axes_have_functions_of_their_own():
     stacked = ScoreTable([1, 2], [[[1, 0], [1, 1]]])
     with pytest.raises(InputError, match="table must have no leading axes here"):
         implied_costs(stacked, FAMILIAR["F1"], scale=RawScores())
-    with pytest.raises(InputError, match="redraws must have one leading axis"):
-        implied_costs_of_redraws(TABLE, FAMILIAR["F1"], scale=RawScores())
+    with pytest.raises(InputError, match="replicates must have one leading axis"):
+        implied_costs_of_replicates(TABLE, FAMILIAR["F1"], scale=RawScores())
     with pytest.raises(InputError, match="table must hold cases"):
         implied_costs(ScoreTable([1], [[0, 0]]), FAMILIAR["F1"], scale=RawScores())

@@ -546,7 +546,7 @@ def test_shares_are_uniform():
 
 
 def slow_assessment(utilities, sd, rng):
-    """The whole matrix redrawn until it is possible, as claims.md reads dyrland."""
+    """The whole matrix resampled until it is possible, as claims.md reads dyrland."""
     while True:
         drawn = utilities + sd * rng.standard_normal(utilities.shape)
         best = utilities.argmax(axis=1)
@@ -566,7 +566,7 @@ def slow_assessment(utilities, sd, rng):
         [[0.2, 0.9, 1.0], [0.5, 0.0, 0.4]],
     ],
 )
-def test_assessed_utilities_are_distributed_as_by_redrawing_the_whole_matrix(utilities):
+def test_assessed_utilities_are_distributed_as_by_drawing_again_the_whole_matrix(utilities):
     """Class by class, and folded at 0 and 1, is faster and the same."""
     true, sd, n = np.array(utilities), 0.2, 6000
     rng = np.random.default_rng(17)
@@ -581,7 +581,7 @@ def test_assessed_utilities_are_distributed_as_by_redrawing_the_whole_matrix(uti
     assert (fast[:, np.arange(len(true)), true.argmax(axis=1)] >= fast.max(axis=2)).all()
 
 
-def test_errors_wider_than_the_scale_are_distributed_as_by_redrawing():
+def test_errors_wider_than_the_scale_are_distributed_as_by_drawing_again():
     rng = np.random.default_rng(6)
     assessed = AssessmentError(1.5)(rng, np.broadcast_to([[0.8, 0.1]], (20_000, 1, 2)))[:, 0]
     drawn = [0.8, 0.1] + 1.5 * rng.standard_normal((200_000, 2))

@@ -10,7 +10,7 @@ import pytest
 from stakes.audit import FAMILIAR, AssessmentError, Loss, misranking, uniform_setting, wrong_picks
 from stakes.audit.settings import RisingRates
 from stakes.errors import InputError
-from stakes.inference import AllCases, redraws
+from stakes.inference import AllCases, resample
 from stakes.measures import expected_cost
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
@@ -162,8 +162,8 @@ def test_joint_counts_keep_the_models_paired():
     decided["B"] = np.where(flip, 1 - decided["A"], decided["A"])
     problem = Problem.binary(false_alarm=1, miss=2)
     joint = JointCounts.from_decisions(truth, decided, problem)
-    redrawn = redraws(joint, AllCases(), replicates=500, rng=rng)
-    found = wrong_picks(joint, redrawn, [problem], metrics=FAMILIAR, errors={}, rng=rng)
+    resampled = resample(joint, AllCases(), replicates=500, rng=rng)
+    found = wrong_picks(joint, resampled, [problem], metrics=FAMILIAR, errors={}, rng=rng)
     assert found.models == ("A", "B")
     assert 0 < found.wrong[-1] < 0.5
     assert "WrongPicks over 500 worlds" in repr(found)
@@ -220,14 +220,14 @@ def test_worlds_that_lose_a_class_are_counted_and_left_out():
     )
     assert (found.draws, found.undefined) == (1, 1)
     lost = {name: table[1:] for name, table in worlds.items()}
-    with pytest.raises(InputError, match="truths must hold a redraw in which every model"):
+    with pytest.raises(InputError, match="truths must hold a replicate in which every model"):
         wrong_picks(models, lost, [problem], metrics={}, errors={}, rng=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
     ("models", "worlds", "problems", "message"),
     [
-        (OBSERVED, OBSERVED, PLAUSIBLE, "truths one leading axis of redraws"),
+        (OBSERVED, OBSERVED, PLAUSIBLE, "truths one leading axis of replicates"),
         (OBSERVED, truths(2), [], "problems must be a list of at least one Problem"),
         (OBSERVED, truths(2), [Problem.zero_one(2)], "problems must fit the tables"),
         ({"X": OBSERVED["A"]}, truths(2), PLAUSIBLE, "the models must be the same"),
@@ -250,7 +250,7 @@ def test_what_is_drawn_and_named_is_checked():
             **others,
         )
 
-    with pytest.raises(InputError, match="must draw one problem for each of 4 redraws"):
+    with pytest.raises(InputError, match="must draw one problem for each of 4 replicates"):
         fate(lambda rng, n: PLAUSIBLE[:1])
     with pytest.raises(InputError, match="Weights are for a list of problems"):
         fate(lambda rng, n: PLAUSIBLE[:n], weights=[1, 1, 1, 1])

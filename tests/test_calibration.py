@@ -587,7 +587,7 @@ def test_bands_are_the_same_in_blocks(
     assert whole == parts
 
 
-def test_a_million_redraws_of_few_bins_stay_small() -> None:
+def test_a_million_replicates_of_few_bins_stay_small() -> None:
     """(replicates, scores) as whole numbers would be 400 MB; blocks and bins need a tenth."""
     table = drawn(50_000, 4)
     tracemalloc.start()

@@ -172,7 +172,7 @@ def test_calibration_in_the_large_is_carried_through_leading_axes() -> None:
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-12, 1.0, 1e9, 1e160, 1e300])
 @pytest.mark.parametrize("calibrator", [Logistic(), Platt()])
-def test_the_unit_of_the_scores_does_not_matter(calibrator: Calibrator, scale: float) -> None:
+def test_the_cluster_of_the_scores_does_not_matter(calibrator: Calibrator, scale: float) -> None:
     x, y = np.array([1.0, 2.0, 3.0, 1.5, 2.2]) / 2, [0, 1, 1, 1, 0]
     plain, scaled = calibrator.fit(x, y), calibrator.fit(x * scale, y)
     assert scaled.converged

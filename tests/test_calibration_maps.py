@@ -630,7 +630,7 @@ def test_no_case_is_mapped_by_a_fit_that_has_seen_it() -> None:
     assert not cross_calibrate(scores, y, Spy(), 5, rng=rng).any()
     groups = np.arange(60) // 6
     tied = groups / 10.0  # cases of one group share a score, and must stay together
-    assert not cross_calibrate(tied, y, Spy(), 5, groups=groups, rng=rng).any()
+    assert not cross_calibrate(tied, y, Spy(), 5, clusters=groups, rng=rng).any()
 
 
 @given(st.integers(2, 7), st.integers(0, 2**32 - 1))
@@ -649,7 +649,7 @@ def test_groups_stay_whole_and_rare_classes_are_spread_first() -> None:
     rng = np.random.default_rng(3)
     groups = rng.integers(0, 40, 400)
     codes = (groups % 8 == 0).astype(np.intp)
-    number = fold_numbers(codes, 5, groups=groups, rng=rng)
+    number = fold_numbers(codes, 5, clusters=groups, rng=rng)
     assert all(np.unique(number[groups == group]).size == 1 for group in range(40))
     assert np.unique(number[codes == 1]).size == 5
 

@@ -103,7 +103,7 @@ def test_models_are_guessed_and_the_guess_is_printed():
 def test_options_reach_the_library():
     done = on_rows(
         *("--by", "site", "--by", "round", "--calibrate", "Affine", "--seed", "5"),
-        *("--cluster", "round", "--level", "0.9"),
+        *("--clusters", "round", "--level", "0.9"),
         *("--weights", "poor", "--model", "good", "--json", "-"),
         *("--posterior-prior", "fraud=0.3,legit=0.7"),
     )
@@ -112,7 +112,7 @@ def test_options_reach_the_library():
         {"good": GOOD},
         PROBLEM,
         by={"site": SITE, "round": ROUND},
-        cluster=ROUND,
+        clusters=ROUND,
         level=0.9,
         weights=POOR,
         posterior_prior=[0.7, 0.3],

@@ -405,7 +405,7 @@ def test_a_column_with_too_few_classes_is_not_the_truth(tmp_path):
         plan(tmp_path, rows, TWO)
 
 
-def test_models_of_two_classes_are_columns_within_the_unit_interval_whose_names_say_so(tmp_path):
+def test_models_of_two_classes_are_columns_within_the_cluster_interval_whose_names_say_so(tmp_path):
     rows = {**ROWS, "p_whole": [0, 1, 0], "p_id": [7, 8, 9], "amount": [0.5, 12.5, ""]}
     rows |= {"discount": [0.25, 0.5, 0.0], "p_value": [0.5, 0.5, 0.5], "scoreboard": [0.5] * 3}
     found = plan(tmp_path, rows, TWO)
@@ -566,7 +566,7 @@ def test_between_columns_whose_names_say_nothing_is_not_guessed(tmp_path):
 
 def test_columns_that_have_a_use_are_not_models(tmp_path):
     rows = {**ROWS, "p_w": [0.5, 0.5, 1.0], "p_g": [0.25, 0.5, 0.5], "p_c": [0.5, 0.25, 0.5]}
-    found = plan(tmp_path, rows, TWO, weights="p_w", by=("p_g",), cluster="p_c")
+    found = plan(tmp_path, rows, TWO, weights="p_w", by=("p_g",), clusters="p_c")
     assert list(found.models) == ["p", "q_prob"]
 
 
@@ -647,7 +647,7 @@ def test_whole_numbers_are_decisions_only_where_decisions_are_whole_numbers(tmp_
         ({"truth": "none"}, r"has no column 'none'\. It has truth, p, q_prob\."),
         ({"by": ("p", "none")}, "has no column 'none'"),
         ({"by": ("p", "p")}, "^by must name every column once; 'p' stands twice"),
-        ({"cluster": "none"}, "has no column 'none'"),
+        ({"clusters": "none"}, "has no column 'none'"),
         ({"weights": "truth"}, "column 'truth' of .* must hold numbers; 'fraud' is none"),
         ({"models": ("m=none",)}, "has no column 'none'"),
         ({"models": ("=p",)}, "must be stated as NAME=COLUMN"),
@@ -712,7 +712,7 @@ def test_a_case_without_a_cluster_is_refused(tmp_path):
     rows = {**ROWS, "site": ["x", "", "y"]}
     message = "must hold the clusters in every row; 1 of 3 rows"
     with source_of(csv_file(tmp_path, rows)) as source, pytest.raises(InputError, match=message):
-        read(source, TWO, cluster="site")
+        read(source, TWO, clusters="site")
 
 
 # Writing -----------------------------------------------------------------------------------------

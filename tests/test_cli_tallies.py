@@ -97,9 +97,9 @@ def assert_close(one: Any, other: Any) -> None:
 )
 def test_every_format_beyond_the_limit_gives_the_report_of_the_arrays(folder, name):
     given = Path("rows.csv").read_bytes() if name == "-" else None
-    done = run(name, *MODELS, "--cluster", "round", *FAST, *SMALL, given=given)
+    done = run(name, *MODELS, "--clusters", "round", *FAST, *SMALL, given=given)
     assert done.exit_code == 0, done.stderr
-    plain = run("rows.parquet", *MODELS, "--cluster", "round", *FAST)
+    plain = run("rows.parquet", *MODELS, "--clusters", "round", *FAST)
     assert_close(json.loads(done.stdout), json.loads(plain.stdout))
     called = "standard input" if name == "-" else name
     assert done.stderr.startswith(
@@ -119,7 +119,7 @@ def test_a_column_may_be_both_numbers_and_labels():
 
 
 def test_several_groupings_and_a_level_give_the_report_of_the_arrays():
-    groups = ("--by", "did", "--by", "site", "--cluster", "round")
+    groups = ("--by", "did", "--by", "site", "--clusters", "round")
     asked = ("--model", "good", *groups, "--level", "0.8")
     done, plain = run("rows.csv", *asked, *FAST, *SMALL), run("rows.csv", *asked, *FAST)
     assert done.exit_code == 0, done.stderr
@@ -149,7 +149,7 @@ def test_bad_rows_and_too_many_clusters_are_one_sentence_and_exit_code_two():
     done = run("rows.csv", "--truth", "did", *MODELS, *SMALL)
     assert done.exit_code == 2
     assert "must hold the classes legit, fraud in every row; 6000 of 6000 rows" in done.stderr
-    done = run("rows.csv", *MODELS, "--cluster", "round", "--memory-limit", "1k")
+    done = run("rows.csv", *MODELS, "--clusters", "round", "--memory-limit", "1k")
     assert done.exit_code == 2
     assert "Raise the limit, or name coarser groups and clusters." in done.stderr
 

@@ -56,7 +56,7 @@ def test_the_advice_of_caveats_suits_arguments_and_options():
     told = " ".join(caveat.text for caveat in found.caveats)
     for own in ("say by isotonic regression", "State clusters where", "In Python, Posteriors("):
         assert own in told
-    for foreign in ("Isotonic()", "cluster=", "problem.classes"):
+    for foreign in ("Isotonic()", "clusters=", "problem.classes"):
         assert foreign not in told
 
 

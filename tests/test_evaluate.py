@@ -199,7 +199,7 @@ def test_copies_within_clusters_tell_nothing_new(problem):
     y, models = two_models(200)
     clones = np.tile(y, 10), {k: np.tile(p, 10) for k, p in models.items()}
     once, alone = few(y, models, problem), few(*clones, problem)
-    clustered = few(*clones, problem, cluster=np.tile(np.arange(200), 10))
+    clustered = few(*clones, problem, clusters=np.tile(np.arange(200), 10))
     widths = [width(one.system("good (as is)").cost) for one in (once, alone, clustered)]
     assert widths[2] > 2.2 * widths[1]  # the square root of ten, and more where no case shows it
     assert 1 < widths[2] / widths[0] < 1.3
@@ -399,7 +399,7 @@ def test_odd_weights_and_few_clusters_are_said():
     assert not kinds(few(y, models, FRAUD)) & {"fractional weights", "few clusters"}
     assert "fractional weights" in kinds(few(y, models, FRAUD, weights=np.full(600, 0.5)))
     for clusters, said in ((5, True), (20, False)):
-        report = few(y, models, FRAUD, cluster=np.arange(600) % clusters)
+        report = few(y, models, FRAUD, clusters=np.arange(600) % clusters)
         assert ("few clusters" in kinds(report)) == said
 
 
@@ -430,7 +430,7 @@ def test_mistakes_that_no_case_shows_are_inside_the_interval():
 
 
 def test_two_systems_are_not_told_apart_by_cases_that_were_never_seen():
-    """No positive lies between two thresholds, so that no redraw ever holds one."""
+    """No positive lies between two thresholds, so that no replicate ever holds one."""
     problem = Problem.binary(false_alarm=1, miss=50, prior=[0.98, 0.02])
     y = np.repeat([0, 1], [980, 20])
     low, high = np.ones(1000, int), np.ones(1000, int)
@@ -495,7 +495,7 @@ def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_said():
     assert "600 rows count as 60,000 cases" in text
     assert width(heavy.system("good").cost) < 0.2 * width(plain.system("good").cost)
     assert "whole weights" not in kinds(few(y, models, FRAUD, weights=np.ones(600)))
-    rows = few(y, models, FRAUD, weights=np.full(600, 100), cluster=np.arange(600))
+    rows = few(y, models, FRAUD, weights=np.full(600, 100), clusters=np.arange(600))
     wider = width(rows.system("good").cost) / width(plain.system("good").cost)
     assert 0.7 < wider < 3  # a few dear cases count for all, which only units take into account
 
@@ -523,7 +523,7 @@ def test_what_was_left_out_is_said():
     y, models = two_models()
     rare = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1]]
     report = few(
-        y[rare], {k: p[rare] for k, p in models.items()}, FRAUD, calibrator=Affine(), cluster=None
+        y[rare], {k: p[rare] for k, p in models.items()}, FRAUD, calibrator=Affine(), clusters=None
     )
     assert [s.name for s in report.systems] == ["good (as is)", "sharp (as is)"]
     assert "was not recalibrated" in next(c.text for c in report.caveats if c.kind == "left out")
@@ -587,13 +587,13 @@ def test_where_no_decision_matters_nothing_is_saved_and_nothing_is_normalised():
 
 def test_one_cluster_says_nothing_about_others():
     y, models = two_models()
-    report = few(y, models, FRAUD, cluster=["s"] * 600)
+    report = few(y, models, FRAUD, clusters=["s"] * 600)
     cost = report.system("good").cost
     assert cost.low == 0 < cost.value < cost.high == 180
     assert "only one cluster" in next(c.text for c in report.caveats if c.kind == "few clusters")
     assert set(report.verdict.contenders) == {one.name for one in report.systems}
     site = np.arange(600) % 2
-    slices = few(y, models, FRAUD, cluster=site, by=site).slices
+    slices = few(y, models, FRAUD, clusters=site, by=site).slices
     assert all(part.costs[0].cost.high == 180 for part in slices)
     assert all("one cluster" in (part.note or "") for part in slices)
 
@@ -690,7 +690,7 @@ def test_groups_that_the_prior_rules_out_have_no_cheapest_system():
     assert first.cheapest is None or not np.isnan(first.costs[0].cost.value)
 
 
-def test_groups_are_redrawn_as_the_whole_is():
+def test_groups_are_resampled_as_the_whole_is():
     """Weights that are whole in one group only are weights there, too, and no numbers of cases."""
     y, models = two_models(200)
     group = np.arange(200) % 2
@@ -746,7 +746,7 @@ def test_what_cannot_be_recalibrated_or_moved_is_left_out():
 def test_calibration_that_nobody_looked_at_is_said():
     y, models = two_models()
     assert "calibration unchecked" not in kinds(few(y, models, FRAUD))
-    assert "calibration unchecked" in kinds(few(y, models, FRAUD, cluster=np.arange(600) // 2))
+    assert "calibration unchecked" in kinds(few(y, models, FRAUD, clusters=np.arange(600) // 2))
     three = np.random.default_rng(0).dirichlet([1, 1, 1], 90)
     report = few(np.arange(90) % 3, {"m": three}, Problem.zero_one(3))
     assert "posteriors of m are calibrated" in next(

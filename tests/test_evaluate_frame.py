@@ -112,7 +112,7 @@ def of_arrays(**extra: Any) -> Report:
         "raw": Scores(ROWS["raw"]),
     }
     by = {"kind": ROWS["kind"], "site": ROWS["site"]}
-    asked = {"weights": ROWS["w"], "by": by, "cluster": ROWS["patient"], **FAST, **extra}
+    asked = {"weights": ROWS["w"], "by": by, "clusters": ROWS["patient"], **FAST, **extra}
     return evaluate(ROWS["what"], models, PROBLEM, **asked)
 
 

@@ -30,6 +30,6 @@ def test_the_demo_shows_accuracy_preferring_the_dearer_model() -> None:
     assert verdict in demo().stdout
 
 
-def test_the_demo_makes_naive_decisions_the_unit_of_normalised_costs() -> None:
+def test_the_demo_makes_naive_decisions_the_cluster_of_normalised_costs() -> None:
     [naive] = [line for line in demo().stdout.splitlines() if line.startswith("approve everything")]
     assert naive.split()[2:] == ["0.900", "1.000", "99.50%"]

@@ -17,10 +17,10 @@ from scipy import stats
 from stakes import Counts, InputError, JointCounts, LossMoments, Problem, expected_cost
 from stakes.inference import (
     AllCases,
+    Clusters,
     Dirichlet,
     ExpandedPercentile,
     Normal,
-    Units,
     WithinClasses,
     bootstrap,
     bootstrap_problems,
@@ -40,7 +40,7 @@ from stakes.inference import (
     mcnemar,
     minimal_detectable_difference,
     p_value,
-    redraws,
+    resample,
     slices,
     uncertain_problems,
 )
@@ -85,13 +85,13 @@ def test_a_paired_difference_is_the_mean_of_the_differences():
     assert float(found.value) == pytest.approx(gap.mean())
     assert float(found.standard_error) == pytest.approx(gap.std(ddof=1) / 20)
     drawn = compare_costs(joint_of(), PROBLEM, replicates=4000, rng=generator())
-    redrawn = drawn.difference("a", "b")
-    assert float(redrawn.value) == pytest.approx(gap.mean())
-    assert float(redrawn.standard_error) == pytest.approx(gap.std(ddof=1) / 20, rel=0.05)
+    resampled = drawn.difference("a", "b")
+    assert float(resampled.value) == pytest.approx(gap.mean())
+    assert float(resampled.standard_error) == pytest.approx(gap.std(ddof=1) / 20, rel=0.05)
     assert float(drawn.difference("b", "a").value) == pytest.approx(-gap.mean())
 
 
-def test_a_stated_prior_reweights_the_classes_and_keeps_them_in_redraws():
+def test_a_stated_prior_reweights_the_classes_and_keeps_them_in_replicates():
     problem = PROBLEM.with_prior([0.97, 0.03])
     y, decided = decisions()
     prior = np.array([0.97, 0.03])
@@ -100,9 +100,9 @@ def test_a_stated_prior_reweights_the_classes_and_keeps_them_in_redraws():
         for k in (0, 1)
     ]
     formula = delta_compare_costs(joint_of(), problem).difference("a", "b")
-    redrawn = compare_costs(joint_of(), problem, replicates=4000, rng=generator())
+    resampled = compare_costs(joint_of(), problem, replicates=4000, rng=generator())
     assert float(formula.value) == pytest.approx(float(prior @ by_class))
-    again = redrawn.difference("a", "b")
+    again = resampled.difference("a", "b")
     assert float(again.standard_error) == pytest.approx(float(formula.standard_error), rel=0.05)
 
 
@@ -140,10 +140,10 @@ def test_the_probability_of_being_cheapest_agrees_with_the_normal_one():
         delta_compare_costs(joint, PROBLEM).probability_lowest()
 
 
-def test_a_comparison_of_units_redraws_the_units():
+def test_a_comparison_of_clusters_resamples_the_clusters():
     unit = generator(9).integers(0, 25, 400)
     joint = joint_of(by=unit)
-    found = compare_costs(joint, PROBLEM, replicates=300, rng=generator(), scheme=Units())
+    found = compare_costs(joint, PROBLEM, replicates=300, rng=generator(), scheme=Clusters())
     intervals = found.difference("a", "b").intervals
     assert isinstance(intervals, ExpandedPercentile)
     assert intervals.count == 25
@@ -152,29 +152,31 @@ def test_a_comparison_of_units_redraws_the_units():
     )
 
 
-def test_losses_of_units_are_compared_by_their_moments():
+def test_losses_of_clusters_are_compared_by_their_moments():
     y, decided = decisions()
     unit = generator(9).integers(0, 25, 400)
     losses = {m: PROBLEM.costs[y, d] for m, d in decided.items()}
     moments = LossMoments.from_losses(y, losses, by=unit)
     found = compare(
-        lambda m: m.mean(), moments, ["a", "b"], replicates=400, rng=generator(), scheme=Units()
+        lambda m: m.mean(), moments, ["a", "b"], replicates=400, rng=generator(), scheme=Clusters()
     )
     np.testing.assert_allclose(found.values, [losses["a"].mean(), losses["b"].mean()])
-    with pytest.raises(InputError, match=r"compare with Units\(\)"):
+    with pytest.raises(InputError, match="drawn as a whole call compare"):
         compare_losses(moments, prior=None)
 
 
-def test_fractional_weights_of_losses_are_refused_and_units_take_them():
+def test_fractional_weights_of_losses_are_refused_and_clusters_take_them():
     y, decided = decisions(60)
     losses = {m: PROBLEM.costs[y, d] for m, d in decided.items()}
     weights = generator().uniform(0.2, 3, 60)
     moments = LossMoments.from_losses(y, losses, weights=weights)
-    with pytest.raises(InputError, match=r"whole cases; the weight of class 0 is .*scheme=Units"):
+    with pytest.raises(
+        InputError, match=r"whole cases; the weight of class 0 is .*clusters=.*compare"
+    ):
         compare_losses(moments, prior=None)
     compare_losses(LossMoments.from_losses(y, losses, weights=np.ceil(weights)), prior=None)
     each = LossMoments.from_losses(y, losses, weights=weights, by=np.arange(60))
-    how: Any = {"replicates": 4000, "rng": generator(), "scheme": Units()}
+    how: Any = {"replicates": 4000, "rng": generator(), "scheme": Clusters()}
     gap = compare(lambda m: m.mean(), each, ["a", "b"], **how).difference("a", "b")
     cost = losses["a"] - losses["b"]
     mean = weights @ cost / weights.sum()
@@ -183,7 +185,7 @@ def test_fractional_weights_of_losses_are_refused_and_units_take_them():
     assert float(gap.standard_error) == pytest.approx(twin, rel=0.06)
 
 
-def test_areas_are_compared_by_redraws_as_delong_compares_them():
+def test_areas_are_compared_by_replicates_as_delong_compares_them():
     rng = generator()
     y = (rng.random(300) < 0.4).astype(int)
     scores = {"a": rng.normal(y, 1), "b": rng.normal(y, 1.2)}
@@ -245,7 +247,7 @@ def test_a_comparison_wants_one_set_of_cases():
         lambda j: delta_compare_costs(j, PROBLEM),
     ):
         with pytest.raises(
-            InputError, match=r"joint must have no leading axis.*group\(label\).*Units"
+            InputError, match=r"joint must have no leading axis.*group\(label\).*Clusters"
         ):
             make(grouped)
         with pytest.raises(InputError, match=r"joint must be JointCounts; got Counts"):
@@ -478,7 +480,7 @@ def test_a_single_problem_is_the_plain_bootstrap():
 def test_uncertain_priors_and_costs_widen_the_interval_as_variances_add():
     rng = generator()
     belief = Dirichlet([196, 4])
-    sampler = lambda size, rng: KNOWN.costs * rng.uniform(0.8, 1.2, (size, 1, 1))  # noqa: E731
+    sampler = lambda rng, size: KNOWN.costs * rng.uniform(0.8, 1.2, (size, 1, 1))  # noqa: E731
     problems = uncertain_problems(KNOWN, draws=4000, rng=rng, prior=belief, costs=sampler)
     made = bootstrap_problems(
         expected_cost, COUNTS, problems, replicates=4000, rng=rng, scheme=WithinClasses()
@@ -498,7 +500,7 @@ def test_uncertain_priors_and_costs_widen_the_interval_as_variances_add():
     )
 
 
-def test_each_redraw_meets_its_problem_in_turn(monkeypatch):
+def test_each_replicate_meets_its_problem_in_turn(monkeypatch):
     dear = Problem.binary(false_alarm=1, miss=20, prior=[0.0, 1.0])
     free = Problem.binary(false_alarm=0, miss=0, prior=[0.5, 0.5])
     made = bootstrap_problems(
@@ -517,8 +519,8 @@ def test_each_redraw_meets_its_problem_in_turn(monkeypatch):
 def slow_comparison(
     joint: JointCounts, problems: Sequence[Problem], replicates: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Each redraw under its problem, model by model, cell by cell."""
-    drawn = redraws(joint, WithinClasses(), replicates=replicates, rng=rng)
+    """Each replicate under its problem, model by model, cell by cell."""
+    drawn = resample(joint, WithinClasses(), replicates=replicates, rng=rng)
     costs = np.zeros((replicates, len(joint.models)))
     for r in range(replicates):
         problem = problems[r % len(problems)]
@@ -535,7 +537,7 @@ def slow_comparison(
 
 def test_models_are_compared_under_uncertain_priors_and_costs():
     stated = PROBLEM.with_prior([0.9, 0.1])
-    sampler = lambda size, rng: PROBLEM.costs * rng.uniform(0.5, 1.5, (size, 2, 3))  # noqa: E731
+    sampler = lambda rng, size: PROBLEM.costs * rng.uniform(0.5, 1.5, (size, 2, 3))  # noqa: E731
     problems = uncertain_problems(
         stated, draws=40, rng=generator(3), prior=Dirichlet([18, 2]), costs=sampler
     )
@@ -564,7 +566,7 @@ def test_uncertain_costs_make_the_cheapest_model_less_sure():
     decided = {"bold": np.where(alarms, 1, y), "shy": np.where(misses, 0, y)}
     known = Problem.binary(false_alarm=1, miss=1.4, prior=[0.5, 0.5])
     joint = JointCounts.from_decisions(y, decided, known)
-    sampler = lambda size, rng: (  # noqa: E731
+    sampler = lambda rng, size: (  # noqa: E731
         known.costs * np.array([1.0, 1.0]) * rng.uniform(0.2, 1.8, (size, 2, 1))
     )
     problems = uncertain_problems(known, draws=2000, rng=generator(), costs=sampler)
@@ -583,7 +585,7 @@ def test_one_known_problem_compares_as_compare_costs_does():
         np.testing.assert_allclose(found.replicates, plain.replicates)
         np.testing.assert_allclose(found.values, plain.values)
     unit = generator(9).integers(0, 25, 400)
-    how: Any = {"replicates": 60, "scheme": Units()}
+    how: Any = {"replicates": 60, "scheme": Clusters()}
     units = compare_problems(joint_of(by=unit), [PROBLEM], rng=generator(), **how)
     plain = compare_costs(joint_of(by=unit), PROBLEM, rng=generator(), **how)
     gap, twin = (made.difference("a", "b") for made in (units, plain))
@@ -597,9 +599,9 @@ def test_one_known_problem_compares_as_compare_costs_does():
 
 def test_samplers_of_the_wrong_shape_are_refused():
     with pytest.raises(InputError, match="prior must draw an array of shape"):
-        uncertain_problems(KNOWN, draws=5, rng=generator(), prior=lambda n, rng: rng.random(n))
+        uncertain_problems(KNOWN, draws=5, rng=generator(), prior=lambda rng, n: rng.random(n))
     with pytest.raises(InputError, match="costs must draw an array of shape"):
-        uncertain_problems(KNOWN, draws=5, rng=generator(), costs=lambda n, rng: KNOWN.costs)
+        uncertain_problems(KNOWN, draws=5, rng=generator(), costs=lambda rng, n: KNOWN.costs)
     with pytest.raises(InputError, match="above zero for every class"):
         Dirichlet([3, 0])
     with pytest.raises(InputError, match="at least one Problem"):
@@ -697,7 +699,8 @@ def test_corrections_refuse_what_makes_no_pairs():
     for correct in (max_t, holm_pairs):
         with pytest.raises(InputError, match=r"at least two models; it holds \('a',\)"):
             correct(single, level=0.9)
-    assert max_t(found, level=0.9).method == "max-T over 1 pair, 50 bootstrap tables"
+    made = max_t(found, level=0.9)
+    assert made.method == "max-T over 1 pair, 50 bootstrap replicates of all cases"
     with pytest.raises(InputError, match="p_values"):
         holm("x")
 

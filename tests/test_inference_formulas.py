@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stakes import Counts, InputError, JointCounts, LossMoments, Problem, ScoreTable
 from stakes.inference import (
     AllCases,
-    Units,
+    Clusters,
     WithinClasses,
     auc_error,
     bootstrap,
@@ -325,14 +325,14 @@ def test_joint_scores_of_chunks_add_up_to_those_of_all(grouped):
             whole.group("west")
         with pytest.raises(InputError, match="same leading axes"):
             _ = whole[:1] + whole
-    units = JointScores.from_scores(y, scores, units=np.arange(60) // 4)
-    with pytest.raises(InputError, match="name units cannot be added"):
+    units = JointScores.from_scores(y, scores, clusters=np.arange(60) // 4)
+    with pytest.raises(InputError, match="name clusters cannot be added"):
         _ = units + units
     with pytest.raises(InputError, match="the models must be the same"):
         _ = JointScores.from_scores(y, {"a": y}) + JointScores.from_scores(y, {"b": y})
 
 
-def test_joint_scores_of_units_are_redrawn_unit_by_unit():
+def test_joint_scores_of_clusters_are_resampled_cluster_by_cluster():
     rng = generator()
     y, unit = rng.integers(0, 2, 90), rng.integers(0, 12, 90)
     scores = {"a": np.round(rng.normal(y, 1), 1), "b": np.round(rng.normal(y, 1), 1)}
@@ -340,10 +340,10 @@ def test_joint_scores_of_units_are_redrawn_unit_by_unit():
     assert joint.weights.shape[0] == 12
     assert joint.groups == tuple(range(12))
     assert joint.table("a") == ScoreTable.from_scores(y, scores["a"], by=unit)
-    assert Units().whole(joint) == JointScores.from_scores(y, scores)
+    assert Clusters().whole(joint) == JointScores.from_scores(y, scores)
     assert joint[3].n_cases == np.sum(unit == 3)
     gap = lambda j: auc(j.table("a")) - auc(j.table("b"))  # noqa: E731
-    made = bootstrap(gap, joint, replicates=50, rng=rng, scheme=Units())
+    made = bootstrap(gap, joint, replicates=50, rng=rng, scheme=Clusters())
     assert float(made.value) == pytest.approx(float(gap(JointScores.from_scores(y, scores))))
     with pytest.raises(InputError, match="same cases"):
         JointScores.from_scores(y, scores, by=unit[1:])

@@ -15,6 +15,7 @@ from stakes import Counts, InputError, Problem, ScoreTable, expected_cost
 from stakes.inference import (
     AllCases,
     BCa,
+    Clusters,
     Estimate,
     ExpandedPercentile,
     Interval,
@@ -22,7 +23,6 @@ from stakes.inference import (
     Normal,
     Percentile,
     Studentised,
-    Units,
     Wilson,
     WithinClasses,
     auc_error,
@@ -100,7 +100,7 @@ def test_a_higher_level_never_gives_a_shorter_interval(values, small, large):
 def test_the_expanded_percentile_turns_a_normal_interval_into_students():
     shares = (np.arange(1, 100_000)) / 100_000
     n = 12
-    sample_error = 1.7 * np.sqrt((n - 1) / n)  # redraws of n things vary by that much less
+    sample_error = 1.7 * np.sqrt((n - 1) / n)  # replicates of n things vary by that much less
     made = Estimate(
         3.0, 1.7, 3.0 + sample_error * stats.norm.ppf(shares), ExpandedPercentile(n), ""
     )
@@ -112,10 +112,10 @@ def test_the_expanded_percentile_turns_a_normal_interval_into_students():
     )
 
 
-def test_units_are_given_expanded_intervals():
+def test_clusters_are_given_expanded_intervals():
     counts = Counts(generator(3).integers(0, 9, (10, 2, 2)))
     cost = lambda c: expected_cost(c, Problem.zero_one(2))  # noqa: E731
-    made = bootstrap(cost, counts, replicates=999, rng=generator(), scheme=Units())
+    made = bootstrap(cost, counts, replicates=999, rng=generator(), scheme=Clusters())
     assert isinstance(made.intervals, ExpandedPercentile)
     assert made.intervals.count == 10
     plain = made.with_intervals(Percentile()).interval(0.9)
@@ -167,7 +167,7 @@ def test_replicates_without_a_standard_error_are_counted_as_undefined():
     assert int(made.with_intervals(Percentile()).n_undefined) == 1
 
 
-def test_the_studentised_bootstrap_counts_redraws_with_one_case_of_a_class():
+def test_the_studentised_bootstrap_counts_replicates_with_one_case_of_a_class():
     table = ScoreTable.from_scores([0] * 30 + [1] * 3, [*range(25), 40, 41, 42, 43, 44, 26, 45, 50])
     made = bootstrap_t(auc, auc_error, table, replicates=400, rng=generator())
     plain = int(made.with_intervals(Percentile()).n_undefined)
@@ -222,7 +222,8 @@ def test_an_estimate_prints_value_interval_and_method():
         rng=generator(),
     )
     ends = made.interval(0.95)
-    expected = f"{made.value:.4g} (95% {ends.low:.4g} to {ends.high:.4g}, 2000 bootstrap tables)"
+    method = "2000 bootstrap replicates of all cases"
+    expected = f"{made.value:.4g} (95% {ends.low:.4g} to {ends.high:.4g}, {method})"
     assert str(made) == expected
     assert repr(made) == expected
 
@@ -310,14 +311,14 @@ def test_the_jackknife_leaves_out_every_row_once(scheme, seed):
     assert float(found.acceleration) == pytest.approx(skew, abs=1e-9)
 
 
-def test_the_jackknife_of_units_leaves_out_every_unit_once():
+def test_the_jackknife_of_clusters_leaves_out_every_cluster_once():
     rng = generator()
     counts = Counts(rng.integers(0, 6, (12, 2, 3)))
     cost = lambda c: expected_cost(c, PROBLEM)  # noqa: E731
     total = counts.values.sum(axis=0)
     left = [float(cost(Counts(total - unit))) for unit in counts.values]
     error, skew = slow_jackknife(left, np.zeros(12))
-    found = jackknife(cost, counts, scheme=Units(), rng=rng)
+    found = jackknife(cost, counts, scheme=Clusters(), rng=rng)
     assert float(found.standard_error) == pytest.approx(error)
     assert float(found.acceleration) == pytest.approx(skew)
 

@@ -17,8 +17,8 @@ from scipy.stats import chi2, t
 from stakes.errors import InputError
 from stakes.inference import (
     AllCases,
+    Clusters,
     Support,
-    Units,
     cost_support,
     difference_support,
     profile_ends,
@@ -202,7 +202,7 @@ def test_clusters_divide_the_counts_by_a_design_effect_and_take_students_t(size,
     effect = max(1.0, left_out_variance(clusters, problem) / plain)
     support = Support(values, strata / effect, values.min(-1), values.max(-1))
     low, high = profile_ends(support, np.array(t.ppf(0.975, size - 1) ** 2))
-    interval = profile_interval(Counts(clusters), problem, scheme=Units())
+    interval = profile_interval(Counts(clusters), problem, scheme=Clusters())
     assert effect > 1.5
     assert interval.low == pytest.approx(low, rel=1e-8)
     assert interval.high == pytest.approx(high, rel=1e-8)
@@ -279,7 +279,7 @@ def test_a_dearer_cost_lowers_neither_end(numbers, amounts, prior, place, more):
 
 
 @given(cells, costs, priors, st.floats(0.01, 50), st.floats(-20, 20))
-def test_other_units_of_cost_change_the_interval_alike(numbers, amounts, prior, times, plus):
+def test_other_clusters_of_cost_change_the_interval_alike(numbers, amounts, prior, times, plus):
     counts, joint = counts_of(numbers), joint_of(numbers)
     problem, other = problem_of(amounts, prior), problem_of(times * np.array(amounts) + plus, prior)
     before, after = (profile_interval(counts, own) for own in (problem, other))
@@ -321,7 +321,7 @@ def test_the_order_of_clusters_does_not_matter(tables, amounts, prior):
     clusters = np.array(tables, float).reshape(-1, 2, 3)
     for make in (profile_interval, profile_normalized_interval):
         one, other = (
-            make(Counts(own), problem, scheme=Units()) for own in (clusters, clusters[::-1])
+            make(Counts(own), problem, scheme=Clusters()) for own in (clusters, clusters[::-1])
         )
         assert np.allclose(one.low, other.low, atol=1e-6, equal_nan=True)
         assert np.allclose(one.high, other.high, atol=1e-6, equal_nan=True)
@@ -451,14 +451,16 @@ def test_decisions_out_of_reach_make_no_upper_end_dearer_unless_they_occur():
 
 def test_one_cluster_tells_nothing_and_a_class_in_one_cluster_nothing_about_its_part():
     problem = Problem(COSTS)
-    alone = profile_interval(Counts([[[80, 10, 2], [1, 2, 9]]]), problem, scheme=Units())
+    alone = profile_interval(Counts([[[80, 10, 2], [1, 2, 9]]]), problem, scheme=Clusters())
     assert [float(alone.low), float(alone.high)] == [-1, 9]
-    ratio = profile_normalized_interval(Counts([[[80, 10, 2], [1, 2, 9]]]), problem, scheme=Units())
+    ratio = profile_normalized_interval(
+        Counts([[[80, 10, 2], [1, 2, 9]]]), problem, scheme=Clusters()
+    )
     assert [float(ratio.low), float(ratio.high)] == [0, np.inf]
     clusters = np.full((400, 2, 3), 0.0)
     clusters[:, 0] = [90, 10, 0]
     clusters[7, 1] = [300, 300, 300]
-    part = profile_interval(Counts(clusters), Problem(COSTS, prior=[0.5, 0.5]), scheme=Units())
+    part = profile_interval(Counts(clusters), Problem(COSTS, prior=[0.5, 0.5]), scheme=Clusters())
     assert part.low == pytest.approx(0.05 - 0.5, abs=0.01)
     assert part.high == pytest.approx(0.05 + 4.5, abs=0.01)
 
@@ -467,7 +469,9 @@ def test_clusters_without_cases_do_not_count():
     problem, rng = Problem(COSTS), RNG(5)
     clusters = rng.integers(0, 9, (6, 2, 3)).astype(float)
     padded = np.concatenate([clusters, np.zeros((4, 2, 3))])
-    one, other = (profile_interval(Counts(c), problem, scheme=Units()) for c in (clusters, padded))
+    one, other = (
+        profile_interval(Counts(c), problem, scheme=Clusters()) for c in (clusters, padded)
+    )
     assert close(one.low, other.low)
     assert close(one.high, other.high)
 
@@ -562,9 +566,9 @@ def test_pairs_of_other_models_are_refused(pairs):
         difference_support(joint, Problem.zero_one(2), pairs)
 
 
-def test_other_schemes_than_units_and_units_without_an_axis_are_refused():
+def test_other_schemes_than_clusters_and_clusters_without_an_axis_are_refused():
     counts, problem = Counts([[1, 2], [1, 3]]), Problem.zero_one(2)
-    with pytest.raises(InputError, match=r"scheme must be Units\(\) or None; got AllCases"):
+    with pytest.raises(InputError, match=r"scheme must be Clusters\(\) or None; got AllCases"):
         profile_interval(counts, problem, scheme=cast(Any, AllCases()))
-    with pytest.raises(InputError, match=r"leading axis of clusters to go with Units\(\)"):
-        profile_interval(counts, problem, scheme=Units())
+    with pytest.raises(InputError, match=r"leading axis of clusters to go with Clusters\(\)"):
+        profile_interval(counts, problem, scheme=Clusters())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stakes import Problem, evaluate
-from stakes.inference import Units, profile_interval
+from stakes.inference import Clusters, profile_interval
 from stakes.tally import Counts
 
 
@@ -37,7 +37,7 @@ def test_an_amount_that_every_case_costs_is_no_reason_for_doubt_beside_weights_a
     plain = Problem([[0, 3], [8, 0]], prior=prior)
     dearer = Problem([[0.1, 3.1], [8.1, 0.1]], prior=prior)
     first, second = (
-        profile_interval(counts, problem, squares=squares, scheme=Units())
+        profile_interval(counts, problem, squares=squares, scheme=Clusters())
         for problem in (plain, dearer)
     )
     assert second.high == pytest.approx(first.high + 0.1, rel=1e-9)

@@ -275,7 +275,7 @@ def test_numbers_that_differ_or_are_undefined_are_not_equal(tmp_path):
     assert [one.good for one in made.comparisons] == [True, False, False]
 
 
-def test_printed_values_agree_to_half_a_unit_and_four_standard_errors(tmp_path):
+def test_printed_values_agree_to_half_a_cluster_and_four_standard_errors(tmp_path):
     made = empty_page(tmp_path)
     for here, error in ((0.645, 0.0), (0.646, 0.0), (0.685, 0.01), (0.686, 0.01)):
         made.compare("x", page.Printed("0.64"), here, standard_error=error)

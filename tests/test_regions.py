@@ -21,7 +21,7 @@ from stakes import (
 )
 from stakes.conditions import CostProportions, Skews
 from stakes.curve import Curve
-from stakes.inference import AllCases, ExpandedPercentile, Units, bootstrap, redraws
+from stakes.inference import AllCases, Clusters, ExpandedPercentile, bootstrap, resample
 from stakes.regions import (
     Classifiers,
     CostProportion,
@@ -490,8 +490,8 @@ def of_units(n: int, seed: int) -> tuple[JointCounts, JointCounts]:
     )
 
 
-def test_crossings_of_units_are_as_unsure_as_their_number():
-    """Copies add nothing: redraws of 400 units of five copies vary as those of 400 cases."""
+def test_crossings_of_clusters_are_as_unsure_as_their_number():
+    """Copies add nothing: replicates of 400 units of five copies vary as those of 400 cases."""
     by_unit, pooled = of_units(400, 1)
     problem = Problem.binary(false_alarm=1, miss=8)
     for make in (
@@ -499,7 +499,7 @@ def test_crossings_of_units_are_as_unsure_as_their_number():
         lambda joint, **how: bootstrap_crossings(joint, CostRatio([0.5, 0.5]), **how),
         lambda joint, **how: bootstrap_crossings(joint, Prior(problem, 1), **how),
     ):
-        (units,) = make(by_unit, replicates=600, rng=generator(), scheme=Units())
+        (units,) = make(by_unit, replicates=600, rng=generator(), scheme=Clusters())
         (cases,) = make(pooled, replicates=600, rng=generator())
         assert float(units.at.value) == pytest.approx(float(cases.at.value))
         ratio = float(units.at.standard_error / cases.at.standard_error)
@@ -512,7 +512,7 @@ def test_the_probability_of_being_cheapest_takes_a_scheme():
     by_unit, pooled = of_units(400, 1)
     at = [float(crossing(pooled, "careful", "bold", CostProportion())) - 0.06]
     units = probability_cheapest(
-        by_unit, at, prior=None, replicates=800, rng=generator(), scheme=Units()
+        by_unit, at, prior=None, replicates=800, rng=generator(), scheme=Clusters()
     )
     cases = probability_cheapest(pooled, at, prior=None, replicates=800, rng=generator())
     assert cases[0, 0] > 0.97
@@ -525,14 +525,14 @@ def test_the_probability_of_being_cheapest_takes_a_scheme():
 
 def test_a_class_in_place_of_a_scheme_is_refused():
     joint, problem = planted(100, 1), Problem.binary(false_alarm=1, miss=8)
-    how: Any = {"replicates": 9, "rng": generator(), "scheme": Units}
+    how: Any = {"replicates": 9, "rng": generator(), "scheme": Clusters}
     for make in (
         lambda: bootstrap_crossings(joint, CostProportion(), **how),
         lambda: bootstrap_crossings(joint, CostRatio(), **how),
         lambda: bootstrap_crossings(joint, Prior(problem, 1), **how),
         lambda: probability_cheapest(joint, [0.5], prior=None, **how),
     ):
-        with pytest.raises(InputError, match="scheme must be a scheme; got the class Units"):
+        with pytest.raises(InputError, match="scheme must be a scheme; got the class Clusters"):
             make()
 
 
@@ -579,8 +579,8 @@ def test_a_model_that_is_cheaper_everywhere_leaves_no_border():
     )
 
 
-def test_redraws_without_a_crossing_are_counted():
-    """Two models that hardly differ: in many redraws one of them is cheaper everywhere."""
+def test_replicates_without_a_crossing_are_counted():
+    """Two models that hardly differ: in many replicates one of them is cheaper everywhere."""
     rng = generator()
     y = (rng.random(200) < 0.5).astype(int)
     a = np.where(rng.random(200) < 0.8, y, 1 - y)
@@ -606,7 +606,7 @@ def slow_order(joint: JointCounts, first: str, second: str) -> float:
     return float(inner[0]) if inner else np.nan
 
 
-def test_redraws_that_cross_the_other_way_round_are_no_replicates_of_a_border():
+def test_replicates_that_cross_the_other_way_round_are_no_replicates_of_a_border():
     """Two models that hardly differ cross in both orders, and a border is about one of them."""
     y = np.repeat([0, 1], 60)
     a = np.concatenate([np.arange(60) < 12, np.arange(60) >= 11]).astype(int)
@@ -614,7 +614,7 @@ def test_redraws_that_cross_the_other_way_round_are_no_replicates_of_a_border():
     joint = JointCounts.from_decisions(y, {"a": a, "b": b}, Problem.zero_one(2))
     how: Any = {"replicates": 150, "scheme": AllCases()}
     (border,) = bootstrap_crossings(joint, CostProportion(), rng=generator(), **how)
-    drawn = redraws(joint, AllCases(), replicates=150, rng=generator())
+    drawn = resample(joint, AllCases(), replicates=150, rng=generator())
     twins = [slow_order(drawn[r], str(border.below), str(border.above)) for r in range(150)]
     np.testing.assert_allclose(border.at.replicates, twins, atol=1 / 2000)
     either = crossing(drawn, "a", "b", CostProportion())

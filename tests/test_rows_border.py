@@ -213,7 +213,7 @@ def misaligned_calls() -> dict[str, Any]:
         "ScoreTable": lambda y, p: ScoreTable.from_scores(y, p),
         "LossMoments": lambda y, p: LossMoments.from_losses(y, {"m": p}),
         "JointScores": lambda y, p: JointScores.from_scores(y, {"m": p}),
-        "units": lambda y, p: JointScores.from_scores(y, {"m": np.array(p)}, units=p),
+        "clusters": lambda y, p: JointScores.from_scores(y, {"m": np.array(p)}, clusters=p > 0.5),
         "fit": lambda y, p: Isotonic().fit(p, y),
         "fit weights": lambda y, p: Isotonic().fit(np.array(p), y, weights=p),
         "fit columns": lambda y, p: VectorScaling().fit(
@@ -221,7 +221,7 @@ def misaligned_calls() -> dict[str, Any]:
         ),
         "cross_calibrate": lambda y, p: cross_calibrate(p, y, Isotonic(), 2, rng=rng),
         "groups": lambda y, p: cross_calibrate(
-            np.array(p), y, Isotonic(), 2, groups=p > 0.5, rng=rng
+            np.array(p), y, Isotonic(), 2, clusters=p > 0.5, rng=rng
         ),
         "miscalibration": lambda y, p: cost_of_miscalibration(y, p, np.array(p), zero_one),
         "mean_score": lambda y, p: mean_score(y, p, Brier()),
@@ -238,7 +238,7 @@ def misaligned_calls() -> dict[str, Any]:
             y, np.array(p), zero_one, by={"half": p > 0.5}, replicates=2
         ),
         "evaluate cluster": lambda y, p: evaluate(
-            y, np.array(p), zero_one, cluster=p > 0.5, replicates=2
+            y, np.array(p), zero_one, clusters=p > 0.5, replicates=2
         ),
     }
 
@@ -313,7 +313,7 @@ def test_masked_labels_with_nothing_masked_are_labels():
     assert Counts.from_decisions(y, y, zero_one, by=y).groups == (0, 1)
     assert ScoreTable.from_scores(y, p).n_cases == 4
     assert metrics.bayes_cost(y, p, problem=zero_one) == 0.25
-    report = evaluate(y, {"p": p, "d": y}, zero_one, by=y, cluster=np.ma.arange(4), replicates=5)
+    report = evaluate(y, {"p": p, "d": y}, zero_one, by=y, clusters=np.ma.arange(4), replicates=5)
     assert [one.group for one in report.slices] == [0, 1]
     hidden = np.ma.array([0, 1, 1, 0], mask=[False, True, False, False])
     refuses(lambda: Counts.from_labels(hidden, [0, 1, 1, 0]), "y_true", "1 of 4", "position 1")
@@ -425,16 +425,16 @@ def test_clusters_may_be_what_groups_may_be_but_not_missing():
     pd = pytest.importorskip("pandas")
     days = np.arange("2024-01-01", "2024-01-31", dtype="M8[D]").repeat(2)
     for clusters in (days, pd.Series(days).dt.to_period("D"), pd.Categorical(days.astype(str))):
-        report = evaluate(TRUTH, CERTAINTY, Problem.zero_one(2), cluster=clusters, replicates=5)
+        report = evaluate(TRUTH, CERTAINTY, Problem.zero_one(2), clusters=clusters, replicates=5)
         assert report.assumptions.clusters == 30
     gaps = days.copy()
     gaps[3] = "NaT"
 
     def clustered(cluster: Any) -> None:
-        evaluate(TRUTH, CERTAINTY, Problem.zero_one(2), cluster=cluster, replicates=5)
+        evaluate(TRUTH, CERTAINTY, Problem.zero_one(2), clusters=cluster, replicates=5)
 
-    refuses(lambda: clustered(gaps), "cluster", "1 of 60", "position 3", "a cluster of its own")
-    refuses(lambda: clustered({"a": days, "b": days}), "cluster must be one column", "there are 2")
+    refuses(lambda: clustered(gaps), "clusters", "1 of 60", "position 3", "a cluster of its own")
+    refuses(lambda: clustered({"a": days, "b": days}), "clusters must be one column", "there are 2")
 
 
 def test_groups_that_are_none_are_refused_with_the_right_remedy():

@@ -139,7 +139,7 @@ def test_groups_stay_whole_while_choosing():
         y, odds = two_classes(60, seed)
         q, y, groups = np.repeat(expit(odds), 6), np.repeat(y, 6), np.repeat(np.arange(60), 6)
         kinds["apart"].append(Select().fit(q, y).kind)
-        kinds["together"].append(Select().fit(q, y, groups=groups).kind)
+        kinds["together"].append(Select().fit(q, y, clusters=groups).kind)
     assert kinds["apart"].count("isotonic") >= 10
     assert kinds["together"].count("affine") >= 10
 
@@ -201,8 +201,8 @@ def test_stated_folds_are_kept_and_shared():
         cross_calibrate(q, y, Affine(), 3)
     with pytest.raises(InputError, match="all cases are in fold 1"):
         cross_calibrate(q, y, Affine(), np.ones(90, dtype=int))
-    with pytest.raises(InputError, match="folds must keep groups whole"):
-        cross_calibrate(q, y, Affine(), folds, groups=np.arange(90) // 2)
+    with pytest.raises(InputError, match="folds must keep clusters whole"):
+        cross_calibrate(q, y, Affine(), folds, clusters=np.arange(90) // 2)
     with pytest.raises(InputError, match="y has 90 rows"):
         cross_calibrate(q, y, Affine(), folds[:80])
 
@@ -308,9 +308,9 @@ def test_the_default_never_raises_where_none_would_not():
         (y, Scores(np.where(odds > 0, np.inf, -np.inf)), BINARY, {}),
         (y, Scores(1e300 * odds), BINARY, {}),
         (y, expit(odds), BINARY, {"weights": 10.0 ** rng.uniform(-90, 0, 40)}),
-        (y, expit(odds), BINARY, {"cluster": lonely}),
-        (lonely, expit(odds), BINARY, {"cluster": lonely}),
-        (lonely, expit(odds), BINARY, {"cluster": np.arange(40) // 11}),
+        (y, expit(odds), BINARY, {"clusters": lonely}),
+        (lonely, expit(odds), BINARY, {"clusters": lonely}),
+        (lonely, expit(odds), BINARY, {"clusters": np.arange(40) // 11}),
         (np.arange(40) % 3, three, Problem.zero_one(3), {}),
         ([0, 1] * 19 + [2, 2], three, Problem.zero_one(3), {}),
         ([0, 1] * 20, three, Problem.zero_one(3), {}),

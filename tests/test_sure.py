@@ -45,7 +45,7 @@ def settings_of(seed: int, n_cases: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     each: list[dict[str, Any]] = [
         {},
-        {"cluster": rng.integers(0, 12, n_cases)},
+        {"clusters": rng.integers(0, 12, n_cases)},
         {"weights": rng.integers(1, 4, n_cases)},
         {"weights": rng.lognormal(0, 0.7, n_cases)},
     ]
@@ -94,8 +94,8 @@ def test_contenders_intervals_picks_slices_and_sentences_say_the_same(seed):
     ("problem", "given"),
     [
         (THREE, {}),
-        (THREE, {"cluster": 5}),
-        (FRAUD, {"cluster": 2}),
+        (THREE, {"clusters": 5}),
+        (FRAUD, {"clusters": 2}),
         (FRAUD, {"calibrator": Isotonic()}),  # a map fitted on ten cases is all but unknown
         (FRAUD.with_prior([0.9, 0.1]), {"calibrator": Isotonic()}),
     ],
@@ -104,7 +104,9 @@ def test_every_number_lies_in_its_interval_and_within_the_range_of_the_costs(pro
     most = problem.costs.max()
     for seed, n_cases in enumerate((4, 10, 16, 60)):
         y, models = draw(n_cases, (1.5, 0.5), seed=9 + seed, problem=problem)
-        units = {"cluster": np.arange(n_cases) % given["cluster"]} if "cluster" in given else given
+        units = (
+            {"clusters": np.arange(n_cases) % given["clusters"]} if "clusters" in given else given
+        )
         report = few(y, models, problem, by=np.arange(n_cases) % 2, **units)
         verdict = report.verdict
         costs = [one.cost for one in report.systems] + [verdict.cost]
@@ -226,7 +228,7 @@ def test_what_is_fitted_is_less_sure_than_the_same_table_without_fitting():
 def test_new_parts_of_the_verdict_travel_as_json():
     y, models = draw(200, (1.5, 1.4, 0.2))
     for given in (models, {"m2": models["m2"]}, {"bad": 1 - models["m0"]}):
-        report = few(y, given, FRAUD, cluster=np.arange(200) % 9)
+        report = few(y, given, FRAUD, clusters=np.arange(200) % 9)
         twin = Report.from_json(report.to_json())
         assert twin == report
         assert twin.verdict.contenders == report.verdict.contenders
@@ -281,7 +283,7 @@ def test_where_nothing_is_deployed_there_are_no_contenders_to_speak_of():
 
 def test_of_one_cluster_the_range_of_the_costs_is_all_that_is_said():
     y, models = draw(400, (2.5, 0.2))
-    verdict = few(y, models, FRAUD, cluster=["s"] * 400).verdict
+    verdict = few(y, models, FRAUD, clusters=["s"] * 400).verdict
     assert verdict.sentences[0].startswith("m0 or m1: the data cannot tell")
     assert "(95 % interval 0 to 180)" in verdict.sentences[1]
     assert "cannot rule out that it saves nothing" in verdict.sentences[2]

@@ -101,7 +101,7 @@ def evidence_of(
         models,
         "weights" if "weights" in columns else None,
         tuple(name for name in columns if name.startswith("by ")),
-        "cluster" if "cluster" in columns else None,
+        "clusters" if "clusters" in columns else None,
     )
     numbers = [one for group in named.numbers.values() for one in group]
     labels = [wanted.column for wanted in named.labels(problem).values()]
@@ -151,11 +151,11 @@ CASES: dict[str, tuple[int, Problem, Columns]] = {
     "groups": (2, SQUARE, {"by site": SITE}),
     "groups with gaps": (3, RECTANGLE, {"by ward": WARD, "weights": WEIGHTS["fractional"]}),
     "groups of several kinds": (3, RECTANGLE, {"by ward": WARD, "by site": SITE}),
-    "clusters": (3, RECTANGLE, {"cluster": UNIT}),
+    "clusters": (3, RECTANGLE, {"clusters": UNIT}),
     "groups and clusters": (
         2,
         SQUARE,
-        {"by site": SITE, "by ward": WARD, "cluster": UNIT, "weights": POOR},
+        {"by site": SITE, "by ward": WARD, "clusters": UNIT, "weights": POOR},
     ),
 }
 
@@ -420,7 +420,7 @@ BAD: dict[str, tuple[Columns, str]] = {
     "weights beyond measure": ({"weights": [1e308] * N}, "a total that is a number"),
     "no weight": ({"weights": [0.0] * N}, "must have a positive total; all 1500 are zero"),
     "no cluster": (
-        {"cluster": changed(UNIT, _2=None)},
+        {"clusters": changed(UNIT, _2=None)},
         "must hold the clusters in every row; 1 of 1500 rows .* most often nothing",
     ),
 }
@@ -454,8 +454,8 @@ def test_posteriors_far_from_a_sum_of_one_are_refused(engine):
         tallied(engine, columns, models, FOUR)
 
 
-def test_a_tally_of_too_many_units_is_refused_with_a_remedy():
-    columns = {"y": LABELS[3], "p": GOOD, "cluster": np.arange(N)}
+def test_a_tally_of_too_many_clusters_is_refused_with_a_remedy():
+    columns = {"y": LABELS[3], "p": GOOD, "clusters": np.arange(N)}
     models = {"m": Posteriors("p")}
     with pytest.raises(InputError, match="name coarser groups and clusters"):
         tallied("DuckDB", columns, models, RECTANGLE, limit=10_000)

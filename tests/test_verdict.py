@@ -262,7 +262,7 @@ def test_the_saving_is_that_against_the_named_blind_decision():
 
 
 def test_intervals_of_the_saving_cover_where_two_blind_decisions_tie():
-    """Nominal 95 %; against the cheaper of the two in each redraw it covered 88 %."""
+    """Nominal 95 %; against the cheaper of the two in each resample it covered 88 %."""
     problem = Problem.binary(false_alarm=1, miss=4, classes=["no", "yes"])
     cells = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     rules = {"m": SimpleNamespace(name=AS_DECIDED, eligible=True)}
@@ -360,9 +360,9 @@ def test_clusters_make_it_harder_to_rank_backwards_beyond_noise():
     alone = few(np.tile(y, 40), many, BINARY)
     assert "ranks backwards" in kinds(alone)
     weak = {"m": np.tile(0.5 - 0.02 * y + np.linspace(-0.2, 0.2, 24), 40)}
-    clustered = few(np.tile(y, 40), weak, BINARY, cluster=copies)
+    clustered = few(np.tile(y, 40), weak, BINARY, clusters=copies)
     assert "ranks backwards" not in kinds(clustered)
-    strong = few(np.tile(y, 40), {"m": np.tile(0.7 - 0.4 * y, 40)}, BINARY, cluster=copies)
+    strong = few(np.tile(y, 40), {"m": np.tile(0.7 - 0.4 * y, 40)}, BINARY, clusters=copies)
     assert "ranks backwards" in kinds(strong)
 
 
@@ -408,7 +408,7 @@ def test_a_class_of_few_large_clusters_seldom_seems_to_rank_backwards(n_classes)
     rng, said, problem = np.random.default_rng(0), 0, Problem.zero_one(n_classes)
     for _ in range(20):
         rows = rng.dirichlet(np.ones(n_classes), 303)[unit]
-        report = few(y, {"m": rows}, problem, cluster=unit, calibrator=None, replicates=2)
+        report = few(y, {"m": rows}, problem, clusters=unit, calibrator=None, replicates=2)
         said += "ranks backwards" in kinds(report)
     assert said <= 3  # none or one is expected
 

@@ -13,12 +13,12 @@ from coverage_study.tables import MEASURES, Pair, World
 from stakes.inference import (
     AllCases,
     BCa,
+    Clusters,
     Estimate,
     Logit,
     Normal,
     Percentile,
     Scheme,
-    Units,
     bootstrap,
     bootstrap_t,
     jackknife,
@@ -83,7 +83,7 @@ def single(
     replicates: int,
     rng: np.random.Generator,
 ) -> Iterator[tuple[Setting, Row]]:
-    """Four measures of one model; with a prior, the cases are redrawn within classes."""
+    """Four measures of one model; with a prior, the cases are resampled within classes."""
     world = World(prevalence, prior)
     population = world.population if prior is None else world.population.with_prior(prior)
     table = world.table(_drawn(world.cells, size, samples, rng))
@@ -92,7 +92,7 @@ def single(
         world.errors,
         table,
         world.measures(population),
-        scheme_of(world.problem),
+        scheme_of(table, world.problem),
         replicates,
         rng,
     )
@@ -165,14 +165,14 @@ def by_units(
         held: dict[str, list[Any]] = {}
         for _ in range(samples):
             units = tally(_units(cells, count, cases, rng))
-            made = bootstrap(measure, units, replicates=replicates, rng=rng, scheme=Units())
-            pull = jackknife(measure, units, scheme=Units(), rng=rng).acceleration
+            made = bootstrap(measure, units, replicates=replicates, rng=rng, scheme=Clusters())
+            pull = jackknife(measure, units, scheme=Clusters(), rng=rng).acceleration
             kinds = {
                 "percentile": made.with_intervals(Percentile()),
                 "expanded": made,
                 "BCa": made.with_intervals(BCa(pull)),
                 "cases, not clusters": bootstrap(
-                    measure, Units().whole(units), replicates=replicates, rng=rng
+                    measure, Clusters().whole(units), replicates=replicates, rng=rng
                 ),
             }
             for kind, one in kinds.items():

@@ -15,9 +15,9 @@ import numpy as np
 from coverage_study.populations import FloatArray
 from coverage_study.tables import Pair, World
 from stakes.inference import (
+    Clusters,
     Interval,
     Percentile,
-    Units,
     bootstrap,
     cost_moments,
     profile_interval,
@@ -102,7 +102,7 @@ def of_cases(subject: Subject, size: int, samples: int, rng: np.random.Generator
     interval = subject.interval(tally, subject.problem, LEVEL)
     some = tally[:BOOTSTRAPPED]
     drawn = bootstrap(
-        subject.value, some, replicates=REPLICATES, rng=rng, scheme=scheme_of(subject.problem)
+        subject.value, some, replicates=REPLICATES, rng=rng, scheme=scheme_of(some, subject.problem)
     )
     return compared(subject, interval, drawn.with_intervals(Percentile()).interval(LEVEL))
 
@@ -139,7 +139,7 @@ def of_clusters(
     drawn, squares = _weighted(counts, spread, rng)
     tally = subject.tally(drawn)
     given = None if spread == 0 else squares.reshape(_shape(tally))
-    interval = subject.interval(tally, subject.problem, LEVEL, squares=given, scheme=Units())
+    interval = subject.interval(tally, subject.problem, LEVEL, squares=given, scheme=Clusters())
     times = rng.multinomial(count, np.full(count, 1 / count), size=REPLICATES).astype(np.float64)
     again = np.tensordot(times, drawn[:, :BOOTSTRAPPED], axes=1)
     return compared(subject, interval, percentiles(subject, again))

@@ -75,7 +75,7 @@ def test_the_study_looks_at_the_numbers_of_evaluate(design):
         rows.models,
         design.problem,
         weights=rows.weights,
-        cluster=rows.cluster,
+        clusters=rows.cluster,
         calibrator=calibrator,
     )
     said = reports.printed(design, rows)

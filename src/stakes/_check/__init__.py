@@ -4,7 +4,15 @@ The only place that validates. Every function takes the name of the argument fir
 message says: argument, rule, evidence (how many, the first and where), remedy.
 """
 
-from stakes._check.groups import Groups, absent, columns_of, frame_columns, groups, missing_label
+from stakes._check.groups import (
+    ClusterLabels,
+    Groups,
+    clusters,
+    columns_of,
+    frame_columns,
+    groups,
+    missing_label,
+)
 from stakes._check.kinds import BoolArray, FloatArray, IntArray, Label, Labels, frozen
 from stakes._check.labels import (
     FoundLabels,
@@ -35,16 +43,17 @@ from stakes._check.shares import posteriors, prior
 
 __all__ = [
     "BoolArray",
+    "ClusterLabels",
     "FloatArray",
     "FoundLabels",
     "Groups",
     "IntArray",
     "Label",
     "Labels",
-    "absent",
     "aligned",
     "answers",
     "by_label",
+    "clusters",
     "codes",
     "columns_of",
     "decisions",

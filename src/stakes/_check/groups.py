@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check.kinds import IntArray, Labels
+from stakes._check.kinds import IntArray, Label, Labels
 from stakes._check.labels import (
     categories,
     in_order,
@@ -38,7 +38,7 @@ class Groups:
         if kept is None:
             return self
         present, codes = np.unique(self.codes[kept], return_inverse=True)
-        return Groups(tuple(self.labels[place] for place in present), codes)
+        return Groups(type(self.labels)(self.labels[place] for place in present), codes)
 
 
 def groups(name: str, values: object) -> Groups:
@@ -64,7 +64,32 @@ def groups(name: str, values: object) -> Groups:
     return Groups((*known, missing_label(known)) if gaps.any() else known, codes)
 
 
-def absent(name: str, values: object) -> npt.NDArray[np.bool_]:
+class ClusterLabels(tuple[Label, ...]):
+    """Labels of clusters: what was sampled as a whole, not slices to be looked at one by one."""
+
+
+def clusters(values: object) -> Groups:
+    """The cluster of every case; gaps are refused: who was sampled with such a case is unknown."""
+    columns = columns_of("clusters", values)
+    if len(columns) > 1:
+        raise InputError(
+            f"clusters must be one column; there are {len(columns)}. "
+            f"Join them into one label for every case.",
+            argument="clusters",
+        )
+    gaps = _absent("clusters", columns[0][1])
+    if gaps.any():
+        raise InputError(
+            f"clusters must hold a label for every case; {gaps.sum()} of {gaps.size} are "
+            f"missing, the first at position {int(np.argmax(gaps))}. Remove these cases, or give "
+            f"each a cluster of its own.",
+            argument="clusters",
+        )
+    found = groups("clusters", columns[0][1])
+    return Groups(ClusterLabels(found.labels), found.codes)
+
+
+def _absent(name: str, values: object) -> npt.NDArray[np.bool_]:
     """Which cases of a column have no label."""
     coded = categories(values)
     return missing(label_array(name, values, _ONE_COLUMN)) if coded is None else coded.codes < 0

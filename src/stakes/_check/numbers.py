@@ -126,7 +126,8 @@ def no_leading_axes(
     if leading:
         raise InputError(
             f"{name} must have no leading axes {where}; they are {leading}. "
-            f"{remedy or f'Index one, as in {name}[0], or loop over them.'}", argument=name
+            f"{remedy or f'Index one, as in {name}[0], or loop over them.'}",
+            argument=name,
         )
 
 

@@ -98,14 +98,13 @@ class Columns:
             model_argument(name): columns_of(model) for name, model in self.models.items()
         }
         named |= {f"by[{column!r}]": (column,) for column in self.by}
-        single = {"y_true": self.y_true, "weights": self.weights, "cluster": self.clusters}
+        single = {"y_true": self.y_true, "weights": self.weights, "clusters": self.clusters}
         named |= {name: (column,) for name, column in single.items() if column is not None}
         if error.argument not in named:
             return error
         columns = named[error.argument]
         listed = f"column{'s' * (len(columns) > 1)} {', '.join(map(repr, columns))} of {source}"
-        called = "clusters" if error.argument == "cluster" else str(error.argument)
-        return error.said_of(f"{called} ({listed})", argument=called)
+        return error.said_of(f"{error.argument} ({listed})", argument=error.argument)
 
 
 def columns_of(model: Predicted) -> tuple[str, ...]:

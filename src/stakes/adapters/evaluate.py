@@ -64,7 +64,7 @@ def counted(source: Source) -> int:
 
 
 def _evaluated(rows: Rows, problem: Problem, **asked: Any) -> Report:
-    extra = {"weights": rows.weights, "by": rows.by, "cluster": rows.clusters}
+    extra = {"weights": rows.weights, "by": rows.by, "clusters": rows.clusters}
     return evaluate(rows.y_true, rows.models, problem, **extra, **asked)
 
 

@@ -17,12 +17,12 @@ from stakes.audit.exact import exact_misranking
 from stakes.audit.implied import (
     CostRange,
     ImpliedCosts,
-    ImpliedCostsOfRedraws,
+    ImpliedCostsOfReplicates,
     Optimum,
     ThresholdCosts,
     costs_of_threshold,
     implied_costs,
-    implied_costs_of_redraws,
+    implied_costs_of_replicates,
 )
 from stakes.audit.metric import (
     FAMILIAR,
@@ -68,7 +68,7 @@ __all__ = [
     "Disagreement",
     "Gain",
     "ImpliedCosts",
-    "ImpliedCostsOfRedraws",
+    "ImpliedCostsOfReplicates",
     "LogOdds",
     "Loss",
     "Metric",
@@ -98,7 +98,7 @@ __all__ = [
     "familiar_metrics",
     "gaussian_setting",
     "implied_costs",
-    "implied_costs_of_redraws",
+    "implied_costs_of_replicates",
     "is_admissible",
     "misranking",
     "suitability",

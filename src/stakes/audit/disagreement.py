@@ -113,7 +113,7 @@ def disagreement(
     The cost is that of deployment: the problem's prior replaces the shares of the data. The metrics
     are computed as people compute them, on the data at hand; pass ``counts.with_prior(prior)`` to
     give them the prior too. Values within 1e-12 of the best tie with it. Leading axes, such as
-    redraws, are carried through. Reference: dyrland, section 0.
+    replicates, are carried through. Reference: dyrland, section 0.
 
     Parameters
     ----------

@@ -142,8 +142,8 @@ def _shown(costs: CostRange) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ImpliedCostsOfRedraws(Value):
-    """Implied costs in each of R redraws of the data: how stable a metric's choice is.
+class ImpliedCostsOfReplicates(Value):
+    """Implied costs in each of R replicates of the data: how stable a metric's choice is.
 
     Of several optima the one with the lowest threshold counts. Undefined is nan.
 
@@ -169,7 +169,7 @@ class ImpliedCostsOfRedraws(Value):
 
     @property
     def off_hull(self) -> float:
-        """Share of the redraws in which no costs at all would choose the metric's threshold."""
+        """Share of the replicates in which no costs at all would choose the metric's threshold."""
         defined = ~np.isnan(self.threshold)
         empty = np.isnan(self.empirical[:, 0]) & defined
         return float(empty.sum() / defined.sum()) if defined.any() else float("nan")
@@ -181,7 +181,7 @@ class ImpliedCostsOfRedraws(Value):
             low, middle, high = np.quantile(known, [0.05, 0.5, 0.95], method="inverted_cdf")
             told = f"a miss costs {middle:.4g} false alarms (5 % to 95 %: {low:.4g} to {high:.4g})"
         size = self.threshold.size
-        return f"ImpliedCostsOfRedraws of {size}: {told}; off the hull in {self.off_hull:.1%}"
+        return f"ImpliedCostsOfReplicates of {size}: {told}; off the hull in {self.off_hull:.1%}"
 
 
 # Questions ---------------------------------------------------------------------------------------
@@ -250,32 +250,32 @@ def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: Scale) -> 
     )
 
 
-def implied_costs_of_redraws(
-    redraws: ScoreTable, metric: Metric, *, scale: Scale
-) -> ImpliedCostsOfRedraws:
-    """Implied costs in each redraw of a table, so that their instability shows.
+def implied_costs_of_replicates(
+    replicates: ScoreTable, metric: Metric, *, scale: Scale
+) -> ImpliedCostsOfReplicates:
+    """Implied costs in each replicate of a table, so that their instability shows.
 
     Parameters
     ----------
-    redraws : a table with one leading axis, (R, S, 2), such as a bootstrap makes
+    replicates : a table with one leading axis, (R, S, 2), such as a bootstrap makes
     """
     read_metric(metric)
-    if redraws.weights.ndim != 3:
+    if replicates.weights.ndim != 3:
         raise InputError(
-            f"redraws must have one leading axis; its weights have shape {redraws.weights.shape}. "
-            f"implied_costs reads a single table."
+            f"replicates must have one leading axis; its weights have shape "
+            f"{replicates.weights.shape}. implied_costs reads a single table."
         )
-    size = len(redraws.weights)
-    each = [implied_costs(redraws[r], metric, scale=scale) for r in range(size)]
+    size = len(replicates.weights)
+    each = [implied_costs(replicates[r], metric, scale=scale) for r in range(size)]
     nan, none = float("nan"), np.full(2, np.nan)
     first = [one.optima[0] if one.optima else None for one in each]
-    return ImpliedCostsOfRedraws._trusted(
+    return ImpliedCostsOfReplicates._trusted(
         threshold=np.array([nan if o is None else o.threshold for o in first]),
         value=np.array([one.value for one in each]),
         ties=np.array([len(one.optima) for one in each], dtype=np.intp),
         bayes=np.array([none if o is None else o.bayes.cost_proportion for o in first]),
         empirical=np.array([none if o is None else o.empirical.cost_proportion for o in first]),
-        shares=redraws.shares,
+        shares=replicates.shares,
     )
 
 
@@ -317,7 +317,7 @@ def _cuts(table: ScoreTable, scale: Scale) -> _Cuts:
             f"table must be a ScoreTable; got {type(table).__name__}. "
             f"Tally scores with ScoreTable.from_scores; decisions alone have no threshold."
         )
-    remedy = "implied_costs_of_redraws reads a leading axis of redraws."
+    remedy = "implied_costs_of_replicates reads a leading axis of replicates."
     _check.no_leading_axes("table", table.leading, remedy=remedy)
     kept = table.weights.sum(axis=-1) > 0
     if not kept.any():

@@ -128,7 +128,7 @@ def suitability(metric: Metric, *, n_classes: int, rng: np.random.Generator) -> 
     read_metric(metric)
     _check.generator(rng)
     size = _check.whole("n_classes", n_classes, low=2)
-    tables = _tables(size, rng)
+    tables = _tables(rng, size)
     values = _evaluate(metric, tables)
     perfect = (tables * (1 - np.eye(size))).sum(axis=(1, 2)) == 0
     full = perfect & (np.diagonal(tables, axis1=1, axis2=2) > 0).all(axis=1)
@@ -162,14 +162,14 @@ def _evaluate(metric: Metric, tables: FloatArray) -> FloatArray:
 # Where to look -----------------------------------------------------------------------------------
 
 
-def _tables(size: int, rng: np.random.Generator) -> FloatArray:
+def _tables(rng: np.random.Generator, size: int) -> FloatArray:
     """Tables (T, K, K) that are likely to speak against a property; simple ones first."""
     shape = (_RANDOM, size, size)
     sparse = rng.integers(1, 20, shape) * (rng.random(shape) < 0.4)
     skewed = np.floor(np.exp(rng.uniform(0, 9, shape)))
     diagonal = np.eye(size) * rng.integers(1, 50, (_RANDOM // 10, size))[:, None]
     near = diagonal + (rng.random((_RANDOM // 10, size, size)) < 0.2)
-    relabelled = np.array([np.eye(size)[list(order)] for order in _orders_of(size, rng)])
+    relabelled = np.array([np.eye(size)[list(order)] for order in _orders_of(rng, size)])
     relabelled = relabelled * rng.integers(1, 50, (len(relabelled), size))[..., None]
     tables = np.concatenate([_small(size), relabelled, diagonal, near, sparse, skewed])
     return np.asarray(tables[tables.sum(axis=(1, 2)) > 0], dtype=np.float64)
@@ -188,7 +188,7 @@ def _small(size: int) -> FloatArray:
     return digits.reshape(-1, size, size).astype(np.float64)
 
 
-def _orders_of(size: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+def _orders_of(rng: np.random.Generator, size: int) -> list[tuple[int, ...]]:
     """Orders of the classes other than the given one: all, or some of many."""
     if size <= 4:
         return list(permutations(range(size)))[1:]
@@ -232,7 +232,7 @@ def _twin(
 def _orders(
     metric: Metric, tables: FloatArray, values: FloatArray, rng: np.random.Generator
 ) -> Counterexample | None:
-    for order in _orders_of(tables.shape[-1], rng):
+    for order in _orders_of(rng, tables.shape[-1]):
         listed = list(order)
         twins = tables[:, listed][:, :, listed]
         example = _twin(tables, values, twins, _evaluate(metric, twins))

@@ -1,8 +1,8 @@
 """How likely a metric picks the wrong one of your own models, given what you do not know.
 
 Two things are unknown: the costs, of which there is a list or a sampler of plausible problems, and
-the models' true tables, of which there are redraws. A metric picks a model on the observed tables;
-the pick is judged on each plausible pair of costs and tables.
+the models' true tables, of which there are replicates. A metric picks a model on the observed
+tables; the pick is judged on each plausible pair of costs and tables.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def wrong_picks(
     Parameters
     ----------
     models : observed tables, by name, joint, or along the first axis
-    truths : plausible true tables of the same models, with one leading axis of redraws: Counts
+    truths : plausible true tables of the same models, with one leading axis of replicates: Counts
         (R, K, M) by name, or JointCounts with weights (R, T), which keeps models paired
     problems : plausible problems, or ``(rng, n)`` → n of them
     metrics : name → metric
@@ -176,9 +176,9 @@ def wrong_picks(
     _check.same_labels("the models", labels, true_labels)
     if observed.values.ndim != 3 or true.values.ndim != 4:
         raise InputError(
-            f"models must have one table each, and truths one leading axis of redraws; the tables "
-            f"have leading axes {observed.values.shape[:-3]} and {true.values.shape[:-3]}. "
-            f"Pass redraws as Counts of shape (R, K, M)."
+            f"models must have one table each, and truths one leading axis of replicates; the "
+            f"tables have leading axes {observed.values.shape[:-3]} and {true.values.shape[:-3]}. "
+            f"Pass replicates as Counts of shape (R, K, M)."
         )
     draws = len(true.values)
     plausible, unit = _draw_problems(problems, draws, weights, rng, observed)
@@ -216,8 +216,9 @@ def _draw_problems(
         _check.same_labels("the decisions", observed.decisions, problem.decisions)
     if callable(problems) and (len(given) != draws or weights is not None):
         raise InputError(
-            f"problems, when it is a sampler, must draw one problem for each of {draws} redraws, "
-            f"all of equal weight; it drew {len(given)}. Weights are for a list of problems."
+            f"problems, when it is a sampler, must draw one problem for each of {draws} "
+            f"replicates, all of equal weight; it drew {len(given)}. Weights are for a list of "
+            f"problems."
         )
     shares = _check.weights("weights", weights, len(given), of="problems")
     chosen = (
@@ -244,8 +245,8 @@ def _fate(
     defined = ~np.isnan(truth).any(axis=-1)
     if not defined.any():
         raise InputError(
-            f"truths must hold a redraw in which every model has a cost; none of {defined.size} "
-            f"does. Redraw within classes where a prior is stated."
+            f"truths must hold a replicate in which every model has a cost; none of {defined.size} "
+            f"does. Resample within classes where a prior is stated."
         )
     truth = truth[defined]
     best, excess = picked(-truth), truth - truth.min(axis=-1, keepdims=True)

@@ -54,9 +54,9 @@ class Calibrator(Value, ABC):
         """
 
     def _fit_in_groups(
-        self, scores: object, y: object, groups: IntArray | None, **options: Any
+        self, scores: object, y: object, clusters: IntArray | None, **options: Any
     ) -> CalibrationMap:
-        """Learn the map; a calibrator that deals the cases into folds keeps these groups whole."""
+        """Learn the map; one that deals the cases into folds keeps these clusters whole."""
         return self.fit(scores, y, **options)
 
 

@@ -34,7 +34,7 @@ def cross_calibrate(
     classes: object = None,
     weights: object = None,
     prior: object = None,
-    groups: object = None,
+    clusters: object = None,
     rng: np.random.Generator | None = None,
 ) -> FloatArray:
     """Out-of-fold posteriors: each case is mapped by a map fitted on the other folds.
@@ -49,7 +49,7 @@ def cross_calibrate(
         the names
     folds : number of folds, 2 or more, which are drawn; or labels, one per case, of its fold
     classes, weights, prior : as in ``calibrator.fit``
-    groups : labels, one per case, of cases that belong together
+    clusters : labels, one per case, of cases that belong together
     rng : draws the folds; needed unless they are stated
 
     Returns
@@ -67,13 +67,13 @@ def cross_calibrate(
     (1000,)
     """
     require("calibrator", calibrator, Calibrator, "Write Isotonic(), Affine() or another.")
-    _check.aligned(scores=scores, y=y, weights=weights, groups=groups)
+    _check.aligned(scores=scores, y=y, weights=weights, clusters=clusters)
     rows, names = read_rows(scores, y, classes, weights, prior)
-    units = None if groups is None else read_groups(groups, rows.codes)
-    number = _numbers(folds, rows.codes, units, rng)
+    owners = None if clusters is None else read_clusters(clusters, rows.codes)
+    number = _numbers(folds, rows.codes, owners, rng)
     weighted = slice(None) if rows.weights is None else rows.weights > 0
     _refuse_lonely(rows.codes[weighted], number[weighted], names)
-    return rows.out_of_fold(calibrator, number, units)
+    return rows.out_of_fold(calibrator, number, owners)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,27 +93,27 @@ class CheckedRows:
         return replace(self, scores=self.scores[some], codes=self.codes[some], weights=weights)
 
     def fitted(
-        self, calibrator: Calibrator, some: BoolArray, units: IntArray | None
+        self, calibrator: Calibrator, some: BoolArray, clusters: IntArray | None
     ) -> CalibrationMap:
         """The map of some cases, its classes called by their positions."""
         rows = self.part(some)
         return calibrator._fit_in_groups(
             self.wrapped(rows.scores),
             rows.codes,
-            None if units is None else units[some],
+            None if clusters is None else clusters[some],
             classes=range(self.n_classes),
             weights=rows.weights,
             prior=self.prior,
         )
 
     def out_of_fold(
-        self, calibrator: Calibrator, number: IntArray, units: IntArray | None
+        self, calibrator: Calibrator, number: IntArray, clusters: IntArray | None
     ) -> FloatArray:
         """Posteriors of every fold by the map of all others."""
         result: FloatArray | None = None
         for fold in range(int(number.max()) + 1):
             own = number == fold
-            posteriors = self.fitted(calibrator, ~own, units)(self.wrapped(self.scores[own]))
+            posteriors = self.fitted(calibrator, ~own, clusters)(self.wrapped(self.scores[own]))
             if result is None:
                 result = np.empty((len(self.codes), *posteriors.shape[1:]))
             result[own] = posteriors
@@ -167,21 +167,21 @@ def _read_scores(
     return bare, n_classes_of(bare), classes, wrapped
 
 
-def read_groups(groups: object, codes: IntArray) -> IntArray:
+def read_clusters(clusters: object, codes: IntArray) -> IntArray:
     """The position of every case's group among the distinct ones."""
-    units = _check.groups("groups", groups).codes
-    _check.same_length(y=codes, groups=units)
-    return units
+    owners = _check.clusters(clusters).codes
+    _check.same_length(y=codes, clusters=owners)
+    return owners
 
 
 def _numbers(
-    folds: Any, codes: IntArray, units: IntArray | None, rng: np.random.Generator | None
+    folds: Any, codes: IntArray, clusters: IntArray | None, rng: np.random.Generator | None
 ) -> IntArray:
     """The fold of every case, drawn or as stated."""
     if np.ndim(folds) == 0:
         _check.generator(rng)
         assert rng is not None
-        return fold_numbers(codes, folds, groups=units, rng=rng)
+        return fold_numbers(codes, folds, clusters=clusters, rng=rng)
     names = _check.distinct("folds", folds)
     number = _check.codes("folds", folds, names)
     _check.same_length(y=codes, folds=number)
@@ -190,23 +190,23 @@ def _numbers(
             f"folds must be 2 or more; all cases are in fold {names[0]!r}. Part them, or pass the "
             f"number of folds."
         )
-    if units is not None and len(np.unique(units * len(names) + number)) > units.max() + 1:
+    if clusters is not None and len(np.unique(clusters * len(names) + number)) > clusters.max() + 1:
         raise InputError(
-            "folds must keep groups whole; some group has cases in two of them. Part the groups "
-            "into folds, or pass the number of folds."
+            "folds must keep clusters whole; some cluster has cases in two of them. Part the "
+            "clusters into folds, or pass the number of folds."
         )
     return number
 
 
-def spread(codes: IntArray, units: IntArray | None, size: int) -> int:
-    """Over how many folds every class can be spread: its cases, or the groups that have one."""
-    if units is None:
+def spread(codes: IntArray, clusters: IntArray | None, size: int) -> int:
+    """Over how many folds every class can be spread: its cases, or the clusters that have one."""
+    if clusters is None:
         return int(np.bincount(codes, minlength=size).min())
-    return min(len(np.unique(units[codes == k])) for k in range(size))
+    return min(len(np.unique(clusters[codes == k])) for k in range(size))
 
 
 def fold_numbers(
-    codes: IntArray, folds: object, *, groups: IntArray | None = None, rng: np.random.Generator
+    codes: IntArray, folds: object, *, clusters: IntArray | None = None, rng: np.random.Generator
 ) -> IntArray:
     """Fold of every case, (n,): dealt out at random, class after class, group by group.
 
@@ -214,23 +214,24 @@ def fold_numbers(
     are spread first.
     """
     count = _check.number("folds", folds, low=2)
-    n_units = codes.size if groups is None else int(groups.max(initial=-1)) + 1
-    if not (count.is_integer() and count <= n_units):
+    n_clusters = codes.size if clusters is None else int(clusters.max(initial=-1)) + 1
+    if not (count.is_integer() and count <= n_clusters):
         raise InputError(
-            f"folds must be a whole number, at most the {n_units} "
-            f"{'cases' if groups is None else 'groups'} there are; got {folds!r}. Use fewer folds."
+            f"folds must be a whole number, at most the {n_clusters} "
+            f"{'cases' if clusters is None else 'clusters'} there are; got {folds!r}. Use fewer "
+            f"folds."
         )
     sizes = np.bincount(codes)
     rarity = np.empty(sizes.size, dtype=np.intp)
     rarity[np.argsort(sizes, kind="stable")] = np.arange(sizes.size)
     stratum = rarity[codes]
-    if groups is not None:
-        of_cases, stratum = stratum, np.full(n_units, sizes.size)
-        np.minimum.at(stratum, groups, of_cases)
+    if clusters is not None:
+        of_cases, stratum = stratum, np.full(n_clusters, sizes.size)
+        np.minimum.at(stratum, clusters, of_cases)
     order = [rng.permutation(np.flatnonzero(stratum == k)) for k in range(sizes.size + 1)]
-    number = np.empty(n_units, dtype=np.intp)
-    number[np.concatenate(order)] = np.arange(n_units) % int(count)
-    return number if groups is None else np.asarray(number[groups])
+    number = np.empty(n_clusters, dtype=np.intp)
+    number[np.concatenate(order)] = np.arange(n_clusters) % int(count)
+    return number if clusters is None else np.asarray(number[clusters])
 
 
 def _refuse_lonely(codes: IntArray, number: IntArray, classes: tuple[object, ...]) -> None:
@@ -240,5 +241,5 @@ def _refuse_lonely(codes: IntArray, number: IntArray, classes: tuple[object, ...
         if found.size < 2:
             raise InputError(
                 f"every class must occur in two folds at least; the cases of {label!r} are all in "
-                f"one. Gather more of them, or cut their groups smaller."
+                f"one. Gather more of them, or cut their clusters smaller."
             )

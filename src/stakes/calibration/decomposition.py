@@ -131,7 +131,7 @@ def decompose_by_cross_calibration(
     classes: object = None,
     weights: object = None,
     prior: object = None,
-    groups: object = None,
+    clusters: object = None,
     rng: np.random.Generator | None = None,
 ) -> Decomposition:
     """Decomposition for any number of classes, recalibrated by `cross_calibrate`."""
@@ -143,7 +143,7 @@ def decompose_by_cross_calibration(
         classes=classes,
         weights=weights,
         prior=prior,
-        groups=groups,
+        clusters=clusters,
         rng=rng,
     )
     return decompose_by_recalibration(

@@ -24,7 +24,7 @@ from stakes.scoring.bins import Bins, bin_sums
 from stakes.scoring.tables import posterior_pairs, probability_scores
 from stakes.tally import ScoreTable
 
-_BLOCK = 1 << 20  # redrawn scores at a time, so that memory stays flat
+_BLOCK = 1 << 20  # resampled scores at a time, so that memory stays flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +74,12 @@ def reliability(table: ScoreTable, bins: Bins) -> Reliability:
 
 @dataclass(frozen=True, eq=False)
 class Band(Value):
-    """Redrawn reliability curves, and the limits that hold a share of them at each score.
+    """Resampled reliability curves, and the limits that hold a share of them at each score.
 
     Attributes
     ----------
     scores : (S,)
-    shares : (R, B) shares of positives in the bins of redrawn tables; for bins that the classes
+    shares : (R, B) shares of positives in the bins of resampled tables; for bins that the classes
         themselves decide, `HullBins`, at each score, (R, S)
     places : (S,) the column of `shares` that belongs to each score
     """
@@ -90,10 +90,10 @@ class Band(Value):
 
     @property
     def draws(self) -> FloatArray:
-        """Observed shares of redrawn tables at each score, (R, S)."""
+        """Observed shares of resampled tables at each score, (R, S)."""
         return np.asarray(self.shares[:, self.places])
 
-    def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
+    def limits(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Lower and upper limit at each score, (S,) each, that hold this share of the draws."""
         inside = _check.number("level", level, low=0, high=1)
         lower, upper = np.quantile(self.shares, [(1 - inside) / 2, (1 + inside) / 2], axis=0)
@@ -103,7 +103,7 @@ class Band(Value):
 def consistency_band(
     table: ScoreTable, bins: Bins, *, replicates: int, rng: np.random.Generator
 ) -> Band:
-    """Curves that calibrated scores would show: classes are redrawn with the scores as chances.
+    """Curves that calibrated scores would show: classes are resampled with the scores as chances.
 
     The band lies around the diagonal; a curve that leaves it speaks against calibration. Scores are
     held as they are. Whole cases only: fractional weights are refused.
@@ -126,10 +126,10 @@ def consistency_band(
 def confidence_band(
     table: ScoreTable, bins: Bins, *, replicates: int, rng: np.random.Generator
 ) -> Band:
-    """Curves that other cases might have shown: classes are redrawn with the observed shares.
+    """Curves that other cases might have shown: classes are resampled with the observed shares.
 
     The band lies around the curve; where it leaves the diagonal out, calibration is in doubt. A bin
-    of n cases, h of them positive, is redrawn with the chance (h + ½)/(n + 1), so that a bin
+    of n cases, h of them positive, is resampled with the chance (h + ½)/(n + 1), so that a bin
     without positives is not taken for one that can have none. Pointwise coverage is close to the
     level for bins that are fixed and somewhat above it for `HullBins`, but for the outermost scores
     of `HullBins` when few cases are there: isotonic regression is too extreme at its ends. Scores
@@ -153,7 +153,7 @@ def _whole_cases(table: ScoreTable, bins: Bins) -> ScoreTable:
     reliability(table, bins)  # refuses what has no curve
     if not np.array_equal(table.weights, np.floor(table.weights)):
         raise InputError(
-            "table must hold whole cases to be redrawn; some weights are fractions. "
+            "table must hold whole cases to be resampled; some weights are fractions. "
             "Leave the weights out, or multiply them to whole numbers."
         )
     held = table.weights.sum(axis=1) > 0
@@ -165,7 +165,7 @@ def _whole_cases(table: ScoreTable, bins: Bins) -> ScoreTable:
 def _band(
     table: ScoreTable, bins: Bins, chances: FloatArray, count: int, rng: np.random.Generator
 ) -> Band:
-    """Curves of tables whose classes are redrawn with these chances, (S,), at each score."""
+    """Curves of tables whose classes are resampled with these chances, (S,), at each score."""
     _check.generator(rng)
     mass = table.weights.sum(axis=1)
     places = np.arange(mass.size)
@@ -178,14 +178,14 @@ def _band(
     step = max(_BLOCK // mass.size, 1)
     shares = np.concatenate(
         [
-            pool(_redrawn(mass, chances, min(step, count - first), rng))
+            pool(_resampled(mass, chances, min(step, count - first), rng))
             for first in range(0, count, step)
         ]
     )
     return Band._trusted(scores=table.scores, shares=shares, places=places)
 
 
-def _redrawn(
+def _resampled(
     mass: FloatArray, chances: FloatArray, count: int, rng: np.random.Generator
 ) -> FloatArray:
     """Numbers of positives at each score, (count, S)."""
@@ -203,10 +203,10 @@ def _pooled(starts: IntArray, mass: FloatArray, positive: FloatArray) -> FloatAr
 def _observed(table: ScoreTable, bins: Bins, positive: FloatArray) -> FloatArray:
     """Shares of positives in the bin of each score, (count, S), where these classes make bins."""
     weights = np.stack([table.weights.sum(axis=1) - positive, positive], axis=-1)
-    redrawn = ScoreTable._trusted(
+    resampled = ScoreTable._trusted(
         scores=table.scores, weights=weights, classes=table.classes, groups=None
     )
-    pooled = bin_sums(redrawn, bins)
+    pooled = bin_sums(resampled, bins)
     return np.take_along_axis(pooled.shares, pooled.numbers, axis=-1)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from stakes._check import FloatArray, IntArray
 from stakes.calibration.affine import Affine, Logistic
 from stakes.calibration.calibrator import Calibrator
-from stakes.calibration.crossfit import CheckedRows, fold_numbers, read_groups, read_rows, spread
+from stakes.calibration.crossfit import CheckedRows, fold_numbers, read_clusters, read_rows, spread
 from stakes.calibration.isotonic import Isotonic, OneVsRestIsotonic
 from stakes.calibration.maps import CalibrationMap
 from stakes.calibration.multiclass import VectorScaling
@@ -81,18 +81,18 @@ class Select(Calibrator):
         classes: object = None,
         weights: object = None,
         prior: object = None,
-        groups: object = None,
+        clusters: object = None,
     ) -> CalibrationMap:
         """Choose and learn the map; arguments as for `Calibrator.fit`.
 
-        `groups` are labels, one per case, of cases that belong together (patients, sites): they
+        `clusters` are labels, one per case, of cases that belong together (patients, sites): they
         stay together while choosing.
         """
         rows, _ = read_rows(scores, y, classes, weights, prior)
-        units = None if groups is None else read_groups(groups, rows.codes)
+        owners = None if clusters is None else read_clusters(clusters, rows.codes)
         candidates = tuple(self.candidates or _usual(rows, isinstance(scores, Scores)))
         faults = []
-        for one in _ranked(candidates, rows, units):
+        for one in _ranked(candidates, rows, owners):
             try:
                 return one.fit(scores, y, classes=classes, weights=weights, prior=prior)
             except _FAULTS as fault:
@@ -102,9 +102,9 @@ class Select(Calibrator):
         )
 
     def _fit_in_groups(
-        self, scores: object, y: object, groups: IntArray | None, **options: object
+        self, scores: object, y: object, clusters: IntArray | None, **options: object
     ) -> CalibrationMap:
-        return self.fit(scores, y, groups=groups, **options)
+        return self.fit(scores, y, clusters=clusters, **options)
 
 
 _FAULTS = (InputError, np.linalg.LinAlgError, FloatingPointError)
@@ -125,21 +125,21 @@ def _usual(rows: CheckedRows, raw: bool) -> tuple[Calibrator, ...]:
 
 
 def _ranked(
-    candidates: tuple[Calibrator, ...], rows: CheckedRows, units: IntArray | None
+    candidates: tuple[Calibrator, ...], rows: CheckedRows, clusters: IntArray | None
 ) -> tuple[Calibrator, ...]:
     """The candidates by their loss on cases that they have not seen, the least first."""
     if len(candidates) == 1:
         return candidates
     if rows.weights is not None and not rows.weights.all():
         kept = rows.weights > 0
-        rows, units = rows.part(kept), None if units is None else units[kept]
-    rows, units = _thinned(rows, units)
+        rows, clusters = rows.part(kept), None if clusters is None else clusters[kept]
+    rows, clusters = _thinned(rows, clusters)
     two = rows.n_classes == 2
-    most = spread(rows.codes, units, rows.n_classes)
+    most = spread(rows.codes, clusters, rows.n_classes)
     n_cases, folds = len(rows.codes), min(_FOLDS if two else _FEWER_FOLDS, most)
     if folds < 2:
         return candidates
-    number = fold_numbers(rows.codes, folds, groups=units, rng=np.random.default_rng(_SEED))
+    number = fold_numbers(rows.codes, folds, clusters=clusters, rng=np.random.default_rng(_SEED))
     if two and n_cases > _FEW:
         rows, number = _binned(rows, number)
     losses = [_loss(one, rows, number, 0.5 / n_cases) for one in candidates]
@@ -176,20 +176,20 @@ def _true(posteriors: FloatArray, codes: IntArray) -> FloatArray:
     return np.asarray(posteriors[np.arange(len(codes)), codes])
 
 
-def _thinned(rows: CheckedRows, units: IntArray | None) -> tuple[CheckedRows, IntArray | None]:
+def _thinned(rows: CheckedRows, clusters: IntArray | None) -> tuple[CheckedRows, IntArray | None]:
     """Every second, third … case of each class that has very many, with so much more weight."""
     most = _MOST // (1 if rows.n_classes == 2 else rows.n_classes * _DEARER)
     sizes = np.bincount(rows.codes, minlength=rows.n_classes)
     steps = -(-sizes // most)
     if (steps == 1).all():
-        return rows, units
+        return rows, clusters
     some = np.sort(
         np.concatenate([np.flatnonzero(rows.codes == k)[::step] for k, step in enumerate(steps)])
     )
     rows = rows.part(some)
     weights = steps[rows.codes].astype(np.float64)
     rows = replace(rows, weights=weights if rows.weights is None else weights * rows.weights)
-    return rows, None if units is None else np.unique(units[some], return_inverse=True)[1]
+    return rows, None if clusters is None else np.unique(clusters[some], return_inverse=True)[1]
 
 
 def _binned(rows: CheckedRows, number: IntArray) -> tuple[CheckedRows, IntArray]:

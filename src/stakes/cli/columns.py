@@ -36,7 +36,7 @@ class Request:
     scores: tuple[str, ...] = ()
     weights: str | None = None
     by: tuple[str, ...] = ()
-    cluster: str | None = None
+    clusters: str | None = None
 
     def columns(self, source: Source, problem: Problem) -> Columns:
         """What is read from which column; guesses are said."""
@@ -49,7 +49,7 @@ class Request:
             names = [name for name, _ in pairs]
             twin = next(name for name in names if names.count(name) > 1)
             raise InputError(f"models must have different names; {twin!r} stands twice.")
-        taken = {one for one in (self.weights, self.cluster, *self.by) if one is not None}
+        taken = {one for one in (self.weights, self.clusters, *self.by) if one is not None}
         taken.update(column for model in models.values() for column in columns_of(model))
         truth = truth_column(source, problem, self.truth, taken)
         guesses = [] if self.truth is not None else [f"truth in column {truth}"]
@@ -58,7 +58,7 @@ class Request:
             guesses += [described(name, one, problem) for name, one in models.items()]
         if guesses:
             source.watch.says(f"guessed from {source.name}: {'; '.join(guesses)}.")
-        return Columns(truth, models, self.weights, self.by, self.cluster)
+        return Columns(truth, models, self.weights, self.by, self.clusters)
 
 
 def report_on(files: Sequence[str], problem: Problem, request: Request, **options: Any) -> Report:

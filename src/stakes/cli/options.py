@@ -39,7 +39,7 @@ _OPTIONS = {  # what arguments of the library are called here
     "models": "--model",
     "weights": "--weights",
     "by": "--by",
-    "clusters": "--cluster",
+    "clusters": "--clusters",
     "memory_limit": "--memory-limit",
     "posterior_prior": "--posterior-prior",
     "from_prior": "--posterior-prior",
@@ -95,7 +95,7 @@ def prediction_options(command: F) -> F:
             ),
             click.option("--weights", metavar="COLUMN", help="Weights of the cases."),
             click.option(
-                "--cluster", metavar="COLUMN", help="Units sampled together: patients, sites."
+                "--clusters", metavar="COLUMN", help="What was sampled together: patients, sites."
             ),
             click.option(
                 "--memory-limit",
@@ -130,7 +130,7 @@ def in_options(error: StakesError) -> str:
 
 def request_of(options: dict[str, Any]) -> Request:
     """What the shared options say about columns."""
-    names = ("truth", "models", "scores", "weights", "by", "cluster")
+    names = ("truth", "models", "scores", "weights", "by", "clusters")
     return Request(**{name: options.pop(name) for name in names if name in options})
 
 

@@ -51,19 +51,19 @@ def own_class_leads(rows: FloatArray, cases: Cases) -> FloatArray:
 def _masses(cases: Cases) -> FloatArray:
     """Weight of each class in each cluster, (U, K); one row where there are none."""
     size = cases.problem.n_classes
-    if cases.cluster is None:
+    if cases.clusters is None:
         return np.bincount(cases.truth, cases.weights, size)[None].astype(np.float64)
-    cells, n_units = cases.cluster.codes * size + cases.truth, len(cases.cluster.labels)
-    mass = np.bincount(cells, cases.weights, n_units * size).astype(np.float64)
-    return mass.reshape(n_units, size)
+    cells, n_clusters = cases.clusters.codes * size + cases.truth, len(cases.clusters.labels)
+    mass = np.bincount(cells, cases.weights, n_clusters * size).astype(np.float64)
+    return mass.reshape(n_clusters, size)
 
 
 def _squares(cases: Cases, masses: FloatArray) -> FloatArray:
-    """Sums of squared weights of the units that were drawn, in each class and outside it, (2, K).
+    """Sums of squared weights of what was drawn, in each class and outside it, (2, K).
 
-    Units are clusters, else cases; a whole weight is a number of cases.
+    Clusters were drawn where there are any, else cases; a whole weight is a number of cases.
     """
-    if cases.cluster is not None:
+    if cases.clusters is not None:
         outside = masses.sum(axis=1, keepdims=True) - masses
         return np.stack([(masses**2).sum(axis=0), (outside**2).sum(axis=0)])
     own = masses[0]
@@ -99,7 +99,7 @@ def _blind_error(sample: Sample) -> float:
 
     .. math:: \sqrt{\frac{n_0 + n_1 + 1}{12\, n_0 n_1}}
 
-    Units of unequal weight, within a class, count for as many equal ones as their squares say: so
+    Cases of unequal weight, within a class, count for as many equal ones as their squares say: so
     do clusters, whose cases are taken for copies of one.
     """
     joint = sample.joint

@@ -32,7 +32,7 @@ class Cases:
     truth: IntArray
     weights: FloatArray | None  # None: every case counts once
     by: tuple[tuple[str | None, Groups], ...]  # each with the name of its column, if it has one
-    cluster: Groups | None
+    clusters: Groups | None
     shares: FloatArray
 
     @property
@@ -52,7 +52,7 @@ class Cases:
 
 
 def read_cases(
-    y_true: object, problem: Problem, weights: object, by: object, cluster: object
+    y_true: object, problem: Problem, weights: object, by: object, clusters: object
 ) -> Cases:
     """Encode the truth and check that everything describes the same cases."""
     columns = [] if by is None else _check.columns_of("by", by)
@@ -64,9 +64,15 @@ def read_cases(
     weight, kept = _weights(weights, len(truth))
     n_rows = len(truth)
     groups = tuple(
-        (name, _groups(_column("by", name), column, truth, kept)) for name, column in columns
+        (
+            name,
+            _aligned(_check.groups(_column("by", name), column), _column("by", name), truth, kept),
+        )
+        for name, column in columns
     )
-    clusters = None if cluster is None else _clusters(cluster, truth, kept)
+    owners = None
+    if clusters is not None:
+        owners = _aligned(_check.clusters(clusters), "clusters", truth, kept)
     truth = truth if kept is None else truth[kept]
     mass = np.bincount(truth, weights=weight, minlength=problem.n_classes)
     return Cases(
@@ -76,7 +82,7 @@ def read_cases(
         truth=truth,
         weights=weight,
         by=groups,
-        cluster=clusters,
+        clusters=owners,
         shares=mass / mass.sum(),
     )
 
@@ -97,44 +103,22 @@ def _weights(given: object, n_rows: int) -> tuple[FloatArray | None, BoolArray |
 
 
 def refuse_misaligned(
-    y_true: object, models: Mapping[str, object], weights: object, by: object, cluster: object
+    y_true: object, models: Mapping[str, object], weights: object, by: object, clusters: object
 ) -> None:
     """Refuse series and frames whose rows may be other cases."""
     columns = {f"models[{name!r}]": given for name, given in models.items()}
     if by is not None:
         columns |= {_column("by", name): given for name, given in _check.columns_of("by", by)}
-    _check.aligned(y_true=y_true, weights=weights, cluster=cluster, **columns)
+    _check.aligned(y_true=y_true, weights=weights, clusters=clusters, **columns)
 
 
 def _column(argument: str, name: str | None) -> str:
     return argument if name is None else f"{argument}[{name!r}]"
 
 
-def _groups(name: str, labels: object, truth: IntArray, kept: BoolArray | None) -> Groups:
-    groups = _check.groups(name, labels)
+def _aligned(groups: Groups, name: str, truth: IntArray, kept: BoolArray | None) -> Groups:
     _check.same_length(y_true=truth, **{name: groups.codes})
     return groups.only(kept)
-
-
-def _clusters(labels: object, truth: IntArray, kept: BoolArray | None) -> Groups:
-    """The clusters; a case without one is refused: who was sampled with it is unknown."""
-    columns = _check.columns_of("cluster", labels)
-    if len(columns) > 1:
-        raise InputError(
-            f"cluster must be one column; there are {len(columns)}. "
-            f"Join them into one label for every case.",
-            argument="cluster",
-        )
-    column = columns[0][1]
-    absent = _check.absent("cluster", column)
-    if absent.any():
-        raise InputError(
-            f"cluster must hold a label for every case; {absent.sum()} of {absent.size} are "
-            f"missing, the first at position {int(np.argmax(absent))}. Remove these cases, or give "
-            f"each a cluster of its own.",
-            argument="cluster",
-        )
-    return _groups("cluster", column, truth, kept)
 
 
 def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions | Scores]:

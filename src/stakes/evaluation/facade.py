@@ -31,7 +31,7 @@ def evaluate(
     *,
     weights: object = None,
     by: object = None,
-    cluster: object = None,
+    clusters: object = None,
     posterior_prior: object = None,
     calibrator: Calibrator | None = _SELECT,
     level: float = 0.95,
@@ -52,7 +52,7 @@ def evaluate(
     weights : (n,) weights of the cases
     by : labels, dates, periods, intervals or categories, one per case; the report has a slice for
         each of them, and one for the cases without. Several columns are a mapping or a frame.
-    cluster : labels, one per case, of what was sampled together (patients, sites)
+    clusters : labels, one per case, of what was sampled together (patients, sites)
     posterior_prior : the prior for which posteriors hold; by default the shares of the data
     calibrator : a calibrator of `stakes.calibration`, or None to leave posteriors as they are
         Every model that gives posteriors or scores is shown recalibrated, too: each case by a map
@@ -89,7 +89,7 @@ def evaluate(
     level = checked_level(level)
     replicates = _check.whole("replicates", replicates, low=2)
     _check.whole("seed", seed, low=0)
-    cases = read_cases(y_true, problem, weights, by, cluster)
+    cases = read_cases(y_true, problem, weights, by, clusters)
     held = (
         None
         if posterior_prior is None
@@ -98,7 +98,7 @@ def evaluate(
     named = read_models(models, cases.n_rows)
     if all(isinstance(given, Decisions) for given in named.values()):
         calibrator = None  # there is nothing to recalibrate
-    refuse_misaligned(y_true, named, weights, by, cluster)
+    refuse_misaligned(y_true, named, weights, by, clusters)
     rng = np.random.default_rng(int(seed))
     folds = Folds(cases, np.random.default_rng([int(seed), 1]))  # leaves rng as it is
     predictions = [

@@ -43,15 +43,15 @@ class Folds:
         self._rng = rng
 
     @property
-    def units(self) -> IntArray | None:
+    def clusters(self) -> IntArray | None:
         """Clusters, which stay in one fold."""
-        return None if self.cases.cluster is None else self.cases.cluster.codes
+        return None if self.cases.clusters is None else self.cases.clusters.codes
 
     @cached_property
     def count(self) -> int:
         """Two or three of very many cases, else five, or what the rarest class allows."""
         n_cases = len(self.cases.truth)
-        rarest = spread(self.cases.truth, self.units, self.cases.problem.n_classes)
+        rarest = spread(self.cases.truth, self.clusters, self.cases.problem.n_classes)
         if n_cases > _FEW_CASES and rarest >= _PLENTY:
             return 2
         return min(3 if n_cases > _MANY_CASES else _FOLDS, rarest)
@@ -72,10 +72,10 @@ class Folds:
         return () if any(number is None for number in dealt) else tuple(dealt)  # type: ignore[arg-type]
 
     def _dealt(self) -> IntArray | None:
-        truth, units = self.cases.truth, self.units
+        truth, clusters = self.cases.truth, self.clusters
         size = self.cases.problem.n_classes
         for _ in range(_DEALS):
-            number = fold_numbers(truth, self.count, groups=units, rng=self._rng)
+            number = fold_numbers(truth, self.count, clusters=clusters, rng=self._rng)
             seen = np.bincount(number * size + truth, minlength=self.count * size)
             if ((seen.reshape(self.count, size) > 0).sum(axis=0) > 1).all():
                 return number
@@ -85,7 +85,7 @@ class Folds:
     def hindrance(self) -> str | None:
         """Why no map can be fitted to these cases, if none can."""
         if not self.numbers:
-            parts = "cases" if self.units is None else "clusters with a case"
+            parts = "cases" if self.clusters is None else "clusters with a case"
             return f"some class has too few {parts} to fit a map on some and use it on others."
         if not self.cases.prior.all():
             return "the prior rules out a class, for which no posteriors can be fitted."
@@ -150,7 +150,7 @@ def _out_of_fold(
     taken = _finite(scores) if raw else scores
     rows = CheckedRows(taken, cases.truth, cases.weights, prior, size, *wrapped)
     try:
-        each = [rows.out_of_fold(calibrator, dealt, folds.units) for dealt in folds.numbers]
+        each = [rows.out_of_fold(calibrator, dealt, folds.clusters) for dealt in folds.numbers]
     except InputError as error:
         if raw and not isinstance(calibrator, Select):
             raise InputError(

@@ -74,13 +74,13 @@ def _sample(cases: Cases, decided: dict[str, IntArray], own: BoolArray | None = 
         return column if column is None or own is None else column[own]
 
     truth, weights = part(cases.truth), part(cases.weights)
-    units = None if cases.cluster is None else part(cases.cluster.codes)
+    clusters = None if cases.clusters is None else part(cases.clusters.codes)
     columns = {"y_true": truth, **{name: part(codes) for name, codes in decided.items()}}
     names, problem = tuple(decided), cases.problem
-    joint = JointCounts._of_codes(columns, names, problem, weights, units)
+    joint = JointCounts._of_codes(columns, names, problem, weights, clusters=clusters)
     if cases.whole:
         return Sample(joint, np.bincount(truth, weights, problem.n_classes), None)
-    squares = JointCounts._of_codes(columns, names, problem, weights**2, units).weights
+    squares = JointCounts._of_codes(columns, names, problem, weights**2, clusters=clusters).weights
     return Sample(joint, np.bincount(truth, None, problem.n_classes), squares)
 
 

@@ -17,9 +17,9 @@ from stakes._check import BoolArray, FloatArray
 from stakes.decide import reachable_decisions
 from stakes.evaluation.evidence import Evidence, Sample
 from stakes.inference import (
+    Clusters,
     Contenders,
     SelectionEffect,
-    Units,
     contenders,
     cost_support,
     difference_support,
@@ -147,7 +147,7 @@ class Costs:
 
     @property
     def _design(self) -> dict[str, Any]:
-        scheme = Units() if self.joint.weights.ndim == 2 else None
+        scheme = Clusters() if self.joint.weights.ndim == 2 else None
         return {"reachable": self.reachable, "squares": self.squares, "scheme": scheme}
 
     @cached_property

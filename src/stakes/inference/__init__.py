@@ -69,11 +69,11 @@ from stakes.inference.sampling import CostErrors, cost_errors, fitting_covarianc
 from stakes.inference.schemes import (
     AllCases,
     BayesianBootstrap,
+    Clusters,
     PoissonWeights,
     Scheme,
-    Units,
     WithinClasses,
-    redraws,
+    resample,
     scheme_of,
 )
 from stakes.inference.selection import Contenders, contenders, with_blind
@@ -89,6 +89,7 @@ __all__ = [
     "AllCases",
     "BCa",
     "BayesianBootstrap",
+    "Clusters",
     "Comparison",
     "Contenders",
     "Corrected",
@@ -112,7 +113,6 @@ __all__ = [
     "Slices",
     "Studentised",
     "Support",
-    "Units",
     "Wilson",
     "WithinClasses",
     "auc_error",
@@ -158,7 +158,7 @@ __all__ = [
     "profile_ratio",
     "profile_threshold",
     "rate_error",
-    "redraws",
+    "resample",
     "scheme_of",
     "selection_effect",
     "slices",

@@ -30,44 +30,44 @@ def cells_of(tally: Tally) -> Any:
     checked_tally(tally)
     if not isinstance(tally, CellTally):
         raise InputError(
-            "tally must hold cases to be redrawn; LossMoments hold sums of losses. Give it a unit "
-            "axis with by= and use Units(), or take standard errors from compare_losses."
+            "tally must hold cases to be resampled; LossMoments hold sums of losses. Read "
+            "them with clusters=, or take standard errors from compare_losses."
         )
     return tally
 
 
-def n_units(tally: Tally) -> int:
-    """How many units a tally holds; less than two are refused."""
+def cluster_count(tally: Tally) -> int:
+    """How many clusters a tally holds; less than two are refused."""
     count = checked_tally(tally).n_clusters
     if count < 2:
         raise InputError(
-            f"tally must hold at least two units; its leading axes are {tally.leading}. Make "
-            f"it with by=, the label of each case's unit, or JointScores with units=."
+            f"tally must hold at least two clusters; its leading axes are {tally.leading}. Make "
+            f"it with clusters=, the label of each case's cluster."
         )
     return count
 
 
 _REMEDY = (
-    "give the tally a unit axis with by= and use Units(), or take weights for numbers of cases "
-    "with BayesianBootstrap(). To reweight the classes, redraw the tally as it is and call "
+    "make the tally with clusters=, or take weights for numbers of "
+    "cases with BayesianBootstrap(). To reweight the classes, resample the tally as it is and call "
     "with_prior inside the measure."
 )
 
 
-def refuse_units(tally: Tally) -> None:
-    """Refuse scores that name units where their cases would be taken for independent."""
-    if getattr(tally, "units", None) is not None:
+def refuse_clusters(tally: Tally) -> None:
+    """Refuse scores that name clusters where their cases would be taken for independent."""
+    if getattr(tally, "clusters", None) is not None:
         raise InputError(
-            "scores must not name units here; their cases came together and would be taken for "
-            "independent. Redraw the units, compare(…, scheme=Units()); to take cases as "
-            "independent all the same, read the scores without units=."
+            "scores must not name clusters here; their cases came together and would be taken for "
+            "independent. Resample the clusters, compare(…, scheme=Clusters()); to take cases as "
+            "independent all the same, read the scores without clusters=."
         )
 
 
 def whole_cells(tally: Tally, remedy: str = _REMEDY) -> FloatArray:
-    """Cells (…, C) that are numbers of cases; fractional weights are refused, and so are units."""
+    """Cells (…, C) that are numbers of cases; fractional weights and clusters are refused."""
     cells: FloatArray = cells_of(tally).cell_weights
-    refuse_units(tally)
+    refuse_clusters(tally)
     bad = np.flatnonzero(~(cells == np.floor(cells)))  # nan is bad too
     if bad.size:
         raise InputError(
@@ -113,5 +113,5 @@ def numbers(value: object) -> FloatArray:
         pass
     raise InputError(
         f"measure must give a number or an array of numbers; it gave {type(value).__name__}. "
-        f"Let it return an array whose first axis is that of the redraws."
+        f"Let it return an array whose first axis is that of the replicates."
     )

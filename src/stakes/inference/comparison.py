@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Self
@@ -14,15 +15,14 @@ from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.bootstrap import bootstrap, estimate_of
-from stakes.inference.cells import Measure, T, whole_cells
+from stakes.inference.cells import T, whole_cells
 from stakes.inference.delta import cost_moments, mean_covariance
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import Normal, Percentile
 from stakes.inference.schemes import (
     AllCases,
+    Clusters,
     Scheme,
-    Units,
-    scheme_of,
 )
 from stakes.inference.student import student_tail
 from stakes.measures.table import least
@@ -39,7 +39,7 @@ class Comparison(Value):
     names : J models
     values : (J,)
     covariance : (J, J)
-    replicates : (R, J) of joint redraws; R = 0 where a formula gives the covariance
+    replicates : (R, J) of joint replicates; R = 0 where a formula gives the covariance
     intervals : the type of the intervals of differences
     method : what made it, in words
 
@@ -145,21 +145,22 @@ class Comparison(Value):
 
 
 def compare(
-    measure: Measure[T],
+    measure: Callable[..., FloatArray],
     tally: T,
     names: object,
+    problem: Problem | None = None,
     *,
     replicates: int,
     rng: np.random.Generator,
-    scheme: Scheme = AllCases(),  # noqa: B008 - a frozen value without fields
+    scheme: Scheme | None = None,
 ) -> Comparison:
-    """Compare anything that a measure gives for each model, by joint redraws of one tally.
+    """Compare anything that a measure gives for each model, by joint replicates of one tally.
 
     Parameters
     ----------
     measure : function of a tally (…) whose value (…, J) holds a number for each model
     names : J labels of the models
-    scheme : as in `bootstrap`; all cases unless told otherwise
+    scheme : as in `bootstrap`
 
     Examples
     --------
@@ -180,7 +181,7 @@ def compare(
         )
     labels = _check.labels("names", names)
     return comparison_of(
-        bootstrap(measure, tally, replicates=replicates, rng=rng, scheme=scheme), labels
+        bootstrap(measure, tally, problem, replicates=replicates, rng=rng, scheme=scheme), labels
     )
 
 
@@ -213,9 +214,9 @@ def compare_costs(
     rng: np.random.Generator,
     scheme: Scheme | None = None,
 ) -> Comparison:
-    """Expected costs of all models by joint redraws of the cases that they decided about.
+    """Expected costs of all models by joint replicates of the cases that they decided about.
 
-    Without a scheme the cases are redrawn, within classes when the problem states a prior.
+    Without a scheme the cases are resampled, within classes when the problem states a prior.
 
     Examples
     --------
@@ -226,13 +227,15 @@ def compare_costs(
     >>> found.lowest, [float(share) for share in found.probability_lowest()]
     ('new', [0.0, 1.0])
     """
+    refuse_groups(joint, scheme)
+    return compare(
+        joint_costs, joint, joint.models, problem, replicates=replicates, rng=rng, scheme=scheme
+    )
 
-    def costs(redrawn: JointCounts) -> FloatArray:
-        return cost_moments(redrawn, problem).mean(problem.prior)
 
-    chosen = scheme_of(problem) if scheme is None else scheme
-    refuse_groups(joint, chosen)
-    return compare(costs, joint, joint.models, replicates=replicates, rng=rng, scheme=chosen)
+def joint_costs(joint: JointCounts, problem: Problem) -> FloatArray:
+    """Expected cost (…, J) of every model."""
+    return cost_moments(joint, problem).mean(problem.prior)
 
 
 def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
@@ -250,7 +253,7 @@ def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
     return made._trusted(**{**vars(made), "values": made.values + offset})
 
 
-def refuse_groups(joint: JointCounts, scheme: Scheme) -> None:
+def refuse_groups(joint: JointCounts, scheme: Scheme | None) -> None:
     """A comparison is about one set of cases, and what several models decided about it."""
     if not isinstance(joint, JointCounts):
         raise InputError(
@@ -258,11 +261,12 @@ def refuse_groups(joint: JointCounts, scheme: Scheme) -> None:
             f"models together with JointCounts.from_decisions."
         )
     axes = joint.leading
-    if axes and not (isinstance(scheme, Units) and len(axes) == 1):
+    clusters = joint.has_clusters if scheme is None else isinstance(scheme, Clusters)
+    if axes and not (clusters and len(axes) == 1):
         raise InputError(
             f"joint must have no leading axis here; its leading axes are {axes}. Compare group by "
-            f"group, joint.group(label); for units that were drawn as a whole redraw these: "
-            f"compare_costs(…, scheme=Units())."
+            f"group, joint.group(label); for clusters that were drawn as a whole resample these: "
+            f"compare_costs(…, scheme=Clusters())."
         )
 
 
@@ -272,8 +276,8 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
     With a prior (None: the data's own shares), the mean to expect once deployed. Losses without
     names are called 0, 1, …. Weights are numbers of cases, and classes whose weights do not add up
     to whole numbers are refused: the formula would take any other weight for so many cases. For
-    such weights tally with ``by=`` and call `compare` with `Units`, each case perhaps a unit of its
-    own; `mean_covariance` is the formula that takes weights as they come.
+    such weights tally with ``clusters=`` and call `compare`, each case perhaps a cluster
+    of its own; `mean_covariance` is the formula that takes weights as they come.
 
     Examples
     --------
@@ -281,7 +285,7 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
     >>> print(compare_losses(moments, prior=None).difference("new", "old"))
     -0.75 (95% -1.983 to 0.4831, delta method)
     """
-    remedy = "Index one, or for units that were drawn as a whole call compare with Units()."
+    remedy = "Index one, or for clusters that were drawn as a whole call compare."
     _check.no_leading_axes("moments", moments.leading, remedy=remedy)
     _refuse_fractions(moments)
     shares = None if prior is None else _check.prior("prior", prior, moments.classes)
@@ -303,7 +307,7 @@ def _refuse_fractions(moments: LossMoments) -> None:
         raise InputError(
             f"moments must hold whole cases; the weight of class {moments.classes[bad[0]]} is "
             f"{moments.weight[bad[0]]:g}. Fractional weights do not say how many cases there were: "
-            f"tally with by=, the label of each case's unit, and call compare(…, scheme=Units()). "
+            f"tally with clusters=, the label of each case's cluster, and call compare. "
             f"To reweight the classes, pass prior=."
         )
 
@@ -326,8 +330,8 @@ def triangular_root(covariance: FloatArray) -> FloatArray:
 def p_value(estimate: Estimate, *, null: float) -> FloatArray:
     r"""Two-sided p-value of a normal test, :math:`2\Phi(-|\theta - \theta_0|/se)`, elementwise.
 
-    Of redrawn units Student's in place of the normal's, as `ExpandedPercentile` has it. nan where
-    the standard error is zero or undefined.
+    Of resampled clusters Student's in place of the normal's, as `ExpandedPercentile` has it. nan
+    where the standard error is zero or undefined.
 
     Examples
     --------

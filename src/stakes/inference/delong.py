@@ -87,8 +87,8 @@ def delong_auc(table: ScoreTable) -> Estimate:
 def delong(scores: JointScores) -> Comparison:
     """Areas under the ROC curve of several models on the same cases, with their covariances.
 
-    The formula takes cases as independent; scores that name units are refused, and
-    ``compare(…, scheme=Units())`` compares the areas of these.
+    The formula takes cases as independent; scores that name clusters are refused, and
+    ``compare(…, scheme=Clusters())`` compares the areas of these.
 
     Examples
     --------

@@ -12,22 +12,21 @@ from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.bootstrap import carried, estimate_of, intervals_of, redraw_blocks
+from stakes.inference.bootstrap import carried, estimate_of, intervals_of, replicate_blocks
 from stakes.inference.cells import T, checked_tally, numbers
-from stakes.inference.comparison import Comparison, comparison_of, refuse_groups
-from stakes.inference.delta import cost_moments
+from stakes.inference.comparison import Comparison, comparison_of, joint_costs, refuse_groups
 from stakes.inference.estimate import Estimate, counted
 from stakes.inference.jackknife import hangs_on_one_case
 from stakes.inference.schemes import (
     Scheme,
-    checked_redraws,
+    checked_replicates,
     scheme_of,
 )
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-# Given a number and a source of randomness, as many draws, stacked along the first axis.
-Sampler = Callable[[int, np.random.Generator], FloatArray]
+# Given a source of randomness and a number, as many draws, stacked along the first axis.
+Sampler = Callable[[np.random.Generator, int], FloatArray]
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -38,7 +37,7 @@ class Dirichlet(Value):
 
     Examples
     --------
-    >>> Dirichlet([95, 5])(3, np.random.default_rng(0)).shape
+    >>> Dirichlet([95, 5])(np.random.default_rng(0), 3).shape
     (3, 2)
     """
 
@@ -53,7 +52,7 @@ class Dirichlet(Value):
             )
         self._fill({"cases": checked})
 
-    def __call__(self, size: int, rng: np.random.Generator) -> FloatArray:
+    def __call__(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Draw `size` priors, of shape (size, K)."""
         return rng.dirichlet(self.cases, size=size)
 
@@ -89,12 +88,12 @@ def uncertain_problems(
     for name, sampler in (("prior", prior), ("costs", costs)):
         if sampler is not None and not callable(sampler):
             raise InputError(
-                f"{name} must be a sampler, a function of a number of draws and a generator; got "
+                f"{name} must be a sampler, a function of a generator and a number of draws; got "
                 f"{type(sampler).__name__}. Dirichlet(cases) is one of priors; what is known for "
                 f"sure belongs in the problem."
             )
-    priors = None if prior is None else np.asarray(prior(count, rng))
-    tables = None if costs is None else np.asarray(costs(count, rng))
+    priors = None if prior is None else np.asarray(prior(rng, count))
+    tables = None if costs is None else np.asarray(costs(rng, count))
     for name, array, shape in (
         ("prior", priors, (count, problem.n_classes)),
         ("costs", tables, (count, *problem.costs.shape)),
@@ -125,12 +124,12 @@ def bootstrap_problems(
     rng: np.random.Generator,
     scheme: Scheme | None = None,
 ) -> Estimate:
-    """Redraw the sample and let the problem vary too: the interval is about deployment.
+    """Resample the cases and let the problem vary too: the interval is about deployment.
 
-    Redraw r is measured under problem r modulo their number. Without a scheme the cases are
-    redrawn, within classes when the problems state a prior. The value is the mean over the
+    Replicate r is measured under problem r modulo their number. Without a scheme the cases are
+    resampled, within classes when the problems state a prior. The value is the mean over the
     problems, which for expected costs is that of the expected problem (dyrland, eq 18); by it the
-    intervals of `Units` judge how few units count.
+    intervals of `Clusters` judge how few clusters count.
 
     Parameters
     ----------
@@ -145,20 +144,22 @@ def bootstrap_problems(
     >>> known = Problem.binary(false_alarm=1, miss=20, prior=[0.98, 0.02])
     >>> belief = uncertain_problems(known, draws=500, rng=rng, prior=Dirichlet([98, 2]))
     >>> print(bootstrap_problems(expected_cost, counts, belief, replicates=2000, rng=rng))
-    0.208... (95% 0.04... to 0.5..., 2000 bootstrap tables, 500 problems)
+    0.208... (95% 0.04... to 0.5..., 2000 bootstrap replicates within classes, 500 problems)
     """
     given = _checked_problems(problems)
-    scheme = scheme_of(given[0]) if scheme is None else scheme
-    count = checked_redraws(scheme, replicates, rng)
+    scheme = scheme_of(tally, given[0]) if scheme is None else scheme
+    count = checked_replicates(scheme, replicates, rng)
     checked_tally(tally)
 
-    def mean(redrawn: T) -> FloatArray:
-        return np.asarray(sum(numbers(measure(redrawn, problem)) for problem in given) / len(given))
+    def mean(resampled: T) -> FloatArray:
+        return np.asarray(
+            sum(numbers(measure(resampled, problem)) for problem in given) / len(given)
+        )
 
     whole = scheme.whole(tally)
     value = mean(whole)
     drawn, first = np.empty((count, *value.shape)), 0
-    for block in redraw_blocks(tally, scheme, count, rng):
+    for block in replicate_blocks(tally, scheme, count, rng):
         size = block.leading[0]
         turn = np.arange(first, first + size) % len(given)
         for which in dict.fromkeys(turn.tolist()):
@@ -167,7 +168,7 @@ def bootstrap_problems(
             drawn[first + own] = carried(found, own.size, value.shape)
         first += size
     drawn[:, hangs_on_one_case(mean, whole, scheme, value)] = np.nan
-    made = estimate_of(value, drawn, intervals_of(mean, tally, scheme, rng))
+    made = estimate_of(value, drawn, intervals_of(mean, tally, scheme, rng), scheme)
     method = f"{made.method}, {counted(len(given), 'problem')}"
     return made._trusted(**{**vars(made), "method": method})
 
@@ -180,9 +181,9 @@ def compare_problems(
     rng: np.random.Generator,
     scheme: Scheme | None = None,
 ) -> Comparison:
-    """Expected costs of all models when the problem is uncertain too, by joint redraws.
+    """Expected costs of all models when the problem is uncertain too, by joint replicates.
 
-    `compare_costs` under `bootstrap_problems`: all models meet the same redraw and the same
+    `compare_costs` under `bootstrap_problems`: all models meet the same replicate and the same
     problem, so that differences are paired and the probability of being the cheapest is what is
     known about deployment. Without a scheme as there, within classes when the problems state a
     prior.
@@ -199,13 +200,10 @@ def compare_problems(
     ('new', [0.1, 0.9])
     """
     given = _checked_problems(problems)
-    chosen = scheme_of(given[0]) if scheme is None else scheme
-    refuse_groups(joint, chosen)
-
-    def costs(redrawn: JointCounts, problem: Problem) -> FloatArray:
-        return cost_moments(redrawn, problem).mean(problem.prior)
-
-    made = bootstrap_problems(costs, joint, given, replicates=replicates, rng=rng, scheme=chosen)
+    refuse_groups(joint, scheme)
+    made = bootstrap_problems(
+        joint_costs, joint, given, replicates=replicates, rng=rng, scheme=scheme
+    )
     return comparison_of(made, joint.models)
 
 

@@ -75,7 +75,7 @@ class Estimate(Value):
     value : (…)
     standard_error : (…)
     replicates : (R, …)
-        The values of redrawn tallies; R = 0 where a formula gives the standard error. Undefined
+        The values of resampled tallies; R = 0 where a formula gives the standard error. Undefined
         ones are nan: they are counted in `n_undefined`, shown, and left out of everything else.
         Infinite ones, of ratios, are defined: they stand at the ends, where an interval may
         reach them. No standard deviation could hold them, and the standard error is that of the
@@ -118,13 +118,13 @@ class Estimate(Value):
         if drawn.shape[1:] != numbers.shape:
             raise InputError(
                 f"replicates must have shape (R, {', '.join(map(str, numbers.shape))}), one value "
-                f"for each redraw; the shape is {drawn.shape}.",
+                f"for each replicate; the shape is {drawn.shape}.",
                 argument="replicates",
             )
         parts = {"value": numbers, "standard_error": errors, "replicates": drawn}
         self._fill({**parts, "intervals": _checked_type(intervals), "method": method})
 
-    def interval(self, level: float) -> Interval:
+    def interval(self, level: float = 0.95) -> Interval:
         """Interval that is meant to hold the truth with this probability; nan where undefined."""
         level = checked_level(level)
         low, high = self.intervals.ends(self, level)

@@ -13,7 +13,7 @@ from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.student import student_quantile
 
 _TIE = 1e-12  # relative: replicates that differ from the value by rounding alone are equal to it
-_FEW = 6  # redraws of fewer units have too few values for quantiles so far out
+_FEW = 6  # replicates of fewer clusters have too few values for quantiles so far out
 
 
 def spread(replicates: FloatArray) -> FloatArray:
@@ -66,21 +66,22 @@ class Percentile(IntervalType):
 class ExpandedPercentile(IntervalType):
     r"""Quantiles of the replicates, further out because few things were drawn.
 
-    Redraws of n units vary less than new units would, by :math:`\sqrt{(n-1)/n}`, and do not know
-    that their spread is itself an estimate. The quantiles are those that turn a normal interval
-    into Student's: at :math:`\Phi(\pm\sqrt{n/(n-1)}\, t_{n-1})` (Hesterberg 2015). The type that
-    `bootstrap` takes for `Units`. No replicate lies that far out when fewer than six units were
-    drawn: their interval is Student's itself, :math:`\theta \pm \sqrt{n/(n-1)}\, t_{n-1}\, se`.
-    Where an end would lie beyond the outermost replicate for another reason, it is Student's or
-    that replicate, whichever is further.
+    Replicates of n clusters vary less than new clusters would, by :math:`\sqrt{(n-1)/n}`, and do
+    not know that their spread is itself an estimate. The quantiles are those that turn a normal
+    interval into Student's: at :math:`\Phi(\pm\sqrt{n/(n-1)}\, t_{n-1})` (Hesterberg 2015). The
+    type that `bootstrap` takes for `Clusters`. No replicate lies that far out when fewer than six
+    clusters were drawn: their interval is Student's itself, :math:`\theta \pm \sqrt{n/(n-1)}\,
+    t_{n-1}\, se`. Where an end would lie beyond the outermost replicate for another reason, it is
+    Student's or that replicate, whichever is further.
 
-    A few units that hold the rare class or the dear mistakes may count for all others. With `pulls`
-    (G, …), the pull d of each unit or random group of units on the estimate, n is Satterthwaite's
-    (1946) number of units that would know the spread as well, were they all normal:
+    A few clusters that hold the rare class or the dear mistakes may count for all others. With
+    `pulls` (G, …), the pull d of each cluster or random group of clusters on the estimate, n is
+    Satterthwaite's (1946) number of clusters that would know the spread as well, were they all
+    normal:
 
     .. math:: n = \frac{2}{2/N + \sum_g d_g^4 / (\sum_g d_g^2)^2 - 3/G}
 
-    and at most the number N of units. Pulls of another shape than the estimate are left aside.
+    and at most the number N of clusters. Pulls of another shape than the estimate are left aside.
     """
 
     count: int
@@ -105,7 +106,7 @@ class ExpandedPercentile(IntervalType):
         )
 
     def effective_count(self, shape: tuple[int, ...]) -> FloatArray:
-        """The n of an estimate of this shape; two where it is undefined without some units."""
+        """The n of an estimate of this shape; two where it is undefined without some clusters."""
         if self.pulls.shape[1:] != shape:
             return np.full(shape, float(self.count))
         square = np.sum(self.pulls**2, axis=0)

@@ -9,17 +9,17 @@ import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._value import Value
-from stakes.inference.cells import Measure, T, cells_of, n_units, numbers, whole_cells
-from stakes.inference.schemes import Scheme, Units, checked_redraws
+from stakes.inference.cells import Measure, T, cells_of, cluster_count, numbers, whole_cells
+from stakes.inference.schemes import Clusters, Scheme, checked_replicates
 from stakes.tally import CellTally
 
 _BLOCK = 1 << 18
 _CELLS = 4096  # beyond as many distinct cells, groups of cases are left out instead
 _GROUPS = 500
-_UNIT_GROUPS = 200
+_CLUSTER_GROUPS = 200
 _REMEDY = (
     "leaving out a case, as BCa and the jackknife do, needs whole ones. Read plain intervals off "
-    "bootstrap(…, scheme=BayesianBootstrap()), or give the tally a unit axis and use Units()."
+    "bootstrap(…, scheme=BayesianBootstrap()), or make the tally with clusters=."
 )
 
 
@@ -47,7 +47,7 @@ def jackknife(
     over the samples g of the scheme: one, or one for each class (Efron and Tibshirani 1993,
     sections 11 and 14). Exact, with as many tables as the tally has occupied cells; a tally of
     more than 4096 loses one of 500 random groups of cases at a time instead, and only then the
-    `rng` is used. By `Units`, one unit at a time is left out.
+    `rng` is used. By `Clusters`, one cluster at a time is left out.
 
     Examples
     --------
@@ -61,9 +61,9 @@ def jackknife(
     >>> bool(np.isclose(found.standard_error, np.sqrt(0.7 * 0.3 / 99)))
     True
     """
-    checked_redraws(scheme, 2, rng)
-    if isinstance(scheme, Units):
-        count = n_units(tally)
+    checked_replicates(scheme, 2, rng)
+    if isinstance(scheme, Clusters):
+        count = cluster_count(tally)
         left = _without_groups(measure, tally, np.arange(count))
         return _summary(left, np.ones(left.shape), np.zeros(count, np.intp))
     cells = whole_cells(tally, _REMEDY)
@@ -79,12 +79,14 @@ def jackknife(
     return _summary(*_values(measure, tally, rest, times), group_strata)
 
 
-def unit_pulls(measure: Measure[T], tally: T, rng: np.random.Generator) -> FloatArray:
-    """What leaving out units does to a measure, (G, …): one at a time, or in 200 random groups."""
-    count = n_units(tally)
-    group = np.arange(count) if count <= _UNIT_GROUPS else rng.permutation(count) % _UNIT_GROUPS
+def cluster_pulls(measure: Measure[T], tally: T, rng: np.random.Generator) -> FloatArray:
+    """What leaving out clusters does to a measure, (G, …): one by one, or in 200 random groups."""
+    count = cluster_count(tally)
+    group = (
+        np.arange(count) if count <= _CLUSTER_GROUPS else rng.permutation(count) % _CLUSTER_GROUPS
+    )
     left = _without_groups(measure, tally, group)
-    with np.errstate(invalid="ignore"):  # without some units a ratio may be infinite
+    with np.errstate(invalid="ignore"):  # without some clusters a ratio may be infinite
         return np.asarray(left.mean(axis=0) - left)
 
 
@@ -109,8 +111,8 @@ def hangs_on_one_case(
 
 
 def _without_groups(measure: Measure[T], tally: T, group: IntArray) -> FloatArray:
-    """Measures (G, …) of all units but those of each group, given the group of each unit."""
-    size = max(1, _BLOCK // Units().numbers_per_redraw(tally))
+    """Measures (G, …) of all clusters but those of each group, given the group of each cluster."""
+    size = max(1, _BLOCK // Clusters().numbers_per_replicate(tally))
     names = np.arange(int(group.max()) + 1)
     blocks = (names[first : first + size] for first in range(0, names.size, size))
     rest = ((group != block[:, None]).astype(np.float64) for block in blocks)

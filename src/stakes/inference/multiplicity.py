@@ -79,19 +79,22 @@ class Pairwise(Value):
 
 
 def max_t(
-    comparison: Comparison, *, level: float, pairs: Sequence[tuple[Label, Label]] | None = None
+    comparison: Comparison,
+    *,
+    level: float = 0.95,
+    pairs: Sequence[tuple[Label, Label]] | None = None,
 ) -> Pairwise:
-    r"""Differences of all pairs (or of those given), corrected by their joint redraws.
+    r"""Differences of all pairs (or of those given), corrected by their joint replicates.
 
-    With :math:`t_p = |d_p| / se_p` and :math:`t^*_p = |d^*_p - d_p| / se_p` in each redraw, the
+    With :math:`t_p = |d_p| / se_p` and :math:`t^*_p = |d^*_p - d_p| / se_p` in each replicate, the
     intervals are :math:`d_p \pm se_p\, q`, q the quantile of :math:`\max_p t^*_p`, and the
     p-values are those of the step-down procedure (Westfall and Young 1993; Romano and Wolf 2005).
     Sharper than `holm` where the differences depend on each other. A pair whose standard error is
     zero is nan and takes no part.
 
-    Of redrawn units q and t are Student's of the same normal tail, for each pair by the units that
-    count for it. Fewer than thirty do not tell how the spreads of the pairs depend on each other:
-    such a pair is no surer than by Bonferroni's intervals and `holm`.
+    Of resampled clusters q and t are Student's of the same normal tail, for each pair by the
+    clusters that count for it. Fewer than thirty do not tell how the spreads of the pairs depend on
+    each other: such a pair is no surer than by Bonferroni's intervals and `holm`.
 
     Examples
     --------
@@ -154,7 +157,7 @@ def _chosen_pairs(comparison: Comparison, pairs: object) -> tuple[tuple[Label, L
 
 
 def _student_reach(count: FloatArray, furthest: FloatArray, share: float) -> FloatArray:
-    """How far the intervals go, in standard errors of redraws; a pair's share of the level."""
+    """How far the intervals go, in standard errors of replicates; a pair's share of the level."""
     tail = ndtr(-furthest)
     tail = np.where(count < _FEW, np.minimum(tail, share / 2), tail)
     return np.where(np.isinf(count), furthest, -student_quantile(count, tail))
@@ -172,7 +175,7 @@ def _step_down(observed: FloatArray, drawn: FloatArray) -> FloatArray:
     return adjusted
 
 
-def holm_pairs(comparison: Comparison, *, level: float) -> Pairwise:
+def holm_pairs(comparison: Comparison, *, level: float = 0.95) -> Pairwise:
     """Differences of all pairs with normal tests and Holm's correction.
 
     The p-values are Holm's; the intervals are Bonferroni's, because Holm's procedure has none of

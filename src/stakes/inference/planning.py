@@ -11,14 +11,16 @@ from stakes.inference.estimate import Estimate, checked_level
 from stakes.inference.student import student_quantile
 
 
-def minimal_detectable_difference(estimate: Estimate, *, level: float, power: float) -> FloatArray:
+def minimal_detectable_difference(
+    estimate: Estimate, *, level: float = 0.95, power: float
+) -> FloatArray:
     r"""The smallest difference that a sample like this one would find, of the estimate's shape.
 
     .. math:: (z_{(1+level)/2} + z_{power})\, se
 
     A true difference of that size makes the interval of that level exclude zero with the
-    probability `power`. Pass the paired difference of two models. Of redrawn units z is Student's
-    quantile, as in `ExpandedPercentile`, here and in the functions below.
+    probability `power`. Pass the paired difference of two models. Of resampled clusters z is
+    Student's quantile, as in `ExpandedPercentile`, here and in the functions below.
 
     Examples
     --------
@@ -31,15 +33,15 @@ def minimal_detectable_difference(estimate: Estimate, *, level: float, power: fl
 
 
 def cases_to_detect(
-    estimate: Estimate, n_cases: object, *, difference: object, level: float, power: float
+    estimate: Estimate, n_cases: object, *, difference: object, level: float = 0.95, power: float
 ) -> FloatArray:
     r"""Cases needed to find a difference of this size, rounded up.
 
     .. math:: n \left(\frac{(z_{(1+level)/2} + z_{power})\, se}{difference}\right)^2
 
     The estimate came from n cases; more of them shrink its standard error by the root of their
-    number, with the classes in the same shares. For units, pass and get numbers of units; how
-    little few units tell about the spread stays in the answer, which is then on the safe side.
+    number, with the classes in the same shares. For clusters, pass and get numbers of clusters; how
+    little few clusters tell about the spread stays in the answer, which is then on the safe side.
 
     Examples
     --------
@@ -53,7 +55,7 @@ def cases_to_detect(
 
 
 def cases_for_half_width(
-    estimate: Estimate, n_cases: object, *, half_width: object, level: float
+    estimate: Estimate, n_cases: object, *, half_width: object, level: float = 0.95
 ) -> FloatArray:
     r"""Cases needed for an interval of value ± half_width, rounded up.
 

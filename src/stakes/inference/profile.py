@@ -20,7 +20,7 @@ from stakes.inference.cells import cells_of, whole_cells
 from stakes.inference.design import Cells, effective_factors
 from stakes.inference.estimate import Interval, checked_level
 from stakes.inference.likelihood import PSEUDO_CASES, Support, dearest_shares, profile_ends
-from stakes.inference.schemes import Units
+from stakes.inference.schemes import Clusters
 from stakes.measures.cost import prior_of
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
@@ -36,7 +36,7 @@ def profile_interval(
     *,
     reachable: object = None,
     squares: object = None,
-    scheme: Units | None = None,
+    scheme: Clusters | None = None,
 ) -> Interval:
     """Interval of the expected cost of a model, or of the difference of two on the same cases.
 
@@ -53,7 +53,7 @@ def profile_interval(
         dearer. All of them unless told otherwise; a decision that occurs is reachable.
     squares : like the weights of the tally, optional
         Sums of squared weights. Needed where weights are fractional; whole weights are cases.
-    scheme : Units(), optional
+    scheme : Clusters(), optional
         The first leading axis holds clusters that were drawn as a whole. Counts are divided by the
         design effect, and Student's t takes the place of the normal quantile; with one cluster the
         interval is the range of the costs. Below six clusters it rests on normal cluster effects.
@@ -98,7 +98,7 @@ def profile_normalized_interval(
     *,
     reachable: object = None,
     squares: object = None,
-    scheme: Units | None = None,
+    scheme: Clusters | None = None,
 ) -> Interval:
     r"""Interval of the normalised cost, where 0 is perfect and 1 is not looking at the case.
 
@@ -156,7 +156,7 @@ def cost_support(
     *,
     reachable: object = None,
     squares: object = None,
-    scheme: Units | None = None,
+    scheme: Clusters | None = None,
 ) -> Support:
     """What the costs of systems can be and how often that was seen, for `profile_ends`.
 
@@ -179,7 +179,7 @@ def difference_support(
     *,
     reachable: object = None,
     squares: object = None,
-    scheme: Units | None = None,
+    scheme: Clusters | None = None,
 ) -> Support:
     """The same for the differences of the costs of P pairs of models, first minus second.
 
@@ -230,22 +230,22 @@ def _support(
     )
 
 
-def _cells(tally: Counts | JointCounts, squares: object, scheme: Units | None) -> Cells:
+def _cells(tally: Counts | JointCounts, squares: object, scheme: Clusters | None) -> Cells:
     """The cells of a tally; fractional weights must come with their squares."""
-    if not (scheme is None or isinstance(scheme, Units)):
+    if not (scheme is None or isinstance(scheme, Clusters)):
         raise InputError(
-            f"scheme must be Units() or None; got {scheme!r}. The likelihood knows how cases are "
-            f"drawn; Units() says that the first leading axis of the tally holds clusters."
+            f"scheme must be Clusters() or None; got {scheme!r}. The likelihood knows how cases "
+            f"are drawn; Clusters() says that the first leading axis of the tally holds clusters."
         )
     weights = whole_cells(tally, _REMEDY) if squares is None else cells_of(tally).cell_weights
     classes, size = tally.cell_classes, len(tally.class_names)
     own = None if squares is None else _checked_squares(squares, tally).reshape(weights.shape)
-    if scheme is None:
+    if scheme is None and not tally.has_clusters:
         return Cells(weights, classes, size, own)
     if weights.ndim < 2:
         raise InputError(
-            "tally must have a leading axis of clusters to go with Units(); it has none. Make it "
-            "with by=, the label of each case's cluster."
+            "tally must have a leading axis of clusters to go with Clusters(); it has none. Make "
+            "it with clusters=, the label of each case's cluster."
         )
     clusters = np.moveaxis(weights, 0, -2)
     pooled = None if own is None else own.sum(axis=0)

@@ -1,4 +1,4 @@
-"""Fewer scores with the same ROC curve, for redraws of large tables."""
+"""Fewer scores with the same ROC curve, for replicates of large tables."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ def pooled_runs(table: ScoreTable) -> ScoreTable:
     """Pool neighbouring scores that hold cases of one and the same class.
 
     No threshold between them is ever best, and the areas under the ROC curve, its hull and its
-    linear interpolation stay exactly the same, for this table and for every redraw of it: redraw
-    the pooled table instead, and a rare class makes it smaller by orders of magnitude. For
+    linear interpolation stay exactly the same, for this table and for every replicate of it:
+    resample the pooled table instead, and a rare class makes it smaller by orders of magnitude. For
     measures of ranks only; the pooled score is the highest of its run. With leading axes, scores
-    are pooled where all tables agree. Worth it for balanced classes too: redraws of the area of
+    are pooled where all tables agree. Worth it for balanced classes too: replicates of the area of
     10⁵ continuous scores, half of them positive, take about 0.7 of the time.
 
     Examples

@@ -1,7 +1,7 @@
-"""How a sample is redrawn: what could have come out instead of the tally at hand.
+"""How a sample is resampled: what could have come out instead of the tally at hand.
 
-A scheme says what was drawn at random: the cases, the cases of each class, or units that hold
-several cases each. All of them redraw whole tallies; rows are never touched.
+A scheme says what was drawn at random: the cases, the cases of each class, or clusters that hold
+several cases each. All of them resample whole tallies; rows are never touched.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from stakes.inference.cells import (
     T,
     cells_of,
     checked_tally,
-    n_units,
-    refuse_units,
+    cluster_count,
+    refuse_clusters,
     whole_cells,
 )
 from stakes.inference.estimate import IntervalType
@@ -31,7 +31,7 @@ from stakes.problem import Problem
 from stakes.tally import Tally
 
 D = TypeVar("D")
-Drawer = Callable[[int, np.random.Generator], D]
+Drawer = Callable[[np.random.Generator, int], D]
 
 # Drawing one case by its index costs about a twentieth of one binomial draw for a cell.
 _CASES_PER_CELL = 16
@@ -40,6 +40,8 @@ _INDICES = 1 << 16  # drawn at a time, so that they stay in the cache
 
 class Scheme(Value, ABC):
     """What was drawn at random; subclasses are frozen dataclasses."""
+
+    words: ClassVar[str] = ""  # what follows "2000 bootstrap replicates"
 
     def whole(self, tally: T) -> T:
         """The tally of all cases, whose measure is the value of the estimate."""
@@ -50,38 +52,42 @@ class Scheme(Value, ABC):
         return np.zeros(cells_of(tally).cell_classes.shape, dtype=np.intp)
 
     def intervals(self, tally: Tally) -> IntervalType:
-        """The type of intervals that `bootstrap` reads off such redraws."""
+        """The type of intervals that `bootstrap` reads off such replicates."""
         return Percentile()
 
-    def numbers_per_redraw(self, tally: Tally) -> int:
-        """How many numbers one redraw needs, which decides how many fit into a block."""
+    def numbers_per_replicate(self, tally: Tally) -> int:
+        """How many numbers one replicate needs, which decides how many fit into a block."""
         return checked_tally(tally).size
 
     @abstractmethod
     def drawer(self, tally: T) -> Drawer[T]:
-        """What redraws this tally a number of times; the redraws are a new leading axis."""
+        """What resamples this tally a number of times; the replicates are a new leading axis."""
 
 
 @dataclass(frozen=True, eq=False)
 class AllCases(Scheme):
-    """All cases are one random sample; class sizes vary from redraw to redraw.
+    """All cases are one random sample; class sizes vary from replicate to replicate.
 
-    A redraw may lose a rare class; where a measure needs it, that replicate is nan.
+    A replicate may lose a rare class; where a measure needs it, that replicate is nan.
     """
+
+    words = "of all cases"
 
     def drawer(self, tally: T) -> Drawer[T]:
         """Multinomial draws over all cells."""
         draw = _multinomial(whole_cells(tally))
-        return lambda size, rng: cells_of(tally).with_cell_weights(draw(size, rng))
+        return lambda rng, size: cells_of(tally).with_cell_weights(draw(rng, size))
 
 
 @dataclass(frozen=True, eq=False)
 class WithinClasses(Scheme):
     """The cases of each class are a sample of their own; class sizes stay as they are.
 
-    The scheme for problems that state a prior: no redraw loses a class. A class of one case would
-    be redrawn as itself; what hangs on it is undefined, see `bootstrap`.
+    The scheme for problems that state a prior: no replicate loses a class. A class of one case
+    would be resampled as itself; what hangs on it is undefined, see `bootstrap`.
     """
+
+    words = "within classes"
 
     def strata(self, tally: Tally) -> IntArray:  # noqa: D102
         return np.asarray(cells_of(tally).cell_classes)
@@ -91,8 +97,8 @@ class WithinClasses(Scheme):
         cells, owner = whole_cells(tally), self.strata(tally)
         draws = [_multinomial(own) for own in np.split(cells, _run_starts(owner), axis=-1)]
 
-        def draw(size: int, rng: np.random.Generator) -> T:
-            drawn = [of_class(size, rng) for of_class in draws]
+        def draw(rng: np.random.Generator, size: int) -> T:
+            drawn = [of_class(rng, size) for of_class in draws]
             return cast(T, cells_of(tally).with_cell_weights(np.concatenate(drawn, axis=-1)))
 
         return draw
@@ -102,16 +108,18 @@ class WithinClasses(Scheme):
 class PoissonWeights(Scheme):
     """Every case occurs a Poisson(1) number of times, whatever the others do.
 
-    For streams: redraws of chunks add up to redraws of the whole, so that `redraws` of each chunk
-    can be kept as a running sum (Hanley and MacGibbon 2006; Chamandy et al. 2012). The number of
-    cases varies too, which measures that divide by it do not feel.
+    For streams: replicates of chunks add up to replicates of the whole, so that `resample` of each
+    chunk can be kept as a running sum (Hanley and MacGibbon 2006; Chamandy et al. 2012). The number
+    of cases varies too, which measures that divide by it do not feel.
     """
+
+    words = "with Poisson weights"
 
     def drawer(self, tally: T) -> Drawer[T]:
         """Poisson draws, cell by cell."""
         cells = whole_cells(tally)
 
-        def draw(size: int, rng: np.random.Generator) -> T:
+        def draw(rng: np.random.Generator, size: int) -> T:
             drawn = rng.poisson(cells, size=(size, *cells.shape))
             return cast(T, cells_of(tally).with_cell_weights(drawn.astype(np.float64)))
 
@@ -126,13 +134,15 @@ class BayesianBootstrap(Scheme):
     becomes empty.
     """
 
+    words = "with Dirichlet weights"
+
     def drawer(self, tally: T) -> Drawer[T]:
         """Gamma draws, cell by cell, scaled to the total weight."""
         cells: FloatArray = cells_of(tally).cell_weights
-        refuse_units(tally)
+        refuse_clusters(tally)
         total = cells.sum(axis=-1, keepdims=True)
 
-        def draw(size: int, rng: np.random.Generator) -> T:
+        def draw(rng: np.random.Generator, size: int) -> T:
             drawn = rng.standard_gamma(cells, size=(size, *cells.shape))
             mass = drawn.sum(axis=-1, keepdims=True)
             scale = np.divide(total, mass, out=mass, where=mass > 0)
@@ -142,62 +152,68 @@ class BayesianBootstrap(Scheme):
 
 
 @dataclass(frozen=True, eq=False)
-class Units(Scheme):
-    """Whole units (patients, sites, days) were drawn; their cases stay together.
+class Clusters(Scheme):
+    """Whole clusters (patients, sites, days) were drawn; their cases stay together.
 
-    The first leading axis of the tally is the unit: make it with ``by=``. A score has as many
-    cells as values; thousands of units of it belong in `JointScores`, made with ``units=``.
-    Weights may be fractional. Redraws of few units vary too little; intervals are widened for it,
-    see `ExpandedPercentile`.
+    The first leading axis of the tally is the cluster: make it with ``clusters=``. A score has as
+    many cells as values; thousands of clusters of it belong in `JointScores`.
+    Weights may be fractional. Replicates of few clusters vary too little; intervals are widened for
+    it, see `ExpandedPercentile`.
     """
+
+    words = "of clusters"
 
     def whole(self, tally: T) -> T:
-        """The tally summed over its units."""
-        return tally.sum_clusters(np.ones((1, n_units(tally))))[0]
+        """The tally summed over its clusters."""
+        return tally.sum_clusters(np.ones((1, cluster_count(tally))))[0]
 
     def intervals(self, tally: Tally) -> IntervalType:
-        """Expanded, since units are often few."""
-        return ExpandedPercentile(n_units(tally))
+        """Expanded, since clusters are often few."""
+        return ExpandedPercentile(cluster_count(tally))
 
-    def numbers_per_redraw(self, tally: Tally) -> int:  # noqa: D102
-        return n_units(tally) + self.whole(tally).size
+    def numbers_per_replicate(self, tally: Tally) -> int:  # noqa: D102
+        return cluster_count(tally) + self.whole(tally).size
 
     def drawer(self, tally: T) -> Drawer[T]:
-        """Multinomial numbers of each unit, times the tallies of the units."""
-        times = _multinomial(np.ones(n_units(tally)))
-        return lambda size, rng: tally.sum_clusters(times(size, rng))
+        """Multinomial numbers of each cluster, times the tallies of the clusters."""
+        times = _multinomial(np.ones(cluster_count(tally)))
+        return lambda rng, size: tally.sum_clusters(times(rng, size))
 
 
-def scheme_of(problem: Problem) -> AllCases | WithinClasses:
-    """The scheme for single cases: within classes when the problem states a prior.
+def scheme_of(tally: Tally, problem: Problem | None = None) -> AllCases | WithinClasses | Clusters:
+    """What was drawn at random where nobody says: what every function takes by itself.
 
-    What `compare_costs` and the like take by themselves; `bootstrap` does not know the problem
-    and redraws all cases unless told otherwise.
+    Clusters, where the tally was read with ``clusters=``; else the cases, within classes when the
+    problem states a prior. Estimates name it.
 
-    >>> scheme_of(Problem.zero_one(2)), scheme_of(Problem.zero_one(2).with_prior([0.9, 0.1]))
+    >>> from stakes.tally import Counts
+    >>> counts, problem = Counts([[8, 2], [1, 9]]), Problem.zero_one(2)
+    >>> scheme_of(counts, problem), scheme_of(counts, problem.with_prior([0.9, 0.1]))
     (AllCases(), WithinClasses())
     """
-    return AllCases() if problem.prior is None else WithinClasses()
+    if checked_tally(tally).has_clusters:
+        return Clusters()
+    return AllCases() if problem is None or problem.prior is None else WithinClasses()
 
 
-def redraws(tally: T, scheme: Scheme, *, replicates: int, rng: np.random.Generator) -> T:
-    """All redraws at once, as one tally with a leading axis of replicates.
+def resample(tally: T, scheme: Scheme, *, replicates: int, rng: np.random.Generator) -> T:
+    """All replicates at once, as one tally with a leading axis of replicates.
 
-    Holds all of them in memory; `bootstrap` works in blocks. Redraws by `PoissonWeights` of the
+    Holds all of them in memory; `bootstrap` works in blocks. Replicates by `PoissonWeights` of the
     chunks of a stream may be added up.
 
     Examples
     --------
     >>> from stakes.tally import Counts
-    >>> redraws(Counts([[8, 2], [1, 9]]), AllCases(), replicates=3, rng=np.random.default_rng(1))
+    >>> resample(Counts([[8, 2], [1, 9]]), AllCases(), replicates=3, rng=np.random.default_rng(1))
     Counts of shape (3,) x 2 classes x 2 decisions
     """
-    count = checked_redraws(scheme, replicates, rng)
-    return scheme.drawer(tally)(count, rng)
+    count = checked_replicates(scheme, replicates, rng)
+    return scheme.drawer(tally)(rng, count)
 
 
-def checked_redraws(scheme: object, replicates: object, rng: object) -> int:
-    """The number of redraws, once all that they need is what it should be."""
+def checked_replicates(scheme: object, replicates: object, rng: object) -> int:
+    """The number of replicates, once all that they need is what it should be."""
     checked_scheme(scheme)
     _check.generator(rng)
     return _check.whole("replicates", replicates, low=2)
@@ -225,7 +241,7 @@ def _multinomial(cells: FloatArray) -> Drawer[FloatArray]:
         return _indices(np.repeat(occupied, cells[occupied].astype(np.intp)), cells.size)
     shares = cells[occupied] / max(total, 1)
 
-    def draw(size: int, rng: np.random.Generator) -> FloatArray:
+    def draw(rng: np.random.Generator, size: int) -> FloatArray:
         drawn = np.zeros((size, cells.size))
         if total:
             drawn[:, occupied] = rng.multinomial(total, shares, size=size)
@@ -239,7 +255,7 @@ def _indices(owner: IntArray, n_cells: int) -> Drawer[FloatArray]:
     n_cases = owner.size
     at_once = max(1, _INDICES // n_cases)
 
-    def draw(size: int, rng: np.random.Generator) -> FloatArray:
+    def draw(rng: np.random.Generator, size: int) -> FloatArray:
         drawn = np.empty((size, n_cells))
         for first in range(0, size, at_once):
             part = drawn[first : first + at_once]
@@ -259,7 +275,7 @@ def _many_multinomials(cells: FloatArray) -> Drawer[FloatArray]:
     shares = cells / np.maximum(total, 1)[..., None]
     counts = total.astype(np.int64)
 
-    def draw(size: int, rng: np.random.Generator) -> FloatArray:
+    def draw(rng: np.random.Generator, size: int) -> FloatArray:
         drawn = rng.multinomial(counts, shares, size=(size, *counts.shape))
         return _without_strays(drawn.astype(np.float64), cells)
 
@@ -274,9 +290,9 @@ def _many_indices(cells: FloatArray) -> Drawer[FloatArray]:
     low, high = np.repeat(ends - sizes, sizes), np.repeat(ends, sizes)
     owner = np.repeat(np.arange(rows.size), rows.ravel())
 
-    def draw(size: int, rng: np.random.Generator) -> FloatArray:
+    def draw(rng: np.random.Generator, size: int) -> FloatArray:
         drawn = np.empty((size, rows.size))
-        for part in drawn:  # one redraw of all tables fills the cache
+        for part in drawn:  # one replicate of all tables fills the cache
             part[:] = np.bincount(owner.take(rng.integers(low, high)), minlength=rows.size)
         return drawn.reshape(size, *cells.shape)
 

@@ -24,7 +24,7 @@ from stakes.inference.fixed_normals import directions
 from stakes.inference.likelihood import Support, profile_ends, profile_ratio
 from stakes.inference.profile import difference_support
 from stakes.inference.sampling import CostErrors, cost_errors
-from stakes.inference.schemes import Units
+from stakes.inference.schemes import Clusters
 from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.tally import JointCounts
@@ -110,7 +110,7 @@ def contenders(
     joint: JointCounts,
     problem: Problem,
     *,
-    level: float,
+    level: float = 0.95,
     among: object = None,
     reachable: object = None,
     squares: FloatArray | None = None,
@@ -272,7 +272,7 @@ def _support(
 ) -> Support:
     """What the costs of systems less that of a base system can be."""
     pairs = [(joint.models.index(name), joint.models.index(base)) for name in rivals.names]
-    scheme = Units() if joint.weights.ndim == 2 else None
+    scheme = Clusters() if joint.weights.ndim == 2 else None
     return difference_support(joint, problem, pairs, scheme=scheme, **design)
 
 

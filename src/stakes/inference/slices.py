@@ -31,7 +31,7 @@ class Slices(Value):
     sizes: FloatArray
     notes: tuple[str, ...]
 
-    def columns(self, level: float) -> dict[str, list[object]]:
+    def columns(self, level: float = 0.95) -> dict[str, list[object]]:
         """What can be drawn or printed, as columns of equal length."""
         ends = self.estimate.interval(level)
         return {

@@ -1,6 +1,6 @@
-"""Student's t for few units: normal quantiles and tails that know how few things were drawn.
+"""Student's t for few clusters: normal quantiles and tails that know how few things were drawn.
 
-Redraws of n things vary less than new ones would, by √((n − 1)/n), and their spread is itself an
+Replicates of n things vary less than new ones would, by √((n − 1)/n), and their spread is itself an
 estimate with n − 1 degrees of freedom. An infinite n gives the normal's back.
 """
 
@@ -13,7 +13,7 @@ from stakes._check import FloatArray
 
 
 def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:
-    r"""The quantile :math:`\sqrt{n/(n-1)}\, t_{n-1}` at a share, in standard errors of redraws.
+    r"""The quantile :math:`\sqrt{n/(n-1)}\, t_{n-1}` at a share, in standard errors of replicates.
 
     >>> student_quantile(np.array([5.0, np.inf]), 0.975).round(3)
     array([3.104, 1.96 ])
@@ -26,7 +26,7 @@ def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:
 
 
 def student_tail(n: FloatArray, distance: FloatArray) -> FloatArray:
-    """The chance beyond a distance in standard errors of redraws: what undoes the quantile.
+    """The chance beyond a distance in standard errors of replicates: what undoes the quantile.
 
     >>> student_tail(np.array([5.0, np.inf]), np.array([3.104, 1.96])).round(3)
     array([0.025, 0.025])

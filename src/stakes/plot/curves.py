@@ -135,7 +135,7 @@ def gains(curves: Mapping[str, Curve], *, ax: Axes | None = None) -> Axes:
 
 
 def reliability(
-    curve: Reliability, *, band: Band | None = None, level: float = 0.9, ax: Axes | None = None
+    curve: Reliability, *, band: Band | None = None, level: float = 0.95, ax: Axes | None = None
 ) -> Axes:
     """Observed share of positives over the score, with a band of what chance alone would do."""
     ax = axes_for(ax, square=True)

@@ -16,12 +16,12 @@ from stakes._check import FloatArray, Label
 from stakes._value import Value
 from stakes.curve import Curve
 from stakes.errors import InputError
-from stakes.inference import Estimate, Scheme, bootstrap, estimate_of
+from stakes.inference import Clusters, Estimate, Scheme, bootstrap, estimate_of
 from stakes.inference.schemes import checked_scheme
 from stakes.measures.table import least
 from stakes.regions.axes import Axis, CostProportion, StraightAxis, borders_of, root
 from stakes.regions.partition import Regions
-from stakes.tally import JointCounts
+from stakes.tally import JointCounts, Tally
 
 
 def cost_curves(models: Any, axis: Axis) -> dict[Label, Curve]:
@@ -150,10 +150,10 @@ def bootstrap_crossings(
     >>> for border in bootstrap_crossings(joint, CostProportion(), replicates=999,
     ...                                   rng=np.random.default_rng(0)):
     ...     print(border)
-    careful | bold at 0.3333 (95% 0.2083 to 0.4444, 999 bootstrap tables)
+    careful | bold at 0.3333 (95% 0.2083 to 0.4444, 999 bootstrap replicates)
     """
-    chosen = _scheme(scheme, _checked(axis))
-    whole = axis.regions(chosen.whole(axis.checked(tally)))
+    chosen = _scheme(scheme, _checked(axis), axis.checked(tally))
+    whole = axis.regions(chosen.whole(tally))
     borders = borders_of(whole)
     if not borders:
         return ()
@@ -214,7 +214,7 @@ def probability_cheapest(
         split = cheapest / np.maximum(cheapest.sum(axis=-1, keepdims=True), 1)
         return np.where(np.isnan(losses).any(axis=-1, keepdims=True), np.nan, split)
 
-    chosen = _scheme(scheme, axis)
+    chosen = _scheme(scheme, axis, joint)
     made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=chosen)
     defined = np.sum(~np.isnan(made.replicates), axis=0)
     with np.errstate(invalid="ignore"):
@@ -230,8 +230,8 @@ def _checked(axis: object) -> Axis:
     return axis
 
 
-def _scheme(scheme: Scheme | None, axis: Axis) -> Scheme:
+def _scheme(scheme: Scheme | None, axis: Axis, tally: Tally) -> Scheme:
     if scheme is None:
-        return axis.scheme
+        return Clusters() if tally.has_clusters else axis.scheme
     checked_scheme(scheme)
     return scheme

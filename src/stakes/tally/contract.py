@@ -20,7 +20,7 @@ from stakes.errors import InputError
 
 
 class Tally(Value, ABC):
-    """Sums over cases; the first leading axis may have labels, its groups."""
+    """Sums over cases; the first leading axis may have labels, its groups or clusters."""
 
     groups: Labels | None
 
@@ -99,6 +99,11 @@ class Tally(Value, ABC):
     @abstractmethod
     def _times(self, factors: FloatArray) -> Self:
         """The cases of each class counted so many times, (…, K)."""
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether the cases were read with ``clusters=``: what was sampled are these."""
+        return isinstance(self.groups, _check.ClusterLabels)
 
     @property
     def n_clusters(self) -> int:

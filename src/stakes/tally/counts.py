@@ -71,6 +71,7 @@ class Counts(CellTally):
         *,
         weights: object = None,
         by: object = None,
+        clusters: object = None,
     ) -> Self:
         """Count the decisions of every class, with the problem's labels.
 
@@ -83,12 +84,14 @@ class Counts(CellTally):
         array([[1., 0., 1.],
                [0., 1., 0.]])
         """
-        _check.aligned(y_true=y_true, decided=decided, weights=weights, by=by)
+        _check.aligned(y_true=y_true, decided=decided, weights=weights, by=by, clusters=clusters)
         columns = {
             "y_true": _check.codes("y_true", y_true, problem.classes),
             "decided": _check.decisions("decided", decided, problem.decisions),
         }
-        return cls._of_rows(read_rows(columns, weights, by), problem.classes, problem.decisions)
+        return cls._of_rows(
+            read_rows(columns, weights, by, clusters), problem.classes, problem.decisions
+        )
 
     @classmethod
     def from_labels(
@@ -99,6 +102,7 @@ class Counts(CellTally):
         labels: object = None,
         weights: object = None,
         by: object = None,
+        clusters: object = None,
     ) -> Self:
         """Count predicted classes: the square confusion matrix, labels sorted unless given.
 
@@ -108,11 +112,11 @@ class Counts(CellTally):
         cat    1    0
         dog    1    1
         """
-        _check.aligned(y_true=y_true, y_pred=y_pred, weights=weights, by=by)
+        _check.aligned(y_true=y_true, y_pred=y_pred, weights=weights, by=by, clusters=clusters)
         names = _labels_of(y_true, y_pred) if labels is None else _check.labels("labels", labels)
         truth = _check.codes("y_true", y_true, names)
         predicted = _check.decisions("y_pred", y_pred, names)
-        rows = read_rows({"y_true": truth, "y_pred": predicted}, weights, by)
+        rows = read_rows({"y_true": truth, "y_pred": predicted}, weights, by, clusters)
         if labels is None and len(rows.columns[0]) < len(truth):  # labels of weight zero are absent
             present = np.unique(np.concatenate(rows.columns))
             names = _check.FoundLabels(names[place] for place in present)

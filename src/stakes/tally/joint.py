@@ -93,11 +93,12 @@ class JointCounts(CellTally):
         *,
         weights: object = None,
         by: object = None,
+        clusters: object = None,
     ) -> Self:
         """Count the joint decisions of all models, given as a mapping from model to decisions.
 
-        `by` holds labels, one per case, of groups or of units that were observed together; the
-        tally gets a leading axis of them.
+        `by` holds labels, one per case, of slices, `clusters` those of what was sampled together;
+        the tally gets a leading axis of them.
         """
         if not isinstance(decided, Mapping) or not decided:
             raise InputError(
@@ -106,18 +107,24 @@ class JointCounts(CellTally):
             )
         models = _check.labels("the models", decided)
         named = {f"decided[{model!r}]": column for model, column in decided.items()}
-        _check.aligned(y_true=y_true, **named, weights=weights, by=by)
+        _check.aligned(y_true=y_true, **named, weights=weights, by=by, clusters=clusters)
         columns: dict[str, Any] = {"y_true": _check.codes("y_true", y_true, problem.classes)}
         for name, labels in named.items():
             columns[name] = _check.decisions(name, labels, problem.decisions)
-        return cls._of_codes(columns, models, problem, weights, by)
+        return cls._of_codes(columns, models, problem, weights, by, clusters)
 
     @classmethod
     def _of_codes(
-        cls, columns: dict[str, Any], models: Labels, problem: Labelled, weights: object, by: object
+        cls,
+        columns: dict[str, Any],
+        models: Labels,
+        problem: Labelled,
+        weights: object,
+        by: object = None,
+        clusters: object = None,
     ) -> Self:
         """Count the codes of the class and of each model's decision, which were checked before."""
-        rows = read_rows(columns, weights, by)
+        rows = read_rows(columns, weights, by, clusters)
         sizes = (len(problem.classes), *(len(problem.decisions) for _ in models))
         cells, sums = distinct_cells(rows, sizes)
         return cls._trusted(

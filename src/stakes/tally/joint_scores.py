@@ -30,7 +30,7 @@ class JointScores(CellTally):
     scores : for each model its distinct scores (S_j,) in increasing order
     models : J names
     groups : labels of the first leading axis, when made with by=, else None
-    units : (T,) number of the unit that the cases of each tuple belong to, or None
+    clusters : (T,) number of the cluster that the cases of each tuple belong to, or None
 
     Examples
     --------
@@ -47,7 +47,7 @@ class JointScores(CellTally):
     models: Labels
     classes: Labels | None
     groups: Labels | None
-    units: IntArray | None
+    clusters: IntArray | None
 
     @classmethod
     def from_scores(
@@ -58,23 +58,23 @@ class JointScores(CellTally):
         positive: Label | None = None,
         weights: object = None,
         by: object = None,
-        units: object = None,
+        clusters: object = None,
     ) -> Self:
         """Read the rows once; `positive` may be left out for labels 0/1 and booleans.
 
-        `by` holds labels, one per case, of groups; the tally gets a leading axis of them. `units`
-        holds labels of units that were observed together, for redraws by `Units`; whatever takes
-        cases as independent refuses such scores. The unit is then part of the tuple: whatever
-        their number, the tally is as large as the cases are many.
+        `by` holds labels, one per case, of groups; the tally gets a leading axis of them.
+        `clusters` holds labels of clusters that were observed together, for replicates by
+        `Clusters`; whatever takes cases as independent refuses such scores. The cluster is then
+        part of the tuple: whatever their number, the tally is as large as the cases are many.
         """
         models, values = _columns(scores)
         named = {f"scores[{model!r}]": column for model, column in scores.items()}
-        _check.aligned(y_true=y_true, **named, weights=weights, by=by, units=units)
+        _check.aligned(y_true=y_true, **named, weights=weights, by=by, clusters=clusters)
         names, truth = two_classes(y_true, positive)
         columns: dict[str, Any] = {"y_true": truth}
         columns |= {f"scores[{model!r}]": v for model, v in zip(models, values, strict=True)}
-        if units is not None:
-            columns["units"] = _unit_codes(units)
+        if clusters is not None:
+            columns["clusters"] = _check.clusters(clusters).codes
         rows = read_rows(columns, weights, by)
         parts = [np.unique(column + 0, return_inverse=True) for column in rows.columns]
         codes = (rows.columns[0], *(position.reshape(-1) for _, position in parts[1:]))
@@ -88,7 +88,7 @@ class JointScores(CellTally):
             models=models,
             classes=names,
             groups=rows.groups,
-            units=None if units is None else cells[:, -1],
+            clusters=None if clusters is None else cells[:, -1],
         )
 
     @property
@@ -106,14 +106,18 @@ class JointScores(CellTally):
         return self.cells[:, 0]
 
     @property
+    def has_clusters(self) -> bool:  # noqa: D102
+        return self.clusters is not None
+
+    @property
     def n_clusters(self) -> int:
         """How many clusters there are: named beside the tuples, or along the first axis."""
-        return super().n_clusters if self.units is None else int(self.units.max()) + 1
+        return super().n_clusters if self.clusters is None else int(self.clusters.max()) + 1
 
     def sum_clusters(self, times: FloatArray) -> Self:  # noqa: D102
-        if self.units is None:
+        if self.clusters is None:
             return super().sum_clusters(times)
-        own = times[:, self.units].reshape(len(times), *(1,) * (self.weights.ndim - 1), -1)
+        own = times[:, self.clusters].reshape(len(times), *(1,) * (self.weights.ndim - 1), -1)
         return self.with_cell_weights(own * self.weights)
 
     def table(self, name: object) -> ScoreTable:
@@ -139,7 +143,7 @@ class JointScores(CellTally):
         return self._trusted(**{**vars(self), "weights": weights, "groups": groups})
 
     def __add__(self, other: Self) -> Self:
-        """Tallies of two sets of cases as the tally of all; units are numbered in one tally only.
+        """Tallies of two sets of cases as the tally of all; those with clusters cannot be added.
 
         >>> rows = JointScores.from_scores([0, 1, 1], {"a": [1, 2, 3], "b": [5, 6, 8]})
         >>> rows + JointScores.from_scores([1, 0], {"a": [2, 7], "b": [6, 4]})
@@ -164,15 +168,15 @@ class JointScores(CellTally):
             models=self.models,
             classes=classes,
             groups=groups,
-            units=None,
+            clusters=None,
         )
 
     def _refuse_apart(self, other: Self) -> None:
-        """Refuse what cannot be added up: named units, and other leading axes."""
-        if self.units is not None or other.units is not None:
+        """Refuse what cannot be added up: named clusters, and other leading axes."""
+        if self.clusters is not None or other.clusters is not None:
             raise InputError(
-                "JointScores that name units cannot be added: units are numbered within one tally. "
-                "Read all rows at once."
+                "JointScores that name clusters cannot be added: clusters are numbered within one "
+                "tally. Read all rows at once."
             )
         if self.weights.shape[:-1] != other.weights.shape[:-1]:
             raise InputError(
@@ -184,8 +188,8 @@ class JointScores(CellTally):
     def _content(self) -> tuple[Any, ...]:
         scores = tuple(column.tobytes() for column in self.scores)
         rest = (self.cells.tobytes(), self.weights.shape, self.weights.tobytes())
-        units = None if self.units is None else self.units.tobytes()
-        return (scores, rest, self.models, self.classes, self.groups, units)
+        clusters = None if self.clusters is None else self.clusters.tobytes()
+        return (scores, rest, self.models, self.classes, self.groups, clusters)
 
     def __repr__(self) -> str:
         shown = ", ".join(map(str, self.models))
@@ -205,23 +209,6 @@ def _columns(scores: object) -> tuple[Labels, list[FloatArray]]:
         _check.real_scores(f"scores[{model!r}]", column)
         for model, column in zip(models, scores.values(), strict=True)
     ]
-
-
-def _unit_codes(units: object) -> IntArray:
-    """The number of each case's unit; the labels, as many as cases perhaps, are not kept."""
-    labels = np.asarray(units)
-    try:
-        found, codes = np.unique(labels, return_inverse=True)
-        missing = labels.dtype.kind == "f" and bool(np.isnan(found[-1:]).any())
-    except TypeError:  # None among texts, or texts among numbers
-        missing = True
-    if labels.ndim != 1 or missing:
-        raise InputError(
-            f"units must hold one label for every case, all of one kind and none missing; the "
-            f"shape is {labels.shape}, the type {labels.dtype}. Convert labels to text, and give "
-            f"cases without a unit one of their own."
-        )
-    return codes.reshape(-1).astype(np.intp)
 
 
 def _recoded(tally: JointScores, scores: tuple[FloatArray, ...]) -> IntArray:

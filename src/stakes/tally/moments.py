@@ -57,13 +57,14 @@ class LossMoments(Tally):
         classes: object = None,
         weights: object = None,
         by: object = None,
+        clusters: object = None,
     ) -> Self:
         """Sum the losses: a mapping from name to (n,) array, or one (n, J) array.
 
         State `classes` where a prior follows as an array: classes that are found in `y_true` are
         sorted, and take a prior as a mapping only, unless they are 0 … K − 1 or booleans.
-        `by` holds labels, one per case, of groups or of units that were observed together; the
-        tally gets a leading axis of them.
+        `by` holds labels, one per case, of slices, `clusters` those of what was sampled together;
+        the tally gets a leading axis of them.
         """
         labels: Labels = (
             _check.distinct("y_true", y_true)
@@ -72,10 +73,12 @@ class LossMoments(Tally):
         )
         named = losses if isinstance(losses, Mapping) else {}
         columns = {f"losses[{name!r}]": column for name, column in named.items()}
-        _check.aligned(y_true=y_true, losses=losses, **columns, weights=weights, by=by)
+        _check.aligned(
+            y_true=y_true, losses=losses, **columns, weights=weights, by=by, clusters=clusters
+        )
         names, matrix = _loss_matrix(losses)
         truth = _check.codes("y_true", y_true, labels)
-        rows = read_rows({"y_true": truth, "losses": matrix}, weights, by)
+        rows = read_rows({"y_true": truth, "losses": matrix}, weights, by, clusters)
         code, loss = rows.columns
         if classes is None and len(code) < len(truth):  # labels of weight zero are absent
             present, code = np.unique(code, return_inverse=True)

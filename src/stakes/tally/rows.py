@@ -54,6 +54,7 @@ def read_rows(
     columns: dict[str, npt.NDArray[Any]],
     weights: object,
     by: object = None,
+    clusters: object = None,
     *,
     weights_name: str = "weights",
 ) -> Rows:
@@ -68,10 +69,16 @@ def read_rows(
         parts = tuple(part[keep] for part in parts)
     if weight is not None and keep is not None:
         weight = weight[keep]
-    if by is None:
+    if by is None and clusters is None:
         return Rows(parts, weight, None, None)
-    groups = _check.groups("by", by)
-    _check.same_length(**columns, by=groups.codes)
+    if by is not None and clusters is not None:
+        raise InputError(
+            "by and clusters cannot both be the leading axis of a tally; pass one of them. For "
+            "clusters within slices tally every slice by itself."
+        )
+    name = "clusters" if by is None else "by"
+    groups = _check.clusters(clusters) if by is None else _check.groups("by", by)
+    _check.same_length(**columns, **{name: groups.codes})
     groups = groups.only(keep)
     return Rows(parts, weight, groups.codes, groups.labels)
 
@@ -80,9 +87,10 @@ def refuse_too_many(groups: int, cells: int) -> None:
     """Refuse, before it is made, an axis of groups that has more cells than memory is meant for."""
     if groups * cells > _MOST_CELLS:
         raise InputError(
-            f"by must leave a tally that fits into memory; {groups:,} groups of {cells:,} cells "
-            f"each take {8e-9 * groups * cells:.2g} GB. Round the scores or name fewer groups; for "
-            f"units that were drawn as a whole use tally.JointScores.from_scores(…, units=…)."
+            f"by or clusters must leave a tally that fits into memory; {groups:,} groups of "
+            f"{cells:,} cells each take {8e-9 * groups * cells:.2g} GB. Round the scores or name "
+            f"fewer groups; clusters of scores belong in tally.JointScores.from_scores(…, "
+            f"clusters=…)."
         )
 
 

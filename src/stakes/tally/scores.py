@@ -80,6 +80,7 @@ class ScoreTable(CellTally):
         positive: Label | None = None,
         weights: object = None,
         by: object = None,
+        clusters: object = None,
     ) -> Self:
         """Sort once and pool equal scores.
 
@@ -87,11 +88,12 @@ class ScoreTable(CellTally):
         ----------
         positive : label of the positive class; may be left out for labels 0/1 and booleans
         by : labels, one per case; the table gets a leading axis of groups that share its scores
+        clusters : the same for what was sampled together
         """
-        _check.aligned(y_true=y_true, scores=scores, weights=weights, by=by)
+        _check.aligned(y_true=y_true, scores=scores, weights=weights, by=by, clusters=clusters)
         names, truth = two_classes(y_true, positive)
         score = _check.real_scores("scores", scores)
-        rows = read_rows({"y_true": truth, "scores": score}, weights, by)
+        rows = read_rows({"y_true": truth, "scores": score}, weights, by, clusters)
         distinct, pooled = _pool(rows)
         return cls._trusted(scores=distinct, weights=pooled, classes=names, groups=rows.groups)
 
@@ -158,7 +160,7 @@ class ScoreTable(CellTally):
             return self.with_weights(self.weights * factors[..., None, :])
 
     def with_weights(self, weights: FloatArray) -> Self:
-        """The same scores with other weights of shape (…, S, 2), such as redraws."""
+        """The same scores with other weights of shape (…, S, 2), such as replicates."""
         groups = self.groups if weights.shape == self.weights.shape else None
         return self._trusted(
             scores=self.scores, weights=weights.view(), classes=self.classes, groups=groups

@@ -1,4 +1,4 @@
-"""Units that were drawn as a whole: sparse tallies of them, and how few of them count."""
+"""Clusters that were drawn as a whole: sparse tallies of them, and how few of them count."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from stakes.inference import (
     AllCases,
     BayesianBootstrap,
     BCa,
+    Clusters,
     ExpandedPercentile,
     Percentile,
     PoissonWeights,
-    Units,
     WithinClasses,
     bootstrap,
     bootstrap_bca,
@@ -40,10 +40,10 @@ from stakes.inference import (
     delong,
     expected_cost_error,
     jackknife,
-    redraws,
+    resample,
 )
-from stakes.inference.cells import n_units
-from stakes.inference.jackknife import unit_pulls
+from stakes.inference.cells import cluster_count
+from stakes.inference.jackknife import cluster_pulls
 from stakes.ranking import auc
 from stakes.tally import CellTally, JointScores
 
@@ -54,32 +54,36 @@ def generator(seed: int = 7) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def scored(n: int = 90, n_units: int = 12, seed: int = 1) -> tuple[np.ndarray, dict, np.ndarray]:
-    """Classes, tied scores of two models and the units of n cases."""
+def scored(
+    n: int = 90, cluster_count: int = 12, seed: int = 1
+) -> tuple[np.ndarray, dict, np.ndarray]:
+    """Classes, tied scores of two models and the clusters of n cases."""
     rng = generator(seed)
-    y, unit = rng.integers(0, 2, n), rng.integers(0, n_units, n)
-    return y, {m: np.round(rng.normal(y, 1), 1) for m in "ab"}, unit
+    y, cluster = rng.integers(0, 2, n), rng.integers(0, cluster_count, n)
+    return y, {m: np.round(rng.normal(y, 1), 1) for m in "ab"}, cluster
 
 
 def area(joint: JointScores) -> np.ndarray:
     return auc(joint.table("a"))
 
 
-# Units beside the tuples -------------------------------------------------------------------------
+# Clusters beside the tuples ----------------------------------------------------------------------
 
 
-def test_units_beside_the_tuples_redraw_as_an_axis_of_units_does():
-    y, scores, unit = scored()
-    axis = JointScores.from_scores(y, scores, by=unit)
-    beside = JointScores.from_scores(y, scores, units=unit)
+def test_clusters_beside_the_tuples_are_resampled_as_an_axis_of_clusters_does():
+    y, scores, cluster = scored()
+    axis = JointScores.from_scores(y, scores, by=cluster)
+    beside = JointScores.from_scores(y, scores, clusters=cluster)
     assert beside.weights.ndim == 1
     assert beside.table("b") == ScoreTable.from_scores(y, scores["b"])
-    dense, sparse = (redraws(j, Units(), replicates=20, rng=generator()) for j in (axis, beside))
+    dense, sparse = (
+        resample(j, Clusters(), replicates=20, rng=generator()) for j in (axis, beside)
+    )
     for model in "ab":
         assert dense.table(model) == sparse.table(model)
     for make in (bootstrap, bootstrap_bca):
         first, second = (
-            make(area, joint, replicates=50, rng=generator(), scheme=Units())
+            make(area, joint, replicates=50, rng=generator(), scheme=Clusters())
             for joint in (axis, beside)
         )
         np.testing.assert_allclose(first.replicates, second.replicates, rtol=1e-12)
@@ -87,15 +91,18 @@ def test_units_beside_the_tuples_redraw_as_an_axis_of_units_does():
         np.testing.assert_allclose([ends.low, ends.high], [twins.low, twins.high], rtol=1e-9)
 
 
-def test_a_redraw_of_units_takes_every_case_of_a_unit_as_often_as_the_unit():
-    """Slow twin: rows of the units, one after the other."""
-    y, scores, unit = scored(n_units=5)
+def test_a_replicate_of_clusters_takes_every_case_of_a_cluster_as_often_as_the_cluster():
+    """Slow twin: rows of the clusters, one after the other."""
+    y, scores, cluster = scored(cluster_count=5)
     times = generator(2).integers(0, 3, (4, 5)).astype(float)
-    joint = JointScores.from_scores(y, scores, units=unit)
+    joint = JointScores.from_scores(y, scores, clusters=cluster)
     found = joint.sum_clusters(times).table("a")
     for d in range(4):
         rows = [
-            i for u in range(5) for _ in range(int(times[d, u])) for i in np.flatnonzero(unit == u)
+            i
+            for u in range(5)
+            for _ in range(int(times[d, u]))
+            for i in np.flatnonzero(cluster == u)
         ]
         twin = ScoreTable.from_scores(y[rows], scores["a"][rows])
         kept = found[d].weights.sum(axis=1) > 0
@@ -103,11 +110,11 @@ def test_a_redraw_of_units_takes_every_case_of_a_unit_as_often_as_the_unit():
         assert np.array_equal(found[d].weights[kept], twin.weights)
 
 
-def test_units_and_groups_stand_side_by_side():
-    y, scores, unit = scored(400, 40)
-    group = np.where(unit % 2, "odd", "even")  # units lie within groups
-    joint = JointScores.from_scores(y, scores, by=group, units=unit)
-    made = bootstrap(area, joint, replicates=400, rng=generator(), scheme=Units())
+def test_clusters_and_groups_stand_side_by_side():
+    y, scores, cluster = scored(400, 40)
+    group = np.where(cluster % 2, "odd", "even")  # clusters lie within groups
+    joint = JointScores.from_scores(y, scores, by=group, clusters=cluster)
+    made = bootstrap(area, joint, replicates=400, rng=generator(), scheme=Clusters())
     assert joint.groups == ("even", "odd")
     assert made.value.shape == (2,)
     for place, name in enumerate(joint.groups):
@@ -119,72 +126,78 @@ def test_units_and_groups_stand_side_by_side():
 @pytest.mark.parametrize(
     "scheme", [AllCases(), WithinClasses(), PoissonWeights(), BayesianBootstrap()]
 )
-def test_cases_that_came_in_units_are_not_taken_for_independent(scheme):
-    y, scores, unit = scored()
-    joint = JointScores.from_scores(y, scores, units=unit)
+def test_cases_that_came_in_clusters_are_not_taken_for_independent(scheme):
+    y, scores, cluster = scored()
+    joint = JointScores.from_scores(y, scores, clusters=cluster)
     refusals: list[Callable[[], object]] = [
-        lambda: redraws(joint, scheme, replicates=5, rng=generator()),
+        lambda: resample(joint, scheme, replicates=5, rng=generator()),
         lambda: bootstrap(area, joint, replicates=5, rng=generator(), scheme=scheme),
         lambda: jackknife(area, joint, scheme=scheme, rng=generator()),
         lambda: delong(joint),
     ]
     for refused in refusals:
-        with pytest.raises(InputError, match=r"not name units here.*scheme=Units\(\).*without un"):
+        with pytest.raises(
+            InputError, match=r"not name clusters here.*scheme=Clusters\(\).*without cl"
+        ):
             refused()
 
 
-def test_scores_with_units_are_values():
-    y, scores, unit = scored()
-    joint = JointScores.from_scores(y, scores, units=unit)
+def test_scores_with_clusters_are_values():
+    y, scores, cluster = scored()
+    joint = JointScores.from_scores(y, scores, clusters=cluster)
     assert joint == JointScores.from_scores(
-        y[::-1], {m: s[::-1] for m, s in scores.items()}, units=unit[::-1]
+        y[::-1], {m: s[::-1] for m, s in scores.items()}, clusters=cluster[::-1]
     )
     assert joint != JointScores.from_scores(y, scores)
     assert hash(joint) != hash(JointScores.from_scores(y, scores))
     with pytest.raises(InputError, match="same cases"):
-        JointScores.from_scores(y, scores, units=unit[1:])
-    sites = unit.astype(object)
+        JointScores.from_scores(y, scores, clusters=cluster[1:])
+    sites = cluster.astype(object)
     sites[3] = "north"
-    for wrong in (unit[:, None], np.where(unit > 3, np.nan, unit), sites):
-        with pytest.raises(InputError, match="one label for every case, all of one kind"):
-            JointScores.from_scores(y, scores, units=wrong)
+    gaps = np.where(cluster > 3, np.nan, cluster)
+    told = ("one label for every case", "missing, the first", "of mixed types")
+    for wrong, rule in zip((cluster[:, None], gaps, sites), told, strict=True):
+        with pytest.raises(InputError, match=rule):
+            JointScores.from_scores(y, scores, clusters=wrong)
 
 
-def test_memory_stays_flat_in_the_number_of_units(monkeypatch):
-    """Two thousand units of twenty thousand scores would be 640 MB as a dense table."""
+def test_memory_stays_flat_in_the_number_of_clusters(monkeypatch):
+    """Two thousand clusters of twenty thousand scores would be 640 MB as a dense table."""
     rng = generator()
-    y, unit = rng.integers(0, 2, 20_000), rng.integers(0, 2000, 20_000)
+    y, cluster = rng.integers(0, 2, 20_000), rng.integers(0, 2000, 20_000)
     score = rng.normal(y, 1)
     tracemalloc.start()
-    joint = JointScores.from_scores(y, {"a": score}, units=unit)
-    made = bootstrap(area, joint, replicates=60, rng=rng, scheme=Units())
+    joint = JointScores.from_scores(y, {"a": score}, clusters=cluster)
+    made = bootstrap(area, joint, replicates=60, rng=rng, scheme=Clusters())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 60e6
     assert float(made.value) == pytest.approx(float(auc(ScoreTable.from_scores(y, score))))
-    with pytest.raises(InputError, match=r"2,000 groups of 40,000 cells.*0\.64 GB.*units="):
-        ScoreTable.from_scores(y, score, by=unit)
+    with pytest.raises(InputError, match=r"2,000 groups of 40,000 cells.*0\.64 GB.*clusters="):
+        ScoreTable.from_scores(y, score, by=cluster)
     monkeypatch.setattr(sys.modules["stakes.tally.rows"], "_MOST_CELLS", 1 << 20)
-    with pytest.raises(InputError, match=r"100 groups of 20,000 cells.*units="):
-        JointScores.from_scores(y, {"a": score}, by=unit % 100)
+    with pytest.raises(InputError, match=r"100 groups of 20,000 cells.*clusters="):
+        JointScores.from_scores(y, {"a": score}, by=cluster % 100)
 
 
-def test_a_single_unit_is_refused():
+def test_a_single_cluster_is_refused():
     y, scores, _ = scored()
-    with pytest.raises(InputError, match=r"at least two units.*units="):
-        n_units(JointScores.from_scores(y, scores, units=np.zeros(90, dtype=int)))
+    with pytest.raises(InputError, match=r"at least two clusters.*clusters="):
+        cluster_count(JointScores.from_scores(y, scores, clusters=np.zeros(90, dtype=int)))
 
 
-# How few units count -----------------------------------------------------------------------------
+# How few clusters count --------------------------------------------------------------------------
 
 
 def slow_count(pulls: list[float], count: int) -> float:
-    """Satterthwaite: 2 V² / Var(V) for the variance V that units or groups of them give."""
+    """Satterthwaite: 2 V² / Var(V) for the variance V that clusters or groups of them give."""
     total = sum(d * d for d in pulls)
     if total == 0:
         return float(count)
     kurtosis = len(pulls) * sum(d**4 for d in pulls) / total**2
-    of_units = 3 + (kurtosis - 3) * count / len(pulls)  # the sum of g units is g times less peaked
+    of_units = 3 + (kurtosis - 3) * count / len(
+        pulls
+    )  # the sum of g clusters is g times less peaked
     found = 2 * count / (of_units - 1) if of_units > 1 else float(count)
     return min(max(found, 2.0), float(count))
 
@@ -192,13 +205,13 @@ def slow_count(pulls: list[float], count: int) -> float:
 @given(
     st.lists(st.integers(-9, 9).map(float), min_size=2, max_size=12), st.sampled_from([1, 2, 10])
 )
-def test_the_effective_number_of_units_is_satterthwaites(pulls, per_group):
+def test_the_effective_number_of_clusters_is_satterthwaites(pulls, per_group):
     count = per_group * len(pulls)
     shape = ExpandedPercentile(count, np.array(pulls))
     assert float(shape.effective_count(())) == pytest.approx(slow_count(pulls, count))
 
 
-def test_units_that_pull_alike_all_count_and_a_lone_one_counts_as_two():
+def test_clusters_that_pull_alike_all_count_and_a_lone_one_counts_as_two():
     normal = generator().normal(size=2000)
     alike = ExpandedPercentile(2000, normal).effective_count(())
     assert float(alike) == pytest.approx(2000, rel=0.15)
@@ -212,14 +225,14 @@ def test_units_that_pull_alike_all_count_and_a_lone_one_counts_as_two():
     assert float(undefined.effective_count(())) == 2
 
 
-def test_the_fewer_units_count_the_wider_the_interval():
+def test_the_fewer_clusters_count_the_wider_the_interval():
     shares = np.arange(1, 10_000) / 10_000
     made = bootstrap(
         lambda c: expected_cost(c, ZERO_ONE),
         Counts(generator(3).integers(0, 9, (10, 2, 2))),
         replicates=9,
         rng=generator(),
-        scheme=Units(),
+        scheme=Clusters(),
     )
     made = made._trusted(**{**vars(made), "replicates": shares})
     widths = [
@@ -234,35 +247,35 @@ def test_the_fewer_units_count_the_wider_the_interval():
     assert len(set(widths)) == 3
 
 
-def test_pulls_are_the_differences_that_leaving_out_a_unit_makes():
+def test_pulls_are_the_differences_that_leaving_out_a_cluster_makes():
     counts = Counts(generator().integers(0, 6, (12, 2, 2)))
     cost = lambda c: expected_cost(c, ZERO_ONE)  # noqa: E731
-    left = [float(cost(Counts(counts.values.sum(axis=0) - unit))) for unit in counts.values]
-    found = unit_pulls(cost, counts, generator())
+    left = [float(cost(Counts(counts.values.sum(axis=0) - cluster))) for cluster in counts.values]
+    found = cluster_pulls(cost, counts, generator())
     np.testing.assert_allclose(found, np.mean(left) - np.array(left), atol=1e-14)
-    made = bootstrap(cost, counts, replicates=99, rng=generator(), scheme=Units())
+    made = bootstrap(cost, counts, replicates=99, rng=generator(), scheme=Clusters())
     assert made.intervals == ExpandedPercentile(12, found)
 
 
-def test_a_ratio_that_one_unit_keeps_finite_counts_as_two():
+def test_a_ratio_that_one_cluster_keeps_finite_counts_as_two():
     counts = Counts([[[4, 1], [0, 0]], [[3, 2], [0, 0]], [[5, 0], [1, 2]]])
     odds = lambda c: normalized_cost(c, Problem.zero_one(2))  # noqa: E731
-    made = bootstrap(odds, counts, replicates=99, rng=generator(), scheme=Units())
+    made = bootstrap(odds, counts, replicates=99, rng=generator(), scheme=Clusters())
     assert isinstance(made.intervals, ExpandedPercentile)
     assert float(made.intervals.effective_count(())) == 2
 
 
-def test_groups_of_many_units_tell_the_same_effective_number():
+def test_groups_of_many_clusters_tell_the_same_effective_number():
     rng = generator()
-    unit = np.repeat(np.arange(3000), 2)
+    cluster = np.repeat(np.arange(3000), 2)
     y = (rng.random(6000) < 0.02).astype(int)
     decided = np.where(rng.random(6000) < 0.8, y, 1 - y)
-    counts = Counts.from_decisions(y, decided, ZERO_ONE, by=unit)
+    counts = Counts.from_decisions(y, decided, ZERO_ONE, by=cluster)
     cost = lambda c: c.values[..., 1, 0] / c.n_cases  # noqa: E731
     total = counts.values.sum(axis=0)
     exact = np.array([float(cost(Counts(total - one))) for one in counts.values])
     wanted = ExpandedPercentile(3000, exact.mean() - exact).effective_count(())
-    pulls = unit_pulls(cost, counts, rng)
+    pulls = cluster_pulls(cost, counts, rng)
     assert len(pulls) == 200
     found = ExpandedPercentile(3000, pulls).effective_count(())
     assert 20 < float(wanted) < 100
@@ -271,18 +284,18 @@ def test_groups_of_many_units_tell_the_same_effective_number():
 
 def test_a_difference_has_an_effective_number_of_its_own():
     y = np.tile([0, 1], 100)
-    unit = np.repeat(np.arange(40), 5)
-    wrong = np.where(unit % 3 == 0, 1 - y, y)
-    almost = np.where(unit == 7, 1 - wrong, wrong)  # differs from the other on one unit
-    joint = JointCounts.from_decisions(y, {"a": wrong, "b": almost}, ZERO_ONE, by=unit)
-    found = compare_costs(joint, ZERO_ONE, replicates=99, rng=generator(), scheme=Units())
+    cluster = np.repeat(np.arange(40), 5)
+    wrong = np.where(cluster % 3 == 0, 1 - y, y)
+    almost = np.where(cluster == 7, 1 - wrong, wrong)  # differs from the other on one cluster
+    joint = JointCounts.from_decisions(y, {"a": wrong, "b": almost}, ZERO_ONE, by=cluster)
+    found = compare_costs(joint, ZERO_ONE, replicates=99, rng=generator(), scheme=Clusters())
     alone = [found.estimate(m).intervals.effective_count(()) for m in "ab"]
     both = found.difference("a", "b").intervals.effective_count(())
     assert min(float(one) for one in alone) > 20
     assert float(both) < 3
 
 
-def test_an_estimate_of_another_shape_goes_by_the_number_of_units():
+def test_an_estimate_of_another_shape_goes_by_the_number_of_clusters():
     kind = ExpandedPercentile(30, generator().normal(size=(30, 4)))
     assert kind.effective_count(()).tolist() == 30
     assert kind.effective_count((4,)).shape == (4,)
@@ -291,9 +304,9 @@ def test_an_estimate_of_another_shape_goes_by_the_number_of_units():
     assert Percentile().along(np.ones(3)) == Percentile()
 
 
-def test_one_known_problem_is_read_as_the_plain_bootstrap_of_units_reads_it():
+def test_one_known_problem_is_read_as_the_plain_bootstrap_of_clusters_reads_it():
     counts = Counts(generator(3).integers(1, 9, (10, 2, 2)))
-    how: Any = {"replicates": 99, "scheme": Units()}
+    how: Any = {"replicates": 99, "scheme": Clusters()}
     cost = lambda c: expected_cost(c, ZERO_ONE)  # noqa: E731
     plain = bootstrap(cost, counts, rng=generator(), **how)
     made = bootstrap_problems(expected_cost, counts, [ZERO_ONE], rng=generator(), **how)
@@ -301,45 +314,47 @@ def test_one_known_problem_is_read_as_the_plain_bootstrap_of_units_reads_it():
     assert made.interval(0.9) == plain.interval(0.9)
 
 
-def test_under_several_problems_a_unit_pulls_at_the_mean_over_them():
-    """Slow twin: leave out each unit, and average the cost over the problems."""
+def test_under_several_problems_a_cluster_pulls_at_the_mean_over_them():
+    """Slow twin: leave out each cluster, and average the cost over the problems."""
     counts = Counts(generator(3).integers(1, 9, (10, 2, 2)))
     problems = [Problem.binary(false_alarm=1, miss=m) for m in (1, 4, 30)]
     made = bootstrap_problems(
-        expected_cost, counts, problems, replicates=30, rng=generator(), scheme=Units()
+        expected_cost, counts, problems, replicates=30, rng=generator(), scheme=Clusters()
     )
     total = counts.values.sum(axis=0)
     left = np.array(
         [
-            np.mean([float(expected_cost(Counts(total - unit), one)) for one in problems])
-            for unit in counts.values
+            np.mean([float(expected_cost(Counts(total - cluster), one)) for one in problems])
+            for cluster in counts.values
         ]
     )
     assert isinstance(made.intervals, ExpandedPercentile)
     np.testing.assert_allclose(made.intervals.pulls, left.mean() - left, atol=1e-12)
 
 
-def test_the_jackknife_takes_units_beside_the_tuples():
-    y, scores, unit = scored()
-    axis = JointScores.from_scores(y, scores, by=unit)
-    beside = JointScores.from_scores(y, scores, units=unit)
-    first, second = (jackknife(area, j, scheme=Units(), rng=generator()) for j in (axis, beside))
+def test_the_jackknife_takes_clusters_beside_the_tuples():
+    y, scores, cluster = scored()
+    axis = JointScores.from_scores(y, scores, by=cluster)
+    beside = JointScores.from_scores(y, scores, clusters=cluster)
+    first, second = (jackknife(area, j, scheme=Clusters(), rng=generator()) for j in (axis, beside))
     assert float(first.standard_error) == pytest.approx(float(second.standard_error))
     assert float(first.acceleration) == pytest.approx(float(second.acceleration))
-    made = bootstrap_bca(area, beside, replicates=99, rng=generator(), scheme=Units())
+    made = bootstrap_bca(area, beside, replicates=99, rng=generator(), scheme=Clusters())
     assert isinstance(made.intervals, BCa)
 
 
-def test_the_studentised_bootstrap_does_not_take_units_for_cases():
+def test_the_studentised_bootstrap_does_not_take_clusters_for_cases():
     counts = Counts(generator(3).integers(1, 9, (10, 2, 2)))
-    with pytest.raises(InputError, match=r"redraw cases here.*bootstrap\(…, scheme=Units\(\)\)"):
+    with pytest.raises(
+        InputError, match=r"resample cases here.*bootstrap\(…, scheme=Clusters\(\)\)"
+    ):
         bootstrap_t(
             lambda c: expected_cost(c, ZERO_ONE),
             lambda c: expected_cost_error(c, ZERO_ONE),
             counts,
             replicates=9,
             rng=generator(),
-            scheme=Units(),
+            scheme=Clusters(),
         )
 
 
@@ -347,8 +362,8 @@ def test_the_studentised_bootstrap_does_not_take_units_for_cases():
 
 
 def tallies_of_units(order: np.ndarray) -> dict[str, Any]:
-    y, scores, unit = (part for part in scored(120, 15, 4))
-    site = np.array([f"s{u}" for u in unit])[order]
+    y, scores, cluster = (part for part in scored(120, 15, 4))
+    site = np.array([f"s{u}" for u in cluster])[order]
     y, a, b = y[order], scores["a"][order], scores["b"][order]
     decided = {"a": (a > 0.5).astype(int), "b": (b > 0.5).astype(int)}
     both = {"a": a, "b": b}
@@ -358,7 +373,7 @@ def tallies_of_units(order: np.ndarray) -> dict[str, Any]:
         "scores": ScoreTable.from_scores(y, a, by=site),
         "moments": LossMoments.from_losses(y, np.stack([a, b], axis=1), by=site),
         "paired scores": JointScores.from_scores(y, both, by=site),
-        "sparse scores": JointScores.from_scores(y, both, units=site),
+        "sparse scores": JointScores.from_scores(y, both, clusters=site),
     }
 
 
@@ -369,14 +384,14 @@ def first_sums(tally: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", sorted(tallies_of_units(np.arange(120))))
-def test_redraws_of_units_do_not_depend_on_the_order_of_rows(kind):
+def test_replicates_of_clusters_do_not_depend_on_the_order_of_rows(kind):
     first, second = (
         bootstrap(
             first_sums,
             tallies_of_units(order)[kind],
             replicates=30,
             rng=generator(),
-            scheme=Units(),
+            scheme=Clusters(),
         )
         for order in (np.arange(120), generator(3).permutation(120))
     )
@@ -386,10 +401,10 @@ def test_redraws_of_units_do_not_depend_on_the_order_of_rows(kind):
     assert first.replicates.std() > 0
 
 
-def test_a_comparison_of_areas_takes_units_beside_the_tuples():
-    y, scores, unit = scored(300, 60)
-    joint = JointScores.from_scores(y, scores, units=unit)
+def test_a_comparison_of_areas_takes_clusters_beside_the_tuples():
+    y, scores, cluster = scored(300, 60)
+    joint = JointScores.from_scores(y, scores, clusters=cluster)
     areas = lambda j: np.stack([auc(j.table(m)) for m in "ab"], axis=-1)  # noqa: E731
-    found = compare(areas, joint, ["a", "b"], replicates=200, rng=generator(), scheme=Units())
+    found = compare(areas, joint, ["a", "b"], replicates=200, rng=generator(), scheme=Clusters())
     np.testing.assert_allclose(found.values, delong(JointScores.from_scores(y, scores)).values)
     assert np.isfinite(found.difference("a", "b").interval(0.95).width)

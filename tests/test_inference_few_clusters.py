@@ -1,4 +1,4 @@
-"""Few units: Student's t wherever an interval, a test or a plan is read off redraws of units."""
+"""Few clusters: Student's t wherever an interval, a test or a plan is read off them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from scipy import stats
 
 from stakes import Counts, InputError
 from stakes.inference import (
+    Clusters,
     Comparison,
     Estimate,
     ExpandedPercentile,
     Normal,
     Percentile,
-    Units,
     cases_for_half_width,
     cases_to_detect,
     compare,
@@ -32,11 +32,11 @@ def generator(seed: int = 7) -> np.random.Generator:
 
 
 def compared(values: np.ndarray, rng: np.random.Generator, replicates: int = 199) -> Comparison:
-    """Means (J,) of what each unit (N, J) adds, as models are compared."""
-    units = Counts(values[:, None, :] + 50)  # far above zero, as weights must be
+    """Means (J,) of what each cluster (N, J) adds, as models are compared."""
+    clusters = Counts(values[:, None, :] + 50)  # far above zero, as weights must be
     names = list("abcdef"[: values.shape[1]])
     mean = lambda c: c.values[..., 0, :] / len(values)  # noqa: E731
-    return compare(mean, units, names, replicates=replicates, rng=rng, scheme=Units())
+    return compare(mean, clusters, names, replicates=replicates, rng=rng, scheme=Clusters())
 
 
 def close(found: float, samples: int) -> bool:
@@ -72,7 +72,7 @@ def test_infinitely_many_things_give_the_normal_back():
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 @pytest.mark.parametrize("replicates", [99, 5000])
-def test_fewer_than_six_units_have_students_interval_whatever_the_replicates(n, replicates):
+def test_fewer_than_six_clusters_have_students_interval_whatever_the_replicates(n, replicates):
     values = generator(n).normal(size=(n, 1))
     made = compared(values, generator(), replicates).estimate("a")
     assert isinstance(made.intervals, ExpandedPercentile)
@@ -90,7 +90,7 @@ def test_an_end_beyond_the_outermost_replicate_is_students_too():
     n = made.intervals.effective_count((2,))
     ends = made.interval(0.9)
     reach = student_quantile(n, 0.95) * made.standard_error
-    assert ends.high[0] == pytest.approx(reach[0])  # two units count for all
+    assert ends.high[0] == pytest.approx(reach[0])  # two clusters count for all
     assert ends.high[0] > 1
     skewed = np.where(drawn == 1.0, 1e3, drawn)  # one replicate is further out than Student's
     far = estimate_of(np.zeros(2), skewed, ExpandedPercentile(50, pulls)).interval(0.9)
@@ -102,7 +102,7 @@ def test_an_end_beyond_the_outermost_replicate_is_students_too():
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
-def test_intervals_of_few_units_cover(n):
+def test_intervals_of_few_clusters_cover(n):
     rng, held, samples = generator(n), 0, 300
     for _ in range(samples):
         gap = compared(rng.normal(size=(n, 2)), rng).difference("a", "b")
@@ -114,8 +114,8 @@ def test_intervals_of_few_units_cover(n):
 
 
 @pytest.mark.parametrize("n", [3, 8])
-def test_p_values_of_units_are_students(n):
-    """With the redraws' error in place of the sample's this is the paired t-test, nearly."""
+def test_p_values_of_clusters_are_students(n):
+    """With the replicates' error in place of the sample's this is the paired t-test, nearly."""
     values = generator(n).normal([0.0, 1.0], 1.0, (n, 2))
     gap = compared(values, generator(), 20_000).difference("a", "b")
     count = float(gap.intervals.effective_count(()))
@@ -127,7 +127,7 @@ def test_p_values_of_units_are_students(n):
 
 
 @pytest.mark.parametrize("n", [4, 12, 40])
-def test_many_pairs_of_few_units_hold_all_at_once(n):
+def test_many_pairs_of_few_clusters_hold_all_at_once(n):
     """Four models of equal cost, six pairs: intervals and p-values of both corrections."""
     rng, held, samples = generator(n), np.zeros(4), 250
     for _ in range(samples):
@@ -138,7 +138,7 @@ def test_many_pairs_of_few_units_hold_all_at_once(n):
     assert (held / samples > 0.95 - 4 * np.sqrt(0.95 * 0.05 / samples)).all(), held / samples
 
 
-def test_max_t_of_few_units_is_no_surer_than_holm():
+def test_max_t_of_few_clusters_is_no_surer_than_holm():
     found = compared(generator(1).normal([0, 1, 3], 1.0, (9, 3)), generator())
     pairs, safe = max_t(found, level=0.9), holm_pairs(found, level=0.9)
     alone = [float(p_value(found.difference(*pair), null=0)) for pair in found.pairs]
@@ -155,7 +155,7 @@ def test_max_t_of_few_units_is_no_surer_than_holm():
 # Plans -------------------------------------------------------------------------------------------
 
 
-def test_the_minimal_difference_of_few_units_is_found_with_the_stated_power():
+def test_the_minimal_difference_of_few_clusters_is_found_with_the_stated_power():
     rng, found, samples = generator(), 0, 400
     n = 6
     for _ in range(samples):
@@ -165,7 +165,7 @@ def test_the_minimal_difference_of_few_units_is_found_with_the_stated_power():
     assert found / samples == pytest.approx(0.8, abs=4 * 0.02)
 
 
-def test_plans_of_units_undo_each_other():
+def test_plans_of_clusters_undo_each_other():
     pilot = Estimate(0.1, 0.03, np.empty(0), ExpandedPercentile(7), "")
     gap = float(minimal_detectable_difference(pilot, level=0.95, power=0.8))
     needed = cases_to_detect(pilot, 7, difference=gap * 1.000001, level=0.95, power=0.8)

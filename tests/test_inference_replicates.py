@@ -1,4 +1,4 @@
-"""Redraws of tallies: what they keep, what they vary, and what they refuse."""
+"""Replicates of tallies: what they keep, what they vary, and what they refuse."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from stakes import (
 from stakes.inference import (
     AllCases,
     BayesianBootstrap,
+    Clusters,
     PoissonWeights,
-    Units,
     WithinClasses,
     bootstrap,
     bootstrap_bca,
@@ -38,7 +38,7 @@ from stakes.inference import (
     expected_cost_error,
     jackknife,
     pooled_runs,
-    redraws,
+    resample,
     scheme_of,
 )
 from stakes.inference.schemes import _without_strays
@@ -87,9 +87,9 @@ KINDS = sorted(tallies())
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_redraw_of_all_cases_keeps_their_number_and_fills_no_empty_cell(kind):
+def test_a_replicate_of_all_cases_keeps_their_number_and_fills_no_empty_cell(kind):
     tally = tallies()[kind]
-    drawn = redraws(tally, AllCases(), replicates=50, rng=generator())
+    drawn = resample(tally, AllCases(), replicates=50, rng=generator())
     cells = cells_of(drawn)
     assert cells.shape == (50, *cells_of(tally).shape)
     assert (cells.sum(axis=-1) == 60).all()
@@ -99,9 +99,9 @@ def test_a_redraw_of_all_cases_keeps_their_number_and_fills_no_empty_cell(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_redraw_within_classes_keeps_the_size_of_every_class(kind):
+def test_a_replicate_within_classes_keeps_the_size_of_every_class(kind):
     tally = tallies()[kind]
-    drawn = redraws(tally, WithinClasses(), replicates=50, rng=generator())
+    drawn = resample(tally, WithinClasses(), replicates=50, rng=generator())
     assert (sizes_of(drawn) == np.bincount(rows(60, 1)[0])).all()
     assert (cells_of(drawn)[:, cells_of(tally) == 0] == 0).all()
     assert len(np.unique(cells_of(drawn), axis=0)) > 40
@@ -126,9 +126,9 @@ def test_cells_stand_class_after_class(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_redraws_have_the_moments_of_the_multinomial(kind):
+def test_replicates_have_the_moments_of_the_multinomial(kind):
     cells = cells_of(tallies()[kind])
-    drawn = cells_of(redraws(tallies()[kind], AllCases(), replicates=20_000, rng=generator()))
+    drawn = cells_of(resample(tallies()[kind], AllCases(), replicates=20_000, rng=generator()))
     spread = np.diag(cells) - np.outer(cells, cells) / cells.sum()
     error = np.sqrt(np.diag(spread) / 20_000)
     assert (np.abs(drawn.mean(axis=0) - cells) <= 5 * error).all()
@@ -139,19 +139,19 @@ def test_many_cases_in_few_cells_and_few_cases_in_many_are_drawn_alike():
     """Two ways of drawing, chosen by size, must be one distribution."""
     many, few = Counts([[6000.0, 3000.0, 1000.0]]), Counts([[6.0, 3.0, 1.0]])
     for counts, n in ((many, 10_000), (few, 10)):
-        drawn = redraws(counts, AllCases(), replicates=20_000, rng=generator()).values[:, 0]
+        drawn = resample(counts, AllCases(), replicates=20_000, rng=generator()).values[:, 0]
         p = np.array([0.6, 0.3, 0.1])
         assert np.abs(drawn.mean(axis=0) / n - p).max() < 5 * np.sqrt(0.24 / n / 20_000)
         np.testing.assert_allclose(drawn.var(axis=0) / n, p * (1 - p), rtol=0.05)
 
 
-def test_leading_axes_are_redrawn_each_with_its_own_size():
+def test_leading_axes_are_resampled_each_with_its_own_size():
     counts = Counts([[[5, 0, 2], [1, 1, 0]], [[50, 7, 0], [0, 0, 0]]])
-    drawn = redraws(counts, AllCases(), replicates=200, rng=generator()).values
+    drawn = resample(counts, AllCases(), replicates=200, rng=generator()).values
     assert drawn.shape == (200, 2, 2, 3)
     assert (drawn.sum(axis=(-2, -1)) == [9, 57]).all()
     assert (drawn[:, counts.values == 0] == 0).all()
-    within = redraws(counts, WithinClasses(), replicates=200, rng=generator()).values
+    within = resample(counts, WithinClasses(), replicates=200, rng=generator()).values
     assert (within.sum(axis=-1) == counts.values.sum(axis=-1)).all()
 
 
@@ -161,7 +161,7 @@ def test_groups_of_mostly_empty_cells_are_drawn_as_each_group_alone(scheme):
     y, _, _ = rows(60, 1)
     score, group = generator(2).permutation(60), np.arange(60) % 3
     table = ScoreTable.from_scores(y, score, by=group)
-    drawn = redraws(table, scheme, replicates=20_000, rng=generator()).weights
+    drawn = resample(table, scheme, replicates=20_000, rng=generator()).weights
     assert (drawn[:, table.weights == 0] == 0).all()
     axes = (-2, -1) if scheme == AllCases() else -2
     assert (drawn.sum(axis=axes) == table.weights.sum(axis=axes)).all()
@@ -177,7 +177,7 @@ def test_groups_of_mostly_empty_cells_are_drawn_as_each_group_alone(scheme):
 def test_what_rounding_leaves_over_never_lands_in_an_empty_cell():
     shares = np.array([0.1] * 3 + [0.0])
     cells = np.broadcast_to(shares * 10_000_000_000_000 / 3, (2, 4)).round()
-    drawn = cells_of(redraws(Counts(cells[:, None]), AllCases(), replicates=500, rng=generator()))
+    drawn = cells_of(resample(Counts(cells[:, None]), AllCases(), replicates=500, rng=generator()))
     assert (drawn[..., -1] == 0).all()
     assert (drawn.sum(axis=-1) == cells.sum(axis=-1)).all()
     weights, given = np.array([[3.0, 5.0, 0.0]]), np.array([[[2.0, 5.0, 1.0]], [[4.0, 4.0, 0.0]]])
@@ -185,21 +185,21 @@ def test_what_rounding_leaves_over_never_lands_in_an_empty_cell():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_poisson_redraws_vary_cell_by_cell(kind):
+def test_poisson_replicates_vary_cell_by_cell(kind):
     cells = cells_of(tallies()[kind])
-    drawn = cells_of(redraws(tallies()[kind], PoissonWeights(), replicates=4000, rng=generator()))
+    drawn = cells_of(resample(tallies()[kind], PoissonWeights(), replicates=4000, rng=generator()))
     assert (np.abs(drawn.mean(axis=0) - cells) <= 5 * np.sqrt(cells / 4000)).all()
     np.testing.assert_allclose(drawn.var(axis=0), cells, atol=0.2, rtol=0.2)
 
 
-def test_poisson_redraws_of_the_chunks_of_a_stream_add_up():
+def test_poisson_replicates_of_the_chunks_of_a_stream_add_up():
     y, decided, _ = rows(4000, 3)
     labels, names = np.array(PROBLEM.classes)[y], np.array(PROBLEM.decisions)[decided[:, 0]]
     rng = generator()
     running: Any = None
     for chunk in np.split(np.arange(4000), 8):
         part = Counts.from_decisions(labels[chunk], names[chunk], PROBLEM)
-        drawn = redraws(part, PoissonWeights(), replicates=2000, rng=rng)
+        drawn = resample(part, PoissonWeights(), replicates=2000, rng=rng)
         running = drawn if running is None else running + drawn
     whole = Counts.from_decisions(labels, names, PROBLEM)
     error = np.std(expected_cost(running, PROBLEM), ddof=1)
@@ -210,7 +210,7 @@ def test_poisson_redraws_of_the_chunks_of_a_stream_add_up():
 def test_the_bayesian_bootstrap_draws_shares_from_a_dirichlet(kind):
     cells = cells_of(tallies()[kind])
     drawn = cells_of(
-        redraws(tallies()[kind], BayesianBootstrap(), replicates=4000, rng=generator())
+        resample(tallies()[kind], BayesianBootstrap(), replicates=4000, rng=generator())
     )
     np.testing.assert_allclose(drawn.sum(axis=-1), cells.sum())
     share = cells / cells.sum()
@@ -220,7 +220,7 @@ def test_the_bayesian_bootstrap_draws_shares_from_a_dirichlet(kind):
     assert (drawn[:, cells == 0] == 0).all()
 
 
-# Units -------------------------------------------------------------------------------------------
+# Clusters ----------------------------------------------------------------------------------------
 
 
 def unit_tallies() -> dict[str, Any]:
@@ -238,19 +238,19 @@ def unit_tallies() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", sorted(unit_tallies()))
-def test_units_are_redrawn_whole_whatever_their_weights(kind):
+def test_clusters_are_resampled_whole_whatever_their_weights(kind):
     tally = unit_tallies()[kind]
     rows_ = cells_of(tally)
-    whole = cells_of(Units().whole(tally))
+    whole = cells_of(Clusters().whole(tally))
     np.testing.assert_allclose(whole, rows_.sum(axis=0))
-    drawn = cells_of(redraws(tally, Units(), replicates=40, rng=generator()))
+    drawn = cells_of(resample(tally, Clusters(), replicates=40, rng=generator()))
     assert drawn.shape == (40, rows_.shape[1])
     chosen = generator().integers(0, len(rows_), (40, len(rows_)))  # as many units as there are
     twin = [sum(rows_[unit] for unit in units) for units in chosen]
     np.testing.assert_allclose(drawn, twin)
 
 
-def test_the_spread_over_units_is_that_of_unit_totals():
+def test_the_spread_over_clusters_is_that_of_cluster_totals():
     y = np.repeat([0, 0, 1, 1], 25)
     unit = np.repeat(np.arange(20), 5)
     decided = np.where(unit % 4 == 0, 1 - y, y)  # whole units go wrong together
@@ -260,15 +260,17 @@ def test_the_spread_over_units_is_that_of_unit_totals():
         counts,
         replicates=20_000,
         rng=generator(),
-        scheme=Units(),
+        scheme=Clusters(),
     )
     assert float(made.value) == pytest.approx(0.25)
     assert float(made.standard_error) == pytest.approx(np.sqrt(0.25 * 0.75 / 20), rel=0.03)
 
 
-def test_units_need_a_leading_axis():
-    with pytest.raises(InputError, match=r"at least two units; its leading axes are \(\).*by="):
-        redraws(Counts([[3, 1], [1, 4]]), Units(), replicates=5, rng=generator())
+def test_clusters_need_a_leading_axis():
+    with pytest.raises(
+        InputError, match=r"at least two clusters; its leading axes are \(\).*clusters="
+    ):
+        resample(Counts([[3, 1], [1, 4]]), Clusters(), replicates=5, rng=generator())
 
 
 # Refusals ----------------------------------------------------------------------------------------
@@ -277,9 +279,9 @@ def test_units_need_a_leading_axis():
 @pytest.mark.parametrize("scheme", [AllCases(), WithinClasses(), PoissonWeights()])
 def test_fractional_weights_are_refused_with_the_ways_out(scheme):
     half = Counts([[3, 0.5], [1, 4]])
-    with pytest.raises(InputError, match=r"1 of its 4 weights are fractional.*Units\(\)"):
-        redraws(half, scheme, replicates=5, rng=generator())
-    redraws(half, BayesianBootstrap(), replicates=5, rng=generator())
+    with pytest.raises(InputError, match=r"1 of its 4 weights are fractional.*clusters="):
+        resample(half, scheme, replicates=5, rng=generator())
+    resample(half, BayesianBootstrap(), replicates=5, rng=generator())
 
 
 def test_a_reweighted_tally_is_refused_and_the_measure_reweights_instead():
@@ -307,16 +309,16 @@ def test_a_reweighted_tally_is_refused_and_the_measure_reweights_instead():
     np.testing.assert_allclose(inside.replicates, stated.replicates)
 
 
-def test_moments_hold_no_cases_and_are_refused_without_units():
+def test_moments_hold_no_cases_and_are_refused_without_clusters():
     moments = LossMoments.from_losses([0, 1], [[1.0], [2.0]])
     with pytest.raises(InputError, match="LossMoments hold sums of losses"):
-        redraws(moments, AllCases(), replicates=5, rng=generator())
+        resample(moments, AllCases(), replicates=5, rng=generator())
 
 
 @pytest.mark.parametrize("replicates", [1, 2.5, "many"])
 def test_a_strange_number_of_replicates_is_refused(replicates):
     with pytest.raises(InputError, match="replicates"):
-        redraws(Counts([[1, 2]]), AllCases(), replicates=replicates, rng=generator())
+        resample(Counts([[1, 2]]), AllCases(), replicates=replicates, rng=generator())
 
 
 def test_a_measure_that_drops_leading_axes_is_refused_and_each_repairs_it():
@@ -355,14 +357,14 @@ def test_a_standard_error_of_another_shape_than_the_measure_is_refused():
         )
 
 
-def redrawing() -> dict[str, Any]:
+def resampling() -> dict[str, Any]:
     """Everything that takes a scheme and a generator, by what it does with a tally."""
     cost = lambda c: expected_cost(c, Problem.zero_one(2))  # noqa: E731
     return {
         "bootstrap": lambda t, **how: bootstrap(cost, t, replicates=5, **how),
         "bootstrap_bca": lambda t, **how: bootstrap_bca(cost, t, replicates=5, **how),
         "bootstrap_t": lambda t, **how: bootstrap_t(cost, cost, t, replicates=5, **how),
-        "redraws": lambda t, scheme, rng: redraws(t, scheme, replicates=5, rng=rng),
+        "replicates": lambda t, scheme, rng: resample(t, scheme, replicates=5, rng=rng),
         "jackknife": lambda t, **how: jackknife(cost, t, **how),
         "problems": lambda t, **how: bootstrap_problems(
             expected_cost, t, [Problem.zero_one(2)], replicates=5, **how
@@ -370,9 +372,9 @@ def redrawing() -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("act", sorted(redrawing()))
+@pytest.mark.parametrize("act", sorted(resampling()))
 def test_a_seed_a_class_of_schemes_and_rows_are_refused(act):
-    make, counts = redrawing()[act], Counts([[3, 1], [2, 2]])
+    make, counts = resampling()[act], Counts([[3, 1], [2, 2]])
     for seed in (7, None, np.random.RandomState(7)):
         own = seed if isinstance(seed, int) else 0
         wanted = rf"rng must be a numpy Generator.*Write rng=np.random.default_rng\({own}\)"
@@ -385,7 +387,7 @@ def test_a_seed_a_class_of_schemes_and_rows_are_refused(act):
     with pytest.raises(InputError, match="scheme must be a scheme; got 'all'"):
         make(counts, scheme="all", rng=generator())
     for rows_ in ([0, 1, 1], np.ones((2, 2))):
-        for scheme in (AllCases(), Units()):
+        for scheme in (AllCases(), Clusters()):
             with pytest.raises(InputError, match=r"tally must be Counts.*Tally the rows first"):
                 make(rows_, scheme=scheme, rng=generator())
 
@@ -393,7 +395,7 @@ def test_a_seed_a_class_of_schemes_and_rows_are_refused(act):
 def test_leaving_out_cases_of_fractional_weight_is_refused_with_another_way_out():
     half = Counts([[3, 0.5], [1, 4]])
     cost = lambda c: expected_cost(c, Problem.zero_one(2))  # noqa: E731
-    with pytest.raises(InputError, match=r"as BCa.*scheme=BayesianBootstrap\(\)\), or give"):
+    with pytest.raises(InputError, match=r"as BCa.*scheme=BayesianBootstrap\(\)\), or make"):
         bootstrap_bca(cost, half, replicates=9, rng=generator(), scheme=BayesianBootstrap())
     whole = bootstrap_bca(
         cost,
@@ -423,9 +425,43 @@ def test_one_case_does_not_tell_how_cases_vary(scheme):
     assert np.isnan(both.standard_error).tolist() == [True, False]
 
 
-def test_scheme_of_a_problem_redraws_within_classes_when_a_prior_is_stated():
-    assert scheme_of(PROBLEM) == AllCases()
-    assert scheme_of(STATED) == WithinClasses()
+def test_scheme_of_a_problem_resamples_within_classes_when_a_prior_is_stated():
+    counts = Counts([[8, 2, 1], [1, 1, 2]])
+    assert scheme_of(counts) == scheme_of(counts, PROBLEM) == AllCases()
+    assert scheme_of(counts, STATED) == WithinClasses()
+    how = {"replicates": 50, "rng": generator()}
+    for problem, words in ((PROBLEM, "of all cases"), (STATED, "within classes")):
+        assert bootstrap(expected_cost, counts, problem, **how).method.endswith(words)
+    first = bootstrap(expected_cost, counts, STATED, replicates=50, rng=generator())
+    by_hand = bootstrap(
+        lambda c: expected_cost(c, STATED),
+        counts,
+        replicates=50,
+        rng=generator(),
+        scheme=WithinClasses(),
+    )
+    np.testing.assert_array_equal(first.replicates, by_hand.replicates)
+
+
+def test_tallies_that_were_read_with_clusters_are_resampled_cluster_by_cluster():
+    y, decided, _ = rows(60, 2)
+    labels, names = np.array(PROBLEM.classes)[y], np.array(PROBLEM.decisions)[decided[:, 0]]
+    cluster = np.arange(60) // 7
+    counts = Counts.from_decisions(labels, names, PROBLEM, clusters=cluster)
+    slices = Counts.from_decisions(labels, names, PROBLEM, by=cluster)
+    assert counts == slices
+    assert scheme_of(counts, STATED) == Clusters()
+    assert scheme_of(slices, STATED) == WithinClasses()
+    made = bootstrap(expected_cost, counts, PROBLEM, replicates=50, rng=generator())
+    told = bootstrap(
+        expected_cost, slices, PROBLEM, replicates=50, rng=generator(), scheme=Clusters()
+    )
+    np.testing.assert_array_equal(made.replicates, told.replicates)
+    assert made.value.shape == ()
+    with pytest.raises(InputError, match="by and clusters cannot both be the leading axis"):
+        Counts.from_decisions(labels, names, PROBLEM, clusters=cluster, by=cluster)
+    with pytest.raises(InputError, match="clusters must hold a label for every case; 1 of 60"):
+        Counts.from_decisions(labels, names, PROBLEM, clusters=[None, *cluster[1:]])
 
 
 def test_replicates_of_tables_are_replicates_of_rows():
@@ -484,7 +520,7 @@ def test_the_same_generator_gives_the_same_numbers_everywhere():
     area = lambda j: auc(j.table("m"))  # noqa: E731
     units = Counts([[[8, 2], [1, 3]], [[5, 0], [2, 2]], [[9, 1], [0, 4]], [[3, 3], [1, 1]]])
     sparse = JointScores.from_scores(
-        [0, 1] * 10, {"m": [(7 * k) % 11 for k in range(20)]}, units=[k % 6 for k in range(20)]
+        [0, 1] * 10, {"m": [(7 * k) % 11 for k in range(20)]}, clusters=[k % 6 for k in range(20)]
     )
     stack = Counts([[[2680, 72], [23, 28]], [[90, 10], [3, 7]]])
     compared = delta_compare_costs(tallies()["joint"], PROBLEM)
@@ -494,8 +530,8 @@ def test_the_same_generator_gives_the_same_numbers_everywhere():
         "few": bootstrap(auc, table, replicates=100, rng=generator()),
         "poisson": bootstrap(auc, table, replicates=100, rng=generator(), scheme=PoissonWeights()),
         "bayes": bootstrap(auc, table, replicates=100, rng=generator(), scheme=BayesianBootstrap()),
-        "units": bootstrap(cost, units, replicates=100, rng=generator(), scheme=Units()),
-        "many units": bootstrap(area, sparse, replicates=100, rng=generator(), scheme=Units()),
+        "units": bootstrap(cost, units, replicates=100, rng=generator(), scheme=Clusters()),
+        "many units": bootstrap(area, sparse, replicates=100, rng=generator(), scheme=Clusters()),
         "tables": bootstrap(cost, stack, replicates=100, rng=generator()),
         "normal": compared.drawn(replicates=100, rng=generator()).estimate("n"),
     }
@@ -542,11 +578,11 @@ def test_groups_are_estimated_side_by_side():
     group = np.array(["north", "south", "west"])[generator(8).integers(0, 3, 600)]
     counts = Counts.from_decisions(labels, names, PROBLEM, by=group)
     made = bootstrap(
-        lambda c: expected_cost(c, STATED),
+        expected_cost,
         counts,
+        STATED,
         replicates=3000,
         rng=generator(),
-        scheme=scheme_of(STATED),
     )
     assert made.value.shape == (3,)
     np.testing.assert_allclose(made.standard_error, expected_cost_error(counts, STATED), rtol=0.08)
@@ -561,7 +597,7 @@ def test_a_measure_may_have_axes_of_its_own():
     np.testing.assert_allclose(made.replicates.sum(axis=-1), 1)
 
 
-def test_redraws_that_lose_a_class_are_counted_shown_and_left_out():
+def test_replicates_that_lose_a_class_are_counted_shown_and_left_out():
     table = ScoreTable.from_scores([0] * 40 + [1] * 2, list(range(42)))
     made = bootstrap(auc, table, replicates=2000, rng=generator())
     expected = 2000 * (1 - 2 / 42) ** 42  # no positive case among 42 draws
@@ -572,7 +608,7 @@ def test_redraws_that_lose_a_class_are_counted_shown_and_left_out():
     assert int(within.n_undefined) == 0
 
 
-def test_brier_scores_are_redrawn_from_the_table():
+def test_brier_scores_are_resampled_from_the_table():
     y, _, score = rows(400, 6)
     table = ScoreTable.from_scores(y, np.round(1 / (1 + np.exp(-score)), 2))
     made = bootstrap(brier, table, replicates=4000, rng=generator())
@@ -621,14 +657,14 @@ def test_cells_come_back_as_the_tally_they_were():
 
 
 @given(st.integers(0, 2**32), st.integers(1, 40))
-def test_pooled_runs_leave_the_roc_curve_of_every_redraw_as_it_is(seed, levels):
+def test_pooled_runs_leave_the_roc_curve_of_every_replicate_as_it_is(seed, levels):
     rng = generator(seed)
     y = rng.integers(0, 2, 40)
     table = ScoreTable.from_scores(y, rng.integers(0, levels, 40))
     pooled = pooled_runs(table)
     assert pooled.n_cases == table.n_cases
     assert set(pooled.scores) <= set(table.scores)
-    drawn = redraws(table, AllCases(), replicates=20, rng=rng)
+    drawn = resample(table, AllCases(), replicates=20, rng=rng)
     same = ScoreTable(
         pooled.scores,
         np.add.reduceat(
