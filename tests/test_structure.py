@@ -33,7 +33,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "_files": ("errors",),
     "_expression": ("errors",),
     "rows": ("_check", "_value"),
-    "problem": ("_check", "_value", "_text"),
+    "problem": ("_check", "_value", "_text", "_expression"),
     "tally": ("_check", "_value", "_text"),
     "decide": ("problem", "rows"),
     "measures": ("problem", "tally"),

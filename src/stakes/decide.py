@@ -18,7 +18,7 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.problem import Problem
+from stakes.problem import CaseCosts, Problem
 from stakes.rows import Posteriors, read_posteriors
 
 __all__ = [
@@ -42,7 +42,7 @@ _ROUNDING = 4 * _EPS  # of a posterior, and of the arithmetic upon it, at most
 
 
 def expected_costs(
-    posteriors: object, problem: Problem, *, case_costs: object = None
+    posteriors: object, problem: Problem, *, data: object = None, case_costs: object = None
 ) -> FloatArray:
     r"""Cost that each decision is expected to incur, case by case.
 
@@ -52,6 +52,8 @@ def expected_costs(
     ----------
     posteriors : array_like of shape (n, K), or (n,) for P(second class) of two
         A frame's columns go by their names, as do those of `Posteriors` with classes.
+    data : frame, or mapping from column to numbers, optional
+        The columns that the costs depend on, where they do: every case has its own costs then.
     case_costs : array_like of shape (n, K, M), optional
         Every case's own cost matrix, in place of the problem's.
 
@@ -67,45 +69,81 @@ def expected_costs(
     """
     rows = read_posteriors("posteriors", posteriors, problem.classes)
     expected = np.empty((len(rows), problem.n_decisions))
-    for block, part in _expected_blocks(rows, _costs(rows, problem, case_costs)):
-        expected[block] = part
+    costs = _costs(rows, problem, data, case_costs)
+    if not isinstance(costs, CaseCosts):
+        return np.asarray(rows @ costs)
+    for block, part in costs.blocks():
+        expected[block] = np.einsum("bk,kmb->bm", rows[block], part)
     return expected
 
 
 def bayes_decision_indices(
-    posteriors: object, problem: Problem, *, case_costs: object = None
+    posteriors: object, problem: Problem, *, data: object = None, case_costs: object = None
 ) -> IntArray:
     """Position of the cheapest decision for every case (ferrer-ec, eq 7).
 
     Decisions whose expected costs differ by rounding alone are tied; the first one wins. Posteriors
     of single precision stand for all numbers that round to them, so that they decide at a
-    threshold as those of double precision do.
+    threshold as those of double precision do. `data` or `case_costs` give every case its own costs,
+    as in `expected_costs`.
     """
     wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
     rows = wrapped.read("posteriors", problem.classes)
     rounding = wrapped.rounding("posteriors", problem.classes)
-    return cheapest_decisions(rows, _costs(rows, problem, case_costs), rounding)
+    return cheapest_decisions(rows, _costs(rows, problem, data, case_costs), rounding)
 
 
 def cheapest_decisions(
-    rows: FloatArray, costs: FloatArray, rounding: FloatArray | None = None
+    rows: FloatArray,
+    costs: FloatArray | CaseCosts,
+    rounding: FloatArray | None = None,
+    ratios: FloatArray | None = None,
 ) -> IntArray:
     """Position of the cheapest decision for posteriors (n, K) that were checked before.
 
-    `rounding` says by how much each of them may be off, (n, K), beyond double precision. The first
+    `rounding` says by how much each of them may be off, (n, K), beyond double precision, `ratios`
+    what a case of each class is worth, (K,), where posteriors hold for another prior. The first
     decision wins whose lowest possible cost does not exceed the lowest of the highest ones.
     """
-    slack, costs = tie_slack(costs), regrets(costs)
     chosen = np.empty(len(rows), dtype=np.intp)
-    for block, expected in _expected_blocks(rows, costs):
-        off = slack if costs.ndim == 2 else slack[block]
-        if rounding is not None:
-            off = off + _expected(rounding[block], costs if costs.ndim == 2 else costs[block])
-        columns = list(zip(np.ascontiguousarray(expected.T), off.T, strict=True))
-        limit = reduce(np.minimum, (cost + most for cost, most in columns))
-        part = chosen[block]
-        for place, (cost, most) in reversed(list(enumerate(columns))):
-            part[cost <= limit + most] = place
+    if isinstance(costs, CaseCosts):
+        for block, own in costs.blocks():
+            off = None if rounding is None else rounding[block].T
+            chosen[block] = _cheapest_of_each(rows[block].T, _worth(own, ratios), off)
+        return chosen
+    costs = _worth(costs, ratios)
+    slack, regret = tie_slack(costs), regrets(costs)
+    for block in _blocks(len(rows)):
+        expected = np.ascontiguousarray((rows[block] @ regret).T)
+        off = slack if rounding is None else (slack + rounding[block] @ regret).T
+        chosen[block] = _first_cheapest(expected, off)
+    return chosen
+
+
+def _worth(costs: FloatArray, ratios: FloatArray | None) -> FloatArray:
+    """Costs (K, M, …) of cases that are worth more, or less, by their class."""
+    if ratios is None:
+        return costs
+    least = costs.min(axis=1, keepdims=True)
+    return np.asarray(costs - least) * ratios.reshape(-1, *(1,) * (costs.ndim - 1))
+
+
+def _cheapest_of_each(rows: FloatArray, costs: FloatArray, off: FloatArray | None) -> IntArray:
+    """The cheapest decision (B,) by posteriors (K, B) and costs (K, M, B) of the same cases."""
+    regret, slack = costs - costs.min(axis=1, keepdims=True), tie_slack(costs)
+    expected = sum(p * own for p, own in zip(rows, regret, strict=True))
+    if off is not None:
+        slack = slack + sum(p * own for p, own in zip(off, regret, strict=True))
+    return _first_cheapest(np.asarray(expected), slack)
+
+
+def _first_cheapest(expected: FloatArray, slack: FloatArray) -> IntArray:
+    """The first decision (B,) of those whose costs (M, B) differ by rounding, (M,) or (M, B)."""
+    columns = list(zip(expected, slack, strict=True))
+    limit = reduce(np.minimum, (cost + most for cost, most in columns))
+    chosen = np.empty(expected.shape[1], dtype=np.intp)
+    for place, (cost, most) in reversed(list(enumerate(columns))):
+        chosen[cost <= limit + most] = place
     return chosen
 
 
@@ -115,22 +153,25 @@ def regrets(costs: FloatArray) -> FloatArray:
 
 
 def tie_slack(costs: FloatArray) -> FloatArray:
-    """What double precision may do to the expected regret of each decision, (…, M).
+    """What double precision may do to the expected regret of each decision, (M, …), for (K, M, …).
 
     Posteriors are rounded, and so are the costs: 0.1 * 3 is meant to be 0.3. Whole numbers are not,
     so that what all decisions cost, be it 1e12, changes none.
     """
     whole = (costs == np.rint(costs)) & (np.abs(costs) < _MOST_WHOLE)
     size = np.where(whole, 0.0, np.abs(costs))
-    cheapest = np.take_along_axis(size, costs.argmin(axis=-1)[..., None], axis=-1)
-    own, least = size.max(axis=-2), cheapest.max(axis=-2)
-    return np.asarray(_ROUNDING * regrets(costs).sum(axis=-2) + _EPS / 2 * (own + least))
+    cheapest = np.take_along_axis(size, costs.argmin(axis=1, keepdims=True), axis=1)
+    own, least = size.max(axis=0), cheapest.max(axis=0)
+    regret = (costs - costs.min(axis=1, keepdims=True)).sum(axis=0)
+    return np.asarray(_ROUNDING * regret + _EPS / 2 * (own + least))
 
 
 def bayes_decisions(
-    posteriors: object, problem: Problem, *, case_costs: object = None
+    posteriors: object, problem: Problem, *, data: object = None, case_costs: object = None
 ) -> npt.NDArray[Any]:
     """Label of the cheapest decision for every case (ferrer-ec, eq 7).
+
+    `data` or `case_costs` give every case its own costs, as in `expected_costs`.
 
     Examples
     --------
@@ -140,8 +181,15 @@ def bayes_decisions(
     ...                   decisions=["approve", "review", "block"])
     >>> bayes_decisions([0.001, 0.1, 0.9], problem)
     array(['approve', 'review', 'block'], dtype='<U7')
+
+    The same probability, two amounts:
+
+    >>> problem = Problem({"legit": {"approve": 0, "block": 5},
+    ...                    "fraud": {"approve": "amount", "block": 0}})
+    >>> bayes_decisions([0.1, 0.1], problem, data={"amount": [20, 200]})
+    array(['approve', 'block'], dtype='<U7')
     """
-    chosen = bayes_decision_indices(posteriors, problem, case_costs=case_costs)
+    chosen = bayes_decision_indices(posteriors, problem, data=data, case_costs=case_costs)
     return label_array(problem.decisions)[chosen]
 
 
@@ -337,30 +385,21 @@ def _read(posteriors: object) -> tuple[FloatArray, bool]:
     return _check.posteriors("posteriors", posteriors, size), array.ndim == 1
 
 
-def _costs(rows: FloatArray, problem: Problem, case_costs: object) -> FloatArray:
-    """The problem's (K, M) costs, or every case's own (n, K, M)."""
-    if case_costs is None:
+def _costs(
+    rows: FloatArray, problem: Problem, data: object, case_costs: object
+) -> FloatArray | CaseCosts:
+    """The problem's (K, M) costs, or every case's own."""
+    costs = problem.charged(data, case_costs)
+    if costs is None:
         return problem.costs
-    costs = _check.floats("case_costs", case_costs)
-    shape = (len(rows), *problem.costs.shape)
-    if costs.shape != shape:
+    argument = "data" if case_costs is None else "case_costs"
+    if costs.n_cases != len(rows):
         raise InputError(
-            f"case_costs must have shape {shape}, one matrix of classes by decisions for each "
-            f"case; its shape is {costs.shape}."
+            f"{argument} must describe the cases of the posteriors, of which there are "
+            f"{len(rows)}; it has {costs.n_cases} rows. Pass one for every case.",
+            argument=argument,
         )
     return costs
-
-
-def _expected_blocks(rows: FloatArray, costs: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Expected costs (B, M) of the decisions, a block of cases at a time."""
-    for block in _blocks(len(rows)):
-        yield block, _expected(rows[block], costs if costs.ndim == 2 else costs[block])
-
-
-def _expected(rows: FloatArray, costs: FloatArray) -> FloatArray:
-    if costs.ndim == 2:
-        return np.asarray(rows @ costs)
-    return np.asarray(np.einsum("nk,nkm->nm", rows, costs))
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:

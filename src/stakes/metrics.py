@@ -13,7 +13,7 @@ from stakes._check import FloatArray
 from stakes.decide import bayes_decisions
 from stakes.errors import InputError
 from stakes.measures import cost
-from stakes.problem import Problem
+from stakes.problem import CaseCosts, Problem
 from stakes.rows import Posteriors
 from stakes.tally import Counts, LossMoments
 from stakes.tally.rows import read_rows
@@ -33,6 +33,7 @@ def expected_cost(
     *,
     problem: Problem,
     sample_weight: object = None,
+    data: object = None,
     case_costs: object = None,
 ) -> float:
     """Cost per case of these decisions, under the problem's prior or the data's shares.
@@ -41,6 +42,8 @@ def expected_cost(
     ----------
     y_pred : array_like of shape (n,)
         Decisions, labels of ``problem.decisions``.
+    data : frame, or mapping from column to numbers, optional
+        The columns that the costs depend on, where they do: every case is charged its own costs.
     case_costs : array_like of shape (n, K, M), optional
         Every case's own costs, in place of the problem's.
 
@@ -50,10 +53,12 @@ def expected_cost(
     >>> expected_cost([0, 0, 1, 1], [0, 1, 1, 0], problem=problem)
     2.5
     """
-    if case_costs is None:
+    costs = problem.charged(data, case_costs)
+    if costs is None:
         counts = _counts(y_true, y_pred, problem, sample_weight)
         return float(cost.expected_cost(counts, problem))
-    return float(_case_losses(y_true, y_pred, problem, sample_weight, case_costs)[0])
+    _check.aligned(y_true=y_true, y_pred=y_pred, data=data)
+    return float(_case_losses(y_true, y_pred, problem, sample_weight, costs)[0])
 
 
 def normalized_cost(
@@ -62,20 +67,23 @@ def normalized_cost(
     *,
     problem: Problem,
     sample_weight: object = None,
+    data: object = None,
     case_costs: object = None,
 ) -> float:
     """Expected cost where 0 is perfect and 1 is the best constant decision.
 
-    With `case_costs`, naive is the decision that is cheapest in the mean, perfect the mean of each
-    case's cheapest decision.
+    With costs of every case (`data` or `case_costs`), the best constant decision is the one that is
+    cheapest in the mean, and perfect is the mean of each case's cheapest decision.
 
     >>> normalized_cost([0, 0, 1], [0, 0, 0], problem=Problem.zero_one(2))
     1.0
     """
-    if case_costs is None:
+    costs = problem.charged(data, case_costs)
+    if costs is None:
         counts = _counts(y_true, y_pred, problem, sample_weight)
         return float(cost.normalized_cost(counts, problem))
-    losses = _case_losses(y_true, y_pred, problem, sample_weight, case_costs)
+    _check.aligned(y_true=y_true, y_pred=y_pred, data=data)
+    losses = _case_losses(y_true, y_pred, problem, sample_weight, costs)
     regret, of_constants = losses[1], losses[2:].min()
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(regret / of_constants)
@@ -87,11 +95,17 @@ def utility_yield(
     *,
     problem: Problem,
     sample_weight: object = None,
+    data: object = None,
     case_costs: object = None,
 ) -> float:
     """Utility per case of these decisions; higher is better."""
     return 0.0 - expected_cost(
-        y_true, y_pred, problem=problem, sample_weight=sample_weight, case_costs=case_costs
+        y_true,
+        y_pred,
+        problem=problem,
+        sample_weight=sample_weight,
+        data=data,
+        case_costs=case_costs,
     )
 
 
@@ -102,6 +116,7 @@ def bayes_cost(
     problem: Problem,
     classes: object = None,
     sample_weight: object = None,
+    data: object = None,
     case_costs: object = None,
 ) -> float:
     """Expected cost of the Bayes decisions that these posteriors lead to.
@@ -125,9 +140,15 @@ def bayes_cost(
     0.0
     """
     _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
-    decided = bayes_decisions(_posteriors(y_proba, classes), problem, case_costs=case_costs)
+    read = _posteriors(y_proba, classes)
+    decided = bayes_decisions(read, problem, data=data, case_costs=case_costs)
     return expected_cost(
-        y_true, decided, problem=problem, sample_weight=sample_weight, case_costs=case_costs
+        y_true,
+        decided,
+        problem=problem,
+        sample_weight=sample_weight,
+        data=data,
+        case_costs=case_costs,
     )
 
 
@@ -138,6 +159,7 @@ def normalized_bayes_cost(
     problem: Problem,
     classes: object = None,
     sample_weight: object = None,
+    data: object = None,
     case_costs: object = None,
 ) -> float:
     """Normalised cost of the Bayes decisions that these posteriors lead to.
@@ -151,9 +173,15 @@ def normalized_bayes_cost(
     1.0
     """
     _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
-    decided = bayes_decisions(_posteriors(y_proba, classes), problem, case_costs=case_costs)
+    read = _posteriors(y_proba, classes)
+    decided = bayes_decisions(read, problem, data=data, case_costs=case_costs)
     return normalized_cost(
-        y_true, decided, problem=problem, sample_weight=sample_weight, case_costs=case_costs
+        y_true,
+        decided,
+        problem=problem,
+        sample_weight=sample_weight,
+        data=data,
+        case_costs=case_costs,
     )
 
 
@@ -181,24 +209,21 @@ def _counts(y_true: object, y_pred: object, problem: Problem, sample_weight: obj
 
 
 def _case_losses(
-    y_true: object, y_pred: object, problem: Problem, sample_weight: object, case_costs: object
+    y_true: object, y_pred: object, problem: Problem, sample_weight: object, costs: CaseCosts
 ) -> FloatArray:
     """Means per case: the cost of the decisions, their regret, that of each constant decision."""
     _check.aligned(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     truth = _check.codes("y_true", y_true, problem.classes)
     decided = _check.decisions("y_pred", y_pred, problem.decisions)
-    costs = _check.floats("case_costs", case_costs, ndim=3)
-    n_cases = _check.same_length(y_true=truth, y_pred=decided, case_costs=costs)
-    if costs.shape[1:] != problem.costs.shape:
-        raise InputError(
-            f"case_costs must have shape (n, {problem.n_classes}, {problem.n_decisions}); "
-            f"its shape is {costs.shape}. Rows of each matrix are classes."
-        )
+    of_costs = np.empty(costs.n_cases, dtype=np.bool_)
+    name = "data" if costs.array is None else "case_costs"
+    n_cases = _check.same_length(y_true=truth, y_pred=decided, **{name: of_costs})
     _check.weights("sample_weight", sample_weight, n_cases)
-    own_class = costs[np.arange(n_cases), truth]
-    regret = own_class - own_class.min(axis=1, keepdims=True)
-    taken = np.arange(n_cases), decided
-    columns = np.column_stack([own_class[taken], regret[taken], regret])
+    columns = np.empty((n_cases, 2 + problem.n_decisions))
+    for rows, own in costs.of_class(truth):
+        regret = own - own.min(axis=0)
+        taken = decided[rows], np.arange(own.shape[1])
+        columns[rows] = np.column_stack([own[taken], regret[taken], regret.T])
     moments = LossMoments.from_losses(
         y_true, columns, classes=problem.classes, weights=sample_weight
     )

@@ -8,12 +8,13 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes.calibration import Calibrator
-from stakes.decide import cheapest_decisions, class_ratios, regrets, shift_prior
+from stakes.decide import cheapest_decisions, class_ratios, shift_prior
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.folds import Folds, recalibrated, tuned_apart
 from stakes.evaluation.left_out import left_out, no_decision, no_move
 from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES, Rule, is_movable
+from stakes.problem import CaseCosts
 from stakes.report import (
     AS_DECIDED,
     MOVED,
@@ -52,7 +53,7 @@ class Predictions:
         """Posteriors (n, K) for the prior of the report, where they came for another."""
         return None if self.moving is None else shift_prior(self.posteriors, *self.moving)
 
-    def decisions(self, rule: Rule, costs: FloatArray) -> IntArray:
+    def decisions(self, rule: Rule, costs: FloatArray | CaseCosts) -> IntArray:
         """What the model decides by a rule of its own."""
         if rule.name == TUNED:
             return np.asarray(np.asarray(self.scores) > rule.threshold, dtype=np.intp)
@@ -60,9 +61,9 @@ class Predictions:
             return np.asarray(self.decided if rule.name == AS_DECIDED else self.tuned_apart)
         if rule.name == RECALIBRATED:
             return cheapest_decisions(np.asarray(self.recalibrated), costs)
-        if rule.name == MOVED and self.moving is not None:  # cases are worth more, or less
-            costs = regrets(costs) * class_ratios(*self.moving)[:, None]
-        return cheapest_decisions(np.asarray(self.posteriors), costs, self.rounding)
+        moving = self.moving if rule.name == MOVED else None
+        ratios = None if moving is None else class_ratios(*moving)  # cases are worth more, or less
+        return cheapest_decisions(np.asarray(self.posteriors), costs, self.rounding, ratios)
 
 
 def read_predictions(

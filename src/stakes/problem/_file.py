@@ -73,9 +73,11 @@ def _answers(
     return {known[0][one]: known[1][_text(label)] for one, label in stated.items()}
 
 
-def _signed(path: str | Path, cost: Any, sign: int) -> float:
+def _signed(path: str | Path, cost: Any, sign: int) -> float | str:
+    if isinstance(cost, str):  # an expression of columns
+        return cost if sign > 0 else f"-({cost})"
     if isinstance(cost, bool) or not isinstance(cost, int | float):
-        raise InputError(f"{path}: every cost must be a number; one is {cost!r}.")
+        raise InputError(f"{path}: every cost must be a number or an expression; one is {cost!r}.")
     return sign * cost
 
 
@@ -100,7 +102,7 @@ def _text(label: object) -> str:
 
 def write(
     path: str | Path,
-    costs: FloatArray,
+    costs: tuple[tuple[float | str, ...], ...],
     classes: Labels,
     decisions: Labels,
     prior: FloatArray | None,
@@ -116,9 +118,10 @@ def write(
             )
     lines = [] if unit is None else [f"unit = {_string(unit)}"]
     lines += [f"classes = {_array(classes)}", f"decisions = {_array(decisions)}", "", "[costs]"]
-    for label, row in zip(classes, costs.tolist(), strict=True):
+    for label, row in zip(classes, costs, strict=True):
         cells = ", ".join(
-            f"{_quoted(decision)} = {cost!r}" for decision, cost in zip(decisions, row, strict=True)
+            f"{_quoted(decision)} = {_string(cost) if isinstance(cost, str) else repr(cost)}"
+            for decision, cost in zip(decisions, row, strict=True)
         )
         lines.append(f"{_quoted(label)} = {{ {cells} }}")
     if prior is not None:

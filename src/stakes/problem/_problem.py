@@ -12,15 +12,15 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._text import html_table, text_table
-from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import _file
 from stakes.problem._binary import bayes_threshold, excess, log_odds_threshold
+from stakes.problem._charged import Charged
+from stakes.problem._columns import Expressions, negated, read_table, table_shape
 from stakes.problem._names import answered, axis_names, class_names, from_mapping, named_table
 from stakes.problem._relations import noise, proportional, same_prior
 
 _TIE = 1e-12  # relative to the largest cost: what rounding may do to equal costs
-_LARGEST = 1e100  # a cost whose products with counts and other costs are still numbers
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,16 @@ class Naive:
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Problem(Value):
+class Problem(Charged):
     """What is at stake: a cost for every true class and every decision that can be taken.
 
     Parameters
     ----------
     costs : array_like of shape (K, M), or mapping class → decision → cost
         Rows are true classes, columns are decisions. A mapping settles orientation and labels by
-        name. Negative costs are gains. None lies further than 1e100 from zero.
+        name. Negative costs are gains. None lies further than 1e100 from zero. Text is an
+        expression of columns that every case has: numbers, names, ``column["odd name"]``, + − * /,
+        comparisons, min, max, abs and where(condition, then, otherwise).
     classes, decisions : sequence of str, int or bool, optional
         By default 0, 1, …; decisions are the classes when there are as many of them.
     prior : K probabilities, or mapping from class to probability, optional
@@ -66,9 +68,22 @@ class Problem(Value):
            approve  review  block  prior
     legit        0       3     25  0.995
     fraud      180       8      0  0.005
+
+    Costs that differ from case to case are expressions of columns:
+
+    >>> payments = Problem({"legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
+    ...                     "fraud": {"approve": "amount", "review": 8, "block": 0}}, unit="EUR")
+    >>> payments.columns
+    ('amount',)
+    >>> payments.at(amount=120)
+    Problem: cost in EUR of each decision, class by class
+           approve  review  block
+    legit        0       3    7.4
+    fraud      120       8      0
     """
 
-    costs: FloatArray
+    _constants: FloatArray  # (K, M); nan where a cost is an expression of columns
+    _expressions: Expressions  # () where all costs are numbers
     classes: Labels
     decisions: Labels
     prior: FloatArray | None
@@ -88,24 +103,15 @@ class Problem(Value):
         costs = named_table(costs)
         if isinstance(costs, Mapping):
             classes, decisions, costs = from_mapping(costs, classes, decisions)
-        array = _check.floats("costs", costs)
-        if array.ndim != 2 or 0 in array.shape:
-            raise InputError(
-                f"costs must be a table of classes (rows) by decisions (columns); its shape is "
-                f"{array.shape}. Per-case costs go to bayes_decisions and metrics as case_costs."
-            )
-        if (largest := float(np.abs(array).max())) > _LARGEST:
-            raise InputError(
-                f"costs must lie within {_LARGEST:g} of zero; the largest is {largest:g}. "
-                f"Choose a larger unit."
-            )
-        n_classes, n_decisions = array.shape
+        n_classes, n_decisions = table_shape(costs)
         names = axis_names("classes", classes, n_classes, tuple(range(n_classes)))
         same = names if n_classes == n_decisions else tuple(range(n_decisions))
         decided = axis_names("decisions", decisions, n_decisions, same)
+        constants, expressions = read_table(costs, names, decided)
         self._fill(
             {
-                "costs": array,
+                "_constants": constants,
+                "_expressions": expressions,
                 "classes": names,
                 "decisions": decided,
                 "prior": None if prior is None else _check.prior("prior", prior, names),
@@ -183,7 +189,7 @@ class Problem(Value):
                 utilities, common.pop("classes", None), common.pop("decisions", None)
             )
             common.update(classes=classes, decisions=decisions)
-        return cls(0.0 - _check.floats("utilities", utilities, ndim=2), **common)
+        return cls(negated(utilities), **common)
 
     @classmethod
     def from_threshold(cls, p: float, **common: Any) -> Self:
@@ -259,7 +265,8 @@ class Problem(Value):
 
     def to_toml(self, path: str | Path) -> None:
         """Write a problem file that `from_toml` reads back as an equal problem."""
-        _file.write(path, **vars(self))
+        parts = {name: part for name, part in vars(self).items() if not name.startswith("_")}
+        _file.write(path, costs=self.written, **parts)
 
     # Transformations -----------------------------------------------------------------------------
 
@@ -287,14 +294,15 @@ class Problem(Value):
             )
         columns = np.broadcast_to(column, (self.n_classes,))[:, None]
         return self._but(
-            costs=np.concatenate([self.costs, columns], axis=1),
+            _constants=np.concatenate([self._constants, columns], axis=1),
+            _expressions=tuple((*row, None) for row in self._expressions),
             decisions=_check.labels("decisions", (*self.decisions, name)),
             answers=(*self.answers, None),
         )
 
     def regret(self) -> Self:
         """Costs above the best decision of each class; systems rank alike (ferrer-ec, §2)."""
-        return self._but(costs=self.costs - self.costs.min(axis=1, keepdims=True))
+        return self._but(_constants=self.costs - self.costs.min(axis=1, keepdims=True))
 
     def rescaled(self) -> Self:
         """Utilities moved and scaled to [0, 1]; systems rank alike (dyrland, eq 12)."""
@@ -303,22 +311,19 @@ class Problem(Value):
             raise InputError(
                 "costs must differ to be rescaled; all are equal. Nothing is at stake here."
             )
-        return self._but(costs=-(self.costs.max() - self.costs) / span, unit=None)
-
-    def _but(self, **changes: Any) -> Self:
-        return self._trusted(**{**vars(self), **changes})
+        return self._but(_constants=-(self.costs.max() - self.costs) / span, unit=None)
 
     # Questions -----------------------------------------------------------------------------------
 
     @property
     def n_classes(self) -> int:
         """K."""
-        return int(self.costs.shape[0])
+        return len(self.classes)
 
     @property
     def n_decisions(self) -> int:
         """M."""
-        return int(self.costs.shape[1])
+        return len(self.decisions)
 
     @property
     def answered(self) -> IntArray | None:
@@ -427,8 +432,8 @@ class Problem(Value):
     def _table(self) -> tuple[list[object], list[list[object]], str]:
         header: list[object] = ["", *self.decisions]
         rows: list[list[object]] = [
-            [label, *(f"{cost:.7g}" for cost in row)]
-            for label, row in zip(self.classes, self.costs, strict=True)
+            [label, *(cost if isinstance(cost, str) else f"{cost:.7g}" for cost in row)]
+            for label, row in zip(self.classes, self.written, strict=True)
         ]
         if self.prior is not None:
             header.append("prior")

@@ -19,6 +19,7 @@ from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._files import write_whole
 from stakes._value import Value
 from stakes.errors import InputError
+from stakes.problem import Problem
 from stakes.report import Report
 
 __all__ = ["from_json", "plain", "to_json"]
@@ -89,6 +90,8 @@ def _text(source: str | Path) -> str:
 
 def plain(value: Any) -> Any:
     """The value made of dicts, lists, text, numbers and None alone."""
+    if isinstance(value, Problem):
+        return {"costs": plain(value.written), **_parts(value)}
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, np.ndarray):
@@ -98,6 +101,18 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+def _parts(problem: Problem) -> dict[str, Any]:
+    """What a problem holds beside its costs."""
+    names = ("classes", "decisions", "prior", "unit", "answers")
+    return {name: plain(getattr(problem, name)) for name in names}
+
+
+def _problem(data: dict[str, Any]) -> Problem:
+    """The problem again; costs that are text are expressions of columns."""
+    parts = {name: data[name] for name in ("costs", "classes", "decisions", "prior", "unit")}
+    return Problem(**parts, answers=dict(zip(data["decisions"], data["answers"], strict=True)))
 
 
 def _value(kind: Any, data: Any) -> Any:
@@ -114,6 +129,8 @@ def _value(kind: Any, data: Any) -> Any:
         return tuple(_value(part, item) for part, item in zip(inner, data, strict=True))
     if kind in _DTYPES:
         return np.array(data, dtype=_DTYPES[kind])
+    if kind is Problem:
+        return _problem(data)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         parsed = {field.name: _value(hints[field.name], data[field.name]) for field in fields(kind)}

@@ -1,0 +1,198 @@
+"""Costs of every case: expressions of columns, or a matrix for each case, read in blocks.
+
+Inside, the cases are the last axis, (K, M, B): sums and minima over classes and decisions then run
+along whole columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes._expression import Name
+from stakes.errors import InputError
+from stakes.problem._columns import LARGEST, Expressions, column_names
+
+BLOCK = 1 << 15  # cases at a time, so that memory stays flat
+
+
+@dataclass(frozen=True, eq=False)
+class CaseCosts:
+    """Every case's own costs: columns with the expressions that need them, or one large array."""
+
+    n_cases: int
+    classes: Labels
+    decisions: Labels
+    constants: FloatArray | None = None  # (K, M)
+    expressions: Expressions = ()
+    columns: Mapping[Name, FloatArray] | None = None
+    array: FloatArray | None = None  # (n, K, M)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """K and M."""
+        return len(self.classes), len(self.decisions)
+
+    def block(self, rows: slice) -> FloatArray:
+        """Costs (K, M, B) of some cases."""
+        if self.array is not None:
+            return np.ascontiguousarray(np.moveaxis(self.array[rows], 0, -1))
+        start, stop, _ = rows.indices(self.n_cases)
+        costs = np.empty((*self.shape, stop - start))
+        for k, d in np.ndindex(*self.shape):
+            costs[k, d] = self.cell(k, d, rows)
+        return costs
+
+    def cell(self, k: int, d: int, rows: Any) -> FloatArray | float:
+        """What decision d costs in cases of class k: one number, or (B,) of these cases."""
+        if self.array is not None:
+            return np.asarray(self.array[rows, k, d])
+        expression = self.expressions[k][d]
+        if expression is None:
+            assert self.constants is not None
+            return float(self.constants[k, d])
+        assert self.columns is not None
+        with np.errstate(all="ignore"):  # what is undefined is refused, with its row
+            return np.asarray(
+                expression({name: self.columns[name][rows] for name in expression.names})
+            )
+
+    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Costs (K, M, B), a block of cases at a time."""
+        for start in range(0, self.n_cases, BLOCK):
+            rows = slice(start, min(start + BLOCK, self.n_cases))
+            yield rows, self.block(rows)
+
+    def of_class(self, truth: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+        """What every decision costs given the class of each case, (M, B), block by block."""
+        for rows, costs in self.blocks():
+            own = truth[rows]
+            if len(costs) == 2:  # where is faster than fancy indexing
+                yield rows, np.where(own == 1, costs[1], costs[0])
+            else:
+                yield rows, costs[own, :, np.arange(own.size)].T
+
+    def only(self, kept: BoolArray | None) -> CaseCosts:
+        """The costs of some of the cases."""
+        if kept is None:
+            return self
+        columns = self.columns or {}
+        return CaseCosts(
+            int(np.count_nonzero(kept)),
+            self.classes,
+            self.decisions,
+            self.constants,
+            self.expressions,
+            {name: column[kept] for name, column in columns.items()},
+            None if self.array is None else self.array[kept],
+        )
+
+
+def array_costs(case_costs: object, classes: Labels, decisions: Labels) -> CaseCosts:
+    """Costs that came as one array of shape (n, K, M)."""
+    costs = _check.floats("case_costs", case_costs)
+    shape = (len(classes), len(decisions))
+    if costs.ndim != 3 or costs.shape[1:] != shape:
+        raise InputError(
+            f"case_costs must have shape (n, {shape[0]}, {shape[1]}), one matrix of classes (rows) "
+            f"by decisions (columns) for each case; its shape is {costs.shape}.",
+            argument="case_costs",
+        )
+    _refuse_large("case_costs", costs)
+    return CaseCosts(len(costs), classes, decisions, array=costs)
+
+
+def column_costs(
+    data: Any, constants: FloatArray, expressions: Expressions, classes: Labels, decisions: Labels
+) -> CaseCosts:
+    """Costs as expressions of the columns of a frame or mapping; undefined ones are refused."""
+    columns = {Name(name): _column(data, name) for name in column_names(expressions)}
+    n_cases = _check.same_length(**{f"data[{str(name)!r}]": one for name, one in columns.items()})
+    costs = CaseCosts(n_cases, classes, decisions, constants, expressions, columns)
+    for k, d in np.ndindex(*costs.shape):
+        expression = expressions[k][d]
+        if expression is None or expression.text.isidentifier():
+            continue  # a number, or a column, and these were looked at
+        bad = [rows.start + _bad(costs.cell(k, d, rows)) for rows in _slices(n_cases)]
+        if any(map(len, bad)):
+            _refuse_undefined(costs, k, d, np.concatenate(bad))
+    return costs
+
+
+def _slices(n_cases: int) -> Iterator[slice]:
+    return (slice(start, start + BLOCK) for start in range(0, n_cases, BLOCK))
+
+
+def _bad(values: Any) -> IntArray:
+    return np.flatnonzero(~(np.abs(values) <= LARGEST))  # nan is bad too
+
+
+def _refuse_undefined(costs: CaseCosts, k: int, d: int, rows: IntArray) -> None:
+    expression, columns = costs.expressions[k][d], costs.columns or {}
+    assert expression is not None
+    first = int(rows[0])
+    value = float(np.asarray(costs.cell(k, d, slice(first, first + 1)))[0])
+    held = ", ".join(f"{name} = {columns[name][first]:g}" for name in expression.names)
+    raise InputError(
+        f"costs must be numbers in every row, within {LARGEST:g} of zero; that of "
+        f"{costs.decisions[d]!r} for {costs.classes[k]!r}, {expression.text!r}, is not in "
+        f"{rows.size} of {costs.n_cases} rows, the first being {value:g} in row {first} ({held}). "
+        f"Ask first, as in where(amount > 0, 5 / amount, 0), or leave these rows out.",
+        argument="data",
+    )
+
+
+def _refuse_large(name: str, array: FloatArray) -> None:
+    if array.size and (largest := float(np.abs(array).max())) > LARGEST:
+        raise InputError(
+            f"{name} must lie within {LARGEST:g} of zero; the largest is {largest:g}. "
+            f"Choose a larger unit.",
+            argument=name,
+        )
+
+
+def _column(data: Any, name: str) -> FloatArray:
+    """One column of numbers; text and missing entries are refused."""
+    _check.refuse_lazy("data", data)
+    names = list(data) if isinstance(data, Mapping) else _check.frame_columns(data)
+    if names is None:
+        raise InputError(
+            f"data must be a frame or a mapping from column to numbers; got "
+            f"{type(data).__name__}. Write {{{name!r}: […]}}.",
+            argument="data",
+        )
+    if name not in names:
+        listed = ", ".join(map(repr, names[:8])) + ", …" * (len(names) > 8)
+        raise InputError(
+            f"data must have the column {name!r}, which the costs need; it has {listed or 'none'}. "
+            f"Add it, or write the costs with another.",
+            argument="data",
+        )
+    said, column = f"data[{name!r}]", data[name]
+    try:
+        numbers = _check.floats(said, column, ndim=1)
+    except InputError as error:
+        _refuse_missing(said, column)
+        raise InputError(str(error), argument="data") from None
+    _refuse_large(said, numbers)
+    return numbers
+
+
+def _refuse_missing(said: str, column: Any) -> None:
+    """Missing entries by their row; what is refused for another reason is left alone."""
+    try:
+        gaps = _check.absent(said, column)
+    except InputError:
+        return
+    if gaps.any():
+        raise InputError(
+            f"{said} must hold a number for every case; {int(gaps.sum())} of {gaps.size} are "
+            f"missing, the first in row {int(np.argmax(gaps))}. A cost that is not known is not "
+            f"zero: fill it in, or leave these rows out.",
+            argument="data",
+        )

@@ -1,0 +1,131 @@
+"""Problems whose costs may differ from case to case: what is asked of their columns."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Labels
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.problem._cases import CaseCosts, array_costs, column_costs
+from stakes.problem._columns import Expressions, column_names
+
+
+class Charged(Value):
+    """What a problem knows about the costs of single cases."""
+
+    _constants: FloatArray
+    _expressions: Expressions
+    classes: Labels
+    decisions: Labels
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the costs are expressions of; none where all costs are numbers."""
+        return column_names(self._expressions)
+
+    @property
+    def costs(self) -> FloatArray:
+        """The costs (K, M); refused where they differ from case to case."""
+        if not self._expressions:
+            return self._constants
+        names = ", ".join(map(repr, self.columns))
+        first = self.columns[0] if self.columns[0].isidentifier() else "column"
+        raise InputError(
+            f"problem must have one cost for each class and decision here; its costs depend on the "
+            f"columns of each case: {names}. Take problem.at({first}=…) for the costs of one kind "
+            f"of case or problem.mean(data) for mean costs; evaluate, bayes_decisions and metrics "
+            f"charge every case its own costs with data=.",
+            argument="problem",
+        )
+
+    @property
+    def written(self) -> tuple[tuple[float | str, ...], ...]:
+        """The costs as they are written: numbers, and the text of expressions."""
+        rows = self._constants.tolist()
+        if not self._expressions:
+            return tuple(map(tuple, rows))
+        pairs = (
+            zip(row, own, strict=True) for row, own in zip(rows, self._expressions, strict=True)
+        )
+        return tuple(tuple(cost if one is None else one.text for cost, one in row) for row in pairs)
+
+    def case_costs(self, data: object) -> FloatArray:
+        """Every case's own costs, of shape (n, K, M), from the columns of a frame or mapping.
+
+        >>> Problem([[0, 5], ["amount", 0]]).case_costs({"amount": [10, 200]})[:, 1, 0]
+        array([ 10., 200.])
+        """
+        costs = self._of_columns(data)
+        made = np.empty((costs.n_cases, *costs.shape))
+        for rows, block in costs.blocks():
+            made[rows] = np.moveaxis(block, -1, 0)
+        return made
+
+    def at(self, **values: float) -> Self:
+        """The problem of cases with these values: costs are numbers.
+
+        Odd names are passed as ``problem.at(**{"loan amount": 500})``.
+        """
+        unknown = [name for name in values if name not in self.columns]
+        missing = [name for name in self.columns if name not in values]
+        if unknown or missing:
+            fault = f"{unknown[0]!r} is none" if unknown else f"{missing[0]!r} is missing"
+            raise InputError(
+                f"values must be one for each of the columns of the costs, "
+                f"{', '.join(map(repr, self.columns)) or 'of which there are none'}; {fault}."
+            )
+        checked = {name: [_check.number(name, value)] for name, value in values.items()}
+        return self._with_costs(self.case_costs(checked)[0]) if self.columns else self
+
+    def mean(self, data: object, *, weights: object = None) -> Self:
+        """The problem with the mean costs of these cases: what one matrix makes of them.
+
+        A system that is the cheapest under the mean costs need not be under the costs of each case.
+        """
+        costs = self._of_columns(data)
+        shares = _check.weights("weights", weights, costs.n_cases, of="data")
+        sums = sum(block @ shares[rows] for rows, block in costs.blocks())
+        return self._with_costs(np.asarray(sums) / shares.sum())
+
+    def charged(self, data: object, case_costs: object) -> CaseCosts | None:
+        """Every case's own costs, from columns or from an array; None where all share one matrix.
+
+        A problem with columns without either is refused.
+        """
+        if case_costs is not None:
+            if data is not None and self.columns:
+                raise InputError(
+                    "case_costs and data must not both be given: each says what every case costs. "
+                    "Leave one out.",
+                    argument="case_costs",
+                )
+            return array_costs(case_costs, self.classes, self.decisions)
+        if not self._expressions:
+            return None
+        if data is None:
+            names = ", ".join(map(repr, self.columns))
+            raise InputError(
+                f"data must hold the columns that the costs depend on: {names}. Pass data=, a "
+                f"frame or a mapping with them, or take problem.at(…) or problem.mean(data).",
+                argument="data",
+            )
+        return self._of_columns(data)
+
+    def _of_columns(self, data: object) -> CaseCosts:
+        if not self._expressions:
+            raise InputError(
+                "problem must have costs that are expressions of columns; all of these are "
+                "numbers, the same for every case. Use problem.costs.",
+                argument="problem",
+            )
+        return column_costs(data, self._constants, self._expressions, self.classes, self.decisions)
+
+    def _with_costs(self, costs: FloatArray) -> Self:
+        return self._but(_constants=costs, _expressions=())
+
+    def _but(self, **changes: Any) -> Self:
+        return self._trusted(**{**vars(self), **changes})

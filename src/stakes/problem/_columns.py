@@ -1,0 +1,102 @@
+"""Costs as they are written in a problem: numbers, and expressions of columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Label, Labels
+from stakes._expression import Expression, parse
+from stakes.errors import InputError
+
+LARGEST = 1e100  # a cost whose products with counts and other costs are still numbers
+
+Expressions = tuple[tuple[Expression | None, ...], ...]  # K rows of M; () where all are numbers
+
+
+def has_text(costs: Any) -> bool:
+    """Whether some entry of a table is text, which is an expression then."""
+    try:
+        cells = np.array(costs, dtype=object)
+    except ValueError:  # rows of different lengths
+        return False
+    return cells.ndim == 2 and any(isinstance(cell, str) for cell in cells.flat)
+
+
+def read_table(costs: Any, classes: Labels, decisions: Labels) -> tuple[FloatArray, Expressions]:
+    """Numbers (K, M), with nan where a cost depends on columns, and the expressions of these."""
+    if not has_text(costs):
+        constants = _check.floats("costs", costs)
+        _refuse_unusable(constants, ())
+        return constants, ()
+    taken = {str(label) for label in classes}
+    numbers: list[list[Any]] = []
+    read: list[tuple[Expression | None, ...]] = []
+    for label, row in zip(classes, np.array(costs, dtype=object).tolist(), strict=True):
+        cells = [_cell(cost, label, one, taken) for cost, one in zip(row, decisions, strict=True)]
+        numbers.append([number for number, _ in cells])
+        read.append(tuple(expression for _, expression in cells))
+    some = any(cell is not None for row in read for cell in row)
+    expressions = tuple(read) if some else ()
+    constants = _check.reals("costs", numbers)
+    _refuse_unusable(constants, expressions)
+    return constants, expressions
+
+
+def _cell(
+    cost: Any, label: Label, decision: Label, taken: set[str]
+) -> tuple[Any, Expression | None]:
+    if not isinstance(cost, str):
+        return cost, None
+    what = f"costs[{label!r}][{decision!r}]"
+    expression = parse(cost.strip(), what=what)
+    if not expression.names:
+        return float(expression({})), None
+    for name in expression.names:
+        if str(name) in taken:
+            raise InputError(
+                f"{what} must be an expression of columns; {str(name)!r} is a class. Rename the "
+                f"column, or the class.",
+                argument="costs",
+            )
+    return np.nan, expression
+
+
+def column_names(expressions: Expressions) -> tuple[str, ...]:
+    """The columns that expressions need, in the order in which they are written."""
+    cells = (cell for row in expressions for cell in row if cell is not None)
+    return tuple(dict.fromkeys(name.name for cell in cells for name in cell.names))
+
+
+def negated(costs: Any) -> Any:
+    """The same table with the other sign; expressions of columns too."""
+    if not has_text(costs):
+        return 0.0 - _check.floats("utilities", costs, ndim=2)
+    rows = np.array(costs, dtype=object).tolist()
+    return [[f"-({cell})" if isinstance(cell, str) else 0.0 - cell for cell in row] for row in rows]
+
+
+def table_shape(costs: Any) -> tuple[int, int]:
+    """K and M of a table of costs; anything else is refused."""
+    array: Any = np.array(costs, dtype=object) if has_text(costs) else _check.floats("costs", costs)
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(
+            f"costs must be a table of classes (rows) by decisions (columns); its shape is "
+            f"{array.shape}. Per-case costs go to evaluate, bayes_decisions and metrics as "
+            f"case_costs."
+        )
+    return int(array.shape[0]), int(array.shape[1])
+
+
+def _refuse_unusable(costs: FloatArray, expressions: Expressions) -> None:
+    """Costs that are no numbers, though no expression stands in their place, or too large."""
+    written = np.array([[cell is not None for cell in row] for row in expressions] or False)
+    known = costs[~np.broadcast_to(written, costs.shape)]
+    _check.floats("costs", known)
+    if (largest := float(np.abs(known).max(initial=0.0))) > LARGEST:
+        raise InputError(
+            f"costs must lie within {LARGEST:g} of zero; the largest is {largest:g}. "
+            f"Choose a larger unit."
+        )
