@@ -67,9 +67,7 @@ class Posteriors(_Predicted):
         values = _check.posteriors(name, bare.values, len(classes))
         return values if bare.classes is None else values[:, order]
 
-    def normalised(
-        self, name: str, classes: Labels
-    ) -> tuple[FloatArray, tuple[int, float] | None]:
+    def normalised(self, name: str, classes: Labels) -> tuple[FloatArray, tuple[int, float] | None]:
         """The same; rows that nearly sum to one are divided by their sum, counted, worst sum."""
         given = self.unframed()
         array = np.asarray(given.values)

@@ -28,7 +28,6 @@ from stakes.rows import ROUNDED, UNNORMALISED, Decisions, Posteriors, Scores
 __all__ = ["ROUNDED", "UNNORMALISED", "Predictions", "read_predictions"]
 
 
-
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """The predictions of one model; None where there are none of that kind."""

@@ -32,7 +32,12 @@ from stakes.rule._cuts import Cuts, cuts_of
 from stakes.rule._json import number_of, plain_number, plain_problem, problem_of
 from stakes.scoring.arguments import require
 
-_WRAPPERS = {POSTERIORS: Posteriors, SCORES: Scores, DECISIONS: Decisions}
+Predicted = Posteriors | Scores | Decisions
+_WRAPPERS: dict[str, type[Predicted]] = {
+    POSTERIORS: Posteriors,
+    SCORES: Scores,
+    DECISIONS: Decisions,
+}
 _FORMAT, _VERSION, _WHAT = "stakes.rule", 1, "a rule"
 _LARGEST = np.finfo(np.float64).max
 
@@ -64,7 +69,7 @@ class Rule(Value):
     takes : "posteriors", "scores" or "decisions": what the model gives
     map : a fitted calibration map, whose posteriors are decided on
     from_prior, to_prior : the priors between which posteriors are moved before they decide
-    threshold : the second of two decisions is taken for scores above it; nothing else is asked then
+    threshold : the second of two decisions is taken for scores above it, whatever they cost
     system, model : their names in the report
     origin : where the rule was made
 
@@ -77,8 +82,8 @@ class Rule(Value):
     array(['wait', 'treat'], dtype='<U5')
     >>> Rule.from_json(rule.to_json()) == rule
     True
-    >>> rule.to_sql("p")
-    'CASE WHEN "p" < 0.0e0 THEN NULL WHEN "p" <= 0.1e0 THEN \'wait\' WHEN "p" <= 1.0e0 THEN \'treat\' END'
+    >>> print(Rule(problem, "scores", threshold=2.5).to_sql("s")[:35])
+    CASE WHEN "s" <= 2.5e0 THEN 'wait'
     """
 
     problem: Problem
@@ -137,7 +142,7 @@ class Rule(Value):
     def expected_costs(self, predictions: object) -> FloatArray:
         """Cost that each decision is expected to incur, (n, M), by the posteriors of the rule."""
         given = self._wrapped(predictions)
-        if self.takes == DECISIONS or (self.takes == SCORES and self.map is None):
+        if isinstance(given, Decisions) or (self.takes == SCORES and self.map is None):
             raise InputError(
                 f"expected costs need posteriors, and the rule of {self.system} has none: it takes "
                 f"{self.takes}. Take the rule of a system that is recalibrated.",
@@ -173,8 +178,8 @@ class Rule(Value):
         if self.cuts is None:
             raise InputError(
                 f"SQL needs scores on a line: two classes, and a map that rises or falls with the "
-                f"score; the rule of {self.system} {self._off_line()}. Use decide, or stakes decide "
-                f"for files.",
+                f"score; the rule of {self.system} {self._off_line()}. Use decide, or the command "
+                f"stakes decide for files.",
                 argument="column",
             )
         return self.cuts.to_sql(column, self.problem.decisions)
@@ -186,10 +191,10 @@ class Rule(Value):
             return f"has {self.problem.n_classes} classes"
         return f"has a map of the kind {'' if self.map is None else self.map.kind}"
 
-    def _wrapped(self, predictions: Any) -> Posteriors | Scores | Decisions:
+    def _wrapped(self, predictions: Any) -> Predicted:
         """The predictions as what the rule takes; others are refused."""
         wrapper = _WRAPPERS[self.takes]
-        if isinstance(predictions, tuple(_WRAPPERS.values())):
+        if isinstance(predictions, Predicted):
             if not isinstance(predictions, wrapper):
                 raise InputError(
                     f"predictions must be {self.takes}, which the rule of {self.system} takes; got "
@@ -198,18 +203,18 @@ class Rule(Value):
                     argument="predictions",
                 )
             _check.refuse_lazy("predictions", predictions.values)
-            return predictions  # type: ignore[no-any-return]
+            return predictions
         _check.refuse_lazy("predictions", predictions)
         if self.takes == POSTERIORS and not hasattr(predictions, "columns"):
             _refuse_labels(predictions)
-        return wrapper(predictions)  # type: ignore[no-any-return]
+        return wrapper(predictions)
 
     def _by_score(self, scores: FloatArray) -> IntArray:
         """By the score alone: through cuts, so that SQL says the same, where there are any."""
         return self._of_scores(scores) if self.cuts is None else self.cuts(scores)
 
     def _above(self, scores: FloatArray) -> IntArray:
-        return np.asarray(scores > self.threshold, dtype=np.intp)
+        return np.asarray(scores > np.float64(self.threshold or 0.0), dtype=np.intp)
 
     def _of_scores(self, scores: FloatArray) -> IntArray:
         rows = scores if self.takes == SCORES else np.column_stack([1 - scores, scores])
@@ -362,9 +367,7 @@ def _refuse_labels(predictions: object) -> None:
 
 def _in_kind(predictions: Any, labels: npt.NDArray[Any]) -> Any:
     """Labels as a series of the library that the predictions came from, else as an array."""
-    given = getattr(predictions, "values", predictions) if isinstance(
-        predictions, tuple(_WRAPPERS.values())
-    ) else predictions
+    given = predictions.values if isinstance(predictions, Predicted) else predictions
     library = type(given).__module__.partition(".")[0]
     if library == "pandas":
         kind = type(given.iloc[:, 0]) if given.ndim == 2 else type(given)
