@@ -62,7 +62,7 @@ def test_the_problem_at_values_and_in_the_mean_has_numbers_for_costs(problem):
     at = problem.at(amount=120, **{"hourly rate": 40})
     assert at.columns == ()
     assert at.unit == "EUR"
-    np.testing.assert_allclose(at.costs, [[0, 3, 7.4], [120, 10, 0]])
+    np.testing.assert_allclose(at.costs, np.array([[0, 3, 7.4], [120, 10, 0]]))
     costs = loop_costs(data)
     np.testing.assert_allclose(problem.mean(data).costs, costs.mean(axis=0), rtol=1e-12)
     weighted = problem.mean(data, weights=weights)

@@ -429,7 +429,7 @@ def test_scheme_of_a_problem_resamples_within_classes_when_a_prior_is_stated():
     counts = Counts([[8, 2, 1], [1, 1, 2]])
     assert scheme_of(counts) == scheme_of(counts, PROBLEM) == AllCases()
     assert scheme_of(counts, STATED) == WithinClasses()
-    how = {"replicates": 50, "rng": generator()}
+    how: dict[str, Any] = {"replicates": 50, "rng": generator()}
     for problem, words in ((PROBLEM, "of all cases"), (STATED, "within classes")):
         assert bootstrap(expected_cost, counts, problem, **how).method.endswith(words)
     first = bootstrap(expected_cost, counts, STATED, replicates=50, rng=generator())

@@ -43,6 +43,7 @@ _HOME = {
     "ranking": ("auc", "equal_error_rate"),
     "report": ("Report",),
     "rows": ("Decisions", "Posteriors", "Scores"),
+    "rule": ("Rule",),
     "tally": ("Counts", "JointCounts", "LossMoments", "ScoreTable"),
     "thresholds": (
         "Optimal",
@@ -79,6 +80,7 @@ _ROOMS = (
     "render",
     "report",
     "rows",
+    "rule",
     "scoring",
     "simulate",
     "tally",

@@ -21,6 +21,7 @@ from stakes import regions as regions
 from stakes import render as render
 from stakes import report as report
 from stakes import rows as rows
+from stakes import rule as rule
 from stakes import scoring as scoring
 from stakes import simulate as simulate
 from stakes import tally as tally
@@ -58,6 +59,7 @@ from stakes.report import Report as Report
 from stakes.rows import Decisions as Decisions
 from stakes.rows import Posteriors as Posteriors
 from stakes.rows import Scores as Scores
+from stakes.rule import Rule as Rule
 from stakes.tally import Counts as Counts
 from stakes.tally import JointCounts as JointCounts
 from stakes.tally import LossMoments as LossMoments

@@ -1,16 +1,28 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and JSON that says when it was changed."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from stakes.errors import InputError
 
-__all__ = ["check_target", "whole_file", "write_whole"]
+__all__ = [
+    "check_target",
+    "checksum",
+    "parsed",
+    "sealed",
+    "text_of",
+    "verify",
+    "whole_file",
+    "write_whole",
+]
 
 
 def check_target(path: str | Path) -> Path:
@@ -51,3 +63,74 @@ def write_whole(path: str | Path, text: str) -> None:
     """Text into a file, with the same line ends everywhere."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
+
+
+# JSON --------------------------------------------------------------------------------------------
+
+
+def text_of(name: str, source: object, what: str) -> str:
+    """The JSON itself, which begins with a brace, or what is in the file of that path."""
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        return source
+    try:
+        if source == "":
+            raise FileNotFoundError("it is empty")
+        return Path(source).read_text(encoding="utf-8")  # type: ignore[arg-type]
+    except OSError as error:
+        fault = error.strerror or str(error)
+    except UnicodeDecodeError:
+        fault = "it is not text in UTF-8"
+    except (TypeError, ValueError) as error:  # no path at all
+        fault = str(error)
+    raise InputError(
+        f"{name} must be the JSON of {what}, or the path of a file that can be read; "
+        f"{repr(source)[:60]} cannot: {fault}. Pass what to_json wrote.",
+        argument=name,
+    )
+
+
+def parsed(name: str, source: object, what: str, *, form: str, version: int) -> dict[str, Any]:
+    """The object of this format and version in a text or a file, or why there is none."""
+    try:
+        body = json.loads(text_of(name, source, what))
+    except (ValueError, RecursionError) as fault:
+        raise InputError(
+            f"{name} must be JSON; it is not: {fault}. A file that ends too early was not written "
+            f"to its end: pass what to_json wrote.",
+            argument=name,
+        ) from None
+    if not isinstance(body, dict) or body.get("format") != form:
+        raise InputError(
+            f"{name} must be {what}; its format is not {form!r}. Pass what to_json wrote.",
+            argument=name,
+        )
+    written = body.get("version")
+    if written is True or written != version:
+        raise InputError(
+            f"{name} must be of version {version}; it is of version {written!r}. Read it with the "
+            f"release of stakes that wrote it, or make it again.",
+            argument=name,
+        )
+    return body
+
+
+def sealed(body: Mapping[str, Any]) -> str:
+    """JSON with a checksum of its content, whatever the order and the layout."""
+    return json.dumps({**body, "checksum": checksum(body)}, allow_nan=False)
+
+
+def verify(name: str, body: Mapping[str, Any], what: str) -> None:
+    """Refuse what is not as it was sealed."""
+    content = {key: part for key, part in body.items() if key != "checksum"}
+    if body.get("checksum") != checksum(content):
+        raise InputError(
+            f"{name} must be {what} as to_json wrote it; it was changed since, because its content "
+            f"does not have its checksum. Make it again, or fetch the file again.",
+            argument=name,
+        )
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """Of the content, whatever the order of the entries."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

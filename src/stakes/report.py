@@ -20,6 +20,7 @@ from stakes.errors import InputError
 from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.regions import Margin, Regions
+from stakes.rule import Rule, Rules
 from stakes.tally import Counts, ScoreTable
 
 __all__ = [
@@ -278,6 +279,7 @@ class Report(Value):
     picks: tuple[Pick, ...]  # one for each metric of the disagreement
     caveats: tuple[Caveat, ...]
     slices: tuple[Slice, ...]
+    rules: Rules  # by the name of their system
 
     @property
     def best(self) -> System:
@@ -296,6 +298,40 @@ class Report(Value):
                 f"The systems are {known}; the models are {models}."
             )
         return cheapest_of(named)
+
+    def rule(self, system: str | None = None) -> Rule:
+        """Everything needed to decide new cases as a system does; by default the verdict's.
+
+        A calibration map is that of all cases: the folds were for evaluation only. It is fitted
+        when it is first asked for.
+
+        Parameters
+        ----------
+        system : the name of a system, or of a model for its best system
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem = Problem.binary(false_alarm=1, miss=9, decisions=["wait", "treat"])
+        >>> report = evaluate([0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25, problem)
+        >>> report.rule("model (as is)").decide([0.04, 0.4])
+        array(['wait', 'treat'], dtype='<U5')
+        """
+        chosen = self.verdict.deploy if system is None else self.system(system)
+        if chosen is None:
+            raise InputError(
+                f"system must be named, because the verdict is to deploy none. "
+                f"{self.verdict.reason} If you want the rule of {self.best.name} all the same, "
+                f"write report.rule({self.best.name!r}).",
+                argument="system",
+            )
+        if chosen.name not in self.rules:
+            raise InputError(
+                f"{chosen.name} must have a rule that can be made; its map could not be fitted to "
+                f"all cases. Take another system.",
+                argument="system",
+            )
+        return self.rules[chosen.name]
 
     def __repr__(self) -> str:
         return self.to_text()

@@ -16,6 +16,11 @@ from stakes._check import FloatArray, IntArray, Labels, frame_columns
 from stakes.errors import InputError
 
 __all__ = [
+    "DECISIONS",
+    "POSTERIORS",
+    "ROUNDED",
+    "SCORES",
+    "UNNORMALISED",
     "Decisions",
     "Posteriors",
     "Scores",
@@ -23,6 +28,10 @@ __all__ = [
     "frame_columns",
     "read_posteriors",
 ]
+
+POSTERIORS, SCORES, DECISIONS = "posteriors", "scores", "decisions"  # what a model brings
+ROUNDED = 1e-6  # sums of posteriors that miss one by no more are one
+UNNORMALISED = 0.02  # those that miss it by no more than this are divided by their sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +66,20 @@ class Posteriors(_Predicted):
         order = bare._order(name, classes)
         values = _check.posteriors(name, bare.values, len(classes))
         return values if bare.classes is None else values[:, order]
+
+    def normalised(self, name: str, classes: Labels) -> tuple[FloatArray, tuple[int, float] | None]:
+        """The same; rows that nearly sum to one are divided by their sum, counted, worst sum."""
+        given = self.unframed()
+        array = np.asarray(given.values)
+        if array.ndim != 2 or array.dtype.kind != "f" or hasattr(given.values, "columns"):
+            return given.read(name, classes), None
+        totals: FloatArray = np.nansum(array, axis=1, dtype=np.float64)
+        off = np.abs(totals - 1)
+        if off.max(initial=0.0) <= ROUNDED or off.max() > UNNORMALISED:
+            return given.read(name, classes), None
+        worst = float(totals[np.argmax(off)])
+        scaled = Posteriors(array / totals[:, None], given.classes)
+        return scaled.read(name, classes), (int(np.sum(off > ROUNDED)), worst)
 
     def rounding(self, name: str, classes: Labels) -> FloatArray | None:
         """How far each of these may lie from what was meant, (n, K); None in double precision."""

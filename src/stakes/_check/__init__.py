@@ -7,6 +7,7 @@ message says: argument, rule, evidence (how many, the first and where), remedy.
 from stakes._check.groups import (
     ClusterLabels,
     Groups,
+    absent,
     clusters,
     columns_of,
     frame_columns,
@@ -50,6 +51,7 @@ __all__ = [
     "IntArray",
     "Label",
     "Labels",
+    "absent",
     "aligned",
     "answers",
     "by_label",

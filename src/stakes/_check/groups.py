@@ -77,7 +77,7 @@ def clusters(values: object) -> Groups:
             f"Join them into one label for every case.",
             argument="clusters",
         )
-    gaps = _absent("clusters", columns[0][1])
+    gaps = absent("clusters", columns[0][1])
     if gaps.any():
         raise InputError(
             f"clusters must hold a label for every case; {gaps.sum()} of {gaps.size} are "
@@ -89,7 +89,7 @@ def clusters(values: object) -> Groups:
     return Groups(ClusterLabels(found.labels), found.codes)
 
 
-def _absent(name: str, values: object) -> npt.NDArray[np.bool_]:
+def absent(name: str, values: object) -> npt.NDArray[np.bool_]:
     """Which cases of a column have no label."""
     coded = categories(values)
     return missing(label_array(name, values, _ONE_COLUMN)) if coded is None else coded.codes < 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,10 +48,10 @@ def report_on(
             if needed > limit and not source.in_memory:
                 _say_beyond(source, n_rows, needed, limit, calibrator)
                 evidence = _tallied(source, known, problem, n_rows, limit, **asked)
-                return _concluded(evidence, **drawing)
+                return _with_columns(_concluded(evidence, **drawing), known)
             rows = source.rows(known, problem, n_rows)
             with source.watch.working("evaluating", n_rows, steps=False):
-                return _evaluated(rows, problem, **asked, **drawing)
+                return _with_columns(_evaluated(rows, problem, **asked, **drawing), known)
         except InputError as error:
             raise known.located(error, source.name) from None
 
@@ -72,6 +73,12 @@ def _concluded(evidence: Evidence, *, level: float, replicates: int, seed: int) 
     rng = np.random.default_rng(_check.whole("seed", seed, low=0))
     level, replicates = checked_level(level), _check.whole("replicates", replicates, low=2)
     return report_of(evidence, replicates=replicates, seed=int(seed), rng=rng, level=level)
+
+
+def _with_columns(report: Report, columns: Columns) -> Report:
+    """The report whose rules know the columns that their models were read from."""
+    named = {name: columns_of(model) for name, model in columns.models.items()}
+    return replace(report, rules=report.rules.with_columns(named))
 
 
 def _say_beyond(

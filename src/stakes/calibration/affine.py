@@ -58,6 +58,11 @@ class FittedAffine(CalibrationMap):
         require_positive("limit", self.limit)
         return self
 
+    @property
+    def monotone(self) -> bool:
+        """A line in the log-odds rises or falls."""
+        return True
+
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, 2), of posteriors of the same shape."""
         pairs = read_posteriors("scores", scores, self.classes)
@@ -79,6 +84,11 @@ class FittedLogistic(CalibrationMap):
     def _checked(self) -> Self:
         require_labels(self.classes, 2)
         return self
+
+    @property
+    def monotone(self) -> bool:
+        """A line in the score rises or falls."""
+        return True
 
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), of finite scores (n,)."""

@@ -48,6 +48,11 @@ class FittedBeta(CalibrationMap):
             _check.number(name, getattr(self, name), low=0)
         return self
 
+    @property
+    def monotone(self) -> bool:
+        """Neither slope is negative, so that it rises."""
+        return True
+
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, 2), of posteriors of the same shape."""
         rest, own = bounded_logs(read_posteriors("scores", scores, self.classes), self.limit).T

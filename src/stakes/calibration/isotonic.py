@@ -70,6 +70,11 @@ class FittedIsotonic(CalibrationMap):
         require_rising("below, values and above", ends)
         return self
 
+    @property
+    def monotone(self) -> bool:
+        """It rises."""
+        return True
+
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), of real or infinite scores (n,)."""
         return self._at(real_scores(scores, self.classes))
@@ -178,6 +183,11 @@ class FittedOneVsRest(CalibrationMap):
                 f"{[one.kind for one in self.maps]}. Fit again."
             )
         return self
+
+    @property
+    def monotone(self) -> bool:
+        """Of two classes, the first falls as the second rises."""
+        return len(self.classes) == 2
 
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""

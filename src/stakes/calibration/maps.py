@@ -6,20 +6,23 @@ came as text must keep the rules of their map, each with its message.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
+from stakes._files import parsed, sealed, verify, write_whole
 from stakes._value import Value
 from stakes.errors import InputError
 
 _FORMAT = "stakes.calibration"
 _VERSION = 1
+_WHAT = "a calibration map"
+_AROUND = {"format", "version", "checksum", "prior"}  # prior: a note of the command line
 _REMEDY = "Fit again, or pass the text as to_json wrote it."
 
 
@@ -45,6 +48,11 @@ class CalibrationMap(Value, ABC):
             )
         _KINDS[kind] = cls
 
+    @property
+    def monotone(self) -> bool:
+        """Whether P(second class) of two never turns as the score rises: it rises or falls."""
+        return False
+
     @abstractmethod
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors of new scores."""
@@ -53,29 +61,42 @@ class CalibrationMap(Value, ABC):
         """Return the map if its parts, which came as text, fit together; others are refused."""
         return self
 
-    def to_json(self) -> str:
-        """Write the map as text; `from_json` reads it back, exactly."""
-        return json.dumps({"format": _FORMAT, "version": _VERSION, **_encoded(self)})
+    def relabelled(self, classes: Labels) -> Self:
+        """The same map with other names for its classes."""
+        return self._trusted(**{**vars(self), "classes": classes})
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The map as text, written to a file when a path is given; `from_json` reads it back."""
+        return sealed_map(self, {}, path)
 
 
 _KINDS: dict[str, type[CalibrationMap]] = {}
 
 
-def _encoded(part: CalibrationMap) -> dict[str, Any]:
+def sealed_map(fitted: CalibrationMap, notes: dict[str, Any], path: str | Path | None) -> str:
+    """A map as JSON with notes that `from_json` skips."""
+    text = sealed({"format": _FORMAT, "version": _VERSION, **encoded(fitted), **notes})
+    if path is not None:
+        write_whole(path, text)
+    return text
+
+
+def encoded(part: CalibrationMap) -> dict[str, Any]:
+    """The parts of a map as JSON has them."""
     body = {field.name: _plain(getattr(part, field.name)) for field in fields(part)}  # type: ignore[arg-type]
     return {"kind": part.kind, **body}
 
 
 def _plain(part: Any) -> Any:
     if isinstance(part, CalibrationMap):
-        return _encoded(part)
+        return encoded(part)
     if isinstance(part, np.ndarray):
         return part.tolist()
     return [_plain(item) for item in part] if isinstance(part, tuple) else part
 
 
-def from_json(text: str) -> CalibrationMap:
-    """Read a map that `CalibrationMap.to_json` wrote.
+def from_json(text: str | Path) -> CalibrationMap:
+    """Read a map that `CalibrationMap.to_json` wrote: its text, or the path of a file.
 
     Examples
     --------
@@ -84,33 +105,16 @@ def from_json(text: str) -> CalibrationMap:
     >>> from_json(fitted.to_json()) == fitted
     True
     """
-    if not isinstance(text, str):
-        raise InputError(
-            f"text must be a str; got {type(text).__name__}. Pass what to_json wrote, and read a "
-            f"file by Path.read_text."
-        )
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError) as fault:
-        raise InputError(
-            f"text must be JSON; it is not: {fault}. Pass what to_json wrote."
-        ) from None
-    if not isinstance(body, dict) or body.pop("format", None) != _FORMAT:
-        raise InputError(
-            f"text must be a calibration map; its format is not {_FORMAT!r}. "
-            f"Pass what to_json wrote."
-        )
-    version = body.pop("version", None)
-    if version is True or version != _VERSION:
-        raise InputError(
-            f"text must be of version {_VERSION}; it is of version {version!r}. "
-            f"Read it with the release of stakes that wrote it, or fit again."
-        )
-    body.pop("prior", None)  # a note of the command line, for which prior it was fitted
-    return _decoded(body)
+    body = parsed("text", text, _WHAT, form=_FORMAT, version=_VERSION)
+    content = {key: part for key, part in body.items() if key not in _AROUND}
+    fitted = decoded(content)  # what is wrong with a part says more than that something is
+    if "checksum" in body:  # the first release wrote none
+        verify("text", body, _WHAT)
+    return fitted
 
 
-def _decoded(body: object) -> CalibrationMap:
+def decoded(body: object) -> CalibrationMap:
+    """The map that these parts make; refused where they make none."""
     if not isinstance(body, dict):
         raise InputError(f"a map must be an object; got {body!r}. Pass what to_json wrote.")
     kind = body.get("kind")
@@ -137,7 +141,7 @@ def _part(name: str, value: Any, type_: str) -> Any:
     if type_.startswith("tuple"):
         if not isinstance(value, list):
             raise InputError(f"{name} must be a list of maps; got {value!r}. {_REMEDY}")
-        return tuple(_decoded(item) for item in value)
+        return tuple(decoded(item) for item in value)
     if type_ == "bool":
         if not isinstance(value, bool):
             raise InputError(f"{name} must be true or false; got {value!r}. {_REMEDY}")

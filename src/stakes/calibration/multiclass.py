@@ -56,6 +56,11 @@ class FittedVector(CalibrationMap):
         require_positive("limit", self.limit)
         return self
 
+    @property
+    def monotone(self) -> bool:
+        """Of two classes it is, if both slopes point the same way."""
+        return len(self.slopes) == 2 and bool(self.slopes[0] * self.slopes[1] >= 0)
+
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
         rows = read_posteriors("scores", scores, self.classes)
@@ -85,6 +90,11 @@ class FittedFullAffine(CalibrationMap):
         require_shape("intercepts", self.intercepts, (size,))
         require_positive("limit", self.limit)
         return self
+
+    @property
+    def monotone(self) -> bool:
+        """Of two classes it is, if log q and log(1 − q) pull opposite ways."""
+        return len(self.matrix) == 2 and bool(np.prod(self.matrix[1] - self.matrix[0]) <= 0)
 
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""

@@ -50,6 +50,11 @@ class FittedTemperature(CalibrationMap):
         require_shape("offsets", self.offsets, (len(self.classes),))
         return self
 
+    @property
+    def monotone(self) -> bool:
+        """Of two classes it rises."""
+        return len(self.classes) == 2
+
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
         rows = read_posteriors("scores", scores, self.classes)

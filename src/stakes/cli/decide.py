@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 import pyarrow as pa
 
 from stakes._check import FloatArray
-from stakes.cli.columns import input_source, model_columns
-from stakes.cli.options import class_shares, file_argument, problem_option, read_problem
+from stakes.adapters.columns import columns_of
+from stakes.adapters.duck import FileSource
+from stakes.cli.columns import input_source, model_columns, stated_scores
+from stakes.cli.options import class_shares, file_argument, read_problem
 from stakes.cli.output import said
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior
 from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.rows import DECISIONS, SCORES, Posteriors, Scores
+from stakes.rule import Rule
+
+Decide = Callable[[FloatArray], Any]  # numbers (n,) or (n, K) in, labels out
 
 
 @click.command()
 @file_argument
-@problem_option
+@click.option(
+    "--rule", "rule_file", metavar="JSON", help="A rule, as evaluate --rule-out wrote it."
+)
+@click.option(
+    "--problem", "-p", "problem_file", metavar="TOML", help="What is at stake, where no rule says."
+)
 @click.option(
     "--model",
-    required=True,
     metavar="[NAME=]COL[,COL…]",
-    help="Posteriors: P(second class) of two, or one column for each class.",
+    help="Posteriors: P(second class) of two, or one column for each class; for a rule of raw "
+    "scores, their column. A rule knows the columns that it was made of.",
 )
 @click.option("--map", "map_file", metavar="JSON", help="Recalibrate first, with a fitted map.")
 @click.option(
@@ -39,18 +53,80 @@ from stakes.errors import InputError
 )
 def decide(
     files: tuple[str, ...],
-    problem_file: str,
-    model: str,
-    map_file: str | None,
-    posterior_prior: str | None,
+    rule_file: str | None,
+    model: str | None,
     column: str,
     out: str,
+    **how: Any,
 ) -> None:
-    """Add to the predictions in FILE the cheapest decision for every case.
+    """Add to the predictions in FILE the decision that a rule takes for every case.
 
-    The posteriors are used as they are, after a map or a move of the prior where one is given; take
-    the rule that `stakes evaluate` found to be the cheapest.
+    `stakes evaluate --rule-out` writes the rule that it found to be the cheapest. Without a rule,
+    the posteriors are used as they are, after a map or a move of the prior where one is given, and
+    the cheapest decision of the problem is taken.
     """
+    rule = None if rule_file is None else _read_rule(rule_file, how)
+    problem, made = _of_problem(**how) if rule is None else (rule.problem, _of_rule(rule))
+
+    def decided(values: FloatArray) -> dict[str, pa.Array]:
+        rows = values[:, 0] if values.shape[1] == 1 else values
+        return {column: pa.array(np.asarray(made(rows)))}
+
+    with input_source(files) as source:
+        columns = _columns(model, rule, source, problem)
+        n_rows = rewrite(source, columns, decided, Path(out))
+    said(f"wrote {out}: {n_rows:,} rows with the column {column}")
+
+
+def _columns(
+    model: str | None, rule: Rule | None, source: FileSource, problem: Problem
+) -> tuple[str, ...]:
+    """The columns of the predictions: as stated, or those of which the rule was made."""
+    known = () if rule is None or rule.origin is None else rule.origin.columns
+    if model is None and not known:
+        raise InputError("--model must name the column of the predictions; it is missing.")
+    if model is None:
+        return tuple(source.require_number(one) for one in known)
+    if rule is not None and rule.takes == SCORES:
+        return columns_of(stated_scores(model, source)[1])
+    return model_columns(model, source, problem)
+
+
+# By a rule ---------------------------------------------------------------------------------------
+
+
+def _read_rule(path: str, others: dict[str, str | None]) -> Rule:
+    """The rule in a file, beside which nothing else says how to decide."""
+    odd = [name for name, given in others.items() if given is not None]
+    if odd:
+        option = odd[0].removesuffix("_file").replace("_", "-")
+        raise InputError(f"--{option} must be left out beside --rule, which says how to decide.")
+    try:
+        rule = Rule.from_json(Path(path))
+    except InputError as error:
+        raise error.said_of(path) from None
+    if rule.takes == DECISIONS:
+        raise InputError(
+            f"{path} must be a rule that decides; it is that of {rule.system}, whose decisions are "
+            f"taken elsewhere. They are what is to be done."
+        )
+    return rule
+
+
+def _of_rule(rule: Rule) -> Decide:
+    wrapped = Scores if rule.takes == SCORES else Posteriors
+    return lambda rows: rule.decide(wrapped(rows))
+
+
+# By a problem ------------------------------------------------------------------------------------
+
+
+def _of_problem(
+    problem_file: str | None, map_file: str | None, posterior_prior: str | None
+) -> tuple[Problem, Decide]:
+    """The cheapest decisions of a problem, after a map or a move where one is given."""
+    if problem_file is None:
+        raise InputError("--rule or --problem must say how to decide; both are missing.")
     problem = read_problem(problem_file)
     shipped = None if map_file is None else load_map(map_file, problem.classes)
     held = _prior_of_posteriors(class_shares(posterior_prior, problem), shipped)
@@ -62,18 +138,12 @@ def decide(
     now = problem.prior
     move = held is not None and now is not None and not np.array_equal(held, now)
 
-    def decided(values: FloatArray) -> dict[str, pa.Array]:
-        rows = values[:, 0] if values.shape[1] == 1 else values
+    def decided(rows: FloatArray) -> Any:
         if shipped is not None:
             rows = shipped.fitted(rows)
-        if move:
-            rows = shift_prior(rows, held, now)
-        return {column: pa.array(np.asarray(bayes_decisions(rows, problem)))}
+        return bayes_decisions(shift_prior(rows, held, now) if move else rows, problem)
 
-    with input_source(files) as source:
-        columns = model_columns(model, source, problem)
-        n_rows = rewrite(source, columns, decided, Path(out))
-    said(f"wrote {out}: {n_rows:,} rows with the column {column}")
+    return problem, decided
 
 
 def _prior_of_posteriors(

@@ -57,15 +57,29 @@ from stakes.cli.quantities import EXPLAINED, Values, holds, read_condition
 @click.option("--html", metavar="OUT", help="Write the interactive page.")
 @click.option("--json", metavar="OUT", help="Write the report as JSON; - for standard output.")
 @click.option("--markdown", metavar="OUT", help="Write the report as Markdown; - for stdout.")
+@click.option(
+    "--rule-out",
+    metavar="OUT",
+    help="Write the rule of the system to deploy as JSON, for stakes decide --rule. Where the "
+    "verdict is to deploy none, there is no such rule, and the exit code is 2.",
+)
 @click.option("--fail-if", metavar="EXPR", help="End with exit code 1 when this holds; see below.")
-def evaluate(files: tuple[str, ...], problem_file: str, fail_if: str | None, **options: Any) -> int:
+def evaluate(
+    files: tuple[str, ...],
+    problem_file: str,
+    fail_if: str | None,
+    rule_out: str | None,
+    **options: Any,
+) -> int:
     """Say what the decisions of the models in FILE cost, and which to deploy.
 
     FILE is CSV, Parquet, JSON lines or Arrow, a glob of such files, or - for standard input. The
     rows of several files are taken together.
     """
     request = request_of(options)
-    targets = check_targets({kind: options[kind] for kind in ("html", "json", "markdown")})
+    targets = check_targets(
+        {kind: options[kind] for kind in ("html", "json", "markdown")}, rule_out
+    )
     condition = None if fail_if is None else read_condition(fail_if)
     problem = read_problem(problem_file)
     held = class_shares(options["posterior_prior"], problem)
@@ -78,6 +92,10 @@ def evaluate(files: tuple[str, ...], problem_file: str, fail_if: str | None, **o
         **{name: options[name] for name in ("memory_limit", "level", "replicates", "seed")},
     )
     write(report, targets)
+    if rule_out is not None:
+        rule = report.rule()
+        rule.to_json(rule_out)
+        said(f"wrote {rule_out}: the rule of {rule.system}")
     values = Values(report)
     if condition is None or not holds(condition, values):
         return 0

@@ -58,12 +58,13 @@ class Terminal(Watch):
             yield lambda rows: progress.update(task, advance=rows)
 
 
-def check_targets(targets: Mapping[str, str | None]) -> dict[str, str]:
-    """The files that were asked for, by format, all of which can be written."""
+def check_targets(targets: Mapping[str, str | None], beside: str | None = None) -> dict[str, str]:
+    """The files that were asked for, by format, which can all be written, as can one beside."""
     asked = {kind: path for kind, path in targets.items() if path is not None}
     if list(asked.values()).count("-") > 1:
         raise InputError("only one format can go to standard output; more than one has the name -.")
-    paths = [check_target(path).resolve() for path in asked.values() if path != "-"]
+    files = [*(path for path in asked.values() if path != "-"), *filter(None, [beside])]
+    paths = [check_target(path).resolve() for path in files]
     if len(set(paths)) < len(paths):
         raise InputError("every format must have a file of its own; two have the same name.")
     return asked

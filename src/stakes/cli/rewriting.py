@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from stakes._files import whole_file
 from stakes.adapters.duck import FileSource, refuse_gaps
 from stakes.adapters.files import Format, write_rows
 from stakes.calibration import CalibrationMap, from_json
+from stakes.calibration.maps import sealed_map
 from stakes.errors import InputError
 
 _KINDS = {
@@ -34,8 +36,11 @@ class ShippedMap:
 
     def to_json(self) -> str:
         """The JSON of the map with one entry more, which `stakes.calibration.from_json` skips."""
-        body = json.loads(self.fitted.to_json())
-        return json.dumps(body if self.prior is None else {**body, "prior": self.prior.tolist()})
+        return sealed_map(self.fitted, self._notes, None)
+
+    @property
+    def _notes(self) -> dict[str, Any]:
+        return {} if self.prior is None else {"prior": self.prior.tolist()}
 
 
 def load_map(path: str, classes: Labels) -> ShippedMap:

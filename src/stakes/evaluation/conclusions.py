@@ -13,6 +13,7 @@ from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.hindsight import Hindsight, hindsight_of
 from stakes.evaluation.pooling import held_table
 from stakes.evaluation.quality import quality_of
+from stakes.evaluation.shipping import shipped_rules
 from stakes.evaluation.slices import slices_of
 from stakes.evaluation.uncertainty import Costs, costs_of
 from stakes.evaluation.verdict import verdict_of
@@ -89,6 +90,7 @@ def report_of(
         picks=picks_of(disagreement, systems, costs),
         caveats=caveats_of(evidence, systems, models, verdict, costs, hindsight),
         slices=slices_of(evidence, cheapest_of(systems).name, level=level),
+        rules=shipped_rules(evidence, seed),
     )
 
 

@@ -6,13 +6,14 @@ reads tallies only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label
+from stakes.calibration import CalibrationMap
 from stakes.evaluation.rules import Rule
 from stakes.problem import Problem
 from stakes.report import Caveat
@@ -83,6 +84,7 @@ class Evidence:
     calibrator: str | None = None
     partition_costs: Mapping[str, FloatArray] = field(default_factory=dict)  # of fitted rules, (P,)
     left_out: tuple[Caveat, ...] = ()
+    maps: Mapping[str, Callable[[], CalibrationMap]] = field(default_factory=dict)  # of all cases
 
     @cached_property
     def shares(self) -> FloatArray:

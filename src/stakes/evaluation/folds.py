@@ -7,14 +7,15 @@ results, and differences between models are none of the luck of the folds.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray
-from stakes.calibration import Calibrator, Select
+from stakes._check import FloatArray, IntArray, Labels
+from stakes.calibration import CalibrationMap, Calibrator, Select
 from stakes.calibration.crossfit import CheckedRows, fold_numbers, spread
 from stakes.decide import cheapest_decisions
 from stakes.errors import InputError
@@ -118,6 +119,32 @@ class Fitted:
 
     said: FloatArray | IntArray  # posteriors (n, K) or decisions (n,)
     costs: FloatArray | None  # (P,)
+    on_all: FitOnAll | None = None  # the map of all cases, where the rule is one
+
+
+@dataclass(frozen=True, eq=False)
+class FitOnAll:
+    """The map of all cases, fitted when it is called; the folds were for evaluation only."""
+
+    rows: CheckedRows
+    units: IntArray | None
+    calibrator: Calibrator
+    classes: Labels
+
+    @classmethod
+    def later(cls, rows: CheckedRows, folds: Folds, calibrator: Calibrator) -> FitOnAll:
+        """A copy of what the fit needs, because the caller's arrays may change until then."""
+        codes = rows.codes.astype(np.min_scalar_type(rows.n_classes))
+        kept = replace(rows, scores=np.array(rows.scores), codes=codes, weights=_copy(rows.weights))
+        return cls(kept, _copy(folds.clusters), calibrator, folds.cases.problem.classes)
+
+    def __call__(self) -> CalibrationMap:
+        everything = np.ones(len(self.rows.codes), dtype=bool)
+        return self.rows.fitted(self.calibrator, everything, self.units).relabelled(self.classes)
+
+
+def _copy(column: Any) -> Any:
+    return None if column is None else np.array(column)
 
 
 def recalibrated(
@@ -163,7 +190,8 @@ def _out_of_fold(
     parts = each if len(each) > 1 else ()
     costs = cases.problem.costs
     pairs = (_check.posteriors("recalibrated", part, size) for part in parts)
-    return Fitted(mean, folds.costs(cheapest_decisions(part, costs) for part in pairs))
+    each_costs = folds.costs(cheapest_decisions(part, costs) for part in pairs)
+    return Fitted(mean, each_costs, FitOnAll.later(rows, folds, calibrator))
 
 
 def _finite(scores: FloatArray) -> FloatArray:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
-from stakes.calibration import Calibrator
+from stakes.calibration import CalibrationMap, Calibrator
 from stakes.decide import cheapest_decisions, class_ratios, shift_prior
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
@@ -23,12 +24,9 @@ from stakes.report import (
     TUNED_APART,
     Caveat,
 )
-from stakes.rows import Decisions, Posteriors, Scores
+from stakes.rows import ROUNDED, UNNORMALISED, Decisions, Posteriors, Scores
 
 __all__ = ["ROUNDED", "UNNORMALISED", "Predictions", "read_predictions"]
-
-ROUNDED = 1e-6  # sums of posteriors that miss one by no more are one
-UNNORMALISED = 0.02  # those that miss it by no more than this are divided by their sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +45,7 @@ class Predictions:
     partition_costs: FloatArray | None = None  # (P,) of the rule that is fitted out of fold
     rounding: FloatArray | None = None  # by how much posteriors of single precision may be off
     left_out: tuple[Caveat, ...] = ()
+    map_of_all: Callable[[], CalibrationMap] | None = None  # which made them, recalibrated
 
     @property
     def moved(self) -> FloatArray | None:
@@ -89,7 +88,7 @@ def read_predictions(
                 argument=name,
             )
         return _of_scores(model, cases.rows(given.read(name)), folds, calibrator)
-    rows, off_sum = _posterior_rows(name, given, cases)
+    rows, off_sum = given.normalised(name, problem.classes)
     rows = cases.rows(rows)
     moving, unmoved = _moving(model, rows, posterior_prior, cases)
     scores = rows[:, 1] if problem.n_classes == 2 else None
@@ -106,6 +105,7 @@ def read_predictions(
         scores=scores,
         off_sum=off_sum,
         rounding=cases.rows(given.rounding(name, problem.classes)),
+        map_of_all=None if repaired is None else repaired.on_all,
         left_out=(*unmoved, *unrepaired),
     )
 
@@ -127,6 +127,7 @@ def _of_scores(
         recalibrated=None if repaired is None else np.asarray(repaired.said),
         tuned_apart=None if apart is None else np.asarray(apart.said),
         partition_costs=None if made is None else made.costs,
+        map_of_all=None if repaired is None else repaired.on_all,
         left_out=lost,
     )
 
@@ -147,20 +148,3 @@ def _moving(
     if (end == 0).any() and np.isnan(shift_prior(rows, start, end)).any():
         return None, (no_move(model),)
     return (start, end), ()
-
-
-def _posterior_rows(
-    name: str, given: Posteriors, cases: Cases
-) -> tuple[FloatArray, tuple[int, float] | None]:
-    """Posteriors (n, K); rows that nearly sum to one are divided by their sum, and counted."""
-    given = given.unframed()
-    array = np.asarray(given.values)
-    if array.ndim != 2 or array.dtype.kind != "f" or hasattr(given.values, "columns"):
-        return given.read(name, cases.problem.classes), None
-    totals: FloatArray = np.nansum(array, axis=1, dtype=np.float64)
-    off = np.abs(totals - 1)
-    if off.max(initial=0.0) <= ROUNDED or off.max() > UNNORMALISED:
-        return given.read(name, cases.problem.classes), None
-    worst = float(totals[np.argmax(off)])
-    scaled = Posteriors(array / totals[:, None], given.classes)
-    return scaled.read(name, cases.problem.classes), (int(np.sum(off > ROUNDED)), worst)

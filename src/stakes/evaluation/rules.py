@@ -12,6 +12,7 @@ from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED, RECALIBRATED, TUNED, TUNED_APART
+from stakes.rows import DECISIONS, POSTERIORS, SCORES
 from stakes.tally import ScoreTable
 from stakes.thresholds import best_threshold
 
@@ -24,8 +25,6 @@ __all__ = [
     "named",
     "rules_of",
 ]
-
-POSTERIORS, SCORES, DECISIONS = "posteriors", "scores", "decisions"  # what a model brings
 
 _TAGS = {
     AS_DECIDED: "as decided",

@@ -64,6 +64,7 @@ def evidence_of(
             and (costs := fitted[rule.model]) is not None
         },
         left_out=tuple(caveat for one in predictions for caveat in one.left_out),
+        maps={one.model: one.map_of_all for one in predictions if one.map_of_all is not None},
     )
 
 

@@ -16,11 +16,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes._files import write_whole
+from stakes._files import text_of, write_whole
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.report import Report
+from stakes.rule import Rule, Rules
 
 __all__ = ["from_json", "plain", "to_json"]
 
@@ -45,7 +46,7 @@ def to_json(report: Report, path: str | Path | None = None) -> str:
 def from_json(source: str | Path) -> Report:
     """The report written as JSON: its text, or the path of a file."""
     try:
-        data = json.loads(_text(source))
+        data = json.loads(text_of("source", source, "a report"))
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"source must be the JSON of a report; it is not: {error}.") from None
     schema = data.pop("schema", None) if isinstance(data, dict) else None
@@ -68,30 +69,12 @@ def from_json(source: str | Path) -> Report:
     )
 
 
-def _text(source: str | Path) -> str:
-    """The JSON itself, which begins with a brace, or what is in the file."""
-    if isinstance(source, str) and source.lstrip().startswith("{"):
-        return source
-    try:
-        if source == "":
-            raise FileNotFoundError("it is empty")
-        return Path(source).read_text(encoding="utf-8")
-    except OSError as error:
-        fault = error.strerror or str(error)
-    except UnicodeDecodeError:
-        fault = "it is not text in UTF-8"
-    except (TypeError, ValueError) as error:  # no path at all
-        fault = str(error)
-    raise InputError(
-        f"source must be the JSON of a report, or the path of a file that can be read; "
-        f"{repr(source)[:60]} cannot: {fault}. Pass what to_json wrote."
-    )
-
-
 def plain(value: Any) -> Any:
     """The value made of dicts, lists, text, numbers and None alone."""
     if isinstance(value, Problem):
         return {"costs": plain(value.written), **_parts(value)}
+    if isinstance(value, Rules):
+        return {name: json.loads(rule.to_json()) for name, rule in value.made().items()}
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, np.ndarray):
@@ -131,6 +114,8 @@ def _value(kind: Any, data: Any) -> Any:
         return np.array(data, dtype=_DTYPES[kind])
     if kind is Problem:
         return _problem(data)
+    if kind is Rules:
+        return Rules({name: Rule.from_json(json.dumps(rule)) for name, rule in data.items()})
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         parsed = {field.name: _value(hints[field.name], data[field.name]) for field in fields(kind)}

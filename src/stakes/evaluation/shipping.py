@@ -1,0 +1,50 @@
+"""The rules of a report, with which its systems decide new cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stakes._version import __version__
+from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.rules import Rule as SystemRule
+from stakes.report import MOVED, RECALIBRATED, TUNED, TUNED_APART
+from stakes.rule import Origin, Rule, Rules
+
+__all__ = ["shipped_rules"]
+
+
+def shipped_rules(evidence: Evidence, seed: int) -> Rules:
+    """Everything needed to decide new cases, system by system; maps are fitted when asked for."""
+    origin = Origin(
+        version=__version__,
+        seed=seed,
+        n_rows=evidence.n_rows,
+        n_cases=float(evidence.sample.pooled.n_cases),
+        prior=tuple(evidence.prior.tolist()),
+    )
+    return Rules(
+        {name: _rule(name, rule, evidence, origin) for name, rule in evidence.rules.items()}
+    )
+
+
+def _rule(
+    name: str, rule: SystemRule, evidence: Evidence, origin: Origin
+) -> Rule | Callable[[], Rule]:
+    tallied = next(one for one in evidence.models if one.model == rule.model)
+    common: dict[str, Any] = {
+        "problem": evidence.problem,
+        "takes": tallied.kind,
+        "system": name,
+        "model": rule.model,
+        "origin": origin,
+    }
+    if rule.name == RECALIBRATED:
+        fit = evidence.maps[rule.model]
+        return lambda: Rule(map=fit(), **common)
+    if rule.name in (TUNED, TUNED_APART):
+        return Rule(threshold=rule.threshold, **common)
+    if rule.name == MOVED and tallied.moving is not None:
+        held, prior = tallied.moving
+        return Rule(from_prior=held, to_prior=prior, **common)
+    return Rule(**common)

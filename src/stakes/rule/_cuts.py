@@ -1,0 +1,113 @@
+"""Decisions on a line of scores: the exact scores at which they change, and SQL that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._value import Value
+from stakes.errors import InputError
+
+_BITS = np.int64(0x7FFFFFFFFFFFFFFF)
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts(Value):
+    """Decision k is taken up to and including ``at[k]``, the next one above it.
+
+    Attributes
+    ----------
+    at : (C,) increasing scores
+    decisions : (C + 1,) positions of the decisions
+    low, high : the scores that there are, ends included
+    """
+
+    at: FloatArray
+    decisions: IntArray
+    low: float
+    high: float
+
+    def __call__(self, scores: FloatArray) -> IntArray:
+        """Positions of the decisions for scores (n,)."""
+        return np.asarray(self.decisions[np.searchsorted(self.at, scores, side="left")])
+
+    def to_sql(self, column: str, labels: Labels) -> str:
+        """The same as an expression; it is NULL for NULL, NaN and numbers that are no score."""
+        name = '"' + column.replace('"', '""') + '"'
+        texts = _literals(tuple(labels[place] for place in self.decisions))
+        ends = [*map(_number, self.at.tolist()), _number(self.high)]
+        low = "" if self.low == -np.inf else f" WHEN {name} < {_number(self.low)} THEN NULL"
+        parts = "".join(
+            f" WHEN {name} <= {end} THEN {text}" for end, text in zip(ends, texts, strict=True)
+        )
+        return f"CASE{low}{parts} END"
+
+
+def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -> Cuts:
+    """Where decisions change between two scores, found by bisection over all floating numbers.
+
+    The scores of each decision must be an interval, as they are where the posterior rises or falls
+    with the score. Then two scores with the same decision have no other one between them.
+    """
+    ends = _rank(np.array([low, high]))
+    known = dict(zip(ends.tolist(), decide(_score(ends)).tolist(), strict=True))
+    open_pairs = [(int(ends[0]), int(ends[1]))]
+    borders: list[int] = []
+    while open_pairs:
+        open_pairs = [(a, b) for a, b in open_pairs if known[a] != known[b]]
+        borders += [a for a, b in open_pairs if b - a == 1]
+        open_pairs = [(a, b) for a, b in open_pairs if b - a > 1]
+        middles = [(a + b) // 2 for a, b in open_pairs]
+        if middles:
+            found = decide(_score(np.array(middles, dtype=np.int64)))
+            known.update(zip(middles, found.tolist(), strict=True))
+        open_pairs = [
+            pair
+            for (a, b), middle in zip(open_pairs, middles, strict=True)
+            for pair in ((a, middle), (middle, b))
+        ]
+    borders.sort()
+    places = [*(known[one] for one in borders), known[int(ends[1])]]
+    return Cuts._trusted(
+        at=_score(np.array(borders, dtype=np.int64)),
+        decisions=np.array(places, dtype=np.intp),
+        low=low,
+        high=high,
+    )
+
+
+def _rank(values: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Whole numbers in the order of the floating numbers, neighbours being one apart."""
+    bits = (values + 0.0).view(np.int64)
+    return np.where(bits >= 0, bits, -(bits & _BITS))
+
+
+def _score(ranks: np.ndarray[tuple[int], np.dtype[np.int64]]) -> FloatArray:
+    """The floating numbers of these ranks."""
+    return np.copysign(np.abs(ranks).view(np.float64), np.where(ranks < 0, -1.0, 1.0))
+
+
+def _number(value: float) -> str:
+    """A literal of double precision: one without an exponent would be decimal."""
+    if np.isinf(value):
+        return f"CAST('{'-' * (value < 0)}Infinity' AS DOUBLE)"
+    text = repr(value)
+    return text if "e" in text else f"{text}e0"
+
+
+def _literals(labels: Labels) -> list[str]:
+    if len({type(label) for label in labels}) > 1:
+        raise InputError(
+            f"the decisions must be of one type to stand in a column of SQL; {labels} are not. "
+            f"Write all of them as text in the problem."
+        )
+    return [_literal(label) for label in labels]
+
+
+def _literal(label: Label) -> str:
+    if isinstance(label, str):
+        return "'" + label.replace("'", "''") + "'"
+    return str(label).upper() if isinstance(label, bool) else str(label)

@@ -1,0 +1,378 @@
+"""Rule: everything that is needed to decide a new case as a system does."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray
+from stakes._files import parsed, sealed, verify, write_whole
+from stakes._value import Value
+from stakes.calibration import CalibrationMap
+from stakes.calibration.maps import decoded, encoded
+from stakes.decide import (
+    cheapest_decisions,
+    class_ratios,
+    expected_costs,
+    label_array,
+    regrets,
+    shift_prior,
+)
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
+from stakes.rule._cuts import Cuts, cuts_of
+from stakes.rule._json import number_of, plain_number, plain_problem, problem_of
+from stakes.scoring.arguments import require
+
+Predicted = Posteriors | Scores | Decisions
+_WRAPPERS: dict[str, type[Predicted]] = {
+    POSTERIORS: Posteriors,
+    SCORES: Scores,
+    DECISIONS: Decisions,
+}
+_FORMAT, _VERSION, _WHAT = "stakes.rule", 1, "a rule"
+_LARGEST = np.finfo(np.float64).max
+
+
+@dataclass(frozen=True, eq=False)
+class Origin(Value):
+    """Where a rule was made: the release, the seed, the cases, and the columns that were read.
+
+    `columns` is empty where the predictions came as arrays.
+    """
+
+    version: str
+    seed: int
+    n_rows: int
+    n_cases: float
+    prior: tuple[float, ...]
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rule(Value):
+    """Everything that is needed to decide a new case as a system of a report does.
+
+    `Report.rule` makes one; `to_json` and `from_json` ship it.
+
+    Parameters
+    ----------
+    problem : what is at stake
+    takes : "posteriors", "scores" or "decisions": what the model gives
+    map : a fitted calibration map, whose posteriors are decided on
+    from_prior, to_prior : the priors between which posteriors are moved before they decide
+    threshold : the second of two decisions is taken for scores above it, whatever they cost
+    system, model : their names in the report
+    origin : where the rule was made
+
+    Examples
+    --------
+    >>> problem = Problem.binary(false_alarm=1, miss=9, classes=["well", "ill"],
+    ...                          decisions=["wait", "treat"])
+    >>> rule = Rule(problem)
+    >>> rule.decide([0.05, 0.2])
+    array(['wait', 'treat'], dtype='<U5')
+    >>> Rule.from_json(rule.to_json()) == rule
+    True
+    >>> print(Rule(problem, "scores", threshold=2.5).to_sql("s")[:35])
+    CASE WHEN "s" <= 2.5e0 THEN 'wait'
+    """
+
+    problem: Problem
+    takes: str = POSTERIORS
+    map: CalibrationMap | None = None
+    from_prior: FloatArray | None = None
+    to_prior: FloatArray | None = None
+    threshold: float | None = None
+    system: str = "rule"
+    model: str = "model"
+    origin: Origin | None = None
+
+    def __post_init__(self) -> None:
+        require("problem", self.problem, Problem, "Write Problem(costs), rows being classes.")
+        if self.takes not in _WRAPPERS:
+            raise InputError(
+                f"takes must be one of {', '.join(_WRAPPERS)}; got {self.takes!r}. Say which.",
+                argument="takes",
+            )
+        if self.map is not None:
+            require("map", self.map, CalibrationMap, "Fit one with stakes.calibration.")
+            _check.same_labels("the classes of map", self.problem.classes, self.map.classes)
+        if (self.from_prior is None) != (self.to_prior is None):
+            raise InputError("from_prior and to_prior must be given together; one is missing.")
+        for name in ("from_prior", "to_prior"):
+            if (given := getattr(self, name)) is not None:
+                self._fill({name: _check.prior(name, given, self.problem.classes)})
+        _refuse_unusable(self)
+
+    # Decisions -----------------------------------------------------------------------------------
+
+    def decide(self, predictions: object) -> Any:
+        """Labels of the decisions, one per case.
+
+        `predictions` are what the rule takes: an array, a series, a frame with a column for each
+        class, or one of `Posteriors`, `Scores` and `Decisions`. A series or frame of pandas,
+        Polars or PyArrow is answered in kind.
+        """
+        labels = label_array(self.problem.decisions)[self.decision_indices(predictions)]
+        return _in_kind(predictions, labels)
+
+    def decision_indices(self, predictions: object) -> IntArray:
+        """Positions of the decisions, one per case."""
+        given = self._wrapped(predictions)
+        if isinstance(given, Decisions):
+            return given.read("predictions", self.problem.decisions)
+        if isinstance(given, Scores):
+            return self._by_score(given.read("predictions"))
+        rows, _ = given.normalised("predictions", self.problem.classes)
+        rounding = given.rounding("predictions", self.problem.classes)
+        is_line = rows.shape[1] == 2 and (np.ndim(given.values) == 1 or self.map is not None)
+        if self.threshold is not None or (is_line and (rounding is None or self.map is not None)):
+            return self._by_score(rows[:, 1])
+        return self._cheapest(rows, rounding)
+
+    def expected_costs(self, predictions: object) -> FloatArray:
+        """Cost that each decision is expected to incur, (n, M), by the posteriors of the rule."""
+        given = self._wrapped(predictions)
+        if isinstance(given, Decisions) or (self.takes == SCORES and self.map is None):
+            raise InputError(
+                f"expected costs need posteriors, and the rule of {self.system} has none: it takes "
+                f"{self.takes}. Take the rule of a system that is recalibrated.",
+                argument="predictions",
+            )
+        if isinstance(given, Scores):
+            rows = self._posteriors(given.read("predictions"))
+        else:
+            rows, _ = given.normalised("predictions", self.problem.classes)
+            rows = self._posteriors(rows)
+        return expected_costs(rows, self.problem)
+
+    @cached_property
+    def cuts(self) -> Cuts | None:
+        """The scores at which decisions change, exactly; None where they are not on a line.
+
+        They are where there are two classes and the posterior rises, or falls, with the score.
+        """
+        on_a_line = self.map is None or self.map.monotone
+        if self.takes == DECISIONS or self.problem.n_classes != 2 or not on_a_line:
+            return None
+        ends = (0.0, 1.0) if self.takes == POSTERIORS else (-np.inf, np.inf)
+        if self.threshold is None:
+            return cuts_of(self._of_scores, *ends)
+        return cuts_of(self._above, *ends)
+
+    def to_sql(self, column: str) -> str:
+        """The decision as an SQL expression of the column of scores, or of P(second class).
+
+        It decides every number of double precision as `decide` does. It is NULL where the column is
+        NULL, NaN, or no probability where the rule takes one: `decide` refuses these.
+        """
+        if self.cuts is None:
+            raise InputError(
+                f"SQL needs scores on a line: two classes, and a map that rises or falls with the "
+                f"score; the rule of {self.system} {self._off_line()}. Use decide, or the command "
+                f"stakes decide for files.",
+                argument="column",
+            )
+        return self.cuts.to_sql(column, self.problem.decisions)
+
+    def _off_line(self) -> str:
+        if self.takes == DECISIONS:
+            return "takes decisions"
+        if self.problem.n_classes != 2:
+            return f"has {self.problem.n_classes} classes"
+        return f"has a map of the kind {'' if self.map is None else self.map.kind}"
+
+    def _wrapped(self, predictions: Any) -> Predicted:
+        """The predictions as what the rule takes; others are refused."""
+        wrapper = _WRAPPERS[self.takes]
+        if isinstance(predictions, Predicted):
+            if not isinstance(predictions, wrapper):
+                raise InputError(
+                    f"predictions must be {self.takes}, which the rule of {self.system} takes; got "
+                    f"{type(predictions).__name__}. Pass what {self.model} gave when it was "
+                    f"evaluated.",
+                    argument="predictions",
+                )
+            _check.refuse_lazy("predictions", predictions.values)
+            return predictions
+        _check.refuse_lazy("predictions", predictions)
+        if self.takes == POSTERIORS and not hasattr(predictions, "columns"):
+            _refuse_labels(predictions)
+        return wrapper(predictions)
+
+    def _by_score(self, scores: FloatArray) -> IntArray:
+        """By the score alone: through cuts, so that SQL says the same, where there are any."""
+        return self._of_scores(scores) if self.cuts is None else self.cuts(scores)
+
+    def _above(self, scores: FloatArray) -> IntArray:
+        return np.asarray(scores > np.float64(self.threshold or 0.0), dtype=np.intp)
+
+    def _of_scores(self, scores: FloatArray) -> IntArray:
+        rows = scores if self.takes == SCORES else np.column_stack([1 - scores, scores])
+        return self._cheapest(rows, None)
+
+    def _cheapest(self, rows: FloatArray, rounding: FloatArray | None) -> IntArray:
+        """The cheapest decisions for posteriors (n, K), or for raw scores (n,)."""
+        costs = self.problem.costs
+        if self.map is not None:
+            return cheapest_decisions(self._posteriors(rows), costs)
+        if self.from_prior is not None and self.to_prior is not None:
+            # Cases of a class are worth more, or less; that posteriors move keeps fewer digits.
+            costs = regrets(costs) * class_ratios(self.from_prior, self.to_prior)[:, None]
+        return cheapest_decisions(rows, costs, rounding)
+
+    def _posteriors(self, rows: FloatArray) -> FloatArray:
+        """Posteriors (n, K) that are decided on."""
+        size = self.problem.n_classes
+        if self.map is not None and rows.ndim == 1:
+            bounded = np.clip(rows, -_LARGEST, _LARGEST)  # lines take no infinite scores
+            return _check.posteriors("recalibrated", self.map(Scores(bounded)), size)
+        if self.map is not None:
+            taken = rows[:, 1] if size == 2 else rows
+            return _check.posteriors("recalibrated", self.map(taken), size)
+        if self.from_prior is None:
+            return rows
+        return shift_prior(rows, self.from_prior, self.to_prior)
+
+    # Shipping ------------------------------------------------------------------------------------
+
+    def with_columns(self, columns: tuple[str, ...]) -> Self:
+        """The same rule with the columns from which its predictions were read."""
+        if self.origin is None:
+            return self
+        return replace(self, origin=replace(self.origin, columns=columns))
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The rule as JSON with a checksum, written to a file when a path is given."""
+        text = sealed({"format": _FORMAT, "version": _VERSION, **self._plain()})
+        if path is not None:
+            write_whole(path, text)
+        return text
+
+    def _plain(self) -> dict[str, Any]:
+        priors = {
+            name: None if (prior := getattr(self, name)) is None else prior.tolist()
+            for name in ("from_prior", "to_prior")
+        }
+        return {
+            "system": self.system,
+            "model": self.model,
+            "takes": self.takes,
+            "problem": plain_problem(self.problem),
+            "map": None if self.map is None else encoded(self.map),
+            **priors,
+            "threshold": plain_number(self.threshold),
+            "origin": None if self.origin is None else vars(self.origin),
+        }
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> Self:
+        """The rule that `to_json` wrote: its text, or the path of a file.
+
+        One that was changed or cut off, or that a later release wrote, is refused.
+        """
+        body = parsed("source", source, _WHAT, form=_FORMAT, version=_VERSION)
+        verify("source", body, _WHAT)
+        try:
+            return cls._of(body)
+        except (KeyError, TypeError, ValueError) as error:
+            fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise InputError(
+            f"source must be a whole rule as to_json wrote it; it is not: {fault.rstrip('.')}. "
+            f"Make it again.",
+            argument="source",
+        )
+
+    @classmethod
+    def _of(cls, body: dict[str, Any]) -> Self:
+        origin = body["origin"]
+        lists = ("prior", "columns")
+        if origin is not None:
+            origin = Origin(**{**origin, **{name: tuple(origin[name]) for name in lists}})
+        return cls(
+            problem=problem_of(body["problem"]),
+            takes=body["takes"],
+            map=None if body["map"] is None else decoded(body["map"]),
+            from_prior=body["from_prior"],
+            to_prior=body["to_prior"],
+            threshold=number_of(body["threshold"]),
+            system=body["system"],
+            model=body["model"],
+            origin=origin,
+        )
+
+    # Words ---------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"Rule of {self.system}: {self._how()}{self._where()}"
+
+    def _how(self) -> str:
+        if self.takes == DECISIONS:
+            return "decisions as they are"
+        if self.threshold is not None:
+            return f"a threshold on {self.takes}"
+        if self.map is not None:
+            return f"{self.takes}, recalibrated by a map of the kind {self.map.kind}"
+        return self.takes if self.from_prior is None else f"{self.takes}, moved to another prior"
+
+    def _where(self) -> str:
+        if self.cuts is None:
+            return ""
+        names = [str(self.problem.decisions[place]) for place in self.cuts.decisions]
+        pairs = zip(names[:-1], self.cuts.at.tolist(), strict=True)
+        low = [f"{name} up to {cut:.4g}" for name, cut in pairs]
+        return f"; {', '.join([*low, f'{names[-1]} above' if low else f'always {names[-1]}'])}"
+
+
+def _refuse_unusable(rule: Rule) -> None:
+    """Parts that do not make a rule together."""
+    shape, faults = rule.problem.costs.shape, []
+    if rule.takes == SCORES and shape[0] != 2:
+        faults.append("scores are for two classes")
+    if rule.takes == SCORES and rule.map is None and rule.threshold is None:
+        faults.append("scores need a map or a threshold")
+    if rule.threshold is not None and (shape != (2, 2) or np.isnan(rule.threshold)):
+        faults.append("a threshold is a number between two decisions about two classes")
+    steps = (rule.map, rule.threshold, rule.from_prior)
+    allowed = 0 if rule.takes == DECISIONS else 1
+    if sum(step is not None for step in steps) > allowed:
+        faults.append("at most one of map, threshold and priors can be used, and none on decisions")
+    if faults:
+        raise InputError(
+            f"a rule must be able to decide; this one takes {rule.takes}, and {faults[0]}. Leave "
+            f"out what is too much, or give what is missing.",
+            argument="takes",
+        )
+
+
+def _refuse_labels(predictions: object) -> None:
+    """Whole numbers are seldom probabilities: they are what ``predict`` gives."""
+    kind = np.asarray(predictions).dtype.kind
+    if kind not in "fO":
+        raise InputError(
+            "predictions must be posteriors, which are numbers with a fraction; these are labels "
+            "or whole numbers. Pass predict_proba, not predict, or wrap them in Posteriors.",
+            argument="predictions",
+        )
+
+
+def _in_kind(predictions: Any, labels: npt.NDArray[Any]) -> Any:
+    """Labels as a series of the library that the predictions came from, else as an array."""
+    given = predictions.values if isinstance(predictions, Predicted) else predictions
+    library = type(given).__module__.partition(".")[0]
+    if library == "pandas":
+        kind = type(given.iloc[:, 0]) if given.ndim == 2 else type(given)
+        return kind(labels, index=given.index, name="decision")
+    if library == "polars":
+        kind = type(given.to_series(0)) if hasattr(given, "columns") else type(given)
+        return kind("decision", labels)
+    return sys.modules["pyarrow"].array(labels) if library == "pyarrow" else labels

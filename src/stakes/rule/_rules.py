@@ -1,0 +1,61 @@
+"""The rules of a report: those that take a fit are made when they are first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from stakes.errors import InputError
+from stakes.rule._rule import Rule
+
+
+class Rules(Mapping[str, Rule]):
+    """Rules by the name of their system.
+
+    A rule with a calibration map is that of all cases, and fitting it takes time, so that it is
+    made when it is first asked for: until then the scores of its model stay in memory. To compare,
+    copy or write the rules makes all of them.
+    """
+
+    def __init__(self, rules: Mapping[str, Rule | Callable[[], Rule]]) -> None:
+        self._rules = dict(rules)
+
+    def __getitem__(self, name: str) -> Rule:
+        rule = self._rules[name]
+        if not isinstance(rule, Rule):
+            rule = self._rules[name] = rule()
+        return rule
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rules)
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def made(self) -> dict[str, Rule]:
+        """All rules that can be made; a map may be impossible to fit to all cases."""
+        found = {}
+        for name in self:
+            try:
+                found[name] = self[name]
+            except InputError:
+                continue
+        return found
+
+    def with_columns(self, columns: Mapping[str, tuple[str, ...]]) -> Rules:
+        """The same, each with the columns from which its model was read."""
+
+        def later(rule: Rule | Callable[[], Rule]) -> Rule | Callable[[], Rule]:
+            if isinstance(rule, Rule):
+                return rule.with_columns(columns[rule.model])
+            return lambda: (made := rule()).with_columns(columns[made.model])
+
+        return Rules({name: later(rule) for name, rule in self._rules.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rules) and self.made() == other.made()
+
+    def __hash__(self) -> int:
+        return hash(Rules)  # by content would fit all maps
+
+    def __reduce__(self) -> tuple[type[Rules], tuple[dict[str, Rule]]]:
+        return Rules, (self.made(),)  # never the rows
