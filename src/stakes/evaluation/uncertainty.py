@@ -5,7 +5,6 @@ Everything here is deterministic and a function of tallies; `stakes.inference` h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
@@ -154,7 +153,7 @@ class Costs:
     def _ends(self) -> dict[str, tuple[float, float]]:
         """Ends of the cost of every system."""
         found: dict[str, tuple[float, float]] = {}
-        for names, counts, design in self._blocks():
+        for names, counts, design in self._blocks:
             support = cost_support(counts, self.problem, **design)
             errors = self.choice.errors.among(tuple(names))
             low, high = profile_ends(
@@ -170,9 +169,9 @@ class Costs:
     def _normalized(self) -> dict[str, Interval]:
         found: dict[str, Interval] = {}
         unit = self._value(self.named) - self._perfect
-        for names, counts, design in self._blocks():
+        for names, counts, design in self._blocks:
             ends = profile_normalized_interval(counts, self.problem, self.level, **design)
-            values = normalized_cost(_tables(_pooled(self.joint), names), self.problem)
+            values = normalized_cost(_summed(counts, self.joint), self.problem)
             errors = self.choice.errors.among(tuple(names))
             added = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
             threshold = profile_threshold(self.level, np.asarray(errors.degrees))
@@ -189,23 +188,31 @@ class Costs:
         known = self.problem.prior is not None and span > 0
         return (self.choice.most - self._perfect) / span if known else np.inf
 
-    def _blocks(self) -> Iterator[tuple[list[str], Counts, dict[str, Any]]]:
+    @cached_property
+    def _blocks(self) -> list[tuple[list[str], Counts, dict[str, Any]]]:
         """Systems side by side, as many at a time as memory is meant for; without blind ones."""
         names = [str(name) for name in self.joint.models[: -self.problem.n_decisions]]
         table = self.problem.costs.size * max(1, self.joint.weights.size // len(self.joint.cells))
         size = max(1, _AT_ONCE // table)
+        blocks = []
         for first in range(0, len(names), size):
             own = names[first : first + size]
             design = self._design | {"reachable": self.reachable[first : first + len(own)]}
             if self.squares is not None:
                 design["squares"] = _tables(self.joint.with_cell_weights(self.squares), own).values
-            yield own, _tables(self.joint, own), design
+            blocks.append((own, _tables(self.joint, own), design))
+        return blocks
 
 
 def _tables(joint: JointCounts, names: list[str]) -> Counts:
     """Counts (…, J, K, M) of some systems."""
     values = np.stack([joint.model(name).values for name in names], axis=-3)
     return Counts(values, classes=joint.classes, decisions=joint.decisions)
+
+
+def _summed(counts: Counts, joint: JointCounts) -> Counts:
+    """The same for all clusters together."""
+    return counts if joint.weights.ndim == 1 else counts.sum_clusters(np.ones((1, len(counts))))[0]
 
 
 def _pooled(joint: JointCounts) -> JointCounts:

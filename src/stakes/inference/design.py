@@ -50,6 +50,11 @@ class Cells:
     squares: FloatArray | None = None
     clusters: FloatArray | None = None
 
+    @property
+    def plain(self) -> bool:
+        """Whether each case counts as one."""
+        return self.squares is None and self.clusters is None
+
     def indicator(self, *, by_class: bool) -> FloatArray:
         """Which stratum each cell belongs to, (C, R): its class, or the only one."""
         if not by_class:
@@ -70,10 +75,10 @@ def effective_factors(cells: Cells, values: FloatArray, *, by_class: bool) -> Fl
     `values` (…, P, C) are what P quantities are in each cell. One for whole cases without clusters;
     zero for a stratum that lies in a single cluster.
     """
-    strata = cells.indicator(by_class=by_class)
     weights = cells.weights[..., None, :]
-    if cells.squares is None and cells.clusters is None:
-        return np.ones((*weights.shape[:-2], 1, strata.shape[1]))
+    if cells.plain:
+        return np.ones((*weights.shape[:-2], 1, cells.n_classes if by_class else 1))
+    strata = cells.indicator(by_class=by_class)
     pulls = _pulls(weights, values, strata)
     plain = (weights * pulls**2) @ strata
     kish, variance = np.ones_like(plain), plain.sum(axis=-1)

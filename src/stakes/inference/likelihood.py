@@ -41,17 +41,18 @@ becomes the dearest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import BoolArray, FloatArray
 from stakes._value import Value
 
 PSEUDO_CASES = 0.4
 
 _STEPS = 100  # safeguarded Newton needs about ten, halving alone sixty
-_HALVINGS = 60
 _CLOSE, _NEAR = 1e-9, 1e-5  # relative, of the tilt: when to stop, and from where Newton is safe
 _LONGEST = 5.0  # step in the log of the tilt
 _STEEPEST = 200.0  # log of the tilt, relative to the first guess, at which an end is its limit
@@ -188,21 +189,30 @@ def _ratio_above(
     estimate: FloatArray,
     variance: FloatArray,
 ) -> FloatArray:
-    """The least threshold (…) at which the upper end is at least a value, by bisection."""
+    """The least threshold (…) at which the upper end is at least a value."""
     gaps, counts = _with_pseudo_cases(values, counts, highest, value.shape)
     left = np.broadcast_to(highest.sum(axis=-1) - value, gaps.shape[:-2])
     far = np.maximum(value - estimate, 0.0)
-    scale = gaps.max(axis=(-2, -1), initial=0.0, where=counts > 0)
-    gaps = gaps / np.where(scale > 0, scale, 1.0)[..., None, None]
-    total = counts.sum(axis=-1)
-    low, high = np.full(left.shape, -_STEEPEST), np.full(left.shape, _STEEPEST)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        shares, ratio, _ = _tilted(gaps, counts, total, np.exp(middle))
-        spared = far - np.sqrt(np.maximum(far**2 - variance * ratio, 0.0))  # by the further error
-        beyond = scale * np.sum(shares * gaps, axis=(-2, -1)) < left + spared
-        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-    return np.asarray(np.where(left < 0, np.inf, ratio).min(axis=0))
+    total, scale, gaps = _scaled(gaps, counts)
+    start = _means(counts, gaps, total).sum(axis=-1)
+
+    def climbed(tilted: _Tilted) -> tuple[FloatArray, FloatArray]:
+        """How far the mean has come, with what the further error spares, and its slope."""
+        spared = np.sqrt(np.maximum(far**2 - variance * tilted.ratio, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            eased = np.where(spared > 0, variance / (2 * spared), 0.0)
+        mean = np.sum(tilted.shares * gaps, axis=(-2, -1))
+        climb = scale * np.maximum(start - mean, 0.0) + far - spared
+        return climb, tilted.slope * (scale / (2 * tilted.tilt) + eased)
+
+    goal = scale * start - left
+    inside = (goal > 0) & (left >= 0)
+    first = _first_guess(gaps, counts, total) * np.where(scale > 0, scale, 1.0)
+    guess = np.log(np.where(inside, goal, 1.0)) - np.log(first)  # of log s
+    ratio = _tilted_to(
+        np.where(inside, goal, 1.0), climbed, (gaps, counts, total), guess, inside
+    ).ratio
+    return np.asarray(np.where(left < 0, np.inf, np.where(inside, ratio, 0.0)).min(axis=0))
 
 
 def _with_pseudo_cases(
@@ -224,21 +234,49 @@ def dearest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) 
     `gaps` (…, R, C) say how far each value is below the dearest of its stratum. What is missing
     from one in a stratum belongs to its dearest value.
     """
-    total = counts.sum(axis=-1)
-    scale = gaps.max(axis=(-2, -1), initial=0.0, where=counts > 0)
-    some = scale > 0  # else nothing was seen but dearest values: no tilt changes anything
-    gaps = gaps / np.where(some, scale, 1.0)[..., None, None]
-    first = _first_guess(gaps, counts, total)
-    bounded = some & np.isfinite(threshold)
+    total, scale, gaps = _scaled(gaps, counts)
+    # Where nothing was seen but dearest values, no tilt changes anything.
+    bounded = (scale > 0) & np.isfinite(threshold)
     goal = np.where(bounded, threshold, 1.0)
-    start = log_s = (np.log(goal) - np.log(first)) / 2
-    low, high = np.full_like(start, -np.inf), np.full_like(start, np.inf)
-    last, moving = high, bounded
+    guess = (np.log(goal) - np.log(_first_guess(gaps, counts, total))) / 2
+    found = _tilted_to(goal, _ratio_itself, (gaps, counts, total), guess, bounded)
+    return np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, found.shares)
+
+
+class _Tilted(NamedTuple):
+    """Shares (…, R, C) tilted by s towards the dear values, their ratio (…), its slope in log s."""
+
+    shares: FloatArray
+    ratio: FloatArray
+    slope: FloatArray
+    tilt: FloatArray
+
+
+def _ratio_itself(tilted: _Tilted) -> tuple[FloatArray, FloatArray]:
+    return tilted.ratio, tilted.slope
+
+
+def _tilted_to(
+    goal: FloatArray,
+    measure: Callable[[_Tilted], tuple[FloatArray, FloatArray]],
+    cells: tuple[FloatArray, FloatArray, FloatArray],
+    guess: FloatArray,
+    moving: BoolArray,
+) -> _Tilted:
+    """The tilt (…) at which a measure, which grows with it, is the goal; by Newton's method.
+
+    `measure` gives its value and its slope in log s. Elements that are not `moving` have no such
+    tilt, and what comes back of them says nothing.
+    """
+    log_s = guess
+    low, high = np.full_like(guess, -np.inf), np.full_like(guess, np.inf)
+    last = high
     for _ in range(_STEPS):
-        shares, ratio, slope = _tilted(gaps, counts, total, np.exp(log_s))
-        short = ratio < goal
+        tilted = _tilted(*cells, np.exp(log_s))
+        value, slope = measure(tilted)
+        short = value < goal
         low, high = np.where(short, log_s, low), np.where(short, high, log_s)
-        step = _newton_step(ratio, slope, goal)
+        step = _newton_step(value, slope, goal)
         # Halve the bracket where Newton leaves it or does not halve its own step: where nearly all
         # mass hangs on the 0.4, the ratio bends so sharply that it would jump back and forth.
         jumps = (log_s + step < low) | (log_s + step > high)
@@ -247,34 +285,41 @@ def dearest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) 
         step = np.where(halve, (np.where(halve, low + high, 0.0)) / 2 - log_s, step)
         last = np.abs(step)
         log_s = np.where(moving, log_s + step, log_s)
-        moving = moving & (last > _CLOSE) & (log_s < start + _STEEPEST)
+        moving = moving & (last > _CLOSE) & (log_s < guess + _STEEPEST)
         if not moving.any():
             break
-    return np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, shares)
+    return tilted
 
 
-def _newton_step(ratio: FloatArray, slope: FloatArray, goal: FloatArray) -> FloatArray:
-    """Towards the root in log s, log against log: the ratio grows like s², later like log s."""
-    away = np.where(ratio < goal, _LONGEST, -_LONGEST)
-    sound = (ratio > 0) & (slope > 0)  # else rounding is all there is
-    ratio, slope = np.where(sound, ratio, 1.0), np.where(sound, slope, 1.0)
-    step = np.clip(-np.log(ratio / goal) * ratio / slope, -_LONGEST, _LONGEST)
+def _scaled(gaps: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Totals (…, R), the largest gap (…) that was seen, and the gaps as parts of it."""
+    scale = gaps.max(axis=(-2, -1), initial=0.0, where=counts > 0)
+    return counts.sum(axis=-1), scale, gaps / np.where(scale > 0, scale, 1.0)[..., None, None]
+
+
+def _newton_step(value: FloatArray, slope: FloatArray, goal: FloatArray) -> FloatArray:
+    """Towards the root in log s, log against log: measures grow like a power of s, then slower."""
+    away = np.where(value < goal, _LONGEST, -_LONGEST)
+    sound = (value > 0) & (slope > 0)  # else rounding is all there is
+    value, slope = np.where(sound, value, 1.0), np.where(sound, slope, 1.0)
+    step = np.clip(-np.log(value / goal) * value / slope, -_LONGEST, _LONGEST)
     return np.where(sound, step, away)
+
+
+def _means(counts: FloatArray, gaps: FloatArray, total: FloatArray) -> FloatArray:
+    """The mean gap of each stratum, (…, R); 0 without cases."""
+    return np.asarray(np.sum(counts * gaps, axis=-1) / np.where(total > 0, total, 1.0))
 
 
 def _first_guess(gaps: FloatArray, counts: FloatArray, total: FloatArray) -> FloatArray:
     """The ratio is about s² times this sum over strata of variance / n of the gaps, (…)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.sum(counts * gaps, axis=-1) / total
-        square = np.sum(counts * (gaps - mean[..., None]) ** 2, axis=-1) / total**2
-    guess = np.sum(np.where(total > 0, square, 0.0), axis=-1)
+    mean = _means(counts, gaps, total)
+    square = np.sum(counts * (gaps - mean[..., None]) ** 2, axis=-1)
+    guess = np.sum(square / np.where(total > 0, total, 1.0) ** 2, axis=-1)
     return np.where(guess > 0, guess, 1.0)
 
 
-def _tilted(
-    gaps: FloatArray, counts: FloatArray, total: FloatArray, s: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Shares (…, R, C) tilted towards the dear values, their ratio (…) and its slope in log s."""
+def _tilted(gaps: FloatArray, counts: FloatArray, total: FloatArray, s: FloatArray) -> _Tilted:
     tilt = s[..., None, None] * gaps
     level = _levels(tilt, counts, total)
     seen = counts > 0
@@ -286,7 +331,7 @@ def _tilted(
         pull = np.sum(shares / divisor * tilt, axis=-1) / np.sum(shares / divisor, axis=-1)
     ratio = 2 * np.sum(counts * logs, axis=(-2, -1))
     slope = np.sum(shares * tilt, axis=-1) - np.where(level > 0, pull, 0.0)
-    return shares, ratio, 2 * slope.sum(axis=-1)
+    return _Tilted(shares, ratio, 2 * slope.sum(axis=-1), s)
 
 
 def _levels(tilt: FloatArray, counts: FloatArray, total: FloatArray) -> FloatArray:

@@ -193,10 +193,13 @@ def difference_support(
     able = _checked_reachable(reachable, (len(joint.models), problem.n_decisions))
     low, high = _range(problem.costs, able[:, None, :])  # (J, K)
     ends = low[first] - high[second], high[first] - low[second]
-    losses = problem.costs[joint.cells[:, 0], joint.cells[:, 1:].T]  # (J, T)
+    values = np.zeros((len(first), 1))  # no values are asked for where each case counts as one
+    if not cells.plain:
+        losses = problem.costs[joint.cells[:, 0], joint.cells[:, 1:].T]  # (J, T)
+        values = losses[first] - losses[second]
     grid = (problem.costs[:, :, None] - problem.costs[:, None, :]).reshape(problem.n_classes, -1)
     tables = _pair_tables(cells.weights, joint.cells, first, second, problem.costs.shape)
-    return _support(cells, losses[first] - losses[second], tables, grid, ends, problem.prior)
+    return _support(cells, values, tables, grid, ends, problem.prior)
 
 
 # From tallies to what a likelihood needs ---------------------------------------------------------
@@ -216,11 +219,13 @@ def _support(
         grid = grid.reshape(1, -1)
         lowest, highest = lowest.min(-1, keepdims=True), highest.max(-1, keepdims=True)
     else:
-        values, grid = values * prior[cells.classes], grid * prior[:, None]
+        grid = grid * prior[:, None]
+        values = values if cells.plain else values * prior[cells.classes]
         lowest, highest = lowest * prior, highest * prior
     factors = effective_factors(cells, values, by_class=prior is not None)
     tables = tables.reshape(*tables.shape[:-1], *grid.shape)
-    grids = np.broadcast_to(grid, tables.shape)
+    values, tables = _merged(grid, tables)
+    grids = np.broadcast_to(values, tables.shape)
     return Support(
         values=grids,
         counts=tables * factors[..., None],
@@ -228,6 +233,16 @@ def _support(
         highest=grids.max(axis=-1, initial=-np.inf, where=tables > 0).clip(min=highest),
         degrees=cells.degrees[..., None],
     )
+
+
+def _merged(grid: FloatArray, tables: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Values (R, C) and their weights (…, R, C), equal values together and without empty ones."""
+    if len(grid) == 1:
+        order = np.argsort(grid[0], kind="stable")
+        first = np.flatnonzero(np.diff(grid[0, order], prepend=np.nan) != 0)
+        grid, tables = grid[:, order[first]], np.add.reduceat(tables[..., order], first, axis=-1)
+    some = tables.any(axis=tuple(range(tables.ndim - 1)))
+    return grid[:, some], tables[..., some]
 
 
 def _cells(tally: Counts | JointCounts, squares: object, scheme: Clusters | None) -> Cells:
@@ -269,8 +284,11 @@ def _pair_tables(
     size = shape[0] * shape[1] ** 2
     rows = weights.reshape(-1, weights.shape[-1])
     sums = np.empty((len(rows), len(first), size))
-    for place, (one, other) in enumerate(zip(first, second, strict=True)):
-        code = (cells[:, 0] * shape[1] + cells[:, 1 + one]) * shape[1] + cells[:, 1 + other]
+    held = {
+        other: cells[:, 0] * shape[1] ** 2 + cells[:, 1 + other] for other in set(second.tolist())
+    }
+    for place, (one, other) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        code = held[other] + shape[1] * cells[:, 1 + one]
         for row, own in enumerate(rows):
             sums[row, place] = np.bincount(code, own, size)
     return sums.reshape(*weights.shape[:-1], len(first), size)

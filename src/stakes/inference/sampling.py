@@ -101,22 +101,23 @@ def cost_errors(
     weights = joint.weights if clusters is None else clusters.sum(axis=0)
     squared = weights if squares is None or clusters is not None else np.asarray(squares)
     truth, prior = joint.cells[:, 0], problem.prior
-    column = problem.n_decisions * truth[:, None]
-    losses = problem.costs.ravel().take(column + joint.cells[:, 1:])
+    cell = joint.cells[:, 1:].T + problem.n_decisions * truth
+    losses = problem.costs.ravel().take(cell)  # (J, T)
     stratum, shares = (0 * truth, np.ones(1)) if prior is None else (truth, prior)
     own = np.equal(stratum[:, None], np.arange(len(shares))).astype(np.float64)
     size = weights @ own
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = own.T @ (weights[:, None] * losses) / size[:, None]
+        means = (losses @ (weights[:, None] * own) / size).T
         count = size**2 / (squared @ own)  # of cases of equal weight that tell as much
-        more = np.where(count > 1, count / (count - 1), 0.0)[stratum]
-        losses -= means.take(stratum, axis=0)
-        losses *= np.where(weights > 0, (shares / size).take(stratum), 0.0)[:, None]
-    residual = np.nan_to_num(losses, copy=False)  # nan where a class has no case
+        more = np.where(count > 1, count / (count - 1), 0.0)
+        pull = np.where(size > 0, shares / size, 0.0)
+    losses -= np.where(size[:, None] > 0, means, 0.0).T.take(stratum, axis=1)  # residuals from here
     if clusters is None:
-        degrees, covariance = np.inf, residual.T @ ((more * squared)[:, None] * residual)
+        weighed = losses * (squared * (more * pull**2)[stratum])
+        degrees, covariance = np.inf, weighed @ losses.T
     else:
-        degrees, covariance = _between(clusters, residual, own[:, shares > 0])
+        residual = losses * np.where(weights > 0, pull[stratum], 0.0)
+        degrees, covariance = _between(clusters, residual.T, own[:, shares > 0])
     extra = _checked_fitting(fitting, len(joint.models))
     return CostErrors._trusted(
         names=joint.models,

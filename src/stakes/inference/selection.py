@@ -242,7 +242,7 @@ def with_blind(joint: JointCounts, problem: Problem) -> tuple[JointCounts, BoolA
     names = tuple(f"always {label}" for label in problem.decisions)
     constant = np.broadcast_to(np.arange(len(names)), (len(joint.cells), len(names)))
     wider = JointCounts._trusted(
-        cells=np.concatenate([joint.cells, constant], axis=1),
+        cells=np.concatenate([joint.cells.T, constant.T]).T,  # columns are what will be read
         weights=joint.weights,
         models=_check.labels("models", (*joint.models, *names)),
         classes=joint.classes,
@@ -305,13 +305,16 @@ class _MaxLaw:
         most = np.full(size, self._student(share / 2 / max(1, self.comparisons)) ** 2)
         if not len(self.extent):
             return most
-        square = most
-        for _ in range(20):  # Newton's method for the logarithm, which is nearly linear
-            now = np.log(self._mean_tail(square) / share)
-            slope = (np.log(self._mean_tail(square * (1 + 1e-6)) / share) - now) / (1e-6 * square)
-            last, square = square, np.clip(square - now / slope, one, most)
+        last, square = one, most
+        before, now = (np.log(self._mean_tail(end) / share) for end in (last, square))
+        for _ in range(20):  # the secant method for the logarithm, which is nearly linear
+            apart = (now != before) & (square != last)
+            slope = np.where(apart, now - before, -1.0) / np.where(apart, square - last, 1.0)
+            last, before = square, now
+            square = np.clip(square - np.where(apart, now / slope, 0.0), one, most)
             if np.allclose(last, square, rtol=1e-9, atol=0.0):
                 break
+            now = np.log(self._mean_tail(square) / share)
         return square
 
     def _student(self, share: float) -> float:

@@ -17,6 +17,8 @@ from stakes.tally.contract import CellTally, class_factors
 from stakes.tally.counts import Counts
 from stakes.tally.rows import Labelled, distinct_cells, read_rows
 
+_FEW_ROWS = 16  # of leading axes, up to which adding row by row is faster than a product
+
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class JointCounts(CellTally):
@@ -224,13 +226,18 @@ class JointCounts(CellTally):
 
     def _sums_over(self, cell: IntArray, shape: tuple[int, ...]) -> FloatArray:
         """Sum the tuples into cells, for all leading axes at once."""
-        indicator = np.zeros((len(cell), prod(shape)))
+        leading, size = self.weights.shape[:-1], prod(shape)
+        if prod(leading) <= _FEW_ROWS:
+            rows = self.weights.reshape(prod(leading), len(cell))
+            each = [np.bincount(cell, row, size) for row in rows]
+            return np.array(each, dtype=np.float64).reshape(*leading, *shape)
+        indicator = np.zeros((len(cell), size))
         indicator[np.arange(len(cell)), cell] = 1.0
         unknown = np.isnan(self.weights)
         sums = np.where(unknown, 0.0, self.weights) @ indicator
         if unknown.any():  # a product would spread what is unknown of one class to all of them
             sums = np.where(unknown @ indicator > 0, np.nan, sums)
-        return np.asarray(sums.reshape(*self.weights.shape[:-1], *shape))
+        return np.asarray(sums.reshape(*leading, *shape))
 
     def __repr__(self) -> str:
         shown = ", ".join(map(str, self.models))
