@@ -24,9 +24,9 @@ import stakes
 from stakes import Problem, Report, Scores, bayes_decisions, evaluate, shift_prior
 from stakes._expression import Name
 from stakes.calibration import Affine, Isotonic, Temperature, from_json
-from stakes.cli.front import stakes as command
+from stakes.cli.commands import stakes as command
+from stakes.cli.fail_if import Values
 from stakes.cli.options import CALIBRATORS
-from stakes.cli.quantities import Values
 
 RNG = np.random.default_rng(3)
 N = 120

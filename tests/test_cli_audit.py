@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from stakes import Problem
 from stakes.audit import FAMILIAR, AssessmentError, misranking, uniform_setting
-from stakes.cli.front import stakes as command
+from stakes.cli.commands import stakes as command
 from stakes.cli.output import Terminal
 
 PAIRS = 70_000  # three blocks

@@ -22,12 +22,12 @@ import pyarrow.parquet
 from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
 from stakes.adapters.columns import Columns, Wanted, columns_of, spellings
+from stakes.adapters.data_files import Format, located
 from stakes.adapters.duck import FileSource, opened_files
-from stakes.adapters.evaluate import memory_size
-from stakes.adapters.files import Format, located
 from stakes.adapters.guessing import truth_column
+from stakes.adapters.report_on import memory_size
 from stakes.adapters.sources import Rows, Watch, checked
-from stakes.cli.columns import Request, posterior_columns, report_on
+from stakes.cli.column_options import Request, posterior_columns, report_on
 from stakes.errors import InputError
 
 TWO = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["ok", "ask", "no"])

@@ -192,7 +192,7 @@ def test_progress_is_shown_on_a_terminal_only(folder, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("module", ["stakes.cli.front", "click", "duckdb", "scipy.special"])
+@pytest.mark.parametrize("module", ["stakes.cli.commands", "click", "duckdb", "scipy.special"])
 def test_an_interrupt_while_libraries_are_imported_is_no_traceback(folder, module):
     """The signal arrives when that module is first looked for."""
     start = (

@@ -26,7 +26,7 @@ import pyarrow.parquet
 from click.testing import CliRunner, Result
 
 from stakes import Problem
-from stakes.cli.front import stakes as command
+from stakes.cli.commands import stakes as command
 
 N = 6000
 RNG = np.random.default_rng(12)

@@ -25,7 +25,7 @@ from stakes import (
     shift_prior,
 )
 from stakes.calibration import Affine, Isotonic, VectorScaling
-from stakes.evaluation.pooling import decision_changes
+from stakes.evaluation.score_bins import decision_changes
 from stakes.inference import profile_interval
 from stakes.report import TUNED, TUNED_APART, Interval
 

@@ -175,7 +175,7 @@ def test_memory_stays_flat_in_the_number_of_clusters(monkeypatch):
     assert float(made.value) == pytest.approx(float(auc(ScoreTable.from_scores(y, score))))
     with pytest.raises(InputError, match=r"2,000 groups of 40,000 cells.*0\.64 GB.*clusters="):
         ScoreTable.from_scores(y, score, by=cluster)
-    monkeypatch.setattr(sys.modules["stakes.tally.rows"], "_MOST_CELLS", 1 << 20)
+    monkeypatch.setattr(sys.modules["stakes.tally.read_rows"], "_MOST_CELLS", 1 << 20)
     with pytest.raises(InputError, match=r"100 groups of 20,000 cells.*clusters="):
         JointScores.from_scores(y, {"a": score}, by=cluster % 100)
 

@@ -171,7 +171,7 @@ def test_counts_are_whole_and_money_is_never_in_powers_of_ten():
 
 
 def test_an_interval_keeps_its_own_minus_sign():
-    from stakes.evaluation.words import span
+    from stakes.evaluation.sentences import span
 
     assert span(Interval(0.0, -0.0125, 1.0), 0.95) == "95 % interval −0.01 to 1.00"
 
@@ -263,7 +263,7 @@ def test_probabilities_and_shares_of_the_cost_are_whole_percents():
 @pytest.mark.parametrize("width", [20, 40, 96])
 def test_no_line_ends_inside_a_percentage_or_between_a_number_and_its_cluster(width):
     from stakes.render.layout import tied
-    from stakes.render.text import wrapped
+    from stakes.render.plain_text import wrapped
 
     text = " ".join(f"{'x' * i} 95 % of {i}.5 EUR, > 99 %" for i in range(18))
     lines = wrapped(tied(text, "EUR"), width).splitlines()

@@ -19,7 +19,7 @@ from stakes import conditions, ranking, scoring, thresholds
 from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.scoring import BetaScore, Brier, CostWeighted, HalfBrier, LogLoss, Spherical
-from stakes.scoring._beta import incomplete_beta
+from stakes.scoring._incomplete_beta import incomplete_beta
 from stakes.tally import ScoreTable
 
 inf, nan = math.inf, math.nan

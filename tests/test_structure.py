@@ -406,6 +406,20 @@ def test_no_public_name_is_the_name_of_a_room() -> None:
     assert set(stakes.__all__) & set(PLAN) == set()
 
 
+# Commands of the command line are called as what they do: the room, or the function, of that name.
+COMMANDS = {"audit", "decide", "evaluate", "problem"}
+
+
+def test_no_two_modules_have_one_name() -> None:
+    """A name tells a stranger what is inside, in the whole tree."""
+    names = [
+        name.rpartition(".")[2]
+        for name in modules()
+        if not (name.startswith("stakes.cli.") and name.rpartition(".")[2] in COMMANDS)
+    ]
+    assert {name for name in names if names.count(name) > 1} == set()
+
+
 def test_star_import_brings_exactly_all() -> None:
     names: dict[str, object] = {}
     exec("from stakes import *", names)

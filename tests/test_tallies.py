@@ -25,12 +25,12 @@ import pyarrow as pa
 
 from stakes import Columns as Named
 from stakes import Decisions, Posteriors, Problem, Report, Scores, ScoreTable, auc, evaluate
-from stakes.adapters.bins import N_BINS, Bins, ScoreGrid, UnitGrid
 from stakes.adapters.sources import opened
 from stakes.adapters.tallies import tallied_evidence
+from stakes.adapters.zoom_bins import N_BINS, Bins, ScoreGrid, UnitGrid
 from stakes.calibration import Isotonic
 from stakes.errors import InputError
-from stakes.evaluation.conclusions import report_of
+from stakes.evaluation.build_report import report_of
 from stakes.evaluation.evidence import Evidence
 
 N = 1500

@@ -276,13 +276,13 @@ def test_tables_with_one_class_are_nan_without_warnings(method):
 @settings(max_examples=15)
 @given(rows=rows_in_unit)
 def test_many_scores_are_read_in_blocks_without_a_seam(method, rows):
-    from stakes.thresholds import _cases
+    from stakes.thresholds import case_losses
 
     table, condition = table_of(rows), CostProportions(Beta(2, 3))
     whole = loss(table, method, condition)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_cases, "_LEAST", 1)
-        patch.setattr(_cases, "_BLOCK", 2)
+        patch.setattr(case_losses, "_LEAST", 1)
+        patch.setattr(case_losses, "_BLOCK", 2)
         assert loss(table, method, condition) == pytest.approx(whole, abs=1e-13)
 
 

@@ -16,7 +16,7 @@ from stakes.measures import cost
 from stakes.problem import CaseCosts, Problem
 from stakes.rows import Posteriors
 from stakes.tally import Counts, LossMoments
-from stakes.tally.rows import read_rows
+from stakes.tally.read_rows import read_rows
 
 __all__ = [
     "bayes_cost",

@@ -338,7 +338,7 @@ class Report(Value):
 
     def to_text(self) -> str:
         """The report as plain text."""
-        from stakes.render.text import to_text
+        from stakes.render.plain_text import to_text
 
         return to_text(self)
 

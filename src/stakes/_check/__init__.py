@@ -4,6 +4,7 @@ The only place that validates. Every function takes the name of the argument fir
 message says: argument, rule, evidence (how many, the first and where), remedy.
 """
 
+from stakes._check.alignment import aligned, same_length, weights
 from stakes._check.groups import (
     ClusterLabels,
     Groups,
@@ -14,7 +15,7 @@ from stakes._check.groups import (
     groups,
     missing_label,
 )
-from stakes._check.kinds import BoolArray, FloatArray, IntArray, Label, Labels, frozen
+from stakes._check.kinds import BoolArray, FloatArray, IntArray, Label, Labels, frozen, require
 from stakes._check.labels import (
     FoundLabels,
     answers,
@@ -39,7 +40,6 @@ from stakes._check.numbers import (
     unwrapped,
     whole,
 )
-from stakes._check.rows import aligned, same_length, weights
 from stakes._check.shares import posteriors, prior
 
 __all__ = [
@@ -76,6 +76,7 @@ __all__ = [
     "real_scores",
     "reals",
     "refuse_lazy",
+    "require",
     "rounding",
     "same_labels",
     "same_length",

@@ -30,7 +30,7 @@ from stakes.adapters.columns import (
     spellings,
     text_name,
 )
-from stakes.adapters.files import (
+from stakes.adapters.data_files import (
     OFFLINE,
     Files,
     Format,

@@ -81,7 +81,7 @@ def evaluate_frame(
 
 
 def _report_on(frame: Any, columns: Columns, problem: Problem, **options: Any) -> Report:
-    from stakes.adapters.evaluate import report_on
+    from stakes.adapters.report_on import report_on
 
     return report_on(frame, columns, problem, **options)
 

@@ -1,6 +1,6 @@
 """Evidence out of a lazy frame: the engine tallies, and only tallies and bins leave it.
 
-The same numbers as `stakes.evaluation.tallying` makes of arrays. Score tables of two classes come
+The same numbers as `stakes.evaluation.tally_rows` makes of arrays. Score tables of two classes come
 in bins, so that what is read from them is close, with a bound, and exact where every bin holds one
 score; counts, costs and proper scores are exact.
 """
@@ -16,18 +16,17 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
-from stakes.adapters.bins import Bins
 from stakes.adapters.columns import Columns, group_labels
 from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, whether
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts, by_column, facts_of, prepared
-from stakes.adapters.models import LazyModel, Tallied
+from stakes.adapters.model_tallies import LazyModel, Tallied
 from stakes.adapters.sources import Lazy
+from stakes.adapters.zoom_bins import Bins
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
+from stakes.evaluation.decision_rules import Rule, is_movable, named, rules_of
 from stakes.evaluation.evidence import Evidence, Sample
-from stakes.evaluation.left_out import left_out, no_decision, no_move
-from stakes.evaluation.rules import Rule, is_movable, named, rules_of
-from stakes.evaluation.words import number
+from stakes.evaluation.sentences import left_out, no_decision, no_move, number
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, TUNED, Caveat
 from stakes.rows import Posteriors, Scores

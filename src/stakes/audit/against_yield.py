@@ -11,7 +11,7 @@ import numpy as np
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.audit.metric import Metric, read_metrics
-from stakes.audit.models import by_position
+from stakes.audit.model_tables import by_position
 from stakes.errors import InputError
 from stakes.measures.cost import utility_yield
 from stakes.problem import Problem

@@ -22,7 +22,7 @@ from stakes._check import FloatArray, IntArray
 from stakes._text import text_table
 from stakes._value import Value
 from stakes.audit.metric import Metric, read_metric
-from stakes.audit.models import picked
+from stakes.audit.model_tables import picked
 from stakes.audit.scales import Scale, read_scale
 from stakes.errors import InputError
 from stakes.ranking import hull_cuts, weights_above

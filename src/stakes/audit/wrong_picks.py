@@ -17,7 +17,7 @@ from stakes._check import BoolArray, FloatArray, Labels
 from stakes._text import html_table, text_table
 from stakes._value import Value
 from stakes.audit.metric import Metric, read_metrics
-from stakes.audit.models import Models, by_position, picked, read_models
+from stakes.audit.model_tables import Models, by_position, picked, read_models
 from stakes.audit.settings import ErrorSampler, read_errors
 from stakes.errors import InputError
 from stakes.measures.cost import decision_rates

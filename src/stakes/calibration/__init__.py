@@ -19,12 +19,8 @@ from __future__ import annotations
 
 from stakes.calibration.affine import Affine, Logistic, Platt
 from stakes.calibration.beta import BetaMap
+from stakes.calibration.calibration_errors import calibration_error, class_tables, top_label_table
 from stakes.calibration.calibrator import Calibrator
-from stakes.calibration.cost import (
-    CostOfMiscalibration,
-    cost_of_miscalibration,
-    table_cost_of_miscalibration,
-)
 from stakes.calibration.crossfit import cross_calibrate
 from stakes.calibration.decomposition import (
     Decomposition,
@@ -32,10 +28,14 @@ from stakes.calibration.decomposition import (
     decompose_by_cross_calibration,
     decompose_by_recalibration,
 )
-from stakes.calibration.errors import calibration_error, class_tables, top_label_table
 from stakes.calibration.histogram import Histogram
 from stakes.calibration.isotonic import Isotonic, OneVsRestIsotonic
 from stakes.calibration.maps import CalibrationMap, from_json
+from stakes.calibration.miscalibration_cost import (
+    CostOfMiscalibration,
+    cost_of_miscalibration,
+    table_cost_of_miscalibration,
+)
 from stakes.calibration.multiclass import FullAffine, VectorScaling
 from stakes.calibration.reliability import (
     Band,

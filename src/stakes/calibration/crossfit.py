@@ -21,8 +21,7 @@ from stakes.calibration.calibrator import (
 from stakes.calibration.maps import CalibrationMap
 from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
-from stakes.scoring.arguments import require
-from stakes.scoring.rows import class_labels, column_classes
+from stakes.scoring.case_scores import class_labels, column_classes
 
 
 def cross_calibrate(
@@ -66,7 +65,7 @@ def cross_calibrate(
     >>> cross_calibrate(rng.random(1000), y, Isotonic(), np.arange(1000) % 4).shape
     (1000,)
     """
-    require("calibrator", calibrator, Calibrator, "Write Isotonic(), Affine() or another.")
+    _check.require("calibrator", calibrator, Calibrator, "Write Isotonic(), Affine() or another.")
     _check.aligned(scores=scores, y=y, weights=weights, clusters=clusters)
     rows, names = read_rows(scores, y, classes, weights, prior)
     owners = None if clusters is None else read_clusters(clusters, rows.codes)

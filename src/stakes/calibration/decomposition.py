@@ -21,9 +21,9 @@ from stakes.calibration.calibrator import Calibrator
 from stakes.calibration.crossfit import cross_calibrate
 from stakes.ranking.roc import ratio
 from stakes.scoring.bins import HullBins, bin_sums
-from stakes.scoring.rows import expected_score, read_forecasts
+from stakes.scoring.case_scores import expected_score, read_forecasts
 from stakes.scoring.rules import ScoringRule, weighted_sum
-from stakes.scoring.tables import posterior_pairs, table_score
+from stakes.scoring.table_scores import posterior_pairs, table_score
 from stakes.tally import ScoreTable
 
 

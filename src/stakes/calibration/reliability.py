@@ -21,7 +21,7 @@ from stakes.errors import InputError
 from stakes.ranking.hull import single
 from stakes.ranking.roc import ratio
 from stakes.scoring.bins import Bins, bin_sums
-from stakes.scoring.tables import posterior_pairs, probability_scores
+from stakes.scoring.table_scores import posterior_pairs, probability_scores
 from stakes.tally import ScoreTable
 
 _BLOCK = 1 << 20  # resampled scores at a time, so that memory stays flat

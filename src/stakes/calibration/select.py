@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes.calibration.affine import Affine, Logistic
 from stakes.calibration.calibrator import Calibrator
@@ -17,7 +18,6 @@ from stakes.calibration.multiclass import VectorScaling
 from stakes.calibration.temperature import Temperature
 from stakes.errors import InputError
 from stakes.rows import Scores
-from stakes.scoring.arguments import require
 
 _FOLDS, _FEWER_FOLDS = 5, 3  # for two classes; for more, whose fits take more time
 _SEED = 0  # of the folds that choose: a fit is the same whenever it is repeated
@@ -67,7 +67,7 @@ class Select(Calibrator):
             return
         listed = self.candidates if isinstance(self.candidates, list | tuple) else (None,)
         for one in listed or (None,):
-            require("candidates", one, Calibrator, "Write Select([Affine(), Isotonic()]).")
+            _check.require("candidates", one, Calibrator, "Write Select([Affine(), Isotonic()]).")
         self._fill({"candidates": tuple(listed)})
 
     def __repr__(self) -> str:

@@ -25,7 +25,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, _interrupted)
     signal.signal(signal.SIGTERM, _ended)
     _require_guests()
-    front = import_module("stakes.cli.front")
+    front = import_module("stakes.cli.commands")
     try:
         signal.signal(signal.SIGINT, usual)
         front.stakes.main(prog_name="stakes")

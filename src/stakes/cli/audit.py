@@ -20,7 +20,7 @@ from stakes.audit import (
     misranking,
     uniform_setting,
 )
-from stakes.cli.columns import report_on
+from stakes.cli.column_options import report_on
 from stakes.cli.options import (
     calibrate_option,
     calibrator_named,

@@ -12,10 +12,10 @@ import pyarrow as pa
 from stakes._check import FloatArray
 from stakes._files import check_target, write_whole
 from stakes.adapters.columns import Columns
-from stakes.adapters.evaluate import counted, memory_size
 from stakes.adapters.guessing import truth_column
+from stakes.adapters.report_on import counted, memory_size
 from stakes.calibration import CalibrationMap
-from stakes.cli.columns import input_source, model_columns
+from stakes.cli.column_options import input_source, model_columns
 from stakes.cli.options import (
     CALIBRATORS,
     file_argument,

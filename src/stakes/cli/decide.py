@@ -13,7 +13,7 @@ import pyarrow as pa
 from stakes._check import FloatArray
 from stakes.adapters.columns import columns_of
 from stakes.adapters.duck import FileSource
-from stakes.cli.columns import input_source, model_columns, stated_scores
+from stakes.cli.column_options import input_source, model_columns, stated_scores
 from stakes.cli.options import class_shares, file_argument, read_problem
 from stakes.cli.output import said
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from stakes.cli.columns import report_on
+from stakes.cli.column_options import report_on
+from stakes.cli.fail_if import EXPLAINED, Values, holds, read_condition
 from stakes.cli.options import (
     by_option,
     calibrate_option,
@@ -19,7 +20,6 @@ from stakes.cli.options import (
     request_of,
 )
 from stakes.cli.output import check_targets, said, write
-from stakes.cli.quantities import EXPLAINED, Values, holds, read_condition
 
 
 @click.command(epilog=EXPLAINED)

@@ -12,7 +12,7 @@ import click
 from stakes import _check, calibration
 from stakes._check import FloatArray
 from stakes.calibration import Calibrator
-from stakes.cli.columns import Request
+from stakes.cli.column_options import Request
 from stakes.errors import InputError, StakesError
 from stakes.problem import Problem
 from stakes.scoring import EqualMass

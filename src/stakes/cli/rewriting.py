@@ -13,8 +13,8 @@ import pyarrow as pa
 from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes._files import whole_file
+from stakes.adapters.data_files import Format, write_rows
 from stakes.adapters.duck import FileSource, refuse_gaps
-from stakes.adapters.files import Format, write_rows
 from stakes.calibration import CalibrationMap, from_json
 from stakes.calibration.maps import sealed_map
 from stakes.errors import InputError

@@ -7,7 +7,7 @@ the expected loss of its method under uniform conditions.
 """
 
 from stakes.curves.bayes_error import BayesErrorPlot, BayesErrorRate, bayes_error_plot
-from stakes.curves.cost import (
+from stakes.curves.cost_curves import (
     CostLines,
     brier_curve,
     cost_curve,

@@ -12,7 +12,7 @@ from stakes._value import Value
 from stakes.curve import Curve
 from stakes.ranking.hull import single
 from stakes.ranking.roc import weights_above
-from stakes.scoring.tables import probability_scores
+from stakes.scoring.table_scores import probability_scores
 from stakes.tally import ScoreTable
 
 

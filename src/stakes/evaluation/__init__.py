@@ -3,6 +3,6 @@
 The only home of defaults; the report prints what was chosen.
 """
 
-from stakes.evaluation.facade import evaluate
+from stakes.evaluation.evaluate_rows import evaluate
 
 __all__ = ["evaluate"]

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from stakes.evaluation.decision_rules import POSTERIORS
 from stakes.evaluation.evidence import Evidence, ModelTallies
-from stakes.evaluation.hindsight import Hindsight
-from stakes.evaluation.rules import POSTERIORS
-from stakes.evaluation.slices import SMALLEST
+from stakes.evaluation.miscalibration import Miscalibration
+from stakes.evaluation.sentences import money, number, percent, rounded, whole_percent
+from stakes.evaluation.slice_costs import SMALLEST
 from stakes.evaluation.uncertainty import Costs
-from stakes.evaluation.words import money, number, percent, rounded, whole_percent
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,
@@ -37,7 +37,7 @@ def caveats_of(
     models: tuple[ModelQuality, ...],
     verdict: Verdict,
     costs: Costs,
-    hindsight: Mapping[str, Hindsight | None],
+    miscalibrations: Mapping[str, Miscalibration | None],
 ) -> tuple[Caveat, ...]:
     """All caveats that apply; what is said of the system to deploy needs one."""
     best = verdict.deploy
@@ -47,8 +47,8 @@ def caveats_of(
         *_small_classes(evidence),
         *(() if best is None else _tuned_threshold(best)),
         *_sums(evidence.models),
-        *_miscalibration(models, systems, costs, hindsight, verdict, evidence.problem),
-        *_unchecked(evidence, hindsight),
+        *_miscalibration(models, systems, costs, miscalibrations, verdict, evidence.problem),
+        *_unchecked(evidence, miscalibrations),
         *_sampling(evidence),
         *evidence.left_out,
     )
@@ -144,7 +144,7 @@ def _miscalibration(
     models: tuple[ModelQuality, ...],
     systems: tuple[System, ...],
     costs: Costs,
-    hindsight: Mapping[str, Hindsight | None],
+    miscalibrations: Mapping[str, Miscalibration | None],
     verdict: Verdict,
     problem: Problem,
 ) -> Iterator[Caveat]:
@@ -155,7 +155,7 @@ def _miscalibration(
             continue  # no calibrator should mend that
         own = {system.rule: system.name for system in systems if system.model == model.model}
         as_is, repaired = own.get(MOVED, own.get(BAYES)), own.get(RECALIBRATED)
-        looked = hindsight.get(model.model)
+        looked = miscalibrations.get(model.model)
         certain = looked is not None and looked.certain
         if as_is is not None and repaired is not None:
             certain = costs.saving(as_is, repaired).low > 0
@@ -177,10 +177,12 @@ def _remedy(repaired: bool, deployed: bool) -> str:
     return ": recalibrate it before use" + ("." if repaired else "; a calibrator shows the gain.")
 
 
-def _unchecked(evidence: Evidence, hindsight: Mapping[str, Hindsight | None]) -> Iterator[Caveat]:
+def _unchecked(
+    evidence: Evidence, miscalibrations: Mapping[str, Miscalibration | None]
+) -> Iterator[Caveat]:
     """Posteriors whose calibration nobody looked at."""
     kinds = {one.model: one.kind for one in evidence.models}
-    unknown = [model for model, found in hindsight.items() if found is None]
+    unknown = [model for model, found in miscalibrations.items() if found is None]
     listed = ", ".join(model for model in unknown if kinds[model] == POSTERIORS)
     if listed:
         yield Caveat(

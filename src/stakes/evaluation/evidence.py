@@ -14,7 +14,7 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label
 from stakes.calibration import CalibrationMap
-from stakes.evaluation.rules import Rule
+from stakes.evaluation.decision_rules import Rule
 from stakes.problem import Problem
 from stakes.report import Caveat
 from stakes.tally import Counts, JointCounts, ScoreTable

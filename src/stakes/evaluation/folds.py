@@ -20,7 +20,7 @@ from stakes.calibration.crossfit import CheckedRows, fold_numbers, spread
 from stakes.decide import cheapest_decisions
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.left_out import left_out
+from stakes.evaluation.sentences import left_out
 from stakes.measures import expected_cost
 from stakes.report import Caveat
 from stakes.rows import Scores

@@ -12,9 +12,9 @@ from stakes.calibration import CalibrationMap, Calibrator
 from stakes.decide import cheapest_decisions, class_ratios, shift_prior
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
+from stakes.evaluation.decision_rules import DECISIONS, POSTERIORS, SCORES, Rule, is_movable
 from stakes.evaluation.folds import Folds, recalibrated, tuned_apart
-from stakes.evaluation.left_out import left_out, no_decision, no_move
-from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES, Rule, is_movable
+from stakes.evaluation.sentences import left_out, no_decision, no_move
 from stakes.problem import CaseCosts
 from stakes.report import (
     AS_DECIDED,

@@ -10,11 +10,11 @@ from stakes._check import FloatArray
 from stakes.conditions import Beta, CostProportions
 from stakes.evaluation.backwards import LEVEL as BEYOND_NOISE
 from stakes.evaluation.backwards import backwards_class
+from stakes.evaluation.decision_rules import POSTERIORS
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
-from stakes.evaluation.hindsight import Hindsight
-from stakes.evaluation.pooling import held_recalibrated
+from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.proper import RULES, expected_score
-from stakes.evaluation.rules import POSTERIORS
+from stakes.evaluation.score_bins import held_recalibrated
 from stakes.evaluation.uncertainty import Costs
 from stakes.inference import Estimate, Logit, auc_error
 from stakes.ranking import auc
@@ -47,14 +47,14 @@ def quality_of(
     own: dict[str, str],
     costs: Costs,
     held: ScoreTable | None,
-    hindsight: Hindsight | None,
+    miscalibration: Miscalibration | None,
 ) -> ModelQuality:
     """Ranks, proper scores and calibration of one model; `own` maps its rules to its systems."""
     table = tallied.table
     ranks = None if table is None else _for_prior(table, evidence)
     log_loss, brier = _proper(tallied.deployed_losses, evidence.prior)
     losses = _expected_losses(tallied, ranks)
-    wasted, share = _wasted(own, costs, hindsight)
+    wasted, share = _wasted(own, costs, miscalibration)
     area = None if table is None else _auc(table, evidence.sample)
     suspect = None if area is None else _interval(area, BEYOND_NOISE)
     backwards = backwards_class(tallied, suspect, evidence)
@@ -88,16 +88,16 @@ def _for_prior(table: ScoreTable, evidence: Evidence) -> ScoreTable:
 
 
 def _wasted(
-    own: dict[str, str], costs: Costs, hindsight: Hindsight | None
+    own: dict[str, str], costs: Costs, miscalibration: Miscalibration | None
 ) -> tuple[float | None, float | None]:
     """What bad calibration costs per case, and which share that is of the cost above perfect."""
     as_is, repaired = own.get(MOVED, own.get(BAYES)), own.get(RECALIBRATED)
-    if as_is is None or (repaired is None and hindsight is None):
+    if as_is is None or (repaired is None and miscalibration is None):
         return None, None
     if repaired is not None:
         wasted = max(costs.saving(as_is, repaired).value, 0.0)  # keeps nan, as the first of both
     else:
-        wasted = nan if hindsight is None else hindsight.wasted
+        wasted = nan if miscalibration is None else miscalibration.wasted
     return wasted, costs.share_of_regret(wasted, as_is)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from stakes._version import __version__
+from stakes.evaluation.decision_rules import Rule as SystemRule
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.rules import Rule as SystemRule
 from stakes.report import MOVED, RECALIBRATED, TUNED, TUNED_APART
 from stakes.rule import Origin, Rule, Rules
 

@@ -8,8 +8,8 @@ from math import isfinite, isnan
 import numpy as np
 
 from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.sentences import money, point, rounded, span, whole_percent
 from stakes.evaluation.uncertainty import Costs
-from stakes.evaluation.words import money, point, rounded, span, whole_percent
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 from stakes.report import AS_DECIDED, Interval, NaiveDecision, System, Verdict, cheapest_of

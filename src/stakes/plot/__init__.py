@@ -5,7 +5,7 @@ the Axes back; without it, it makes a figure of its own, outside pyplot's global
 ``plot.roc(...).figure.savefig(path)`` works anywhere. Needs the extra ``plot``.
 """
 
-from stakes.plot.curves import (
+from stakes.plot.curve_plots import (
     cost_curves,
     decision_curves,
     detection_error_tradeoff,
@@ -15,7 +15,7 @@ from stakes.plot.curves import (
     roc,
     score_histogram,
 )
-from stakes.plot.tables import (
+from stakes.plot.table_plots import (
     decision_table,
     metric_disagreement,
     regions_map,

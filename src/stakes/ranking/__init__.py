@@ -18,13 +18,13 @@ from stakes.ranking.areas import (
     weighted_auc,
 )
 from stakes.ranking.hull import hull_cuts, is_convex, roc_hull
-from stakes.ranking.maps import convexified, evenly_spaced, isotonic, midpoint_spaced
 from stakes.ranking.points import (
     equal_error_rate,
     kolmogorov_smirnov,
     sensitivity_at_specificity,
     specificity_at_sensitivity,
 )
+from stakes.ranking.rescaling import convexified, evenly_spaced, isotonic, midpoint_spaced
 from stakes.ranking.roc import Roc, roc, weights_above
 
 __all__ = [

@@ -30,7 +30,6 @@ from stakes.problem import Problem
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
 from stakes.rule._cuts import Cuts, cuts_of
 from stakes.rule._json import number_of, plain_number, plain_problem, problem_of
-from stakes.scoring.arguments import require
 
 Predicted = Posteriors | Scores | Decisions
 _WRAPPERS: dict[str, type[Predicted]] = {
@@ -97,14 +96,16 @@ class Rule(Value):
     origin: Origin | None = None
 
     def __post_init__(self) -> None:
-        require("problem", self.problem, Problem, "Write Problem(costs), rows being classes.")
+        _check.require(
+            "problem", self.problem, Problem, "Write Problem(costs), rows being classes."
+        )
         if self.takes not in _WRAPPERS:
             raise InputError(
                 f"takes must be one of {', '.join(_WRAPPERS)}; got {self.takes!r}. Say which.",
                 argument="takes",
             )
         if self.map is not None:
-            require("map", self.map, CalibrationMap, "Fit one with stakes.calibration.")
+            _check.require("map", self.map, CalibrationMap, "Fit one with stakes.calibration.")
             _check.same_labels("the classes of map", self.problem.classes, self.map.classes)
         if (self.from_prior is None) != (self.to_prior is None):
             raise InputError("from_prior and to_prior must be given together; one is missing.")

@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 from stakes.scoring.bins import Bins, EachScore, Edges, EqualMass, EqualWidth, HullBins
-from stakes.scoring.rows import case_scores, mean_score, normalized_score, score_moments
+from stakes.scoring.case_scores import case_scores, mean_score, normalized_score, score_moments
 from stakes.scoring.rules import Brier, HalfBrier, LogLoss, ScoringRule, Spherical
-from stakes.scoring.tables import (
+from stakes.scoring.table_scores import (
     brier,
     calibration_loss,
     log_loss,

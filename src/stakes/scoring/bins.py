@@ -19,7 +19,6 @@ from stakes._value import Value
 from stakes.errors import InputError
 from stakes.ranking.hull import hull_cuts
 from stakes.ranking.roc import ratio, running_sum
-from stakes.scoring.arguments import require
 from stakes.tally import ScoreTable
 
 _LARGEST = float(np.finfo(np.float64).max)
@@ -27,7 +26,9 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 def require_table(table: object) -> None:
     """Refuse what is no table of scores."""
-    require("table", table, ScoreTable, "ScoreTable.from_scores(y_true, scores) makes one of rows.")
+    _check.require(
+        "table", table, ScoreTable, "ScoreTable.from_scores(y_true, scores) makes one of rows."
+    )
 
 
 class Bins(Value, ABC):
@@ -172,7 +173,7 @@ class BinSums(NamedTuple):
 def bin_sums(table: ScoreTable, bins: Bins) -> BinSums:
     """Pool a table: weight, mean score and share of positives of each bin."""
     require_table(table)
-    require("bins", bins, Bins, "Write EqualWidth(10), EqualMass(10) or HullBins().")
+    _check.require("bins", bins, Bins, "Write EqualWidth(10), EqualMass(10) or HullBins().")
     leading = table.weights.shape[:-2]
     numbers = np.broadcast_to(bins.numbers(table), (*leading, table.scores.size))
     size = int(numbers.max(initial=0)) + 1

@@ -4,8 +4,8 @@ A rule gives every pair of a forecast and a true class a loss :math:`S(q, k)`; l
 is proper when no forecast beats the truth: :math:`\sum_k p_k S(q, k)` is least at :math:`q = p`.
 That least value is the rule's entropy, and what another forecast pays on top is its divergence.
 
-The methods of a rule trust their arrays; `stakes.scoring.rows` and `stakes.scoring.tables` are the
-doors for data.
+The methods of a rule trust their arrays; `stakes.scoring.case_scores` and
+`stakes.scoring.table_scores` are the doors for data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.scoring.arguments import require
 
 
 class ScoringRule(Value, ABC):
@@ -57,7 +56,9 @@ class ScoringRule(Value, ABC):
 
 def require_rule(rule: object) -> None:
     """Refuse what is no scoring rule."""
-    require("rule", rule, ScoringRule, "Write LogLoss(), Brier() or another of stakes.scoring.")
+    _check.require(
+        "rule", rule, ScoringRule, "Write LogLoss(), Brier() or another of stakes.scoring."
+    )
 
 
 def weighted_sum(

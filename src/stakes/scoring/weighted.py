@@ -18,7 +18,7 @@ from scipy.special import betaln
 from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes.errors import InputError
-from stakes.scoring._beta import incomplete_beta
+from stakes.scoring._incomplete_beta import incomplete_beta
 from stakes.scoring.rules import ScoringRule
 
 _UNDERFLOW = float(np.log(np.finfo(np.float64).tiny))

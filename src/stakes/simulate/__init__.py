@@ -9,8 +9,14 @@ Two simulators of the papers, and what can be known about them without simulatin
 
 from __future__ import annotations
 
-from stakes.simulate.confusion import Sampler, fixed, random_confusion, rising_rates, uniform_shares
 from stakes.simulate.gaussian import GaussianWorld, SimulatedCases, gaussian_classes
+from stakes.simulate.random_counts import (
+    Sampler,
+    fixed,
+    random_confusion,
+    rising_rates,
+    uniform_shares,
+)
 
 __all__ = [
     "GaussianWorld",

@@ -5,12 +5,12 @@ Rows are read once and become a tally; after that nobody touches rows again. Tal
 `CellTally` are their contracts.
 """
 
-from stakes.tally.contract import CellTally, Tally
+from stakes.tally.base import CellTally, Tally
 from stakes.tally.counts import Counts
-from stakes.tally.joint import JointCounts
+from stakes.tally.joint_counts import JointCounts
 from stakes.tally.joint_scores import JointScores
-from stakes.tally.moments import LossMoments
-from stakes.tally.scores import ScoreTable
+from stakes.tally.loss_moments import LossMoments
+from stakes.tally.score_table import ScoreTable
 
 __all__ = [
     "CellTally",

@@ -11,8 +11,8 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes._text import html_table, text_table
 from stakes.errors import InputError
-from stakes.tally.contract import CellTally
-from stakes.tally.rows import Answering, Labelled, Rows, cell_sums, read_rows
+from stakes.tally.base import CellTally
+from stakes.tally.read_rows import Answering, Labelled, Rows, cell_sums, read_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

@@ -11,9 +11,9 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
-from stakes.tally.contract import CellTally
-from stakes.tally.rows import distinct_cells, packed, read_rows
-from stakes.tally.scores import ScoreTable, two_classes
+from stakes.tally.base import CellTally
+from stakes.tally.read_rows import distinct_cells, packed, read_rows
+from stakes.tally.score_table import ScoreTable, two_classes
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ from stakes.problem import Problem
 from stakes.ranking import hull_cuts
 from stakes.ranking.hull import single
 from stakes.tally import Counts, ScoreTable
-from stakes.thresholds._cases import threshold_of_cut
+from stakes.thresholds.case_losses import threshold_of_cut
 
 _TIE = 16 * np.finfo(np.float64).eps  # what rounding may do to equal regrets, which do not cancel
 

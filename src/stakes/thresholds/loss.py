@@ -8,7 +8,7 @@ from stakes._check import FloatArray, unwrapped
 from stakes.conditions import Condition, CostProportions, Distribution
 from stakes.errors import InputError
 from stakes.tally import ScoreTable
-from stakes.thresholds._cases import score_driven_losses
+from stakes.thresholds.case_losses import score_driven_losses
 from stakes.thresholds.methods import Method, Optimal
 
 

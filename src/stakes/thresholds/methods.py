@@ -28,7 +28,7 @@ from stakes.ranking import hull_cuts, isotonic
 from stakes.ranking.hull import single
 from stakes.ranking.roc import running_sum
 from stakes.tally import Counts, ScoreTable
-from stakes.thresholds._cases import (
+from stakes.thresholds.case_losses import (
     CaseLosses,
     both_classes,
     mean_over_cases,

@@ -8,8 +8,8 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes.decide import bayes_decision_indices, shift_prior
+from stakes.evaluation.decision_rules import POSTERIORS
 from stakes.evaluation.evidence import Evidence, ModelTallies
-from stakes.evaluation.rules import POSTERIORS
 from stakes.problem import Problem
 from stakes.report import FEWER_BINS, MOST_BINS, TUNED
 from stakes.tally import ScoreTable

@@ -19,8 +19,8 @@ from stakes._check import FloatArray, unwrapped
 from stakes.errors import InputError
 from stakes.ranking.roc import ratio
 from stakes.scoring.bins import Bins, bin_sums
-from stakes.scoring.rows import read_forecasts
-from stakes.scoring.tables import probability_scores
+from stakes.scoring.case_scores import read_forecasts
+from stakes.scoring.table_scores import probability_scores
 from stakes.tally import ScoreTable
 
 

@@ -9,7 +9,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.adapters.bins import N_BINS, Bins, Grid, ScoreGrid, UnitGrid
 from stakes.adapters.columns import Predicted, columns_of
 from stakes.adapters.expressions import (
     Arrays,
@@ -24,9 +23,10 @@ from stakes.adapters.expressions import (
 )
 from stakes.adapters.lazy import TRUTH, WEIGHT, column_of
 from stakes.adapters.sources import Lazy
+from stakes.adapters.zoom_bins import N_BINS, Bins, Grid, ScoreGrid, UnitGrid
 from stakes.decide import class_ratios, regrets, shift_prior
+from stakes.evaluation.decision_rules import DECISIONS, POSTERIORS, SCORES
 from stakes.evaluation.evidence import ModelTallies
-from stakes.evaluation.rules import DECISIONS, POSTERIORS, SCORES
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.rows import Decisions, Posteriors, Scores

@@ -17,36 +17,36 @@ from stakes._check import FloatArray
 from stakes.calibration import calibration_line
 from stakes.calibration.calibrator import largest_finite, log_odds
 from stakes.decide import bayes_decision_indices, shift_prior
+from stakes.evaluation.decision_rules import POSTERIORS
 from stakes.evaluation.evidence import Evidence, ModelTallies
-from stakes.evaluation.rules import POSTERIORS
 from stakes.measures import expected_cost
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 from stakes.report import BAYES, MOVED
-from stakes.scoring.tables import posterior_pairs
+from stakes.scoring.table_scores import posterior_pairs
 from stakes.tally import ScoreTable
 
-__all__ = ["Hindsight", "best_cost", "hindsight_of"]
+__all__ = ["Miscalibration", "best_cost", "miscalibration_of"]
 
 _DOUBT = 0.01  # share of calibrated samples that would seem to lose as much
 
 
 @dataclass(frozen=True)
-class Hindsight:
+class Miscalibration:
     """Cost per case above the best thresholds, corrected, and whether it is more than chance."""
 
     wasted: float
     certain: bool
 
 
-def hindsight_of(
+def miscalibration_of(
     tallied: ModelTallies,
     table: ScoreTable | None,
     evidence: Evidence,
     *,
     replicates: int,
     rng: np.random.Generator,
-) -> Hindsight | None:
+) -> Miscalibration | None:
     """For the posteriors of two classes, if every case was drawn by itself; None otherwise.
 
     `table` holds the scores as they came, pooled where there are many; classes are drawn again
@@ -74,7 +74,7 @@ def hindsight_of(
     spent = np.einsum("...sk,sk->...", mass, problem.costs.T[decided])
     chance = spent - best_cost(mass, problem)
     wasted = max(seen - float(chance.mean()), 0.0)
-    return Hindsight(wasted, bool(np.mean(chance >= seen) <= _DOUBT))
+    return Miscalibration(wasted, bool(np.mean(chance >= seen) <= _DOUBT))
 
 
 def _on_a_line(table: ScoreTable) -> FloatArray:

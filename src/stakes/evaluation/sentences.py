@@ -1,11 +1,23 @@
-"""Numbers in sentences."""
+"""Sentences of a report: numbers in them, and what is not shown of a model."""
 
 from __future__ import annotations
 
 from stakes._text import measured, number, percent, point, whole_percent
-from stakes.report import Interval
+from stakes.problem import Problem
+from stakes.report import LEFT_OUT, Caveat, Interval
 
-__all__ = ["money", "number", "percent", "point", "rounded", "span", "whole_percent"]
+__all__ = [
+    "left_out",
+    "money",
+    "no_decision",
+    "no_move",
+    "number",
+    "percent",
+    "point",
+    "rounded",
+    "span",
+    "whole_percent",
+]
 
 
 def rounded(value: float, like: Interval) -> str:
@@ -40,3 +52,26 @@ def span(interval: Interval, level: float) -> str:
     """
     _, low, high = measured(interval.value, interval.low, interval.high)
     return f"{percent(level)} interval {low} to {high}"
+
+
+def left_out(model: str, text: str) -> Caveat:
+    """The caveat about one model."""
+    return Caveat(LEFT_OUT, f"{model}: {text}")
+
+
+def no_move(model: str) -> Caveat:
+    """Posteriors that are certain of what the prior excludes."""
+    return left_out(
+        model,
+        "posteriors are sure of a class that the prior rules out, so that they cannot be moved to "
+        "the prior; they are shown as they come.",
+    )
+
+
+def no_decision(model: str, problem: Problem) -> Caveat:
+    """Raw scores, where one threshold decides nothing."""
+    return left_out(
+        model,
+        f"raw scores alone allow no decision among {problem.n_decisions}, so it has no cost here. "
+        f"Recalibrate them, say by isotonic regression.",
+    )

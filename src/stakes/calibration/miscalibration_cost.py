@@ -20,9 +20,8 @@ from stakes.errors import InputError
 from stakes.measures.cost import expected_cost
 from stakes.problem import Problem
 from stakes.rows import read_posteriors
-from stakes.scoring.arguments import require
 from stakes.scoring.bins import require_table
-from stakes.scoring.tables import probability_scores
+from stakes.scoring.table_scores import probability_scores
 from stakes.tally import Counts, ScoreTable
 
 
@@ -131,7 +130,7 @@ def cost_of_miscalibration(
 
 
 def _require_problem(problem: object) -> None:
-    require("problem", problem, Problem, "Problem(costs) makes one of a cost matrix.")
+    _check.require("problem", problem, Problem, "Problem(costs) makes one of a cost matrix.")
 
 
 def _require_two(problem: Problem) -> None:

@@ -8,16 +8,15 @@ import numpy as np
 
 from stakes import _check
 from stakes.calibration import Calibrator, Select
+from stakes.evaluation.build_report import report_of
 from stakes.evaluation.cases import frame_library, read_cases, read_models, refuse_misaligned
-from stakes.evaluation.conclusions import report_of
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import read_predictions
-from stakes.evaluation.tallying import evidence_of
+from stakes.evaluation.tally_rows import evidence_of
 from stakes.inference.estimate import checked_level
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.rows import Decisions
-from stakes.scoring.arguments import require
 
 __all__ = ["evaluate"]
 
@@ -83,9 +82,9 @@ def evaluate(
     >>> print(evaluate(y, proba, problem).caveats[0].kind)
     ranks backwards
     """
-    require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     if calibrator is not None:
-        require("calibrator", calibrator, Calibrator, "Write Isotonic(), or None for none.")
+        _check.require("calibrator", calibrator, Calibrator, "Write Isotonic(), or None for none.")
     level = checked_level(level)
     replicates = _check.whole("replicates", replicates, low=2)
     _check.whole("seed", seed, low=0)

@@ -8,13 +8,13 @@ import numpy as np
 
 from stakes._version import __version__
 from stakes.evaluation.caveats import caveats_of
-from stakes.evaluation.disagreement import disagreement_of, picks_of
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.hindsight import Hindsight, hindsight_of
-from stakes.evaluation.pooling import held_table
+from stakes.evaluation.metric_picks import disagreement_of, picks_of
+from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
 from stakes.evaluation.quality import quality_of
+from stakes.evaluation.score_bins import held_table
 from stakes.evaluation.shipping import shipped_rules
-from stakes.evaluation.slices import slices_of
+from stakes.evaluation.slice_costs import slices_of
 from stakes.evaluation.uncertainty import Costs, costs_of
 from stakes.evaluation.verdict import verdict_of
 from stakes.problem import Problem
@@ -61,7 +61,7 @@ def report_of(
     costs = costs_of(evidence.sample, problem, evidence, level)
     systems = _systems(evidence, costs)
     tables = {one.model: held_table(one, evidence) for one in evidence.models}
-    hindsight = _hindsight(evidence, tables, replicates, rng)
+    miscalibrations = _miscalibrations(evidence, tables, replicates, rng)
     models = tuple(
         quality_of(
             one,
@@ -69,7 +69,7 @@ def report_of(
             _own(systems, one.model),
             costs,
             held=tables[one.model],
-            hindsight=hindsight.get(one.model),
+            miscalibration=miscalibrations.get(one.model),
         )
         for one in evidence.models
     )
@@ -88,7 +88,7 @@ def report_of(
         margins=_margins(systems, evidence),
         disagreement=disagreement,
         picks=picks_of(disagreement, systems, costs),
-        caveats=caveats_of(evidence, systems, models, verdict, costs, hindsight),
+        caveats=caveats_of(evidence, systems, models, verdict, costs, miscalibrations),
         slices=slices_of(evidence, cheapest_of(systems).name, level=level),
         rules=shipped_rules(evidence, seed),
     )
@@ -115,12 +115,12 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
     )
 
 
-def _hindsight(
+def _miscalibrations(
     evidence: Evidence,
     tables: dict[str, ScoreTable | None],
     replicates: int,
     rng: np.random.Generator,
-) -> dict[str, Hindsight | None]:
+) -> dict[str, Miscalibration | None]:
     """What calibration costs each model, where no calibrator says so.
 
     All models have the same random numbers, so that equal ones have equal results.
@@ -129,7 +129,7 @@ def _hindsight(
         return {}
     (seed,) = rng.bit_generator.seed_seq.spawn(1)  # type: ignore[attr-defined]
     return {
-        one.model: hindsight_of(
+        one.model: miscalibration_of(
             one,
             tables[one.model],
             evidence,

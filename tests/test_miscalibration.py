@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from stakes import Problem, ScoreTable, evaluate
 from stakes.calibration import Isotonic, table_cost_of_miscalibration
-from stakes.evaluation.hindsight import best_cost
+from stakes.evaluation.miscalibration import best_cost
 from stakes.regions import decision_regions
 
 SHARE = 0.1

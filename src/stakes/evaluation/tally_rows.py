@@ -11,10 +11,10 @@ import numpy.typing as npt
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.evaluation.backwards import own_class_leads
 from stakes.evaluation.cases import Cases
+from stakes.evaluation.decision_rules import POSTERIORS, named, rules_of
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.proper import class_losses
-from stakes.evaluation.rules import POSTERIORS, named, rules_of
 from stakes.report import RECALIBRATED, TUNED_APART
 from stakes.tally import Counts, JointCounts, ScoreTable
 

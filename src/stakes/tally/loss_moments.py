@@ -11,8 +11,8 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
-from stakes.tally.contract import Tally, leading_index
-from stakes.tally.rows import Rows, cell_sums, read_rows
+from stakes.tally.base import Tally, leading_index
+from stakes.tally.read_rows import Rows, cell_sums, read_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,9 +10,9 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
-from stakes.tally.contract import CellTally, leading_index
+from stakes.tally.base import CellTally, leading_index
 from stakes.tally.counts import Counts
-from stakes.tally.rows import (
+from stakes.tally.read_rows import (
     Rows,
     cell_sums,
     read_rows,

@@ -15,13 +15,12 @@ from stakes.adapters.tallies import tallied_evidence
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import evaluate
-from stakes.evaluation.conclusions import report_of
+from stakes.evaluation.build_report import report_of
 from stakes.evaluation.evidence import Evidence
 from stakes.inference.estimate import checked_level
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.rows import Posteriors
-from stakes.scoring.arguments import require
 
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -37,7 +36,7 @@ def report_on(
     **drawing: Any,
 ) -> Report:
     """What the predictions in some columns cost; see `stakes.evaluate_frame`."""
-    require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     asked: dict[str, Any] = {"posterior_prior": posterior_prior, "calibrator": calibrator}
     limit = memory_size(memory_limit)
     with opened(frame) as source:

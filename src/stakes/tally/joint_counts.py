@@ -13,9 +13,9 @@ import numpy.typing as npt
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes.errors import InputError
-from stakes.tally.contract import CellTally, class_factors
+from stakes.tally.base import CellTally, class_factors
 from stakes.tally.counts import Counts
-from stakes.tally.rows import Labelled, distinct_cells, read_rows
+from stakes.tally.read_rows import Labelled, distinct_cells, read_rows
 
 _FEW_ROWS = 16  # of leading axes, up to which adding row by row is faster than a product
 
