@@ -238,7 +238,7 @@ def test_maps_of_posteriors_refuse_scores_that_are_none() -> None:
     ("change", "message"),
     [
         (lambda body: "{", "must be JSON"),
-        (lambda body: "[1]", "must be a calibration map"),
+        (lambda body: "[1]", "must be the JSON of a calibration map"),
         (lambda body: json.dumps({**body, "format": "other"}), "must be a calibration map"),
         (
             lambda body: json.dumps({**body, "version": 2}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +117,14 @@ def of_arrays(**extra: Any) -> Report:
     return evaluate(ROWS["what"], models, PROBLEM, **asked)
 
 
+def unnamed(report: Report) -> Report:
+    """The report of arrays, whose rules know no columns."""
+    return replace(report, rules=report.rules.with_columns({}))
+
+
 def contents(report: Report) -> Any:
     """All that a report says, but for the library of the frame and what was left out."""
-    found = json.loads(report.to_json())
+    found = json.loads(unnamed(report).to_json())
     found["assumptions"].pop("frame_library", None)
     found["caveats"] = [one for one in found["caveats"] if one["kind"] != "left out"]
     return found

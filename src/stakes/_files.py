@@ -91,8 +91,9 @@ def text_of(name: str, source: object, what: str) -> str:
 
 def parsed(name: str, source: object, what: str, *, form: str, version: int) -> dict[str, Any]:
     """The object of this format and version in a text or a file, or why there is none."""
+    text = text_of(name, source, what)
     try:
-        body = json.loads(text_of(name, source, what))
+        body = json.loads(text)
     except (ValueError, RecursionError) as fault:
         raise InputError(
             f"{name} must be JSON; it is not: {fault}. A file that ends too early was not written "

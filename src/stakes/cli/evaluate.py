@@ -20,6 +20,8 @@ from stakes.cli.options import (
     request_of,
 )
 from stakes.cli.output import check_targets, said, write
+from stakes.errors import InputError
+from stakes.report import Report
 
 
 @click.command(epilog=EXPLAINED)
@@ -93,9 +95,7 @@ def evaluate(
     )
     write(report, targets)
     if rule_out is not None:
-        rule = report.rule()
-        rule.to_json(rule_out)
-        said(f"wrote {rule_out}: the rule of {rule.system}")
+        _write_rule(report, rule_out)
     values = Values(report)
     if condition is None or not holds(condition, values):
         return 0
@@ -105,3 +105,14 @@ def evaluate(
     )
     said(f"{fail_if} holds ({known})")
     return 1
+
+
+def _write_rule(report: Report, path: str) -> None:
+    if report.verdict.deploy is None:
+        raise InputError(
+            f"--rule-out must have a system to deploy; the verdict is to deploy none. "
+            f"{report.verdict.reason}"
+        )
+    rule = report.rule()
+    rule.to_json(path)
+    said(f"wrote {path}: the rule of {rule.system}")

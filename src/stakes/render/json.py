@@ -45,8 +45,9 @@ def to_json(report: Report, path: str | Path | None = None) -> str:
 
 def from_json(source: str | Path) -> Report:
     """The report written as JSON: its text, or the path of a file."""
+    text = text_of("source", source, "a report")
     try:
-        data = json.loads(text_of("source", source, "a report"))
+        data = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"source must be the JSON of a report; it is not: {error}.") from None
     schema = data.pop("schema", None) if isinstance(data, dict) else None
@@ -74,7 +75,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Problem):
         return {"costs": plain(value.written), **_parts(value)}
     if isinstance(value, Rules):
-        return {name: json.loads(rule.to_json()) for name, rule in value.made().items()}
+        return {name: rule.plain() for name, rule in value.made().items()}
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, np.ndarray):
@@ -115,7 +116,7 @@ def _value(kind: Any, data: Any) -> Any:
     if kind is Problem:
         return _problem(data)
     if kind is Rules:
-        return Rules({name: Rule.from_json(json.dumps(rule)) for name, rule in data.items()})
+        return Rules({name: Rule.of(rule) for name, rule in data.items()})
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         parsed = {field.name: _value(hints[field.name], data[field.name]) for field in fields(kind)}

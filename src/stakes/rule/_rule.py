@@ -254,12 +254,13 @@ class Rule(Value):
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The rule as JSON with a checksum, written to a file when a path is given."""
-        text = sealed({"format": _FORMAT, "version": _VERSION, **self._plain()})
+        text = sealed({"format": _FORMAT, "version": _VERSION, **self.plain()})
         if path is not None:
             write_whole(path, text)
         return text
 
-    def _plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, Any]:
+        """The rule made of dicts, lists, text, numbers and None alone."""
         priors = {
             name: None if (prior := getattr(self, name)) is None else prior.tolist()
             for name in ("from_prior", "to_prior")
@@ -284,7 +285,7 @@ class Rule(Value):
         body = parsed("source", source, _WHAT, form=_FORMAT, version=_VERSION)
         verify("source", body, _WHAT)
         try:
-            return cls._of(body)
+            return cls.of(body)
         except (KeyError, TypeError, ValueError) as error:
             fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(
@@ -294,7 +295,8 @@ class Rule(Value):
         )
 
     @classmethod
-    def _of(cls, body: dict[str, Any]) -> Self:
+    def of(cls, body: dict[str, Any]) -> Self:
+        """The rule that `plain` took apart."""
         origin = body["origin"]
         lists = ("prior", "columns")
         if origin is not None:

@@ -42,12 +42,12 @@ class Rules(Mapping[str, Rule]):
         return found
 
     def with_columns(self, columns: Mapping[str, tuple[str, ...]]) -> Rules:
-        """The same, each with the columns from which its model was read."""
+        """The same, each with the columns from which its model was read, where they are known."""
 
         def later(rule: Rule | Callable[[], Rule]) -> Rule | Callable[[], Rule]:
             if isinstance(rule, Rule):
-                return rule.with_columns(columns[rule.model])
-            return lambda: (made := rule()).with_columns(columns[made.model])
+                return rule.with_columns(columns.get(rule.model, ()))
+            return lambda: (made := rule()).with_columns(columns.get(made.model, ()))
 
         return Rules({name: later(rule) for name, rule in self._rules.items()})
 

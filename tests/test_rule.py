@@ -1,0 +1,360 @@
+"""Rules: what a report found to be the cheapest is carried out on new cases, and shipped."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stakes import (
+    Counts,
+    InputError,
+    Posteriors,
+    Problem,
+    Report,
+    Rule,
+    Scores,
+    bayes_decisions,
+    evaluate,
+    expected_costs,
+    shift_prior,
+)
+from stakes.calibration import (
+    Affine,
+    Isotonic,
+    Logistic,
+    Select,
+    VectorScaling,
+    from_json,
+)
+
+inf = math.inf
+
+FRAUD = Problem(
+    [[0, 3, 25], [180, 8, 0]],
+    classes=["legit", "fraud"],
+    decisions=["approve", "review", "block"],
+    unit="EUR",
+)
+BINARY = Problem.binary(false_alarm=1, miss=5, classes=["no", "yes"], decisions=["wait", "act"])
+THREE = Problem(
+    [[0, 1, 4, 2], [6, 0, 3, 2], [9, 5, 0, 2]],
+    classes=["a", "b", "c"],
+    decisions=["A", "B", "C", "ask"],
+)
+
+
+def cases(n_cases: int = 400, seed: int = 1) -> tuple[Any, Any]:
+    """True places of two classes, and posteriors that are too sure of themselves, with ties."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n_cases) < 0.3).astype(int)
+    log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), 2**0.5) - 0.8
+    return y, np.round(1 / (1 + np.exp(-3 * log_odds)), 3)
+
+
+def labelled(y: Any, problem: Problem) -> Any:
+    return np.array(problem.classes, dtype=object)[y]
+
+
+Y, P = cases()
+WEIGHTS = np.arange(Y.size) % 4 / 2.0
+CLUSTERS = np.arange(Y.size) // 4
+
+
+def report_on(problem: Problem, predictions: Any = P, **options: Any) -> Report:
+    settings = {"weights": WEIGHTS, "cluster": CLUSTERS, "replicates": 20, **options}
+    return evaluate(labelled(Y, problem), {"new": predictions}, problem, **settings)
+
+
+# The rule of a system decides as the system did --------------------------------------------------
+
+PRIOR = [0.9, 0.1]
+
+
+@pytest.mark.parametrize("problem", [FRAUD, BINARY, FRAUD.with_prior(PRIOR)], ids=str)
+@pytest.mark.parametrize("single", [False, True])
+def test_rules_of_posteriors_decide_as_their_systems_did(problem, single):
+    given = P.astype(np.float32) if single else P
+    report = report_on(problem, given, calibrator=None)
+    for system in report.systems:
+        decided = report.rule(system.name).decide(given)
+        counts = Counts.from_decisions(labelled(Y, problem), decided, problem, weights=WEIGHTS)
+        assert counts == system.counts, system.name
+    assert len(report.systems) == 1 + (problem.prior is not None) + (problem.costs.size == 4)
+
+
+def test_a_moved_rule_is_that_of_moved_posteriors():
+    report = report_on(FRAUD.with_prior(PRIOR), calibrator=None, posterior_prior=[0.6, 0.4])
+    rule = report.rule("new (moved)")
+    np.testing.assert_allclose(rule.from_prior, [0.6, 0.4])
+    moved = shift_prior(P, [0.6, 0.4], PRIOR)
+    assert rule.decide(P).tolist() == bayes_decisions(moved, FRAUD).tolist()
+    np.testing.assert_allclose(rule.expected_costs(P), expected_costs(moved, FRAUD))
+
+
+@pytest.mark.parametrize("calibrator", [Select(), Isotonic(), Affine()], ids=repr)
+def test_a_recalibrated_rule_has_the_map_of_all_cases(calibrator):
+    problem = FRAUD.with_prior(PRIOR)
+    rule = report_on(problem, calibrator=calibrator).rule("new (recalibrated)")
+    options = {"classes": FRAUD.classes, "weights": WEIGHTS, "prior": PRIOR}
+    if isinstance(calibrator, Select):
+        options["groups"] = CLUSTERS
+    fitted = calibrator.fit(P, labelled(Y, problem), **options)
+    assert rule.map == fitted
+    new = np.linspace(0, 1, 501)
+    assert rule.decide(new).tolist() == bayes_decisions(fitted(new), FRAUD).tolist()
+    np.testing.assert_allclose(rule.expected_costs(new), expected_costs(fitted(new), FRAUD))
+
+
+def test_raw_scores_decide_by_a_map_or_by_a_threshold_even_where_they_are_infinite():
+    scores = np.where(P > 0.999, inf, np.where(P < 0.001, -inf, 5 * P - 2))
+    mapped = report_on(FRAUD, Scores(scores), calibrator=Logistic()).rule("new")
+    assert mapped.decide(Scores([-inf, -9.0, 9.0, inf])).tolist() == ["approve"] * 2 + ["block"] * 2
+    tuned = report_on(BINARY, Scores(scores), calibrator=None)
+    rule = tuned.rule("new (tuned out of fold)")
+    assert rule.threshold == tuned.system("new (tuned out of fold)").threshold
+    expected = np.where(scores > rule.threshold, "act", "wait")
+    assert rule.decide(scores).tolist() == expected.tolist()
+    with pytest.raises(InputError, match=r"need posteriors, and the rule of new .* takes scores"):
+        rule.expected_costs(scores)
+
+
+def test_rules_of_many_classes_go_by_the_names_of_columns():
+    rng = np.random.default_rng(0)
+    rows = rng.dirichlet([1, 1, 1], 300)
+    y = labelled((rng.random((300, 1)) > rows.cumsum(axis=1)).sum(axis=1), THREE)
+    sharp = rows**2 / (rows**2).sum(axis=1, keepdims=True)
+    report = evaluate(y, {"net": sharp}, THREE, calibrator=VectorScaling())
+    rule = report.rule("net (recalibrated)")
+    fitted = VectorScaling().fit(sharp, y, classes=THREE.classes)
+    assert rule.decide(sharp).tolist() == bayes_decisions(fitted(sharp), THREE).tolist()
+    turned = Posteriors(sharp[:, ::-1], classes=["c", "b", "a"])
+    assert rule.decide(turned).tolist() == rule.decide(sharp).tolist()
+    assert (
+        report.rule("net (as is)").decide(turned).tolist() == bayes_decisions(sharp, THREE).tolist()
+    )
+    nearly = sharp * 1.01  # as in evaluate, rows that nearly sum to one are divided by their sum
+    assert (
+        report.rule("net (as is)").decide(nearly).tolist() == bayes_decisions(sharp, THREE).tolist()
+    )
+    assert rule.cuts is None
+
+
+def test_decisions_stay_as_they_are():
+    decided = np.array(FRAUD.decisions)[np.arange(Y.size) % 3]
+    rule = report_on(FRAUD, decided).rule("new")
+    assert rule.decide(decided).tolist() == decided.tolist()
+    with pytest.raises(InputError, match="predictions"):
+        rule.decide(["approve", "nod"])
+    with pytest.raises(InputError, match="need posteriors"):
+        rule.expected_costs(decided)
+    with pytest.raises(InputError, match=r"SQL needs scores on a line.* takes decisions"):
+        rule.to_sql("p")
+
+
+# Which rule --------------------------------------------------------------------------------------
+
+
+def test_without_a_name_it_is_the_rule_of_the_verdict():
+    report = report_on(BINARY)
+    assert report.verdict.deploy is not None
+    assert report.rule().system == report.verdict.deploy.name
+    assert report.rule() is report.rule(report.verdict.deploy.name), "made once"
+    assert report.rule("new") is report.rule(report.system("new").name)
+    with pytest.raises(InputError, match="none called 'old'"):
+        report.rule("old")
+
+
+def test_where_nothing_is_to_be_deployed_there_is_no_rule_unless_it_is_named():
+    report = evaluate(labelled(Y, FRAUD), {"noise": np.full(Y.size, 0.3)}, FRAUD, calibrator=None)
+    assert report.verdict.deploy is None
+    with pytest.raises(InputError, match=r"the verdict is to deploy none\. Do not deploy noise"):
+        report.rule()
+    with pytest.raises(InputError, match=r"report\.rule\('noise \(as is\)'\)"):
+        report.rule()
+    assert report.rule("noise").decide([0.001, 0.9]).tolist() == ["approve", "block"]
+
+
+# A report carries its rules ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ship", [pickle.dumps, Report.to_json])
+def test_a_report_that_was_shipped_has_the_same_rules(ship):
+    report = report_on(FRAUD.with_prior(PRIOR))
+    shipped = ship(report)
+    read = pickle.loads(shipped) if isinstance(shipped, bytes) else Report.from_json(shipped)
+    assert read == report
+    assert list(read.rules) == [system.name for system in report.systems]
+    for name, rule in report.rules.items():
+        assert read.rule(name) == rule
+
+
+def test_a_map_does_not_follow_what_the_caller_does_to_the_arrays_afterwards():
+    scores, weights = 5 * P - 2, WEIGHTS.copy()
+    kept = report_on(FRAUD, Scores(scores.copy())).rule("new")
+    report = report_on(FRAUD, Scores(scores), weights=weights)
+    scores[:], weights[:] = 0.0, 1.0
+    assert report.rule("new") == kept
+
+
+def test_where_it_was_made_is_on_the_rule():
+    origin = report_on(FRAUD, seed=7).rule("new (as is)").origin
+    assert origin is not None
+    assert (origin.seed, origin.n_rows, origin.n_cases) == (7, Y.size, WEIGHTS.sum())
+    assert origin.columns == ()
+    assert repr(report_on(FRAUD).rule("new (as is)")).startswith(
+        "Rule of new (as is): posteriors; approve up to 0.01714, review up to 0.7333, block above"
+    )
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def rule() -> Rule:
+    return report_on(FRAUD.with_prior(PRIOR)).rule("new (recalibrated)")
+
+
+def test_a_rule_is_read_back_exactly_from_its_text_and_its_file(rule, tmp_path):
+    path = tmp_path / "rule.json"
+    text = rule.to_json(path)
+    assert path.read_text(encoding="utf-8") == text
+    for source in (text, path, str(path), json.dumps(json.loads(text), indent=2)):
+        assert Rule.from_json(source) == rule
+    thresholds = [Rule(BINARY, threshold=t) for t in (-inf, inf, 0.1)]
+    for one in (*thresholds, Rule(FRAUD, from_prior=[0.2, 0.8], to_prior=PRIOR)):
+        assert Rule.from_json(one.to_json()) == one
+
+
+def test_labels_keep_their_types_and_decisions_their_answers():
+    problem = Problem(
+        [[0, 1], [2, 0]], classes=[False, True], decisions=[1, 2], answers={1: False, 2: True}
+    )
+    read = Rule.from_json(Rule(problem).to_json())
+    assert read.problem == problem
+    assert [type(label) for label in read.problem.classes] == [bool, bool]
+
+
+def changed(text: str, **parts: Any) -> str:
+    return json.dumps({**json.loads(text), **parts})
+
+
+def test_a_changed_truncated_or_newer_file_is_refused_with_its_reason(rule, tmp_path):
+    path, text = tmp_path / "rule.json", rule.to_json()
+    costs = {**json.loads(text)["problem"], "costs": [[0, 3, 25], [1, 8, 0]]}
+    for wrong, reason in {
+        text[:-40]: "source must be JSON; it is not: .* ends too early",
+        changed(text, problem=costs): "it was changed since.*does not have its checksum",
+        changed(text, checksum="0"): "it was changed since",
+        changed(text, version=2): "must be of version 1; it is of version 2",
+        changed(text, format="stakes.calibration"): "its format is not 'stakes.rule'",
+    }.items():
+        path.write_text(wrong, encoding="utf-8")
+        for source in (wrong, path):
+            with pytest.raises(InputError, match=reason):
+                Rule.from_json(source)
+    for source in (tmp_path / "none.json", "", None, 3):
+        with pytest.raises(InputError, match="source must be the JSON of a rule, or the path"):
+            Rule.from_json(source)
+
+
+def test_sealed_parts_that_make_no_rule_are_refused_too():
+    from stakes._files import sealed
+
+    body = json.loads(Rule(FRAUD).to_json())
+    del body["checksum"]
+    for wrong, reason in (
+        ({**body, "takes": "scores"}, "scores need a map or a threshold"),
+        ({key: part for key, part in body.items() if key != "map"}, "'map' is missing"),
+        ({**body, "problem": 3}, "source must be a whole rule"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            Rule.from_json(sealed(wrong))
+
+
+def test_maps_have_the_same_two_doors(tmp_path):
+    path = tmp_path / "map.json"
+    fitted = Affine().fit(P, Y)
+    text = fitted.to_json(path)
+    assert from_json(path) == from_json(str(path)) == from_json(text) == fitted
+    body = json.loads(text)
+    with pytest.raises(InputError, match=r"text must be a calibration map.*it was changed since"):
+        from_json(json.dumps({**body, "slope": 1.0}))
+    with pytest.raises(InputError, match="ends too early"):
+        from_json(text[:-3])
+    with pytest.raises(InputError, match=r"or the path of a file.*No such file"):
+        from_json(str(tmp_path / "none.json"))
+    del body["checksum"]  # as the first release wrote it
+    assert from_json(json.dumps(body)) == fitted
+
+
+def test_a_file_that_cannot_be_written_whole_is_not_written(rule, tmp_path):
+    with pytest.raises(InputError, match="there is no folder"):
+        rule.to_json(tmp_path / "none" / "rule.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Bad input ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"takes": "logits"}, "takes must be one of posteriors, scores, decisions; got 'logits'"),
+        ({"takes": "scores"}, "scores need a map or a threshold"),
+        ({"threshold": 0.5}, "a threshold is a number between two decisions"),
+        ({"from_prior": [0.5, 0.5]}, "from_prior and to_prior must be given together"),
+        ({"takes": "decisions", "from_prior": PRIOR, "to_prior": PRIOR}, "none on decisions"),
+        ({"map": 3}, "map must be"),
+        ({"map": Affine().fit(P, Y)}, "the classes of map"),
+        ({"problem": 3}, "problem must be"),
+    ],
+)
+def test_parts_that_make_no_rule_are_refused(parts, message):
+    with pytest.raises(InputError, match=message):
+        Rule(**{"problem": FRAUD, **parts})
+
+
+@pytest.mark.parametrize(
+    ("predictions", "message"),
+    [
+        ([0, 1, 1], "Pass predict_proba, not predict"),
+        (["approve"], "Pass predict_proba, not predict"),
+        (Scores([0.5]), "predictions must be posteriors, .* got Scores"),
+        ([0.5, math.nan], "predictions must hold probabilities"),
+        ([0.5, 1.2], "predictions must hold probabilities"),
+        ([[0.5, 0.2, 0.3]], "predictions"),
+    ],
+)
+def test_predictions_of_another_kind_are_refused(predictions, message):
+    with pytest.raises(InputError, match=message):
+        Rule(FRAUD).decide(predictions)
+
+
+# In the caller's own library ---------------------------------------------------------------------
+
+
+def test_series_and_frames_are_answered_in_kind():
+    pd, pl, pa = map(pytest.importorskip, ("pandas", "polars", "pyarrow"))
+    rule, expected = Rule(FRAUD), ["approve", "review", "block"]
+    p, index = [0.001, 0.1, 0.9], ["x", "y", "z"]
+    series = rule.decide(pd.Series(p, index=index, name="p"))
+    pd.testing.assert_series_equal(
+        series, pd.Series(expected, index=index, name="decision"), check_dtype=False
+    )
+    frame = pd.DataFrame({"fraud": p, "legit": [1 - one for one in p]}, index=index)
+    assert rule.decide(frame).to_dict() == series.to_dict()
+    assert rule.decide(Posteriors(pd.Series(p))).tolist() == expected
+    assert rule.decide(pl.Series("p", p)).equals(pl.Series("decision", expected))
+    assert rule.decide(
+        pl.DataFrame({"fraud": p, "legit": frame["legit"].to_numpy()})
+    ).to_list() == (expected)
+    assert rule.decide(pa.array(p)).to_pylist() == expected
+    assert rule.decide(pa.chunked_array([p])).to_pylist() == expected
+    assert isinstance(rule.decide(p), np.ndarray)
+    with pytest.raises(InputError, match="predictions"):
+        rule.decide(pl.LazyFrame({"p": p}))
