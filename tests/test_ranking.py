@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from stakes import ranking
+from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.ranking import hull as hull_module
-from stakes.ranking.roc import running_sum
 from stakes.tally import ScoreTable
 
 Measure = Callable[[ScoreTable], FloatArray]

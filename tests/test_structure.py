@@ -28,6 +28,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "errors": (),
     "_version": (),
     "_check": ("errors",),
+    "_arithmetic": ("_check",),
     "_value": (),
     "_text": (),
     "_files": ("errors",),
@@ -35,11 +36,12 @@ PLAN: dict[str, tuple[str, ...]] = {
     "rows": ("_check", "_value"),
     "problem": ("_check", "_value", "_text", "_expression"),
     "tally": ("_check", "_value", "_text"),
+    "_square": ("tally", "_arithmetic"),
     "decide": ("problem", "rows"),
-    "measures": ("problem", "tally"),
+    "measures": ("problem", "_square"),
     "agreement": ("measures",),
     "curve": ("_check", "_value"),
-    "ranking": ("tally", "curve"),
+    "ranking": ("tally", "curve", "_arithmetic"),
     "scoring": ("rows", "tally", "problem", "ranking"),
     "conditions": ("ranking", "measures"),
     "thresholds": ("conditions", "ranking", "measures"),
@@ -60,15 +62,51 @@ PLAN: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
 }
 
-# File of a folder → the files of the same folder that it may import.
-FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
-    "measures": {
-        "cost": (),
-        "table": (),
-        "confusion": ("cost", "table"),
-        "chance": ("cost", "table", "confusion"),
-        "clinical": ("cost", "table", "confusion"),
-    },
+# Folder → its files, from the ground up: each may import those before it.
+FLOORS: dict[str, str] = {
+    "_check": "kinds labels numbers groups alignment shares",
+    "adapters": (
+        "columns data_files frame sources duck expressions guessing zoom_bins lazy "
+        "model_tallies tallies report_on"
+    ),
+    "audit": (
+        "metric model_tables utility_space scales compliance suitability against_yield "
+        "disagreement settings implied exact misranking wrong_picks"
+    ),
+    "calibration": (
+        "maps calibration_errors fitting calibrator logistic crossfit histogram isotonic "
+        "multiclass temperature reliability decomposition affine miscalibration_cost beta "
+        "select"
+    ),
+    "cli": (
+        "output rewriting fail_if column_options options audit calibrate decide demo evaluate "
+        "problem commands"
+    ),
+    "conditions": "distributions condition",
+    "curves": "bayes_error cost_curves decision ranks",
+    "evaluation": (
+        "cases decision_rules sentences proper evidence folds backwards miscalibration "
+        "score_bins shipping uncertainty predictions metric_picks quality slice_costs verdict "
+        "tally_rows caveats build_report evaluate_rows"
+    ),
+    "inference": (
+        "cells estimate student design fixed_normals likelihood runs sampling mcnemar slices "
+        "intervals planning delta schemes jackknife profile bootstrap comparison delong "
+        "deployment multiplicity selection winner"
+    ),
+    "measures": "cost confusion chance clinical",
+    "plot": "_style curve_plots table_plots",
+    "problem": "_binary _columns _file _names _relations _cases _charged _problem",
+    "ranking": "roc hull points areas rescaling",
+    "regions": "partition axes decisions borders sensitivity",
+    "render": (
+        "json layout rounding systems tables page page.data html markdown notebook plain_text"
+    ),
+    "rule": "_cuts _json _rule _rules",
+    "scoring": "_incomplete_beta bins rules case_scores table_scores weighted",
+    "simulate": "_line random_counts gaussian",
+    "tally": "base read_rows counts loss_moments joint_counts score_table joint_scores",
+    "thresholds": "case_losses best methods loss",
 }
 
 # The only imports of our own rooms that may wait until a function is called: room, method, goal.
@@ -78,12 +116,27 @@ DEFERRED = (
     (r"adapters", r"_report_on|Columns\.guess|_files", r"adapters"),
 )
 
+# A room whose files are its doors, so that each brings in its own foreign library only.
+DOORS = {"adapters"}
+
 # Rooms that bring a foreign library in; all others live on numpy and scipy.
 GUESTS = {"adapters", "render", "plot", "cli"}
 
 # Rooms that every import of a name from the front door may load: scipy waits until it is called.
 LIGHT = {
-    *("errors", "_check", "_value", "_text", "rows", "problem", "tally", "decide", "measures"),
+    *(
+        "errors",
+        "_arithmetic",
+        "_check",
+        "_value",
+        "_text",
+        "_square",
+        "rows",
+        "problem",
+        "tally",
+        "decide",
+        "measures",
+    ),
 }
 
 
@@ -140,8 +193,13 @@ def functions(module: str) -> Iterator[tuple[str, Function]]:
     yield from visit(tree_of(module), "")
 
 
+@cache
+def exported(package: str) -> frozenset[str]:
+    return frozenset(getattr(importlib.import_module(package), "__all__", ()))
+
+
 def targets(node: ast.Import | ast.ImportFrom, module: str) -> Iterator[str]:
-    """What an import statement names; ``from stakes.measures import cost`` names the file."""
+    """What an import statement names: a file, unless the room exports something of its name."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
         return
@@ -153,7 +211,8 @@ def targets(node: ast.Import | ast.ImportFrom, module: str) -> Iterator[str]:
         base = ".".join([*kept, base] if base else kept)
     for alias in node.names:
         below = f"{base}.{alias.name}"
-        yield below if below in modules() else base
+        is_file = below in modules() and alias.name not in exported(base)
+        yield below if is_file else base
 
 
 @cache
@@ -205,14 +264,28 @@ def breach(module: str, found: Import) -> str | None:
     if found.function:
         return f"{found.function} defers an import of {there}, which DEFERRED does not list"
     if here == there:
-        allowed = FOLDERS.get(here, {}).get(module.split(".")[-1])
-        if allowed is not None and found.module.split(".")[-1] not in allowed:
-            return f"imports {found.module}, which FOLDERS does not allow"
-        return None
+        return breach_inside(here, module, found)
     if there not in reachable(here):
         return f"{here} may not import {there}"
+    if found.module.count(".") > 1 and there not in DOORS:
+        return f"imports from {found.module}; take from {there} what it exports"
     if any(part.startswith("_") for part in found.module.split(".")[2:]):
         return f"imports {found.module}, which is private to {there}"
+    return None
+
+
+def breach_inside(room: str, module: str, found: Import) -> str | None:
+    """Say what is wrong with an import of a file from the same room."""
+    floors = FLOORS[room].split()
+    own, other = (
+        name.removeprefix(f"stakes.{room}").lstrip(".") for name in (module, found.module)
+    )
+    if not own:
+        return None
+    if not other:
+        return f"imports {room} itself; name the file that holds what you need"
+    if other not in floors[: floors.index(own)]:
+        return f"{other} does not stand below {own} in FLOORS"
     return None
 
 
@@ -228,15 +301,24 @@ def test_every_room_is_on_the_plan() -> None:
     assert [room for room in rooms() if room not in PLAN] == []
 
 
-def test_every_file_of_a_planned_folder_is_on_the_plan() -> None:
-    unknown = [
-        name
-        for name in modules()
-        if (folder := FOLDERS.get(room_of(name))) is not None
-        and name.count(".") > 1
-        and name.split(".")[-1] not in folder
+def test_every_file_of_a_folder_is_on_the_plan() -> None:
+    files = {name.removeprefix("stakes.") for name in modules() if name.count(".") > 1}
+    planned = {f"{room}.{file}" for room, floors in FLOORS.items() for file in floors.split()}
+    assert files == planned
+
+
+@pytest.mark.parametrize("module", modules())
+def test_a_name_that_a_room_does_not_export_is_not_imported_from_outside(module: str) -> None:
+    foreign = [
+        f"{where(module, node.lineno)}: {node.module}.{alias.name}"
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stakes.")
+        if (room := room_of(node.module or "")) not in (room_of(module), *DOORS)
+        if modules()[f"stakes.{room}"].name == "__init__.py"
+        for alias in node.names
+        if alias.name not in exported(f"stakes.{room}")
     ]
-    assert unknown == []
+    assert foreign == []
 
 
 @pytest.mark.parametrize("room", rooms())

@@ -15,17 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, Label, number, reals, unwrapped
+from stakes._square import answer_columns, diagonal, elsewhere, off_diagonal, scaled, square
 from stakes.errors import InputError
-from stakes.measures.table import (
-    answer_columns,
-    diagonal,
-    elsewhere,
-    off_diagonal,
-    ratio,
-    scaled,
-    square,
-)
 from stakes.tally import Counts
 
 __all__ = [

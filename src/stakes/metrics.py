@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from stakes import _check
+from stakes import _check, measures
 from stakes._check import FloatArray
 from stakes.decide import bayes_decisions
 from stakes.errors import InputError
-from stakes.measures import cost
 from stakes.problem import CaseCosts, Problem
 from stakes.rows import Posteriors
-from stakes.tally import Counts, LossMoments
-from stakes.tally.read_rows import read_rows
+from stakes.tally import Counts, LossMoments, read_rows
 
 __all__ = [
     "bayes_cost",
@@ -56,7 +54,7 @@ def expected_cost(
     costs = problem.charged(data, case_costs)
     if costs is None:
         counts = _counts(y_true, y_pred, problem, sample_weight)
-        return float(cost.expected_cost(counts, problem))
+        return float(measures.expected_cost(counts, problem))
     _check.aligned(y_true=y_true, y_pred=y_pred, data=data)
     return float(_case_losses(y_true, y_pred, problem, sample_weight, costs)[0])
 
@@ -81,7 +79,7 @@ def normalized_cost(
     costs = problem.charged(data, case_costs)
     if costs is None:
         counts = _counts(y_true, y_pred, problem, sample_weight)
-        return float(cost.normalized_cost(counts, problem))
+        return float(measures.normalized_cost(counts, problem))
     _check.aligned(y_true=y_true, y_pred=y_pred, data=data)
     losses = _case_losses(y_true, y_pred, problem, sample_weight, costs)
     regret, of_constants = losses[1], losses[2:].min()

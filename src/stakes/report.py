@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from stakes._arithmetic import least
 from stakes._check import Label, Labels
 from stakes._value import Value
 from stakes.audit import Disagreement
 from stakes.errors import InputError
-from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.regions import Margin, Regions
 from stakes.rule import Rule, Rules
@@ -338,37 +338,37 @@ class Report(Value):
 
     def to_text(self) -> str:
         """The report as plain text."""
-        from stakes.render.plain_text import to_text
+        from stakes.render import to_text
 
         return to_text(self)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The report as Markdown, written to a file when a path is given."""
-        from stakes.render.markdown import to_markdown
+        from stakes.render import to_markdown
 
         return to_markdown(self, path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The report as JSON with a versioned schema, written to a file when a path is given."""
-        from stakes.render.json import to_json
+        from stakes.render import to_json
 
         return to_json(self, path)
 
     @classmethod
     def from_json(cls, text: str | Path) -> Report:
         """The report that was written as JSON: its text, or the path of a file."""
-        from stakes.render.json import from_json
+        from stakes.render import from_json
 
         return from_json(text)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The interactive page, self-contained, written to a file when a path is given."""
-        from stakes.render.html import to_html
+        from stakes.render import to_html
 
         return to_html(self, path)
 
     def _repr_html_(self) -> str:
-        from stakes.render.notebook import to_notebook
+        from stakes.render import to_notebook
 
         return to_notebook(self)
 

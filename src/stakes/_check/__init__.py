@@ -30,6 +30,7 @@ from stakes._check.labels import (
 from stakes._check.numbers import (
     floats,
     generator,
+    level,
     no_leading_axes,
     non_negative,
     number,
@@ -66,6 +67,7 @@ __all__ = [
     "generator",
     "groups",
     "labels",
+    "level",
     "missing_label",
     "no_leading_axes",
     "non_negative",

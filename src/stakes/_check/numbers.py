@@ -178,3 +178,14 @@ def real_scores(name: str, values: object) -> FloatArray:
         "Remove the cases without a score first.",
     )
     return array
+
+
+def level(given: object, name: str = "level", usual: float = 0.95) -> float:
+    """A probability strictly between zero and one, such as a confidence level."""
+    checked = number(name, given)
+    if not 0 < checked < 1:
+        raise InputError(
+            f"{name} must lie strictly between 0 and 1; got {checked:g}. {usual:g} is usual.",
+            argument=name,
+        )
+    return checked

@@ -10,7 +10,7 @@ from typing import Any
 from stakes.adapters.columns import Columns
 from stakes.calibration import Calibrator, Select
 from stakes.errors import InputError, MissingExtraError
-from stakes.evaluation.cases import LIBRARIES
+from stakes.evaluation import LIBRARIES
 from stakes.problem import Problem
 from stakes.report import Interval, Report
 

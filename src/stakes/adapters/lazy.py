@@ -26,7 +26,7 @@ from stakes.adapters.columns import (
 from stakes.adapters.expressions import code_of, sum_of, whether
 from stakes.adapters.sources import Lazy
 from stakes.errors import InputError
-from stakes.evaluation.predictions import ROUNDED, UNNORMALISED
+from stakes.evaluation import ROUNDED, UNNORMALISED
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores
 

@@ -25,8 +25,7 @@ from stakes.adapters.lazy import TRUTH, WEIGHT, column_of
 from stakes.adapters.sources import Lazy
 from stakes.adapters.zoom_bins import N_BINS, Bins, Grid, ScoreGrid, UnitGrid
 from stakes.decide import class_ratios, regrets, shift_prior
-from stakes.evaluation.decision_rules import DECISIONS, POSTERIORS, SCORES
-from stakes.evaluation.evidence import ModelTallies
+from stakes.evaluation import DECISIONS, POSTERIORS, SCORES, ModelTallies
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.rows import Decisions, Posteriors, Scores

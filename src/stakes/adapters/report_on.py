@@ -14,10 +14,7 @@ from stakes.adapters.sources import Rows, Source, checked, opened
 from stakes.adapters.tallies import tallied_evidence
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
-from stakes.evaluation import evaluate
-from stakes.evaluation.build_report import report_of
-from stakes.evaluation.evidence import Evidence
-from stakes.inference.estimate import checked_level
+from stakes.evaluation import Evidence, evaluate, report_of
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.rows import Posteriors
@@ -70,7 +67,7 @@ def _evaluated(rows: Rows, problem: Problem, **asked: Any) -> Report:
 
 def _concluded(evidence: Evidence, *, level: float, replicates: int, seed: int) -> Report:
     rng = np.random.default_rng(_check.whole("seed", seed, low=0))
-    level, replicates = checked_level(level), _check.whole("replicates", replicates, low=2)
+    level, replicates = _check.level(level), _check.whole("replicates", replicates, low=2)
     return report_of(evidence, replicates=replicates, seed=int(seed), rng=rng, level=level)
 
 

@@ -24,9 +24,18 @@ from stakes.adapters.sources import Lazy
 from stakes.adapters.zoom_bins import Bins
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
-from stakes.evaluation.decision_rules import Rule, is_movable, named, rules_of
-from stakes.evaluation.evidence import Evidence, Sample
-from stakes.evaluation.sentences import left_out, no_decision, no_move, number
+from stakes.evaluation import (
+    Evidence,
+    Rule,
+    Sample,
+    is_movable,
+    left_out,
+    named,
+    no_decision,
+    no_move,
+    number,
+    rules_of,
+)
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, TUNED, Caveat
 from stakes.rows import Posteriors, Scores

@@ -13,7 +13,7 @@ from stakes._value import Value
 from stakes.audit.metric import Metric, read_metrics
 from stakes.audit.model_tables import by_position
 from stakes.errors import InputError
-from stakes.measures.cost import utility_yield
+from stakes.measures import utility_yield
 from stakes.problem import Problem
 from stakes.tally import Counts
 

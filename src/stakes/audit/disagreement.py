@@ -13,7 +13,7 @@ from stakes._value import Value
 from stakes.audit.metric import Metric, read_metrics
 from stakes.audit.model_tables import Models, by_position, picked, read_models
 from stakes.errors import InputError
-from stakes.measures.cost import expected_cost
+from stakes.measures import expected_cost
 from stakes.problem import Problem
 
 

@@ -10,11 +10,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from stakes import agreement
+from stakes import agreement, measures
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.measures import chance, confusion
 from stakes.problem import Problem
 from stakes.tally import Counts
 
@@ -99,26 +98,26 @@ class PositiveClass(Value):
 #: What people look at when there are two classes, by the names that they use.
 FAMILIAR: Mapping[str, Metric] = MappingProxyType(
     {
-        "accuracy": Gain(confusion.accuracy),
-        "balanced accuracy": Gain(confusion.balanced_accuracy),
-        "precision": Gain(PositiveClass(confusion.precision)),
-        "recall": Gain(PositiveClass(confusion.recall)),
-        "specificity": Gain(PositiveClass(confusion.specificity)),
-        "F1": Gain(PositiveClass(partial(confusion.f_beta, beta=1))),
-        "MCC": Gain(chance.mcc),
-        "Cohen's kappa": Gain(chance.cohen_kappa),
-        "Fowlkes-Mallows": Gain(PositiveClass(confusion.fowlkes_mallows)),
+        "accuracy": Gain(measures.accuracy),
+        "balanced accuracy": Gain(measures.balanced_accuracy),
+        "precision": Gain(PositiveClass(measures.precision)),
+        "recall": Gain(PositiveClass(measures.recall)),
+        "specificity": Gain(PositiveClass(measures.specificity)),
+        "F1": Gain(PositiveClass(partial(measures.f_beta, beta=1))),
+        "MCC": Gain(measures.mcc),
+        "Cohen's kappa": Gain(measures.cohen_kappa),
+        "Fowlkes-Mallows": Gain(PositiveClass(measures.fowlkes_mallows)),
     }
 )
 
 #: The same for any number of classes, none of which comes first.
 FAMILIAR_MULTICLASS: Mapping[str, Metric] = MappingProxyType(
     {
-        "accuracy": Gain(confusion.accuracy),
-        "balanced accuracy": Gain(confusion.balanced_accuracy),
-        "macro F1": Gain(partial(confusion.macro_f_beta, beta=1)),
-        "MCC": Gain(chance.mcc),
-        "Cohen's kappa": Gain(chance.cohen_kappa),
+        "accuracy": Gain(measures.accuracy),
+        "balanced accuracy": Gain(measures.balanced_accuracy),
+        "macro F1": Gain(partial(measures.macro_f_beta, beta=1)),
+        "MCC": Gain(measures.mcc),
+        "Cohen's kappa": Gain(measures.cohen_kappa),
         "Fowlkes-Mallows": Gain(partial(agreement.general_fowlkes_mallows, average=1)),
         "determinant MCC": Gain(agreement.determinant_mcc),
         "Cramér's phi": Gain(agreement.cramers_phi),

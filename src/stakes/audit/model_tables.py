@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import least
 from stakes._check import BoolArray, FloatArray, Labels
 from stakes.errors import InputError
-from stakes.measures.table import least
 from stakes.tally import Counts, JointCounts
 
 #: Tables by name, joint counts, or counts whose first leading axis is the models.

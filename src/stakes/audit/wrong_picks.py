@@ -20,7 +20,7 @@ from stakes.audit.metric import Metric, read_metrics
 from stakes.audit.model_tables import Models, by_position, picked, read_models
 from stakes.audit.settings import ErrorSampler, read_errors
 from stakes.errors import InputError
-from stakes.measures.cost import decision_rates
+from stakes.measures import decision_rates
 from stakes.problem import Problem
 from stakes.tally import Counts
 

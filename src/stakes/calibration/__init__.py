@@ -20,8 +20,8 @@ from __future__ import annotations
 from stakes.calibration.affine import Affine, Logistic, Platt
 from stakes.calibration.beta import BetaMap
 from stakes.calibration.calibration_errors import calibration_error, class_tables, top_label_table
-from stakes.calibration.calibrator import Calibrator
-from stakes.calibration.crossfit import cross_calibrate
+from stakes.calibration.calibrator import Calibrator, largest_finite, log_odds
+from stakes.calibration.crossfit import CheckedRows, cross_calibrate, fold_numbers, spread
 from stakes.calibration.decomposition import (
     Decomposition,
     decompose,
@@ -30,7 +30,7 @@ from stakes.calibration.decomposition import (
 )
 from stakes.calibration.histogram import Histogram
 from stakes.calibration.isotonic import Isotonic, OneVsRestIsotonic
-from stakes.calibration.maps import CalibrationMap, from_json
+from stakes.calibration.maps import CalibrationMap, decoded, encoded, from_json, sealed_map
 from stakes.calibration.miscalibration_cost import (
     CostOfMiscalibration,
     cost_of_miscalibration,
@@ -61,6 +61,7 @@ __all__ = [
     "CalibrationMap",
     "CalibrationTest",
     "Calibrator",
+    "CheckedRows",
     "CostOfMiscalibration",
     "Decomposition",
     "FullAffine",
@@ -81,13 +82,20 @@ __all__ = [
     "consistency_band",
     "cost_of_miscalibration",
     "cross_calibrate",
+    "decoded",
     "decompose",
     "decompose_by_cross_calibration",
     "decompose_by_recalibration",
+    "encoded",
+    "fold_numbers",
     "from_json",
+    "largest_finite",
+    "log_odds",
     "mean_score_gap",
     "reliability",
+    "sealed_map",
     "spiegelhalter",
+    "spread",
     "table_cost_of_miscalibration",
     "top_label_table",
 ]

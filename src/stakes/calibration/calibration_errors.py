@@ -15,12 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, unwrapped
 from stakes.errors import InputError
-from stakes.ranking.roc import ratio
-from stakes.scoring.bins import Bins, bin_sums
-from stakes.scoring.case_scores import read_forecasts
-from stakes.scoring.table_scores import probability_scores
+from stakes.scoring import Bins, bin_sums, probability_scores, read_forecasts
 from stakes.tally import ScoreTable
 
 

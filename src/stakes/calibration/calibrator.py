@@ -20,7 +20,7 @@ from stakes._value import Value
 from stakes.calibration.maps import CalibrationMap
 from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
-from stakes.scoring.case_scores import class_labels, column_classes, n_columns, shape_of
+from stakes.scoring import class_labels, column_classes, n_columns, shape_of
 
 _CERTAIN = 53 * float(np.log(2))  # log-odds next to a posterior of one, as float64 resolves it
 

@@ -21,7 +21,7 @@ from stakes.calibration.calibrator import (
 from stakes.calibration.maps import CalibrationMap
 from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
-from stakes.scoring.case_scores import class_labels, column_classes
+from stakes.scoring import class_labels, column_classes
 
 
 def cross_calibrate(

@@ -15,15 +15,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stakes._arithmetic import ratio, weighted_sum
 from stakes._check import FloatArray, unwrapped
 from stakes._value import Value
 from stakes.calibration.calibrator import Calibrator
 from stakes.calibration.crossfit import cross_calibrate
-from stakes.ranking.roc import ratio
-from stakes.scoring.bins import HullBins, bin_sums
-from stakes.scoring.case_scores import expected_score, read_forecasts
-from stakes.scoring.rules import ScoringRule, weighted_sum
-from stakes.scoring.table_scores import posterior_pairs, table_score
+from stakes.scoring import (
+    HullBins,
+    ScoringRule,
+    bin_sums,
+    expected_score,
+    posterior_pairs,
+    read_forecasts,
+    table_score,
+)
 from stakes.tally import ScoreTable
 
 

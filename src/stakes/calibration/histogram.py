@@ -17,7 +17,7 @@ from stakes.calibration.maps import (
     require_shape,
 )
 from stakes.errors import InputError
-from stakes.scoring.bins import CutBins
+from stakes.scoring import CutBins
 from stakes.tally import ScoreTable
 
 

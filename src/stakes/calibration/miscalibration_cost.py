@@ -17,11 +17,10 @@ from stakes._value import Value
 from stakes.calibration.decomposition import isotonic_posteriors
 from stakes.decide import bayes_decision_indices
 from stakes.errors import InputError
-from stakes.measures.cost import expected_cost
+from stakes.measures import expected_cost
 from stakes.problem import Problem
 from stakes.rows import read_posteriors
-from stakes.scoring.bins import require_table
-from stakes.scoring.table_scores import probability_scores
+from stakes.scoring import probability_scores, require_table
 from stakes.tally import Counts, ScoreTable
 
 

@@ -13,15 +13,14 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
 from stakes import _check
+from stakes._arithmetic import ratio
 from stakes._check import BoolArray, FloatArray, IntArray, unwrapped
 from stakes._value import Value
 from stakes.calibration.calibrator import largest_finite, log_odds
 from stakes.calibration.logistic import fit_logistic
 from stakes.errors import InputError
-from stakes.ranking.hull import single
-from stakes.ranking.roc import ratio
-from stakes.scoring.bins import Bins, bin_sums
-from stakes.scoring.table_scores import posterior_pairs, probability_scores
+from stakes.ranking import single
+from stakes.scoring import Bins, bin_sums, posterior_pairs, probability_scores
 from stakes.tally import ScoreTable
 
 _BLOCK = 1 << 20  # resampled scores at a time, so that memory stays flat

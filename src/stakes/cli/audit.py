@@ -32,7 +32,7 @@ from stakes.cli.options import (
 )
 from stakes.cli.output import Terminal
 from stakes.problem import Problem
-from stakes.render.tables import number
+from stakes.render import number
 from stakes.report import ModelQuality, Report
 
 

@@ -17,9 +17,7 @@ from rich.text import Text
 from stakes._files import check_target
 from stakes.adapters.sources import Watch
 from stakes.errors import InputError
-from stakes.render.layout import plain
-from stakes.render.plain_text import wrapped
-from stakes.render.tables import Section, sections, stakes_sections
+from stakes.render import Section, plain, sections, stakes_sections, wrapped
 from stakes.report import Report
 
 _WRITERS: Mapping[str, Callable[[Report, Path | None], str]] = {

@@ -15,8 +15,7 @@ from stakes._check import FloatArray, Labels
 from stakes._files import whole_file
 from stakes.adapters.data_files import Format, write_rows
 from stakes.adapters.duck import FileSource, refuse_gaps
-from stakes.calibration import CalibrationMap, from_json
-from stakes.calibration.maps import sealed_map
+from stakes.calibration import CalibrationMap, from_json, sealed_map
 from stakes.errors import InputError
 
 _KINDS = {

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
+from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.ranking.roc import running_sum
 
 _LEAST_MASS = 1e-12  # below this, a difference of distribution functions is rounding
 

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray
 from stakes._value import Value
-from stakes.ranking.hull import hull_cuts, single
-from stakes.ranking.roc import ratio, weights_above
+from stakes.ranking import hull_cuts, single, weights_above
 from stakes.tally import ScoreTable
 
 

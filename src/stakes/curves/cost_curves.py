@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.conditions import Condition
 from stakes.curve import Curve
-from stakes.ranking.roc import ratio, weights_above
+from stakes.ranking import weights_above
 from stakes.tally import ScoreTable
-from stakes.thresholds import Method, Optimal, RateDriven, ScoreDriven, ScoreFixed
-from stakes.thresholds.methods import population_of
+from stakes.thresholds import Method, Optimal, RateDriven, ScoreDriven, ScoreFixed, population_of
 
 
 def cost_curve(table: ScoreTable, method: Method, over: Condition | type[Condition]) -> Curve:

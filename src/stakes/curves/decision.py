@@ -10,9 +10,8 @@ import numpy.typing as npt
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.curve import Curve
-from stakes.ranking.hull import single
-from stakes.ranking.roc import weights_above
-from stakes.scoring.table_scores import probability_scores
+from stakes.ranking import single, weights_above
+from stakes.scoring import probability_scores
 from stakes.tally import ScoreTable
 
 

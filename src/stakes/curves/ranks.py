@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.curve import Curve
-from stakes.ranking.hull import roc_hull, single
-from stakes.ranking.roc import Roc, ratio, roc, weights_above
+from stakes.ranking import Roc, roc, roc_hull, single, weights_above
 from stakes.tally import ScoreTable
 
 

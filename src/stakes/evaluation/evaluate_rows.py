@@ -13,7 +13,6 @@ from stakes.evaluation.cases import frame_library, read_cases, read_models, refu
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tally_rows import evidence_of
-from stakes.inference.estimate import checked_level
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.rows import Decisions
@@ -85,7 +84,7 @@ def evaluate(
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     if calibrator is not None:
         _check.require("calibrator", calibrator, Calibrator, "Write Isotonic(), or None for none.")
-    level = checked_level(level)
+    level = _check.level(level)
     replicates = _check.whole("replicates", replicates, low=2)
     _check.whole("seed", seed, low=0)
     cases = read_cases(y_true, problem, weights, by, clusters)

@@ -15,8 +15,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
-from stakes.calibration import CalibrationMap, Calibrator, Select
-from stakes.calibration.crossfit import CheckedRows, fold_numbers, spread
+from stakes.calibration import CalibrationMap, Calibrator, CheckedRows, Select, fold_numbers, spread
 from stakes.decide import cheapest_decisions
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases

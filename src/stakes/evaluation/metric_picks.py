@@ -6,8 +6,7 @@ from math import isnan, nan
 
 import numpy as np
 
-from stakes.audit import FAMILIAR, FAMILIAR_MULTICLASS, Disagreement
-from stakes.audit.model_tables import picked
+from stakes.audit import FAMILIAR, FAMILIAR_MULTICLASS, Disagreement, picked
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.proper import expected_score
 from stakes.evaluation.uncertainty import Costs

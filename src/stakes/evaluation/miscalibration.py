@@ -14,8 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from stakes._check import FloatArray
-from stakes.calibration import calibration_line
-from stakes.calibration.calibrator import largest_finite, log_odds
+from stakes.calibration import calibration_line, largest_finite, log_odds
 from stakes.decide import bayes_decision_indices, shift_prior
 from stakes.evaluation.decision_rules import POSTERIORS
 from stakes.evaluation.evidence import Evidence, ModelTallies
@@ -23,7 +22,7 @@ from stakes.measures import expected_cost
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 from stakes.report import BAYES, MOVED
-from stakes.scoring.table_scores import posterior_pairs
+from stakes.scoring import posterior_pairs
 from stakes.tally import ScoreTable
 
 __all__ = ["Miscalibration", "best_cost", "miscalibration_of"]

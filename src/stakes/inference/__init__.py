@@ -73,6 +73,7 @@ from stakes.inference.schemes import (
     PoissonWeights,
     Scheme,
     WithinClasses,
+    checked_scheme,
     resample,
     scheme_of,
 )
@@ -122,6 +123,7 @@ __all__ = [
     "bootstrap_t",
     "cases_for_half_width",
     "cases_to_detect",
+    "checked_scheme",
     "compare",
     "compare_costs",
     "compare_losses",

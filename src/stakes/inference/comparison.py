@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
 from stakes._text import text_table
 from stakes._value import Value
@@ -25,7 +26,6 @@ from stakes.inference.schemes import (
     Scheme,
 )
 from stakes.inference.student import student_tail
-from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.tally import JointCounts, LossMoments
 

@@ -14,7 +14,7 @@ from stakes._check import FloatArray, IntArray
 from stakes.inference.cells import whole_cells
 from stakes.inference.estimate import Estimate
 from stakes.inference.intervals import Normal, Wilson
-from stakes.measures.cost import (
+from stakes.measures import (
     decision_rates,
     expected_cost,
     naive_cost,

@@ -126,7 +126,7 @@ class Estimate(Value):
 
     def interval(self, level: float = 0.95) -> Interval:
         """Interval that is meant to hold the truth with this probability; nan where undefined."""
-        level = checked_level(level)
+        level = _check.level(level)
         low, high = self.intervals.ends(self, level)
         return Interval._trusted(low=np.asarray(low), high=np.asarray(high), level=level)
 
@@ -169,17 +169,6 @@ def _checked_type(intervals: object) -> IntervalType:
     raise InputError(
         f"intervals must be a type of intervals; got {intervals!r}. Pass one, such as Normal()."
     )
-
-
-def checked_level(level: object, name: str = "level", usual: float = 0.95) -> float:
-    """A probability strictly between zero and one, such as a confidence level."""
-    checked = _check.number(name, level)
-    if not 0 < checked < 1:
-        raise InputError(
-            f"{name} must lie strictly between 0 and 1; got {checked:g}. {usual:g} is usual.",
-            argument=name,
-        )
-    return checked
 
 
 def counted(number: int, noun: str) -> str:

@@ -14,7 +14,7 @@ from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.comparison import Comparison, p_value
-from stakes.inference.estimate import checked_level, counted
+from stakes.inference.estimate import counted
 from stakes.inference.intervals import quantile
 from stakes.inference.student import normal_scores, student_quantile
 
@@ -108,7 +108,7 @@ def max_t(
     >>> max_t(comparison, level=0.95).differences.tolist()
     [-0.25, -0.5, -0.25]
     """
-    level = checked_level(level)
+    level = _check.level(level)
     chosen = _chosen_pairs(comparison, pairs)
     if not len(comparison.replicates):
         raise InputError(
@@ -192,7 +192,7 @@ def holm_pairs(comparison: Comparison, *, level: float = 0.95) -> Pairwise:
            difference  95% low     high          p
     a − b       -0.25  -0.3353  -0.1647  9.216e-09
     """
-    level = checked_level(level)
+    level = _check.level(level)
     made = [comparison.difference(*pair) for pair in _chosen_pairs(comparison, None)]
     ends = [one.interval(1 - (1 - level) / len(made)) for one in made]
     labels: Labels = comparison.names

@@ -7,7 +7,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.inference.estimate import Estimate, checked_level
+from stakes.inference.estimate import Estimate
 from stakes.inference.student import student_quantile
 
 
@@ -69,12 +69,12 @@ def cases_for_half_width(
     1537.0
     """
     wanted = _check.floats("half_width", half_width)
-    reach = _quantile(estimate, (1 + checked_level(level)) / 2)
+    reach = _quantile(estimate, (1 + _check.level(level)) / 2)
     return _scaled(estimate, n_cases, reach, wanted, "half_width")
 
 
 def _reach(estimate: Estimate, level: float, power: float) -> FloatArray:
-    level, power = checked_level(level), checked_level(power, "power", 0.8)
+    level, power = _check.level(level), _check.level(power, "power", 0.8)
     if power <= (1 - level) / 2:
         raise InputError(
             f"power must be above {(1 - level) / 2:.4g}, (1 − level)/2; got {power:g}. An interval "

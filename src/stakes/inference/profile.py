@@ -18,10 +18,10 @@ from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.errors import InputError
 from stakes.inference.cells import cells_of, whole_cells
 from stakes.inference.design import Cells, effective_factors
-from stakes.inference.estimate import Interval, checked_level
+from stakes.inference.estimate import Interval
 from stakes.inference.likelihood import PSEUDO_CASES, Support, dearest_shares, profile_ends
 from stakes.inference.schemes import Clusters
-from stakes.measures.cost import prior_of
+from stakes.measures import prior_of
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
 
@@ -75,7 +75,7 @@ def profile_interval(
     >>> print(profile_interval(joint, Problem.zero_one(2)))
     95% 0.1649 to 0.3436
     """
-    level = checked_level(level)
+    level = _check.level(level)
     if isinstance(tally, JointCounts):
         if len(tally.models) != 2:
             raise InputError(
@@ -120,7 +120,7 @@ def profile_normalized_interval(
     >>> print(profile_normalized_interval(Counts([[95, 5], [0, 0]]), Problem.zero_one(2)))
     95% 1.2 to inf
     """
-    level = checked_level(level)
+    level = _check.level(level)
     regret = problem.regret()
     if regret.prior is not None:
         cost = profile_interval(

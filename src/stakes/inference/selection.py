@@ -14,18 +14,17 @@ import numpy as np
 from scipy.special import betainc, gammaincc, stdtr, stdtrit
 
 from stakes import _check
+from stakes._arithmetic import least
 from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
 from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
-from stakes.inference.estimate import checked_level
 from stakes.inference.fixed_normals import directions
 from stakes.inference.likelihood import Support, profile_ends, profile_ratio
 from stakes.inference.profile import difference_support
 from stakes.inference.sampling import CostErrors, cost_errors
 from stakes.inference.schemes import Clusters
-from stakes.measures.table import least
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
@@ -84,7 +83,7 @@ class Contenders(Value):
 
     def at(self, level: float) -> Labels:
         """The contenders at another level, cheapest first."""
-        stays = np.flatnonzero(self._stays(checked_level(level)))
+        stays = np.flatnonzero(self._stays(_check.level(level)))
         scale = np.abs(self.differences).max(initial=0.0)
         rounded = np.round(self.differences / (scale or 1.0), 9)  # equal costs keep their order
         order = np.lexsort([rounded[stays], stays != self.cheapest])
@@ -152,7 +151,7 @@ def contenders(
     b  0.25  0.25    0.1606    0.349  4.05e-08
     c  0.02  0.02  -0.02327  0.07456    0.4763  contender
     """
-    level = checked_level(level)
+    level = _check.level(level)
     errors = cost_errors(joint, problem, squares=squares, fitting=fitting)
     rivals = errors.among(_checked_names(joint, among))
     ties = least(rivals.costs)

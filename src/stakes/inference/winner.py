@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
+from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.fixed_normals import fixed_normals
 from stakes.inference.sampling import CostErrors
 from stakes.inference.selection import FEW_DEGREES, Contenders, canonical_order
-from stakes.measures.table import least
 
 _DRAWS = 2048
 _SHRINKAGES = 64

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, unwrapped
+from stakes._square import diagonal, elsewhere, off_diagonal, scaled, square
 from stakes.measures.cost import decision_rates, prior_of
-from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, scaled, square
 from stakes.problem import Problem
 from stakes.tally import Counts
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, probabilities, unwrapped
+from stakes._square import square
 from stakes.errors import InputError
 from stakes.measures.confusion import (
     negative_predictive_value,
@@ -20,7 +22,6 @@ from stakes.measures.confusion import (
     recall,
     specificity,
 )
-from stakes.measures.table import ratio, square
 from stakes.tally import Counts
 
 __all__ = [

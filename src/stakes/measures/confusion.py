@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, Label, number, unwrapped
+from stakes._square import diagonal, elsewhere, off_diagonal, square
 from stakes.errors import InputError
-from stakes.measures.table import diagonal, elsewhere, off_diagonal, ratio, square
 from stakes.tally import Counts
 
 __all__ = [

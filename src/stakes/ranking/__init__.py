@@ -17,7 +17,7 @@ from stakes.ranking.areas import (
     standardized_partial_auc,
     weighted_auc,
 )
-from stakes.ranking.hull import hull_cuts, is_convex, roc_hull
+from stakes.ranking.hull import hull_cuts, is_convex, roc_hull, single
 from stakes.ranking.points import (
     equal_error_rate,
     kolmogorov_smirnov,
@@ -47,6 +47,7 @@ __all__ = [
     "roc",
     "roc_hull",
     "sensitivity_at_specificity",
+    "single",
     "specificity_at_sensitivity",
     "standardized_partial_auc",
     "weighted_auc",

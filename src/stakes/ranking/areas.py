@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, unwrapped
 from stakes.ranking.hull import hull_cuts
-from stakes.ranking.roc import ratio, scaled, weights_above
+from stakes.ranking.roc import scaled, weights_above
 from stakes.tally import ScoreTable
 
 

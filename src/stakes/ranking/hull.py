@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import ratio
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes.ranking.roc import Roc, ratio, roc, scaled
+from stakes.ranking.roc import Roc, roc, scaled
 from stakes.tally import ScoreTable
 
 # Whole weights are compared exactly. Fractional ones carry rounding errors, so that points on one

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, unwrapped
-from stakes.ranking.roc import ratio, roc, scaled, weights_above
+from stakes.ranking.roc import roc, scaled, weights_above
 from stakes.tally import ScoreTable
 
 # A rate that misses its target by less than this has reached it: sums of fractional weights round.

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.ranking.hull import hull_cuts, single
-from stakes.ranking.roc import running_sum
 from stakes.tally import ScoreTable
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stakes._arithmetic import ratio, running_sum
 from stakes._check import FloatArray, unwrapped
 from stakes._value import Value
 from stakes.tally import ScoreTable
-
-_BLOCK = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +32,6 @@ class Roc(Value):
     hit_rate: FloatArray
 
 
-def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Quotient that is nan, without a warning, where the denominator is zero."""
-    shape = np.broadcast_shapes(numerator.shape, denominator.shape)
-    quotient = np.full(shape, np.nan)
-    np.divide(numerator, denominator, out=quotient, where=denominator != 0)
-    return unwrapped(quotient)
-
-
 def scaled(weights: FloatArray) -> FloatArray:
     """Weights times a power of two that brings the largest near one: exact, and products fit.
 
@@ -50,24 +41,6 @@ def scaled(weights: FloatArray) -> FloatArray:
     if np.all((most == 0) | ((most > 1e-60) & (most < 1e60))):
         return weights
     return unwrapped(np.ldexp(weights, -np.frexp(most)[1]))
-
-
-def running_sum(values: FloatArray) -> FloatArray:
-    """Cumulative sum along the last axis whose error does not grow with its length.
-
-    A plain cumulative sum of 10**7 equal fractions is off by 10**-10, always to the same side.
-    Here short blocks are summed and then the blocks, over and over; counts stay exact, and the
-    sums of weights that are not negative never fall.
-    """
-    length = values.shape[-1]
-    if length <= _BLOCK:
-        return np.cumsum(values, axis=-1)
-    blocks = np.zeros((*values.shape[:-1], -(-length // _BLOCK), _BLOCK))
-    sums = blocks.reshape(*values.shape[:-1], -1)
-    sums[..., :length] = values
-    np.cumsum(blocks, axis=-1, out=blocks)
-    blocks[..., 1:, :] += running_sum(blocks[..., :-1, -1])[..., None]
-    return np.maximum.accumulate(sums[..., :length], axis=-1)
 
 
 def weights_above(weights: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from stakes.conditions import Condition
 from stakes.curve import Curve
 from stakes.errors import InputError
 from stakes.inference import AllCases, Scheme, WithinClasses, each
-from stakes.measures.cost import expected_cost_per_class
+from stakes.measures import expected_cost_per_class
 from stakes.problem import Problem
 from stakes.regions.partition import Regions, lowest
 from stakes.tally import Counts, JointCounts, JointScores, ScoreTable

@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
+from stakes._arithmetic import least
 from stakes._check import FloatArray, Label
 from stakes._value import Value
 from stakes.curve import Curve
 from stakes.errors import InputError
-from stakes.inference import Clusters, Estimate, Scheme, bootstrap, estimate_of
-from stakes.inference.schemes import checked_scheme
-from stakes.measures.table import least
+from stakes.inference import Clusters, Estimate, Scheme, bootstrap, checked_scheme, estimate_of
 from stakes.regions.axes import Axis, CostProportion, StraightAxis, borders_of, root
 from stakes.regions.partition import Regions
 from stakes.tally import JointCounts, Tally

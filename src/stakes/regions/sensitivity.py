@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
 from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.measures.cost import decision_rates, expected_cost_per_class
-from stakes.measures.table import least
+from stakes.measures import decision_rates, expected_cost_per_class
 from stakes.problem import Problem
 from stakes.regions.axes import Models, counts_of
 from stakes.tally import Counts

@@ -1,1 +1,24 @@
 """Renderers: a report as text, Markdown, JSON or a page. They compute nothing."""
+
+from stakes.render.html import to_html
+from stakes.render.json import from_json, to_json
+from stakes.render.layout import plain
+from stakes.render.markdown import to_markdown
+from stakes.render.notebook import to_notebook
+from stakes.render.plain_text import to_text, wrapped
+from stakes.render.tables import Section, number, sections, stakes_sections
+
+__all__ = [
+    "Section",
+    "from_json",
+    "number",
+    "plain",
+    "sections",
+    "stakes_sections",
+    "to_html",
+    "to_json",
+    "to_markdown",
+    "to_notebook",
+    "to_text",
+    "wrapped",
+]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from stakes import _text
 from stakes._check import FloatArray, Labels
-from stakes.measures.cost import cost_shares
+from stakes.measures import cost_shares
 from stakes.problem import Problem
 from stakes.regions import Margin
 from stakes.render import rounding

@@ -15,8 +15,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._files import parsed, sealed, verify, write_whole
 from stakes._value import Value
-from stakes.calibration import CalibrationMap
-from stakes.calibration.maps import decoded, encoded
+from stakes.calibration import CalibrationMap, decoded, encoded
 from stakes.decide import (
     cheapest_decisions,
     class_ratios,

@@ -9,8 +9,29 @@
 
 from __future__ import annotations
 
-from stakes.scoring.bins import Bins, EachScore, Edges, EqualMass, EqualWidth, HullBins
-from stakes.scoring.case_scores import case_scores, mean_score, normalized_score, score_moments
+from stakes.scoring.bins import (
+    Bins,
+    CutBins,
+    EachScore,
+    Edges,
+    EqualMass,
+    EqualWidth,
+    HullBins,
+    bin_sums,
+    require_table,
+)
+from stakes.scoring.case_scores import (
+    case_scores,
+    class_labels,
+    column_classes,
+    expected_score,
+    mean_score,
+    n_columns,
+    normalized_score,
+    read_forecasts,
+    score_moments,
+    shape_of,
+)
 from stakes.scoring.rules import Brier, HalfBrier, LogLoss, ScoringRule, Spherical
 from stakes.scoring.table_scores import (
     brier,
@@ -18,6 +39,8 @@ from stakes.scoring.table_scores import (
     log_loss,
     mean_absolute_error,
     normalized_table_score,
+    posterior_pairs,
+    probability_scores,
     refinement_loss,
     table_score,
 )
@@ -29,6 +52,7 @@ __all__ = [
     "Bins",
     "Brier",
     "CostWeighted",
+    "CutBins",
     "EachScore",
     "Edges",
     "EqualMass",
@@ -38,15 +62,25 @@ __all__ = [
     "LogLoss",
     "ScoringRule",
     "Spherical",
+    "bin_sums",
     "brier",
     "calibration_loss",
     "case_scores",
+    "class_labels",
+    "column_classes",
+    "expected_score",
     "log_loss",
     "mean_absolute_error",
     "mean_score",
+    "n_columns",
     "normalized_score",
     "normalized_table_score",
+    "posterior_pairs",
+    "probability_scores",
+    "read_forecasts",
     "refinement_loss",
+    "require_table",
     "score_moments",
+    "shape_of",
     "table_score",
 ]

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
+from stakes._arithmetic import ratio, running_sum
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.ranking.hull import hull_cuts
-from stakes.ranking.roc import ratio, running_sum
+from stakes.ranking import hull_cuts
 from stakes.tally import ScoreTable
 
 _LARGEST = float(np.finfo(np.float64).max)

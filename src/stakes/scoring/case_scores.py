@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import weighted_sum
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.rows import Posteriors, frame_columns, read_posteriors
-from stakes.scoring.rules import ScoringRule, require_rule, weighted_sum
+from stakes.scoring.rules import ScoringRule, require_rule
 from stakes.tally import LossMoments
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import weighted_sum
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.errors import InputError
@@ -59,18 +60,6 @@ def require_rule(rule: object) -> None:
     _check.require(
         "rule", rule, ScoringRule, "Write LogLoss(), Brier() or another of stakes.scoring."
     )
-
-
-def weighted_sum(
-    weights: FloatArray, losses: FloatArray, axis: int | tuple[int, ...]
-) -> FloatArray:
-    """Sum of weight times loss in which weight zero is zero even against an infinite loss."""
-    if np.isfinite(losses).all():
-        return np.asarray(np.sum(weights * losses, axis=axis))
-    weights, losses = np.broadcast_arrays(weights, losses)
-    terms = np.zeros(weights.shape)
-    np.multiply(weights, losses, out=terms, where=weights != 0)
-    return np.asarray(np.sum(terms, axis=axis))
 
 
 def _of_true_class(posteriors: FloatArray, codes: IntArray) -> FloatArray:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from stakes._arithmetic import ratio, weighted_sum
 from stakes._check import FloatArray, unwrapped
 from stakes.errors import InputError
-from stakes.ranking.roc import ratio
 from stakes.scoring.bins import Bins, bin_sums, require_table
-from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, require_rule, weighted_sum
+from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, require_rule
 from stakes.tally import ScoreTable
 
 

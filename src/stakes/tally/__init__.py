@@ -10,6 +10,7 @@ from stakes.tally.counts import Counts
 from stakes.tally.joint_counts import JointCounts
 from stakes.tally.joint_scores import JointScores
 from stakes.tally.loss_moments import LossMoments
+from stakes.tally.read_rows import read_rows
 from stakes.tally.score_table import ScoreTable
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "LossMoments",
     "ScoreTable",
     "Tally",
+    "read_rows",
 ]

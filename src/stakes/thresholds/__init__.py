@@ -16,6 +16,7 @@ from stakes.thresholds.methods import (
     ScoreDriven,
     ScoreFixed,
     ScoreUniform,
+    population_of,
 )
 
 __all__ = [
@@ -31,4 +32,5 @@ __all__ = [
     "best_threshold",
     "expected_loss",
     "h_measure",
+    "population_of",
 ]

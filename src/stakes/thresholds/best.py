@@ -9,10 +9,9 @@ import numpy as np
 
 from stakes._check import IntArray, same_labels
 from stakes._value import Value
-from stakes.measures.cost import decision_rates, expected_cost, prior_of
+from stakes.measures import decision_rates, expected_cost, prior_of
 from stakes.problem import Problem
-from stakes.ranking import hull_cuts
-from stakes.ranking.hull import single
+from stakes.ranking import hull_cuts, single
 from stakes.tally import Counts, ScoreTable
 from stakes.thresholds.case_losses import threshold_of_cut
 

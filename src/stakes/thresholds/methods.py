@@ -19,14 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
+from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.conditions import Condition, Distribution, Point
 from stakes.curve import Curve
 from stakes.errors import InputError
-from stakes.ranking import hull_cuts, isotonic
-from stakes.ranking.hull import single
-from stakes.ranking.roc import running_sum
+from stakes.ranking import hull_cuts, isotonic, single
 from stakes.tally import Counts, ScoreTable
 from stakes.thresholds.case_losses import (
     CaseLosses,

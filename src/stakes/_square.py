@@ -1,19 +1,13 @@
-"""Parts that the measures of counts share: square tables, silent division, the diagonal."""
+"""Square tables: decisions that answer classes, the diagonal and what is off it."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from stakes import _check
-from stakes._check import BoolArray, FloatArray, Labels
+from stakes._check import FloatArray, Labels
 from stakes.errors import InputError
 from stakes.tally import Counts
-
-_TIE = 1e-12  # relative to what the values span: what rounding may do to equal ones
-_ROUNDING = 64 * np.finfo(np.float64).eps  # the same, relative to the largest value
 
 
 def square(counts: Counts) -> FloatArray:
@@ -54,27 +48,6 @@ def scaled(values: FloatArray) -> FloatArray:
     """The table times a power of two that brings its total near one: exact, and products fit."""
     _, exponent = np.frexp(values.sum(axis=(-2, -1), keepdims=True))
     return np.asarray(np.ldexp(values, -exponent))
-
-
-def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> FloatArray:
-    """Divide in silence: 0/0 is nan, and x/0 is inf."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        quotient: FloatArray = np.divide(part, whole)
-    return quotient
-
-
-def least(values: FloatArray) -> BoolArray:
-    """The least along the last axis, with all that rounding alone keeps apart from it.
-
-    nan is never among them.
-    """
-    known = np.where(np.isnan(values), np.inf, values)
-    least = known.min(axis=-1, keepdims=True)
-    shape: dict[str, Any] = {"axis": -1, "keepdims": True, "where": known < np.inf}
-    largest = np.max(np.abs(values), initial=0.0, **shape)
-    with np.errstate(invalid="ignore"):  # where all are infinite or unknown
-        slack = _TIE * np.max(known - least, initial=0.0, **shape) + _ROUNDING * largest
-    return np.asarray((known <= least + slack) & (known < np.inf))
 
 
 def diagonal(values: FloatArray) -> FloatArray:
