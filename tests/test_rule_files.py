@@ -32,7 +32,7 @@ from stakes.calibration import (
     Temperature,
     VectorScaling,
 )
-from stakes.cli.front import stakes as command
+from stakes.cli.commands import stakes as command
 from stakes.scoring import EqualMass
 
 inf = math.inf
@@ -257,6 +257,24 @@ def test_scores_and_other_columns_and_single_precision_are_decided_as_in_python(
     assert (decided == rule.decide(single)).all()
     assert (decided[single == np.float32(0.1)] == "legit").all(), "0.1 of single precision is a tie"
     assert (single == np.float32(0.1)).any()
+
+
+def test_every_row_of_a_file_is_decided_by_its_own_costs():
+    costs = {"legit": {"approve": 0, "block": 5}, "fraud": {"approve": "amount", "block": 0}}
+    problem = Problem(costs)
+    Rule(problem).to_json("rule.json")
+    problem.to_toml("amounts.toml")
+    new = written("new.parquet")
+    amounts = np.arange(len(new)) * 0.1
+    pyarrow.parquet.write_table(new.append_column("amount", pa.array(amounts)), "paid.parquet")
+    expected = bayes_decisions(new["p_new"].to_numpy(), problem, data={"amount": amounts})
+    for how in (("--rule", "rule.json"), ("-p", "amounts.toml")):
+        done = run("decide", "paid.parquet", *how, "--model", "p_new", "-o", "d.parquet")
+        assert done.exit_code == 0, done.stderr
+        assert written("d.parquet")["decision"].to_pylist() == expected.tolist()
+    done = run("decide", "new.parquet", "--rule", "rule.json", "--model", "p_new", "-o", "d.csv")
+    assert done.exit_code == 2
+    assert "'amount'" in done.stderr
 
 
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
