@@ -66,7 +66,7 @@ CLUSTERS = np.arange(Y.size) // 4
 
 
 def report_on(problem: Problem, predictions: Any = P, **options: Any) -> Report:
-    settings = {"weights": WEIGHTS, "cluster": CLUSTERS, "replicates": 20, **options}
+    settings = {"weights": WEIGHTS, "clusters": CLUSTERS, "replicates": 20, **options}
     return evaluate(labelled(Y, problem), {"new": predictions}, problem, **settings)
 
 
@@ -102,7 +102,7 @@ def test_a_recalibrated_rule_has_the_map_of_all_cases(calibrator):
     rule = report_on(problem, calibrator=calibrator).rule("new (recalibrated)")
     options = {"classes": FRAUD.classes, "weights": WEIGHTS, "prior": PRIOR}
     if isinstance(calibrator, Select):
-        options["groups"] = CLUSTERS
+        options["clusters"] = CLUSTERS
     fitted = calibrator.fit(P, labelled(Y, problem), **options)
     assert rule.map == fitted
     new = np.linspace(0, 1, 501)
@@ -324,7 +324,7 @@ def test_parts_that_make_no_rule_are_refused(parts, message):
     [
         ([0, 1, 1], "Pass predict_proba, not predict"),
         (["approve"], "Pass predict_proba, not predict"),
-        (Scores([0.5]), "predictions must be posteriors, .* got Scores"),
+        (Scores([0.5]), "predictions must be posteriors, which the rule takes; got Scores"),
         ([0.5, math.nan], "predictions must hold probabilities"),
         ([0.5, 1.2], "predictions must hold probabilities"),
         ([[0.5, 0.2, 0.3]], "predictions"),
@@ -358,3 +358,69 @@ def test_series_and_frames_are_answered_in_kind():
     assert isinstance(rule.decide(p), np.ndarray)
     with pytest.raises(InputError, match="predictions"):
         rule.decide(pl.LazyFrame({"p": p}))
+
+
+# Costs of every case -----------------------------------------------------------------------------
+
+PAYMENTS = Problem(
+    {
+        "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
+        "fraud": {"approve": "amount", "review": 8, "block": 0},
+    },
+    unit="EUR",
+)
+AMOUNTS = np.random.default_rng(2).lognormal(4, 1, Y.size).round(2)
+LINE = Affine().fit(P, Y).relabelled(PAYMENTS.classes)
+STEEP = Logistic().fit(5 * P - 2, Y).relabelled(PAYMENTS.classes)
+CHARGED: dict[str, tuple[Rule, Any, Any]] = {
+    "as is": (Rule(PAYMENTS), P, P),
+    "moved": (Rule(PAYMENTS, from_prior=[0.7, 0.3], to_prior=PRIOR), P, None),
+    "recalibrated": (Rule(PAYMENTS, map=LINE), P, LINE(P)),
+    "scores": (Rule(PAYMENTS, "scores", map=STEEP), 5 * P - 2, STEEP(5 * P - 2)),
+}
+
+
+@pytest.mark.parametrize("case", CHARGED)
+def test_every_case_is_decided_by_its_own_costs(case):
+    rule, given, posteriors = CHARGED[case]
+    if posteriors is None:
+        posteriors = shift_prior(P, [0.7, 0.3], PRIOR)
+    expected = [
+        bayes_decisions([p], PAYMENTS.at(amount=amount))[0]
+        for p, amount in zip(posteriors, AMOUNTS, strict=True)
+    ]
+    assert len(set(expected)) == 3
+    data = {"amount": AMOUNTS, "more": P}
+    assert rule.decide(given, data).tolist() == expected
+    assert rule.decide(given, case_costs=PAYMENTS.case_costs(data)).tolist() == expected
+    assert Rule.from_json(rule.to_json()).decide(given, data).tolist() == expected
+    np.testing.assert_allclose(
+        rule.expected_costs(given, data), expected_costs(posteriors, PAYMENTS, data=data)
+    )
+    assert rule.cuts is None
+    with pytest.raises(InputError, match="charges every case its own costs"):
+        rule.to_sql("p")
+    with pytest.raises(InputError, match="data must hold the columns that the costs depend on"):
+        rule.decide(given)
+    with pytest.raises(InputError, match="data must describe the cases"):
+        rule.decide(given, {"amount": AMOUNTS[:3]})
+
+
+def test_a_rule_that_was_made_of_the_costs_of_every_case_asks_for_those_of_new_ones():
+    rule = Rule(FRAUD, own_costs=True)
+    costs = np.repeat(FRAUD.costs[None], Y.size, axis=0)
+    assert rule.decide(P, case_costs=costs).tolist() == Rule(FRAUD).decide(P).tolist()
+    for asked in (rule.decide, rule.expected_costs):
+        with pytest.raises(InputError, match="case_costs must hold every case's own costs"):
+            asked(P)
+    with pytest.raises(InputError, match="charges every case its own costs"):
+        rule.to_sql("p")
+    assert Rule.from_json(rule.to_json()) == rule
+
+
+def test_series_of_other_cases_are_refused():
+    pd = pytest.importorskip("pandas")
+    p, amounts = pd.Series(P), pd.DataFrame({"amount": AMOUNTS})
+    assert len(Rule(PAYMENTS).decide(p, amounts)) == Y.size
+    with pytest.raises(InputError, match="must have the same index"):
+        Rule(PAYMENTS).decide(p, amounts.iloc[::-1])

@@ -140,8 +140,6 @@ def assert_same(one: Any, other: Any, where: str = "") -> None:
 def read(report: Report) -> Any:
     values = json.loads(report.to_json())
     values["caveats"] = [one for one in values["caveats"] if one["kind"] != "left out"]
-    for rule in values["rules"].values():
-        del rule["checksum"]  # of digits that the order of a sum may change
     return values
 
 

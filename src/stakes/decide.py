@@ -69,7 +69,7 @@ def expected_costs(
     """
     rows = read_posteriors("posteriors", posteriors, problem.classes)
     expected = np.empty((len(rows), problem.n_decisions))
-    costs = _costs(rows, problem, data, case_costs)
+    costs = costs_of_cases(rows, problem, data, case_costs)
     if not isinstance(costs, CaseCosts):
         return np.asarray(rows @ costs)
     for block, part in costs.blocks():
@@ -90,7 +90,7 @@ def bayes_decision_indices(
     wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
     rows = wrapped.read("posteriors", problem.classes)
     rounding = wrapped.rounding("posteriors", problem.classes)
-    return cheapest_decisions(rows, _costs(rows, problem, data, case_costs), rounding)
+    return cheapest_decisions(rows, costs_of_cases(rows, problem, data, case_costs), rounding)
 
 
 def cheapest_decisions(
@@ -385,7 +385,7 @@ def _read(posteriors: object) -> tuple[FloatArray, bool]:
     return _check.posteriors("posteriors", posteriors, size), array.ndim == 1
 
 
-def _costs(
+def costs_of_cases(
     rows: FloatArray, problem: Problem, data: object, case_costs: object
 ) -> FloatArray | CaseCosts:
     """The problem's (K, M) costs, or every case's own."""

@@ -212,9 +212,7 @@ class FileSource(Source):
         width = len(self.types)
         for batch in self._batches(parts, self._rows(as_text, [] if verbatim else columns)):
             kept = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.types))
-            values = np.column_stack([_floats(column) for column in batch.columns[width:]])
-            single = self.is_single(columns)  # stands for all that rounds to it
-            yield kept, values.astype(np.float32) if single else values
+            yield kept, np.column_stack([_floats(column) for column in batch.columns[width:]])
 
     def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Lazy:
         """Some columns for the engine to work on: numbers, and labels as text by `text_name`.

@@ -23,7 +23,8 @@ from stakes.problem import Problem
 from stakes.rows import DECISIONS, SCORES, Posteriors, Scores
 from stakes.rule import Rule
 
-Decide = Callable[[FloatArray], Any]  # numbers (n,) or (n, K) in, labels out
+# Numbers (n,) or (n, K) and the columns that costs depend on, if any: labels.
+Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
 
 
 @click.command()
@@ -68,13 +69,19 @@ def decide(
     rule = None if rule_file is None else _read_rule(rule_file, how)
     problem, made = _of_problem(**how) if rule is None else (rule.problem, _of_rule(rule))
 
-    def decided(values: FloatArray) -> dict[str, pa.Array]:
-        rows = values[:, 0] if values.shape[1] == 1 else values
-        return {column: pa.array(np.asarray(made(rows)))}
-
     with input_source(files) as source:
         columns = _columns(model, rule, source, problem)
-        n_rows = rewrite(source, columns, decided, Path(out))
+        charged = tuple(source.require_number(one) for one in problem.columns)
+        single = source.is_single(columns)  # such numbers stand for all that round to them
+
+        def decided(values: FloatArray) -> dict[str, pa.Array]:
+            rows, costs = np.split(values, [len(columns)], axis=1)
+            rows = rows.astype(np.float32) if single else rows
+            data = dict(zip(charged, costs.T, strict=True)) or None
+            labels = made(rows[:, 0] if len(columns) == 1 else rows, data)
+            return {column: pa.array(np.asarray(labels))}
+
+        n_rows = rewrite(source, (*columns, *charged), decided, Path(out))
     said(f"wrote {out}: {n_rows:,} rows with the column {column}")
 
 
@@ -115,7 +122,7 @@ def _read_rule(path: str, others: dict[str, str | None]) -> Rule:
 
 def _of_rule(rule: Rule) -> Decide:
     wrapped = Scores if rule.takes == SCORES else Posteriors
-    return lambda rows: rule.decide(wrapped(rows))
+    return lambda rows, data: rule.decide(wrapped(rows), data)
 
 
 # By a problem ------------------------------------------------------------------------------------
@@ -138,10 +145,10 @@ def _of_problem(
     now = problem.prior
     move = held is not None and now is not None and not np.array_equal(held, now)
 
-    def decided(rows: FloatArray) -> Any:
+    def decided(rows: FloatArray, data: dict[str, FloatArray] | None) -> Any:
         if shipped is not None:
             rows = shipped.fitted(rows)
-        return bayes_decisions(shift_prior(rows, held, now) if move else rows, problem)
+        return bayes_decisions(shift_prior(rows, held, now) if move else rows, problem, data=data)
 
     return problem, decided
 

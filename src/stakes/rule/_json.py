@@ -12,7 +12,7 @@ from stakes.problem import Problem
 def plain_problem(problem: Problem) -> dict[str, Any]:
     """Labels in lists, so that they keep their types; costs row by row."""
     return {
-        "costs": problem.costs.tolist(),
+        "costs": [list(row) for row in problem.written],
         "classes": list(problem.classes),
         "decisions": list(problem.decisions),
         "prior": None if problem.prior is None else problem.prior.tolist(),

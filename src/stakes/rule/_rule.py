@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
@@ -19,23 +17,18 @@ from stakes.calibration import CalibrationMap, decoded, encoded
 from stakes.decide import (
     cheapest_decisions,
     class_ratios,
+    costs_of_cases,
     expected_costs,
     label_array,
-    regrets,
     shift_prior,
 )
 from stakes.errors import InputError
-from stakes.problem import Problem
+from stakes.problem import CaseCosts, Problem
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
 from stakes.rule._cuts import Cuts, cuts_of
 from stakes.rule._json import number_of, plain_number, plain_problem, problem_of
+from stakes.rule._reading import WRAPPERS, in_kind, wrapped
 
-Predicted = Posteriors | Scores | Decisions
-_WRAPPERS: dict[str, type[Predicted]] = {
-    POSTERIORS: Posteriors,
-    SCORES: Scores,
-    DECISIONS: Decisions,
-}
 _FORMAT, _VERSION, _WHAT = "stakes.rule", 1, "a rule"
 _LARGEST = np.finfo(np.float64).max
 
@@ -68,6 +61,7 @@ class Rule(Value):
     map : a fitted calibration map, whose posteriors are decided on
     from_prior, to_prior : the priors between which posteriors are moved before they decide
     threshold : the second of two decisions is taken for scores above it, whatever they cost
+    own_costs : whether every case brings its own costs as an array, in place of the problem's
     system, model : their names in the report
     origin : where the rule was made
 
@@ -90,6 +84,7 @@ class Rule(Value):
     from_prior: FloatArray | None = None
     to_prior: FloatArray | None = None
     threshold: float | None = None
+    own_costs: bool = False
     system: str = "rule"
     model: str = "model"
     origin: Origin | None = None
@@ -98,9 +93,9 @@ class Rule(Value):
         _check.require(
             "problem", self.problem, Problem, "Write Problem(costs), rows being classes."
         )
-        if self.takes not in _WRAPPERS:
+        if self.takes not in WRAPPERS:
             raise InputError(
-                f"takes must be one of {', '.join(_WRAPPERS)}; got {self.takes!r}. Say which.",
+                f"takes must be one of {', '.join(WRAPPERS)}; got {self.takes!r}. Say which.",
                 argument="takes",
             )
         if self.map is not None:
@@ -115,45 +110,69 @@ class Rule(Value):
 
     # Decisions -----------------------------------------------------------------------------------
 
-    def decide(self, predictions: object) -> Any:
+    def decide(self, predictions: object, data: object = None, *, case_costs: object = None) -> Any:
         """Labels of the decisions, one per case.
 
-        `predictions` are what the rule takes: an array, a series, a frame with a column for each
-        class, or one of `Posteriors`, `Scores` and `Decisions`. A series or frame of pandas,
-        Polars or PyArrow is answered in kind.
+        Parameters
+        ----------
+        predictions : what the rule takes: an array, a series, a frame with a column for each class,
+            or one of `Posteriors`, `Scores` and `Decisions`. A series or frame of pandas, Polars or
+            PyArrow is answered in kind.
+        data : frame, or mapping from column to numbers, with the columns that the costs depend on
+        case_costs : (n, K, M), every case's own costs in place of the problem's
         """
-        labels = label_array(self.problem.decisions)[self.decision_indices(predictions)]
-        return _in_kind(predictions, labels)
+        places = self.decision_indices(predictions, data, case_costs=case_costs)
+        return in_kind(predictions, label_array(self.problem.decisions)[places])
 
-    def decision_indices(self, predictions: object) -> IntArray:
+    def decision_indices(
+        self, predictions: object, data: object = None, *, case_costs: object = None
+    ) -> IntArray:
         """Positions of the decisions, one per case."""
-        given = self._wrapped(predictions)
+        given = wrapped(predictions, self.takes)
+        _check.aligned(predictions=given, data=data)
         if isinstance(given, Decisions):
             return given.read("predictions", self.problem.decisions)
-        if isinstance(given, Scores):
-            return self._by_score(given.read("predictions"))
-        rows, _ = given.normalised("predictions", self.problem.classes)
-        rounding = given.rounding("predictions", self.problem.classes)
-        is_line = rows.shape[1] == 2 and (np.ndim(given.values) == 1 or self.map is not None)
-        if self.threshold is not None or (is_line and (rounding is None or self.map is not None)):
-            return self._by_score(rows[:, 1])
-        return self._cheapest(rows, rounding)
+        rows, rounding = self._read(given)
+        if self.threshold is not None:
+            return self._above(rows if rows.ndim == 1 else rows[:, 1])
+        self._require_own(case_costs)
+        is_line = rows.ndim == 1 or self.map is not None
+        is_line = is_line or (np.ndim(given.values) == 1 and rounding is None)
+        if is_line and case_costs is None and self.cuts is not None:
+            return self.cuts(rows if rows.ndim == 1 else rows[:, 1])  # so that SQL says the same
+        costs = costs_of_cases(rows, self.problem, data, case_costs)
+        return self._cheapest(rows, costs, rounding)
 
-    def expected_costs(self, predictions: object) -> FloatArray:
+    def expected_costs(
+        self, predictions: object, data: object = None, *, case_costs: object = None
+    ) -> FloatArray:
         """Cost that each decision is expected to incur, (n, M), by the posteriors of the rule."""
-        given = self._wrapped(predictions)
+        given = wrapped(predictions, self.takes)
         if isinstance(given, Decisions) or (self.takes == SCORES and self.map is None):
             raise InputError(
                 f"expected costs need posteriors, and the rule of {self.system} has none: it takes "
                 f"{self.takes}. Take the rule of a system that is recalibrated.",
                 argument="predictions",
             )
+        _check.aligned(predictions=given, data=data)
+        self._require_own(case_costs)
+        rows = self._posteriors(self._read(given)[0])
+        return expected_costs(rows, self.problem, data=data, case_costs=case_costs)
+
+    def _read(self, given: Posteriors | Scores) -> tuple[FloatArray, FloatArray | None]:
+        """Raw scores (n,) or posteriors (n, K), and by how much these may be off."""
         if isinstance(given, Scores):
-            rows = self._posteriors(given.read("predictions"))
-        else:
-            rows, _ = given.normalised("predictions", self.problem.classes)
-            rows = self._posteriors(rows)
-        return expected_costs(rows, self.problem)
+            return given.read("predictions"), None
+        rows, _ = given.normalised("predictions", self.problem.classes)
+        return rows, given.rounding("predictions", self.problem.classes)
+
+    def _require_own(self, case_costs: object) -> None:
+        if self.own_costs and case_costs is None:
+            raise InputError(
+                f"case_costs must hold every case's own costs, with which {self.system} was "
+                f"evaluated; they are missing. Pass them, of shape (n, K, M).",
+                argument="case_costs",
+            )
 
     @cached_property
     def cuts(self) -> Cuts | None:
@@ -161,13 +180,10 @@ class Rule(Value):
 
         They are where there are two classes and the posterior rises, or falls, with the score.
         """
-        on_a_line = self.map is None or self.map.monotone
-        if self.takes == DECISIONS or self.problem.n_classes != 2 or not on_a_line:
+        if self._off_line() is not None:
             return None
         ends = (0.0, 1.0) if self.takes == POSTERIORS else (-np.inf, np.inf)
-        if self.threshold is None:
-            return cuts_of(self._of_scores, *ends)
-        return cuts_of(self._above, *ends)
+        return cuts_of(self._of_scores if self.threshold is None else self._above, *ends)
 
     def to_sql(self, column: str) -> str:
         """The decision as an SQL expression of the column of scores, or of P(second class).
@@ -177,58 +193,46 @@ class Rule(Value):
         """
         if self.cuts is None:
             raise InputError(
-                f"SQL needs scores on a line: two classes, and a map that rises or falls with the "
-                f"score; the rule of {self.system} {self._off_line()}. Use decide, or the command "
-                f"stakes decide for files.",
+                f"SQL needs scores on a line: two classes, costs that all cases share, and a map "
+                f"that rises or falls with the score; the rule of {self.system} "
+                f"{self._off_line()}. Use decide, or the command stakes decide for files.",
                 argument="column",
             )
         return self.cuts.to_sql(column, self.problem.decisions)
 
-    def _off_line(self) -> str:
+    def _off_line(self) -> str | None:
+        """Why decisions do not change along a line of scores, if they do not."""
         if self.takes == DECISIONS:
             return "takes decisions"
         if self.problem.n_classes != 2:
             return f"has {self.problem.n_classes} classes"
-        return f"has a map of the kind {'' if self.map is None else self.map.kind}"
-
-    def _wrapped(self, predictions: Any) -> Predicted:
-        """The predictions as what the rule takes; others are refused."""
-        wrapper = _WRAPPERS[self.takes]
-        if isinstance(predictions, Predicted):
-            if not isinstance(predictions, wrapper):
-                raise InputError(
-                    f"predictions must be {self.takes}, which the rule of {self.system} takes; got "
-                    f"{type(predictions).__name__}. Pass what {self.model} gave when it was "
-                    f"evaluated.",
-                    argument="predictions",
-                )
-            _check.refuse_lazy("predictions", predictions.values)
-            return predictions
-        _check.refuse_lazy("predictions", predictions)
-        if self.takes == POSTERIORS and not hasattr(predictions, "columns"):
-            _refuse_labels(predictions)
-        return wrapper(predictions)
-
-    def _by_score(self, scores: FloatArray) -> IntArray:
-        """By the score alone: through cuts, so that SQL says the same, where there are any."""
-        return self._of_scores(scores) if self.cuts is None else self.cuts(scores)
+        if self.map is not None and not self.map.monotone:
+            return f"has a map of the kind {self.map.kind}"
+        if self.threshold is None and (self.own_costs or self.problem.columns):
+            return "charges every case its own costs"
+        return None
 
     def _above(self, scores: FloatArray) -> IntArray:
         return np.asarray(scores > np.float64(self.threshold or 0.0), dtype=np.intp)
 
     def _of_scores(self, scores: FloatArray) -> IntArray:
         rows = scores if self.takes == SCORES else np.column_stack([1 - scores, scores])
-        return self._cheapest(rows, None)
+        return self._cheapest(rows, self.problem.costs, None)
 
-    def _cheapest(self, rows: FloatArray, rounding: FloatArray | None) -> IntArray:
+    def _cheapest(
+        self, rows: FloatArray, costs: FloatArray | CaseCosts, rounding: FloatArray | None
+    ) -> IntArray:
         """The cheapest decisions for posteriors (n, K), or for raw scores (n,)."""
-        costs = self.problem.costs
         if self.map is not None:
             return cheapest_decisions(self._posteriors(rows), costs)
-        if self.from_prior is not None and self.to_prior is not None:
-            # Cases of a class are worth more, or less; that posteriors move keeps fewer digits.
-            costs = regrets(costs) * class_ratios(self.from_prior, self.to_prior)[:, None]
-        return cheapest_decisions(rows, costs, rounding)
+        return cheapest_decisions(rows, costs, rounding, self._ratios)
+
+    @property
+    def _ratios(self) -> FloatArray | None:
+        """What a case of each class is worth; to move posteriors would lose digits."""
+        if self.from_prior is None or self.to_prior is None:
+            return None
+        return class_ratios(self.from_prior, self.to_prior)
 
     def _posteriors(self, rows: FloatArray) -> FloatArray:
         """Posteriors (n, K) that are decided on."""
@@ -272,6 +276,7 @@ class Rule(Value):
             "map": None if self.map is None else encoded(self.map),
             **priors,
             "threshold": plain_number(self.threshold),
+            "own_costs": self.own_costs,
             "origin": None if self.origin is None else vars(self.origin),
         }
 
@@ -307,6 +312,7 @@ class Rule(Value):
             from_prior=body["from_prior"],
             to_prior=body["to_prior"],
             threshold=number_of(body["threshold"]),
+            own_costs=body["own_costs"],
             system=body["system"],
             model=body["model"],
             origin=origin,
@@ -337,7 +343,7 @@ class Rule(Value):
 
 def _refuse_unusable(rule: Rule) -> None:
     """Parts that do not make a rule together."""
-    shape, faults = rule.problem.costs.shape, []
+    shape, faults = (rule.problem.n_classes, rule.problem.n_decisions), []
     if rule.takes == SCORES and shape[0] != 2:
         faults.append("scores are for two classes")
     if rule.takes == SCORES and rule.map is None and rule.threshold is None:
@@ -354,27 +360,3 @@ def _refuse_unusable(rule: Rule) -> None:
             f"out what is too much, or give what is missing.",
             argument="takes",
         )
-
-
-def _refuse_labels(predictions: object) -> None:
-    """Whole numbers are seldom probabilities: they are what ``predict`` gives."""
-    kind = np.asarray(predictions).dtype.kind
-    if kind not in "fO":
-        raise InputError(
-            "predictions must be posteriors, which are numbers with a fraction; these are labels "
-            "or whole numbers. Pass predict_proba, not predict, or wrap them in Posteriors.",
-            argument="predictions",
-        )
-
-
-def _in_kind(predictions: Any, labels: npt.NDArray[Any]) -> Any:
-    """Labels as a series of the library that the predictions came from, else as an array."""
-    given = predictions.values if isinstance(predictions, Predicted) else predictions
-    library = type(given).__module__.partition(".")[0]
-    if library == "pandas":
-        kind = type(given.iloc[:, 0]) if given.ndim == 2 else type(given)
-        return kind(labels, index=given.index, name="decision")
-    if library == "polars":
-        kind = type(given.to_series(0)) if hasattr(given, "columns") else type(given)
-        return kind("decision", labels)
-    return sys.modules["pyarrow"].array(labels) if library == "pyarrow" else labels

@@ -1,0 +1,60 @@
+"""Predictions as a rule takes them, and answers in the library that they came from."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes.errors import InputError
+from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
+
+Predicted = Posteriors | Scores | Decisions
+WRAPPERS: dict[str, type[Predicted]] = {
+    POSTERIORS: Posteriors,
+    SCORES: Scores,
+    DECISIONS: Decisions,
+}
+
+
+def wrapped(predictions: Any, takes: str) -> Predicted:
+    """The predictions as what a rule takes; others are refused."""
+    given = predictions.values if isinstance(predictions, Predicted) else predictions
+    _check.refuse_lazy("predictions", given)
+    if not isinstance(predictions, Predicted):
+        if takes == POSTERIORS and not hasattr(given, "columns"):
+            _refuse_labels(given)
+        return WRAPPERS[takes](given)
+    if not isinstance(predictions, WRAPPERS[takes]):
+        raise InputError(
+            f"predictions must be {takes}, which the rule takes; got "
+            f"{type(predictions).__name__}. Pass what the model gave when it was evaluated.",
+            argument="predictions",
+        )
+    return predictions
+
+
+def _refuse_labels(predictions: object) -> None:
+    """Whole numbers are seldom probabilities: they are what ``predict`` gives."""
+    if np.asarray(predictions).dtype.kind not in "fO":
+        raise InputError(
+            "predictions must be posteriors, which are numbers with a fraction; these are labels "
+            "or whole numbers. Pass predict_proba, not predict, or wrap them in Posteriors.",
+            argument="predictions",
+        )
+
+
+def in_kind(predictions: Any, labels: npt.NDArray[Any]) -> Any:
+    """Labels as a series of the library that the predictions came from, else as an array."""
+    given = predictions.values if isinstance(predictions, Predicted) else predictions
+    library = type(given).__module__.partition(".")[0]
+    if library == "pandas":
+        kind = type(given.iloc[:, 0]) if given.ndim == 2 else type(given)
+        return kind(labels, index=given.index, name="decision")
+    if library == "polars":
+        kind = type(given.to_series(0)) if hasattr(given, "columns") else type(given)
+        return kind("decision", labels)
+    return sys.modules["pyarrow"].array(labels) if library == "pyarrow" else labels
