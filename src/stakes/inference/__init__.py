@@ -76,7 +76,8 @@ from stakes.inference.schemes import (
     resample,
     scheme_of,
 )
-from stakes.inference.selection import Contenders, contenders, with_blind
+from stakes.inference.losses import LossSample, ratio_ends
+from stakes.inference.selection import Contenders, contenders, contenders_among, with_blind
 from stakes.inference.slices import Slices, slices
 from stakes.inference.winner import (
     Corrected,
@@ -109,6 +110,7 @@ __all__ = [
     "PoissonWeights",
     "Sampler",
     "Scheme",
+    "LossSample",
     "SelectionEffect",
     "Slices",
     "Studentised",
@@ -127,6 +129,7 @@ __all__ = [
     "compare_losses",
     "compare_problems",
     "contenders",
+    "contenders_among",
     "cost_errors",
     "cost_moments",
     "cost_support",
@@ -160,6 +163,7 @@ __all__ = [
     "rate_error",
     "resample",
     "scheme_of",
+    "ratio_ends",
     "selection_effect",
     "slices",
     "uncertain_problems",

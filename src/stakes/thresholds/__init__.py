@@ -17,6 +17,7 @@ from stakes.thresholds.methods import (
     ScoreFixed,
     ScoreUniform,
 )
+from stakes.thresholds.stakes import StakesTable, stakes_table
 
 __all__ = [
     "BestThreshold",
@@ -28,7 +29,9 @@ __all__ = [
     "ScoreDriven",
     "ScoreFixed",
     "ScoreUniform",
+    "StakesTable",
     "best_threshold",
     "expected_loss",
     "h_measure",
+    "stakes_table",
 ]
