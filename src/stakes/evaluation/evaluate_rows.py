@@ -32,6 +32,8 @@ def evaluate(
     by: object = None,
     clusters: object = None,
     posterior_prior: object = None,
+    data: object = None,
+    case_costs: object = None,
     calibrator: Calibrator | None = _SELECT,
     level: float = 0.95,
     replicates: int = 2000,
@@ -53,6 +55,10 @@ def evaluate(
         each of them, and one for the cases without. Several columns are a mapping or a frame.
     clusters : labels, one per case, of what was sampled together (patients, sites)
     posterior_prior : the prior for which posteriors hold; by default the shares of the data
+    data : a frame, or a mapping from column to numbers, with the columns of ``problem.columns``
+        Where costs are expressions of columns, every case is charged its own, decides by its own,
+        and counts in every number of the report with its own.
+    case_costs : (n, K, M) costs of every case, in place of those of the problem
     calibrator : a calibrator of `stakes.calibration`, or None to leave posteriors as they are
         Every model that gives posteriors or scores is shown recalibrated, too: each case by a map
         that was fitted on other folds, which are the same for all models and keep clusters whole.
@@ -88,7 +94,9 @@ def evaluate(
     level = checked_level(level)
     replicates = _check.whole("replicates", replicates, low=2)
     _check.whole("seed", seed, low=0)
-    cases = read_cases(y_true, problem, weights, by, clusters)
+    if case_costs is not None:
+        problem, data = problem.by_case(case_costs, data)
+    cases = read_cases(y_true, problem, weights, by, clusters, data)
     held = (
         None
         if posterior_prior is None
@@ -97,7 +105,7 @@ def evaluate(
     named = read_models(models, cases.n_rows)
     if all(isinstance(given, Decisions) for given in named.values()):
         calibrator = None  # there is nothing to recalibrate
-    refuse_misaligned(y_true, named, weights, by, clusters)
+    refuse_misaligned(y_true, named, weights, by, clusters, data)
     rng = np.random.default_rng(int(seed))
     folds = Folds(cases, np.random.default_rng([int(seed), 1]))  # leaves rng as it is
     predictions = [

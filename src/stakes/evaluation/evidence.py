@@ -14,6 +14,7 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label
 from stakes.calibration import CalibrationMap
+from stakes.evaluation.charging import Charges
 from stakes.evaluation.decision_rules import Rule
 from stakes.problem import Problem
 from stakes.report import Caveat
@@ -31,6 +32,7 @@ class Sample:
         FloatArray | IntArray
     )  # cases of each class, (K,): rows, unless weights are whole numbers
     squares: FloatArray | None  # sums of squared weights, like joint.weights; None: all are whole
+    charges: Charges | None = None  # every case's own costs, where they differ
 
     @property
     def whole(self) -> bool:

@@ -7,6 +7,7 @@ from math import isfinite, isnan
 
 import numpy as np
 
+from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.sentences import money, point, rounded, span, whole_percent
 from stakes.evaluation.uncertainty import Costs
@@ -28,10 +29,11 @@ def verdict_of(
     """
     named = {system.name: system for system in systems}
     best = named[costs.cheapest] if costs.cheapest else cheapest_of(systems)
-    saving = _untied(costs.expected_saving(best.name), naive.cost, costs.perfect)
+    saving = _untied(costs.expected_saving(best.name), _unaided(naive, costs).cost, costs.perfect)
     rivals = [named[str(name)] for name in costs.choice.names]
     contenders = tuple(named[str(name)] for name in costs.choice.contenders)
-    words = _Words(evidence.problem, costs.level, naive, costs.perfect, rivals, contenders)
+    aided = _unaided(naive, costs)
+    words = _Words(evidence.problem, costs.level, aided, costs.perfect, rivals, contenders, naive)
     expected = costs.expected(best.name)
     if saving.value > 0:
         return _deployed(best, expected, saving, costs, words)
@@ -78,6 +80,13 @@ def _deployed(
     )
 
 
+def _unaided(naive: NaiveDecision, costs: Costs) -> NaiveDecision:
+    """What needs no model: a constant decision, or that by the costs of each case if cheaper."""
+    if costs.named != NO_MODEL:
+        return naive
+    return NaiveDecision(NO_MODEL, costs.cost(NO_MODEL).value, (NO_MODEL,))
+
+
 def _untied(saving: Interval, cost: float, perfect: float) -> Interval:
     """A saving that is rounding alone is none."""
     rounding = 1e-12 * abs(cost - perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
@@ -94,6 +103,7 @@ class _Words:
     perfect: float  # cost of the best decision of each class
     rivals: list[System]  # that may win
     contenders: tuple[System, ...]  # that cannot be told from the cheapest, which is the first
+    constant: NaiveDecision  # the best constant decision, the unit of normalised costs
 
     @property
     def several(self) -> bool:
@@ -122,6 +132,8 @@ class _Words:
 
     @property
     def _always(self) -> str:
+        if self.naive is not self.constant:
+            return "deciding by the costs of each case and the prior, without a model"
         return f"always deciding {self.naive.decision}"
 
     def close_call(self, saving: Interval) -> str:
@@ -167,8 +179,13 @@ class _Words:
         return (
             f"Against {self._always}, which costs {self._blind(best)}, it saves "
             f"{self._money(saving)} per case{self._span(saving)}{sure}; its normalised cost is "
-            f"{rounded(1 - saving.value / (self.naive.cost - self.perfect), best.normalized)}."
+            f"{rounded(self._normalized(saving), best.normalized)}."
         )
+
+    def _normalized(self, saving: Interval) -> float:
+        """What is left of the cost of the best constant decision above perfect ones."""
+        spared = saving.value + self.constant.cost - self.naive.cost
+        return 1 - spared / (self.constant.cost - self.perfect)
 
     def none(self, best: System, expected: Interval, saving: Interval) -> str:
         """Why nothing is deployed."""

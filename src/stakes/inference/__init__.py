@@ -50,6 +50,7 @@ from stakes.inference.intervals import (
 )
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.likelihood import Support, profile_ends, profile_ratio, widened
+from stakes.inference.losses import LossSample, ratio_ends
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
@@ -76,7 +77,6 @@ from stakes.inference.schemes import (
     resample,
     scheme_of,
 )
-from stakes.inference.losses import LossSample, ratio_ends
 from stakes.inference.selection import Contenders, contenders, contenders_among, with_blind
 from stakes.inference.slices import Slices, slices
 from stakes.inference.winner import (
@@ -102,6 +102,7 @@ __all__ = [
     "IntervalType",
     "Jackknife",
     "Logit",
+    "LossSample",
     "McNemar",
     "Measure",
     "Normal",
@@ -110,7 +111,6 @@ __all__ = [
     "PoissonWeights",
     "Sampler",
     "Scheme",
-    "LossSample",
     "SelectionEffect",
     "Slices",
     "Studentised",
@@ -161,9 +161,9 @@ __all__ = [
     "profile_ratio",
     "profile_threshold",
     "rate_error",
+    "ratio_ends",
     "resample",
     "scheme_of",
-    "ratio_ends",
     "selection_effect",
     "slices",
     "uncertain_problems",

@@ -5,29 +5,28 @@ and the largest that is possible was not seen. The likelihood is that of the los
 1990), in at most 512 bins of which the outermost hold single cases, and the 0.4 of a case of
 `likelihood`, which stands for a dear case that this sample happens to lack, is put at
 
-.. math:: \max\left(\min(2 \max_i l_i, \max_i d_i),\ \max_k \frac{\sum_k d_i^2}{\sum_k d_i}\right)
+.. math:: \max\bigl(\max_i l_i,\ \min(2 \max(\max_i l_i, \bar d),\ \max_i d_i)\bigr)
 
-with the losses l and what the dearest decision costs each case, d. The first term is for heavy
-tails: the largest of n losses lies below what the next n will bring. The second is for rare
-mistakes: a sample without a single one still knows what one would cost, here that of the case in
-which an average unit of money lies. ``docs/coverage.md`` says how often such intervals cover.
+with the losses l, what the dearest decision costs each case, d, and its mean in the class where
+that is largest. Twice the largest loss is for heavy tails: it lies below what the next n cases will
+bring. The mean is for rare mistakes: a sample without a single one still knows what one would
+cost. ``docs/coverage.md`` says how often such intervals cover.
 
 Losses are (J, n): systems in rows, cases in columns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes.inference.likelihood import Support, profile_ends
+from stakes.inference.likelihood import Support, _upper_end
 from stakes.inference.sampling import CostErrors
 from stakes.tally import LossMoments
-
-__all__ = ["LossSample", "ratio_ends"]
 
 _OUTER = 64  # losses on each side that are bins of their own
 _INNER = 384  # bins of equal width between them
@@ -42,7 +41,8 @@ class LossSample:
     ----------
     names : J systems
     losses : (J, n)
-    dearest : (n,) what the dearest decision costs each case above the cheapest one
+    dearest : (n,) what the dearest decision costs each case
+    perfect : (n,) what the cheapest decision costs each case
     truth : (n,) positions of the classes
     n_classes : K
     prior : (K,), or None: the shares of the cases
@@ -54,6 +54,7 @@ class LossSample:
     names: Labels
     losses: FloatArray
     dearest: FloatArray
+    perfect: FloatArray
     truth: IntArray
     n_classes: int
     prior: FloatArray | None
@@ -135,7 +136,7 @@ class LossSample:
 
     @property
     def _more(self) -> FloatArray | float:
-        """Bessel's n / (n − 1) of each case's stratum, n its cases, or what weights leave of them."""
+        """Bessel's n / (n − 1) of each case's stratum, n its cases, or what weights leave."""
         each = np.empty(self.truth.size)
         for rows in self._strata:
             own = self._weights(rows)
@@ -214,7 +215,12 @@ class LossSample:
     def _beyond(self, values: FloatArray) -> float:
         """Where the 0.4 of a case stands; see above."""
         seen = float(values.max(initial=0.0))
-        return max(seen, min(2 * seen, self._largest), self._typical)
+        return max(seen, min(2 * max(seen, self._typical), self._largest))
+
+    @property
+    def beyond_all(self) -> float:
+        """More than any mean loss is expected to be: what the dearest case costs."""
+        return self._largest
 
     @cached_property
     def _largest(self) -> float:
@@ -222,11 +228,10 @@ class LossSample:
 
     @cached_property
     def _typical(self) -> float:
-        """What the dearest decision costs in the case of an average unit of money, at most."""
-        weighted = self._weights(slice(None)) * self.dearest
-        first = np.bincount(self.truth, weighted, self.n_classes)
-        second = np.bincount(self.truth, weighted * self.dearest, self.n_classes)
-        return float((second[first > 0] / first[first > 0]).max(initial=0.0))
+        """What the dearest decision costs in the mean, in the class where that is most."""
+        mass = np.bincount(self.truth, self.weights, self.n_classes)
+        sums = np.bincount(self.truth, self._weights(slice(None)) * self.dearest, self.n_classes)
+        return float((sums[mass > 0] / mass[mass > 0]).max(initial=0.0))
 
     def _support(self, values: FloatArray, highest: float, lowest: float) -> Support:
         """Values in bins, stratum by stratum, with effective numbers of cases."""
@@ -308,7 +313,7 @@ def ratio_ends(
 ) -> tuple[float, float]:
     r"""Ends of E[above] / E[below] (n,), both losses above perfect decisions and not negative.
 
-    The test of :math:`E[a - \rho\, b] = 0` is inverted, by bisection; an upper end that no ratio
+    The test of :math:`E[a - \rho\, b] = 0` is inverted; an upper end that no ratio
     bounds is infinite. nan where the ratio is undefined.
     """
     unit = sample.mean(below)
@@ -316,39 +321,49 @@ def ratio_ends(
         return (0.0, np.inf) if unit > 0 else (np.nan, np.nan)
     a, b, counts = sample.ratio_cells(above, below)
     dear, shares = sample._beyond(above), sample.shares
-    most = float(below.max(initial=0.0))
+    most, q = float(below.max(initial=0.0)), np.asarray(threshold)
 
-    def ends(ratio: float) -> tuple[float, float]:
+    def upper(ratio: float) -> float:
         values = a - ratio * b
         top = np.maximum(dear, values.max(axis=1))
-        bottom = np.minimum(-ratio * most, values.min(axis=1))
-        support = Support(values * shares[:, None], counts, bottom * shares, top * shares)
-        low, high = profile_ends(support, np.asarray(threshold))
-        return float(low), float(high)
+        return float(_upper_end(values * shares[:, None], counts, top * shares, q))
+
+    def lower(ratio: float) -> float:
+        values = ratio * b - a
+        top = np.maximum(ratio * most, values.max(axis=1))
+        return float(_upper_end(values * shares[:, None], counts, top * shares, q))
 
     start = sample.mean(above) / unit
-    upper = _crossing(lambda ratio: ends(ratio)[1] > 0, start)
-    lower = 0.0 if ends(0.0)[0] <= 0 else _bisected(lambda ratio: ends(ratio)[0] > 0, 0.0, start)
-    return lower, upper
+    low = 0.0 if lower(0.0) >= 0 else _root(lower, 0.0, start)
+    return low, _root(upper, start, _beyond_root(upper, start))
 
 
-def _crossing(holds: object, start: float) -> float:
-    """The greatest number at which something holds that holds at the start; inf if none."""
-    assert callable(holds)
+def _beyond_root(falling: Callable[[float], float], start: float) -> float:
+    """A number at which a function that is positive at the start is not; inf if none is found."""
     step = max(start, 0.1)
     for _ in range(_STEPS):
-        if not holds(start + step):
-            return _bisected(holds, start, start + step)
+        if falling(start + step) <= 0:
+            return start + step
         step *= 2
     return np.inf
 
 
-def _bisected(holds: object, low: float, high: float) -> float:
-    """Where something that holds at `low` ceases to hold."""
-    assert callable(holds)
-    while high - low > 1e-6 * max(abs(high), 1e-9):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function changes its sign, by regula falsi that halves the weight of an old end."""
+    if not high < np.inf:
+        return high
+    at_low, at_high = function(low), function(high)
+    for _ in range(_STEPS):
+        if high - low <= 1e-7 * max(abs(high), 1e-9) or at_low == at_high:
+            break
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        value = function(middle)
+        if abs(value) <= 1e-9 * max(abs(at_low), abs(at_high)):
+            return middle
+        if (value > 0) == (at_high > 0):
+            high, at_high, at_low = middle, value, at_low / 2
+        else:
+            low, at_low, at_high = middle, value, at_high / 2
     return (low + high) / 2
 
 

@@ -39,6 +39,10 @@ _SHRUNK = (
     "Shrunk chance: that a system is the cheapest, given that noise spreads costs; right on "
     "average over many comparisons."
 )
+_MODELLESS = (
+    "Costs and prior, no model: for each case the decision that is the cheapest by its own costs "
+    "and the prior alone. A model that costs more is not deployed."
+)
 _CHOSEN = (
     "Costs are those on these cases. The cheapest was chosen on them: the verdict says what to "
     "expect of it."
@@ -55,17 +59,20 @@ def system_sections(report: Report) -> Iterator[Section]:
     bounds = sorted((one for one in report.systems if not one.candidate), key=_undefined_last)
     always = middle(f"always {report.naive.decision}", NAME)
     known = ((always, report.naive.cost, 1.0), ("perfect decisions", report.perfect_cost, 0.0))
-    shown = [*rivals, *bounds]
+    modelless = [] if report.no_model is None else [report.no_model]
+    shown = [*rivals, *bounds, *modelless]
     costs = [triple(one.cost) for one in shown] + [(cost, nan, nan) for _, cost, _ in known]
     normal = [triple(one.normalized) for one in shown] + [(value, nan, nan) for *_, value in known]
     names = [(middle(one.name, NAME), _chance(one), _threshold(one)) for one in shown]
     names += [(name, "", "") for name, _, _ in known]
     rows = _rows(names, costs, normal)
-    rows, apart, (blind, perfect) = rows[: len(rivals)], rows[len(rivals) : -2], rows[-2:]
-    rows = [*rows, blind, perfect] if report.verdict.deploy else [blind, *rows, perfect]
+    perfect, blind = rows[-1], [*rows[len(rivals) + len(bounds) : -2], rows[-2]]
+    rows, apart = rows[: len(rivals)], rows[len(rivals) : len(rivals) + len(bounds)]
+    rows = [*rows, *blind, perfect] if report.verdict.deploy else [*blind, *rows, perfect]
     unit = (f"Costs in {report.problem.unit}.",) if report.problem.unit else ()
     rules = {system.rule for system in rivals if system.name != system.model}
     text = unit + tuple(_EXPLAINED[rule] for rule in _EXPLAINED if rule in rules)
+    text += (_MODELLESS,) * len(modelless)
     text += (_SHRUNK,) * (len(rivals) > 1)
     text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     level = _text.percent(report.assumptions.level)
