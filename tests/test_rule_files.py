@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 from click.testing import CliRunner, Result
+from stakes.cli.front import stakes as command
 
 from stakes import InputError, Problem, Report, Rule, Scores, bayes_decisions, evaluate_frame
 from stakes.calibration import (
@@ -32,7 +33,6 @@ from stakes.calibration import (
     Temperature,
     VectorScaling,
 )
-from stakes.cli.front import stakes as command
 from stakes.scoring import EqualMass
 
 inf = math.inf

@@ -11,8 +11,8 @@ from stakes._check import Label
 from stakes.errors import InputError
 from stakes.evaluation.charging import FEW, MUCH, dearest_share
 from stakes.evaluation.evidence import Evidence, Sample
+from stakes.evaluation.sentences import whole_percent
 from stakes.evaluation.uncertainty import costs_of
-from stakes.evaluation.words import whole_percent
 from stakes.problem import Problem
 from stakes.report import Slice, SliceCost
 
