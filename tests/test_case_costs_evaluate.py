@@ -315,3 +315,92 @@ def test_data_of_other_cases_are_refused():
     frame = pandas.DataFrame(world.data, index=np.arange(50)[::-1])
     with pytest.raises(InputError, match="same index"):
         evaluate(pandas.Series(world.y), world.models, PAYMENTS, data=frame)
+
+
+# Running costs and totals ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", [PAYMENTS, PAYMENTS.at(amount=80).with_prior([0.9, 0.1])])
+def test_running_costs_are_part_of_every_cost_of_a_model(problem):
+    world = World()
+    common = {"data": world.data, "calibrator": None}
+    free = evaluate(world.y, world.models, problem, **common)
+    paid = evaluate(world.y, world.models, problem, running_costs={"strong": 0.25}, **common)
+    for before, after in zip(free.systems, paid.systems, strict=True):
+        more = 0.25 if after.model == "strong" else 0.0
+        assert after.running_cost == more
+        for part in ("value", "low", "high"):
+            assert getattr(after.cost, part) == pytest.approx(
+                getattr(before.cost, part) + more, rel=1e-9
+            )
+        unit = paid.naive.cost - paid.perfect_cost
+        assert after.normalized.value == pytest.approx(before.normalized.value + more / unit)
+    assert paid.naive == free.naive
+    saving = [one.verdict.saving_over_naive.value for one in (free, paid)]
+    assert saving[1] == pytest.approx(saving[0] - 0.25, abs=2e-3)  # the choice may differ a little
+    assert "Running costs per case" in str(paid)
+    assert Report.from_json(paid.to_json()) == paid
+
+
+@pytest.mark.parametrize("problem", [PAYMENTS, PAYMENTS.at(amount=80)])
+def test_a_model_that_costs_more_to_run_than_it_saves_is_not_deployed(problem):
+    world = World()
+    common = {"data": world.data, "calibrator": None}
+    [free, paid] = [
+        evaluate(
+            world.y, {"strong": world.models["strong"]}, problem, running_costs=costs, **common
+        )
+        for costs in (None, {"strong": 50})
+    ]
+    assert free.verdict.model == "strong"
+    assert paid.verdict.deploy is None
+
+
+def test_running_costs_flip_which_of_two_models_is_the_cheapest():
+    world = World(3000)
+    costs = [
+        evaluate(
+            world.y, world.models, TWO, data=world.data, calibrator=None, running_costs=running
+        )
+        for running in (None, {"strong": 3.0})
+    ]
+    assert [one.best.model for one in costs] == ["strong", "weak"]
+    [margin] = [one for one in costs[1].margins if one.what.endswith("approve for fraud")]
+    assert margin.value == 1
+
+
+@pytest.mark.parametrize("problem", [PAYMENTS, PAYMENTS.at(amount=80)])
+def test_a_volume_turns_costs_into_totals_for_people_and_machines(problem):
+    world = World(2000)
+    report = evaluate(
+        world.y, world.models, problem, data=world.data, calibrator=None, volume=250_000,
+        period="year",
+    )  # fmt: skip
+    system = report.system("strong (as is)")
+    assert system.total.value == pytest.approx(250_000 * system.cost.value)
+    assert report.verdict.total_saving.high == pytest.approx(
+        250_000 * report.verdict.saving_over_naive.high
+    )
+    for text in (str(report), report.to_markdown()):
+        assert "250,000 cases a year" in " ".join(text.split())
+        assert "per year" in text
+    assert Report.from_json(report.to_json()) == report
+    alone = evaluate(world.y, world.models, problem, data=world.data, calibrator=None, volume=10)
+    assert "For 10 cases, it costs" in " ".join(str(alone).split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"running_costs": {"forest": 1}}, "'forest' is none of weak, strong"),
+        ({"running_costs": 3}, "running_costs must be a mapping"),
+        ({"running_costs": {"weak": -1}}, r"running_costs\['weak'\]"),
+        ({"running_costs": {"weak": "much"}}, r"running_costs\['weak'\]"),
+        ({"volume": -5}, "volume"),
+        ({"period": "year"}, "period must be a word"),
+    ],
+)
+def test_running_costs_and_volumes_that_make_no_sense_are_refused(options, message):
+    world = World(50)
+    with pytest.raises(InputError, match=message):
+        evaluate(world.y, world.models, PAYMENTS, data=world.data, **options)

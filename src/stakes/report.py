@@ -99,7 +99,8 @@ class Verdict(Value):
     the next system, of another model where there are several; `saving_over_runner_up` has an
     interval that holds for all comparisons at once, so that it leaves zero out exactly where the
     runner-up is no contender. All of these are empty or None where nothing is deployed, and the
-    last three where there is no other. `sentences` say it all in plain words.
+    last three where there is no other. `total_cost` and `total_saving` are cost and saving for the
+    stated volume of cases. `sentences` say it all in plain words.
     """
 
     deploy: System | None
@@ -113,6 +114,8 @@ class Verdict(Value):
     saving_over_runner_up: Interval | None
     told_apart: bool | None
     sentences: tuple[str, ...]
+    total_cost: Interval | None = None
+    total_saving: Interval | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +135,9 @@ class Assumptions(Value):
     level: float
     version: str
     frame_library: str | None  # that of the frames or series that were given
+    running_costs: tuple[tuple[str, float], ...] = ()  # of each model, per case scored
+    volume: float | None = None  # cases to come
+    period: str | None = None  # in which they come
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +162,8 @@ class System(Value):
     normalized: Interval
     probability_cheapest: float
     spent: FloatArray | None = None  # (K, M) sums of costs, where every case has its own
+    running_cost: float = 0.0  # of the model, per case; part of `cost`
+    total: Interval | None = None  # cost of all cases of the stated volume
 
 
 def cheapest_of(systems: Iterable[System]) -> System:

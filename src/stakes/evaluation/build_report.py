@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.frozen import case_margins, case_regions
 from stakes.evaluation.metric_picks import disagreement_of, picks_of
 from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
+from stakes.evaluation.operation import Operation
 from stakes.evaluation.quality import quality_of
 from stakes.evaluation.score_bins import held_table
 from stakes.evaluation.shipping import shipped_rules
@@ -54,11 +56,14 @@ def report_of(
     rng: np.random.Generator,
     level: float = 0.95,
     library: str | None = None,
+    operation: Operation | None = None,
 ) -> Report:
     """All that the evidence says; `rng` was made from the seed, and may have been used.
 
     `library` is that of the frames that were given.
     """
+    if operation is not None:
+        evidence = replace(evidence, operation=operation)
     problem = evidence.problem
     costs = costs_of(evidence.sample, problem, evidence, level)
     systems = _systems(evidence, costs)
@@ -100,7 +105,7 @@ def report_of(
 def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
     rules, joint, problem = evidence.rules, evidence.sample.pooled, evidence.problem
     many = problem.n_classes == 2 and problem.n_decisions > 2 and not problem.columns
-    charges = evidence.sample.charges
+    charges, running = evidence.sample.charges, evidence.operation.running_costs
     cuts = tuple(decision_regions(problem).crossings.tolist()) if many else ()
     return tuple(
         System(
@@ -115,6 +120,8 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
             normalized=costs.normalized(name),
             probability_cheapest=costs.chances.get(name, float("nan")),
             spent=None if charges is None else charges.spent[name],
+            running_cost=running.get(one.model, 0.0),
+            total=evidence.operation.total(costs.cost(name)),
         )
         for name, one in rules.items()
     )
@@ -140,6 +147,7 @@ def _no_model(evidence: Evidence, costs: Costs) -> System | None:
         normalized=costs.normalized(NO_MODEL),
         probability_cheapest=float("nan"),
         spent=charges.spent[NO_MODEL],
+        total=evidence.operation.total(costs.cost(NO_MODEL)),
     )
 
 
@@ -191,7 +199,7 @@ def _regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regions, 
     problem = evidence.problem
     if not (evidence.shares > 0).all():
         return ()
-    if problem.columns:
+    if problem.columns or evidence.operation.running_costs:
         return case_regions(systems, evidence)
     over_prior = Prior(problem, problem.classes[-1])
     over_costs = (CostProportion(evidence.prior), CostRatio(evidence.prior))
@@ -203,7 +211,7 @@ def _regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regions, 
 def _margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margin, ...]:
     if not (evidence.shares > 0).all():
         return ()
-    if evidence.problem.columns:
+    if evidence.problem.columns or evidence.operation.running_costs:
         return case_margins(systems, evidence)
     found = sensitivity(_rivals(systems, evidence.problem), evidence.problem)
     return (*found.costs, *found.priors)
@@ -226,4 +234,7 @@ def _assumptions(
         level=level,
         version=__version__,
         frame_library=library,
+        running_costs=tuple(evidence.operation.running_costs.items()),
+        volume=evidence.operation.volume,
+        period=evidence.operation.period,
     )

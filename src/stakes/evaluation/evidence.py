@@ -16,6 +16,7 @@ from stakes._check import FloatArray, IntArray, Label
 from stakes.calibration import CalibrationMap
 from stakes.evaluation.charging import Charges
 from stakes.evaluation.decision_rules import Rule
+from stakes.evaluation.operation import Operation
 from stakes.problem import Problem
 from stakes.report import Caveat
 from stakes.tally import Counts, JointCounts, ScoreTable
@@ -86,7 +87,14 @@ class Evidence:
     calibrator: str | None = None
     partition_costs: Mapping[str, FloatArray] = field(default_factory=dict)  # of fitted rules, (P,)
     left_out: tuple[Caveat, ...] = ()
+    operation: Operation = field(default_factory=Operation)
     maps: Mapping[str, Callable[[], CalibrationMap]] = field(default_factory=dict)  # of all cases
+
+    def beside(self, names: tuple[str, ...]) -> FloatArray:
+        """What systems, and what needs no model, cost per case beside their decisions."""
+        running = self.operation.running_costs
+        models = (self.rules[name].model if name in self.rules else None for name in names)
+        return np.array([0.0 if one is None else running.get(one, 0.0) for one in models])
 
     @cached_property
     def shares(self) -> FloatArray:

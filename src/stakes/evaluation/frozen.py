@@ -1,8 +1,8 @@
 """Where other costs or another prior would change the verdict, decisions staying as they are.
 
 Costs that differ from case to case have no single number that could move. What a system costs is
-still linear in the prior, by its mean loss in each class, and in a factor on each cell of its
-table, by what it spends there.
+still linear in the prior, by its mean cost in each class, and in a factor on each cell of its
+table, by what it spends there. What a model costs to run stays.
 """
 
 from __future__ import annotations
@@ -31,37 +31,53 @@ def case_regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regio
 def case_margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margin, ...]:
     """How far a factor on the costs of a cell, or a prior, may move before the verdict flips."""
     rivals, stand = _stand_ins(systems, evidence)
-    return (*_factors(list(rivals), evidence), *sensitivity(rivals, stand).priors)
+    return (*_factors(_spent(systems, evidence), evidence), *sensitivity(rivals, stand).priors)
 
 
 def _stand_ins(
     systems: tuple[System, ...], evidence: Evidence
 ) -> tuple[dict[str, Counts], Problem]:
     """Rivals as decisions: each costs in every class what the rival does there in the mean."""
-    charges = evidence.sample.charges
-    assert charges is not None
-    problem = evidence.problem
-    names = [str(one) for one in charges.losses.names[-problem.n_decisions :]]
-    names += [NO_MODEL, *(one.name for one in systems if one.candidate)]
-    moments = charges.losses.moments(problem.classes)
-    places = [charges.losses.names.index(name) for name in names]
+    problem, mass = evidence.problem, evidence.sample.pooled.class_weights
+    spent = _spent(systems, evidence)
+    beside = evidence.beside(tuple(spent))
     stand = Problem(
-        moments.means[:, places] + charges.base,
+        np.stack([table.sum(axis=1) / mass for table in spent.values()], axis=1) + beside,
         classes=problem.classes,
-        decisions=names,
+        decisions=list(spent),
         prior=problem.prior,
         unit=problem.unit,
     )
-    weights = moments.weight[:, None] * np.eye(len(names))[:, None, :]
+    weights = mass[:, None] * np.eye(len(spent))[:, None, :]
     return {
-        name: Counts(own, classes=problem.classes, decisions=names)
-        for name, own in zip(names, weights, strict=True)
+        name: Counts(own, classes=problem.classes, decisions=list(spent))
+        for name, own in zip(spent, weights, strict=True)
     }, stand
 
 
-def _factors(names: list[str], evidence: Evidence) -> Iterator[Margin]:
-    spent = _spent_per_case(names, evidence)
-    total = spent.sum(axis=(1, 2))
+def _spent(systems: tuple[System, ...], evidence: Evidence) -> dict[str, FloatArray]:
+    """What each rival spends in each cell, (K, M): all that needs no model, and the systems."""
+    charges, problem = evidence.sample.charges, evidence.problem
+    mass, size = evidence.sample.pooled.class_weights, problem.n_decisions
+    own = [one for one in systems if one.candidate]
+    if charges is None:
+        of_decision = problem.costs * mass[:, None]
+        found = {one.name: one.counts.values * problem.costs for one in own}
+    else:
+        moments = charges.losses.moments(problem.classes)
+        of_decision = moments.sums[:, -size:] + charges.base * mass[:, None]
+        found = {name: charges.spent[name] for name in (NO_MODEL, *(one.name for one in own))}
+    constant = {
+        f"always {decision}": of_decision * (np.arange(size) == d)
+        for d, decision in enumerate(problem.decisions)
+    }
+    return {**constant, **found}
+
+
+def _factors(tables: dict[str, FloatArray], evidence: Evidence) -> Iterator[Margin]:
+    names, mass = list(tables), evidence.sample.pooled.class_weights
+    spent = np.stack(list(tables.values())) * (evidence.prior / mass)[:, None]
+    total = spent.sum(axis=(1, 2)) + evidence.beside(tuple(names))
     best = int(np.argmin(total))
     problem = evidence.problem
     for k, label in enumerate(problem.classes):
@@ -90,22 +106,3 @@ def _moves(above: FloatArray, slopes: FloatArray, best: int) -> dict[int, float]
     scale = 1e-12 * float(np.abs(slopes).max(initial=0.0))
     rivals = (j for j in range(len(above)) if j != best and abs(slopes[j]) > scale)
     return {j: float(-above[j] / slopes[j]) for j in rivals if above[j] > 0}
-
-
-def _spent_per_case(names: list[str], evidence: Evidence) -> FloatArray:
-    """What each rival spends in each cell per case, (J, K, M), under the prior."""
-    charges = evidence.sample.charges
-    assert charges is not None
-    mass = evidence.sample.pooled.class_weights
-    with np.errstate(divide="ignore", invalid="ignore"):
-        each = np.where(mass > 0, evidence.prior / mass, 0.0)[:, None]
-    shape = evidence.problem.n_classes, evidence.problem.n_decisions
-    table = np.zeros((len(names), *shape))
-    moments = charges.losses.moments(evidence.problem.classes)
-    for place, name in enumerate(names):
-        if name in charges.spent:
-            table[place] = charges.spent[name] * each
-        else:  # a constant decision
-            own = moments.sums[:, charges.losses.names.index(name)] + charges.base * mass
-            table[place, :, place] = own * each[:, 0]
-    return table

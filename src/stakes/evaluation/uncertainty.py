@@ -61,6 +61,7 @@ class Costs:
     choice: Contenders  # among the systems that may win
     named: str  # the blind decision that is the cheapest for all cases
     level: float
+    added: FloatArray  # (J + M,) what each costs per case beside its decisions: to run a model
 
     @property
     def perfect(self) -> float:
@@ -93,6 +94,7 @@ class Costs:
         value = self._value(pair[0]) - self._value(pair[1])
         places = self.joint.models.index(pair[0]), self.joint.models.index(pair[1])
         support = difference_support(self.joint, self.problem, [places], **self._design)
+        support = support.shifted(self._beside(pair[0]) - self._beside(pair[1]))
         threshold = profile_threshold(self.level, support.degrees)
         added = self.choice.errors.added[places]
         low, high = profile_ends(support, threshold, value, added)
@@ -143,7 +145,11 @@ class Costs:
         return selection_effect(self.choice)
 
     def _value(self, name: str) -> float:
-        return float(self.choice.errors.costs[self.joint.models.index(name)])
+        return float(self.choice.errors.costs[self.choice.errors.names.index(name)])
+
+    def _beside(self, name: str) -> float:
+        """What a system costs per case beside its decisions."""
+        return float(self.added[self.choice.errors.names.index(name)])
 
     def _shifted(self, value: float, low: float, high: float) -> Interval:
         return Interval(value + self.base, low + self.base, high + self.base)
@@ -159,6 +165,7 @@ class Costs:
         found: dict[str, tuple[float, float]] = {}
         for names, counts, design in self._blocks:
             support = cost_support(counts, self.problem, **design)
+            support = support.shifted(np.array([self._beside(name) for name in names]))
             errors = self.choice.errors.among(tuple(names))
             low, high = profile_ends(
                 support,
@@ -180,7 +187,10 @@ class Costs:
             added = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
             threshold = profile_threshold(self.level, np.asarray(errors.degrees))
             low, high = widened(values, (ends.low, ends.high), threshold, added)
-            bounds = low.clip(min=0.0), high.clip(max=self._worst)
+            beside = np.array([self._beside(name) for name in names])
+            more = beside / unit if unit > 0 else 0.0 * beside
+            values = values + more
+            bounds = low.clip(min=0.0) + more, high.clip(max=self._worst) + more
             parts = zip(values.tolist(), *(end.tolist() for end in bounds), strict=True)
             found |= {name: Interval(*part) for name, part in zip(names, parts, strict=True)}
         return found
@@ -224,7 +234,9 @@ class LossCosts(Costs):
         value = self._value(pair[0]) - self._value(pair[1])
         names = self.choice.errors.names
         added = self.choice.errors.added[names.index(pair[0]), names.index(pair[1])]
-        low, high = self._profile(self.losses.difference_support(*pair), value, added)
+        support = self.losses.difference_support(*pair)
+        beside = self._beside(pair[0]) - self._beside(pair[1])
+        low, high = self._profile(support.shifted(beside), value, added)
         return Interval(value, low, high)
 
     def _profile(self, support: Support, value: float, added: float) -> tuple[float, float]:
@@ -232,16 +244,14 @@ class LossCosts(Costs):
         low, high = profile_ends(support, threshold, value, added)
         return float(low), float(high)
 
-    def _value(self, name: str) -> float:
-        return float(self.choice.errors.costs[self.choice.errors.names.index(name)])
-
     @cached_property
     def _ends(self) -> dict[str, tuple[float, float]]:
-        added = dict(zip(self.losses.names, np.diagonal(self.choice.errors.fitting), strict=True))
-        return {
-            name: self._profile(self.losses.cost_support(name), self._value(name), added[name])
-            for name in self._shown
-        }
+        extra = dict(zip(self.losses.names, np.diagonal(self.choice.errors.fitting), strict=True))
+        found = {}
+        for name in self._shown:
+            support = self.losses.cost_support(name).shifted(self._beside(name))
+            found[name] = self._profile(support, self._value(name), float(extra[name]))
+        return found
 
     @cached_property
     def _normalized(self) -> dict[str, Interval]:
@@ -251,7 +261,7 @@ class LossCosts(Costs):
         threshold = profile_threshold(self.level, np.asarray(losses.degrees))
         found = {}
         for name in self._shown:
-            above = losses.loss(name) - losses.perfect
+            above = losses.loss(name) - losses.perfect + self._beside(name)
             with np.errstate(divide="ignore", invalid="ignore"):
                 value = float(np.divide(losses.mean(above), unit))
             ends = ratio_ends(losses, above, below, float(threshold))
@@ -289,7 +299,8 @@ def _loss_costs(sample: Sample, problem: Problem, evidence: Evidence, level: flo
     assert charges is not None
     losses = replace(charges.losses, prior=problem.prior)
     fitting = _fitting(evidence, len(losses.names)) if sample is evidence.sample else None
-    errors = losses.errors(fitting)
+    added = evidence.beside(tuple(map(str, losses.names)))
+    errors = losses.errors(fitting).with_added(added)
     rivals = errors.among(tuple(name for name, rule in evidence.rules.items() if rule.eligible))
     choice = contenders_among(
         rivals,
@@ -299,6 +310,7 @@ def _loss_costs(sample: Sample, problem: Problem, evidence: Evidence, level: flo
         reach=losses.beyond_all,
         least_cost=0.0,
         most=losses.beyond_all,
+        added=added,
     )
     unaided = losses.names[len(evidence.rules) :]
     named = min(unaided, key=lambda name: errors.costs[losses.names.index(name)])
@@ -311,6 +323,7 @@ def _loss_costs(sample: Sample, problem: Problem, evidence: Evidence, level: flo
         choice,
         str(named),
         level,
+        added,
         losses,
     )
 
@@ -347,6 +360,7 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
     fitting = None
     if sample is evidence.sample:  # rules are fitted on all cases, whatever slice they decide about
         fitting = _fitting(evidence, len(joint.models))
+    added = evidence.beside(tuple(map(str, joint.models)))
     eligible = [name for name, rule in evidence.rules.items() if rule.eligible]
     choice = contenders(
         joint,
@@ -356,10 +370,11 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
         reachable=reachable,
         squares=sample.squares,
         fitting=fitting,
+        added=added,
     )
     shares = sample.pooled.shares if problem.prior is None else problem.prior
     named = f"always {above.with_prior(shares).naive.decision}"
-    return Costs(joint, above, base, reachable, sample.squares, choice, named, level)
+    return Costs(joint, above, base, reachable, sample.squares, choice, named, level, added)
 
 
 def _fitting(evidence: Evidence, size: int) -> FloatArray | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, isnan
 
 import numpy as np
 
 from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.sentences import money, point, rounded, span, whole_percent
+from stakes.evaluation.operation import Operation
+from stakes.evaluation.sentences import money, number, point, rounded, span, whole_percent
 from stakes.evaluation.uncertainty import Costs
 from stakes.problem import Problem
 from stakes.regions import decision_regions
@@ -36,9 +37,10 @@ def verdict_of(
     words = _Words(evidence.problem, costs.level, aided, costs.perfect, rivals, contenders, naive)
     expected = costs.expected(best.name)
     if saving.value > 0:
-        return _deployed(best, expected, saving, costs, words)
+        found = _deployed(best, expected, saving, costs, words)
+        return _with_totals(found, evidence.operation, words)
     sentences = (words.none(best, expected, saving), words.at_best(best, expected, saving))
-    return Verdict(
+    found = Verdict(
         deploy=None,
         model=None,
         reason=sentences[0],
@@ -51,6 +53,17 @@ def verdict_of(
         told_apart=None,
         sentences=sentences,
     )
+    return _with_totals(found, evidence.operation, words)
+
+
+def _with_totals(verdict: Verdict, operation: Operation, words: _Words) -> Verdict:
+    """The verdict with cost and saving of all cases to come, where their number is stated."""
+    cost, saving = map(operation.total, (verdict.cost, verdict.saving_over_naive))
+    if cost is None or saving is None or isnan(cost.value):
+        return verdict
+    said = words.totals(operation, cost, saving, deployed=verdict.deploy is not None)
+    sentences = (*verdict.sentences, said)
+    return replace(verdict, total_cost=cost, total_saving=saving, sentences=sentences)
 
 
 def _deployed(
@@ -186,6 +199,20 @@ class _Words:
         """What is left of the cost of the best constant decision above perfect ones."""
         spared = saving.value + self.constant.cost - self.naive.cost
         return 1 - spared / (self.constant.cost - self.perfect)
+
+    def totals(
+        self, operation: Operation, cost: Interval, saving: Interval, *, deployed: bool
+    ) -> str:
+        """The same for all cases to come."""
+        a_period = f" a {operation.period}" if operation.period else ""
+        cases = f"For {number(operation.volume or 0.0, 7)} cases{a_period}"
+        if not deployed:
+            blind = money((operation.volume or 0.0) * self.naive.cost, self.problem.unit)
+            return f"{cases}, {self._always} costs {blind}{a_period}."
+        return (
+            f"{cases}, it costs {self._money(cost)}{a_period}{self._span(cost)} and saves "
+            f"{self._money(saving)}{self._span(saving)}."
+        )
 
     def none(self, best: System, expected: Interval, saving: Interval) -> str:
         """Why nothing is deployed."""

@@ -116,6 +116,7 @@ def contenders(
     reachable: object = None,
     squares: FloatArray | None = None,
     fitting: FloatArray | None = None,
+    added: FloatArray | None = None,
 ) -> Contenders:
     r"""The systems that cannot be told from the cheapest, j.
 
@@ -141,6 +142,7 @@ def contenders(
     reachable : (M,) or (J, M) of bool, the decisions that systems can take; all without it
     squares : sums of squared weights, like the weights of joint, if weights are fractional
     fitting : (J, J) covariance that fitting adds to the costs, as `fitting_covariance` has it
+    added : (J,) what each system costs per case beside its decisions, such as to run it
 
     Examples
     --------
@@ -153,7 +155,7 @@ def contenders(
     b  0.25  0.25    0.1606    0.349  4.05e-08
     c  0.02  0.02  -0.02327  0.07456    0.4763  contender
     """
-    errors = cost_errors(joint, problem, squares=squares, fitting=fitting)
+    errors = cost_errors(joint, problem, squares=squares, fitting=fitting).with_added(added)
     rivals = errors.among(_checked_names(joint, among))
     design = {"reachable": reachable, "squares": squares}
     spread = problem.costs.max(axis=1) - problem.costs.min(axis=1)
@@ -164,6 +166,7 @@ def contenders(
         lambda base: _support(joint, problem, rivals, base, **design),
         level=level,
         reach=float(reach),
+        added=added,
         **_range(problem),
     )
 
@@ -177,20 +180,24 @@ def contenders_among(
     reach: float,
     least_cost: float,
     most: float,
+    added: FloatArray | None = None,
 ) -> Contenders:
     """The contenders among rivals, from the errors of their costs and what differences can be.
 
     `support_of` gives the support (J,) of the differences of all rivals to one of them, `errors`
     are those of all systems. One case can make a difference of `reach`; a system costs at least
-    `least_cost` and at `most`.
+    `least_cost` and at `most`. Its decisions, that is: `added` (J,) are known costs beside them,
+    which `rivals` and `errors` hold and `support_of` does not.
     """
     level = checked_level(level)
-    bounds = {"least": least_cost, "most": most}
+    beside = np.zeros(len(errors.names)) if added is None else added
+    beside = beside[[errors.names.index(name) for name in rivals.names]]
+    bounds = {"least": least_cost + min(beside), "most": most + max(beside)}
     ties = least(rivals.costs)
     tied = np.flatnonzero(ties)
     if np.isnan(rivals.costs).any() or rivals.degrees == 0:
         return _undecided(rivals, level, errors, reach, bounds)
-    supports = [support_of(rivals.names[place]) for place in tied]
+    supports = [support_of(rivals.names[place]).shifted(beside - beside[place]) for place in tied]
     differences = [np.where(ties, 0.0, rivals.costs - rivals.costs[place]) for place in tied]
     added = rivals.added[tied]
     tests = zip(supports, np.zeros(added.shape), differences, added, strict=True)

@@ -76,10 +76,32 @@ def system_sections(report: Report) -> Iterator[Section]:
     text += (_SHRUNK,) * (len(rivals) > 1)
     text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     level = _text.percent(report.assumptions.level)
-    header = ("system", "cost per case", level, "normalised", _CHANCE, "threshold")
+    header: tuple[str, ...] = ("system", "cost per case", level, "normalised", _CHANCE, "threshold")
+    made = report.assumptions
+    if made.volume is not None:
+        header = (*header, f"per {made.period}" if made.period else "in all")
+        rows, apart = (_with_totals(part, report) for part in (rows, apart))
+    text += _running(report)
     yield Section("Cost of each system", text, filled(Table(header, tuple(rows))))
     if bounds:
         yield Section("Bounds", (_BOUNDS,), filled(Table(header, tuple(apart))))
+
+
+def _with_totals(rows: list[tuple[str, ...]], report: Report) -> list[tuple[str, ...]]:
+    """Rows with the cost of all cases to come at their ends."""
+    volume = report.assumptions.volume or 0.0
+    costs = {middle(one.name, NAME): one.cost.value for one in report.systems}
+    if report.no_model is not None:
+        costs[report.no_model.name] = report.no_model.cost.value
+    costs[middle(f"always {report.naive.decision}", NAME)] = report.naive.cost
+    costs["perfect decisions"] = report.perfect_cost
+    return [(*row, _text.number(volume * costs[row[0]])) for row in rows]
+
+
+def _running(report: Report) -> tuple[str, ...]:
+    """What running the models costs, which is in their costs."""
+    named = [f"{name} {_text.number(cost)}" for name, cost in report.assumptions.running_costs]
+    return (f"Running costs per case, which are included: {', '.join(named)}.",) * bool(named)
 
 
 def _undefined_last(one: System) -> tuple[bool, float]:

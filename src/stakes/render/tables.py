@@ -268,7 +268,7 @@ def _regions(report: Report) -> Iterator[Section]:
 
 def _margins(report: Report) -> Section:
     nearest = _nearest_first(report)[:_NEAREST]
-    scale = _scale(report.problem)
+    scale = _scale(report)
     rows = tuple(row for one in nearest for row in _flips(one, scale))
     header = ("moved alone", "now", "flips", "to")
     left = len(report.margins) - len(nearest)
@@ -294,15 +294,19 @@ def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
         named = ("", "")
 
 
-def _scale(problem: Problem) -> float:
+def _scale(report: Report) -> float:
     """The largest cost; one, where factors move instead of costs."""
-    return 1.0 if problem.columns else float(np.abs(problem.costs).max())
+    return 1.0 if _moves_factors(report) else float(np.abs(report.problem.costs).max())
+
+
+def _moves_factors(report: Report) -> bool:
+    return bool(report.problem.columns or report.assumptions.running_costs)
 
 
 def _nearest_first(report: Report) -> list[Margin]:
     """By the move as a part of the largest cost, or of the whole prior."""
     size, cells = (
-        _scale(report.problem) or 1.0,
+        _scale(report) or 1.0,
         report.problem.n_classes * report.problem.n_decisions,
     )
 
