@@ -292,3 +292,40 @@ def test_measures_of_rows_charge_each_case_its_own_costs(problem, prior, weighte
     assert metrics.normalized_cost(y, decided, **given) == pytest.approx(normalized, rel=1e-9)
     assert metrics.normalized_bayes_cost(y, p, **given) == pytest.approx(normalized, rel=1e-9)
     assert metrics.utility_yield(y, decided, **given) == pytest.approx(-cost, rel=1e-9)
+
+
+# Thresholds --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", [None, [0.6, 0.4]])
+def test_scores_weighed_by_stakes_cost_at_every_threshold_what_the_cases_cost(prior):
+    """Brute force over thresholds; some cases are better served by the other class's decision."""
+    data, p, y, weights = drawn(300, seed=5)
+    scores = p.round(2)  # ties
+    problem = Problem(
+        {
+            "legit": {"approve": "1", "block": "5 - 0.02*amount"},
+            "fraud": {"approve": "amount", "block": "2"},
+        },
+        prior=prior,
+    )
+    table, stand = stakes.thresholds.stakes_table(y, scores, problem, data=data, weights=weights)
+    costs = problem.case_costs(data)
+    assert (costs[:, 0, 1] < costs[:, 0, 0]).any()
+    counts = table.counts()
+    found = stakes.expected_cost(
+        Counts(counts.values, classes=stand.classes, decisions=stand.decisions), stand
+    )
+    brute = [
+        metrics.expected_cost(
+            y,
+            np.where(scores > threshold, "block", "approve"),
+            problem=problem,
+            data=data,
+            sample_weight=weights,
+        )
+        for threshold in table.thresholds
+    ]
+    np.testing.assert_allclose(found, brute, rtol=1e-9)
+    best = stakes.best_threshold(table, stand)
+    assert best.cost == pytest.approx(min(brute), rel=1e-9)

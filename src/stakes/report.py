@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stakes._arithmetic import least
-from stakes._check import Label, Labels
+from stakes._check import FloatArray, Label, Labels
 from stakes._value import Value
 from stakes.audit import Disagreement
 from stakes.errors import InputError
@@ -86,10 +86,11 @@ class Verdict(Value):
     where no system is cheaper than the best decision made without looking: a model that saves
     nothing is not worth running. `reason` is the sentence that says why.
 
-    `cost` and `saving_over_naive` (against always taking the decision that `Report.naive` names;
-    negative where that is cheaper) are those of the cheapest system to expect once it is deployed:
-    the system was chosen on the cases that measure its cost, which flatters it, and both are
-    corrected for that. `System.cost` is what it cost on these cases.
+    `cost` and `saving_over_naive` (against always taking the decision that `Report.naive` names, or
+    against `Report.no_model` where that is cheaper; negative where a model costs more) are those of
+    the cheapest system to expect once it is deployed: the system was chosen on the cases that
+    measure its cost, which flatters it, and both are corrected for that. `System.cost` is what it
+    cost on these cases.
 
     `contenders` are the systems that the data cannot tell from the cheapest, which is the first of
     them; the set holds the system that is truly the cheapest as often as the level says. One is
@@ -98,7 +99,8 @@ class Verdict(Value):
     the next system, of another model where there are several; `saving_over_runner_up` has an
     interval that holds for all comparisons at once, so that it leaves zero out exactly where the
     runner-up is no contender. All of these are empty or None where nothing is deployed, and the
-    last three where there is no other. `sentences` say it all in plain words.
+    last three where there is no other. `total_cost` and `total_saving` are cost and saving for the
+    stated volume of cases. `sentences` say it all in plain words.
     """
 
     deploy: System | None
@@ -112,6 +114,8 @@ class Verdict(Value):
     saving_over_runner_up: Interval | None
     told_apart: bool | None
     sentences: tuple[str, ...]
+    total_cost: Interval | None = None
+    total_saving: Interval | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +135,9 @@ class Assumptions(Value):
     level: float
     version: str
     frame_library: str | None  # that of the frames or series that were given
+    running_costs: tuple[tuple[str, float], ...] = ()  # of each model, per case scored
+    volume: float | None = None  # cases to come
+    period: str | None = None  # in which they come
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +147,8 @@ class System(Value):
     `threshold` is the probability or score above which the positive decision is taken, where there
     is one; `cuts` are the probabilities of the second class at which Bayes decisions among more
     than two change. A system that is not a `candidate` is shown but cannot win: its threshold was
-    tuned on these very cases.
+    tuned on these very cases. Where every case has its own costs, there is no threshold of
+    probabilities, and `spent` are the sums of what was charged, class by decision.
     """
 
     name: str
@@ -153,6 +161,9 @@ class System(Value):
     cost: Interval
     normalized: Interval
     probability_cheapest: float
+    spent: FloatArray | None = None  # (K, M) sums of costs, where every case has its own
+    running_cost: float = 0.0  # of the model, per case; part of `cost`
+    total: Interval | None = None  # cost of all cases of the stated volume
 
 
 def cheapest_of(systems: Iterable[System]) -> System:
@@ -263,7 +274,9 @@ class Pick(Value):
 class Report(Value):
     """What the decisions of several models cost, which to deploy, and how sure one can be.
 
-    Made by `stakes.evaluate`.
+    Made by `stakes.evaluate`. `naive` is the best constant decision, in whose cost normalised costs
+    are counted. Where every case has its own costs, `no_model` takes for each case the decision
+    that is the cheapest by its costs and the prior; a model that costs more is not deployed.
     """
 
     problem: Problem
@@ -280,6 +293,7 @@ class Report(Value):
     caveats: tuple[Caveat, ...]
     slices: tuple[Slice, ...]
     rules: Rules  # by the name of their system
+    no_model: System | None = None  # where every case has its own costs: what these decide alone
 
     @property
     def best(self) -> System:

@@ -75,6 +75,10 @@ class Columns:
         }
         return found if self.weights is None else {**found, ("weights", ""): (self.weights,)}
 
+    def read(self, problem: Problem) -> dict[Key, tuple[str, ...]]:
+        """The same with the columns that the costs depend on."""
+        return {**self.numbers, **{("data", name): (name,) for name in problem.columns}}
+
     def labels(self, problem: Problem) -> dict[Key, Wanted]:
         """Columns of labels, by what they are for."""
         found = {("y_true", ""): Wanted(self.y_true, "classes", problem.classes)}
@@ -89,7 +93,7 @@ class Columns:
 
     def n_bytes(self, problem: Problem, n_rows: int) -> int:
         """What these columns take as arrays: eight bytes a number, four a label."""
-        numbers = sum(map(len, self.numbers.values()))
+        numbers = sum(map(len, self.read(problem).values()))
         return n_rows * (8 * numbers + 4 * len(self.labels(problem)))
 
     def located(self, error: InputError, source: str) -> InputError:

@@ -135,7 +135,7 @@ class FileSource(Source):
 
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> Rows:
         """The columns that are needed, and no others, in memory."""
-        numbers, labels = columns.numbers, columns.labels(problem)
+        numbers, labels = columns.read(problem), columns.labels(problem)
         with self.watch.working(f"reading {self.name}", n_rows) as advance:
             found = self.read(numbers, labels, n_rows=n_rows, advance=advance)
         for key, names in numbers.items():
@@ -156,6 +156,7 @@ class FileSource(Source):
             found.numbers.get(("weights", "")),
             {one: _groups(found.labels["by", one]) for one in columns.by} or None,
             None if clusters is None else _groups(clusters),
+            {one: found.numbers["data", one] for one in problem.columns} or None,
         )
 
     def read(

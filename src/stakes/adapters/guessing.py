@@ -31,8 +31,8 @@ _PROBABLE = {  # the first or last word in the name of a column of probabilities
 def guess(frame: Any, problem: Problem) -> Columns:
     """The columns of the true classes and of the models."""
     with opened(frame) as source:
-        y_true = truth_column(source, problem, None, ())
-        return Columns(y_true, guessed_models(source, problem, {y_true}))
+        y_true = truth_column(source, problem, None, problem.columns)
+        return Columns(y_true, guessed_models(source, problem, {y_true, *problem.columns}))
 
 
 def truth_column(

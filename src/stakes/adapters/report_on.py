@@ -42,6 +42,7 @@ def report_on(
         needed = known.n_bytes(problem, n_rows)
         try:
             if needed > limit and not source.in_memory:
+                _refuse_costs_of_cases(problem, needed, limit)
                 _say_beyond(source, n_rows, needed, limit, calibrator)
                 evidence = _tallied(source, known, problem, n_rows, limit, **asked)
                 return _with_columns(_concluded(evidence, **drawing), known)
@@ -62,6 +63,7 @@ def counted(source: Source) -> int:
 
 def _evaluated(rows: Rows, problem: Problem, **asked: Any) -> Report:
     extra = {"weights": rows.weights, "by": rows.by, "clusters": rows.clusters}
+    extra["data"] = rows.data
     return evaluate(rows.y_true, rows.models, problem, **extra, **asked)
 
 
@@ -75,6 +77,16 @@ def _with_columns(report: Report, columns: Columns) -> Report:
     """The report whose rules know the columns that their models were read from."""
     named = {name: columns_of(model) for name, model in columns.models.items()}
     return replace(report, rules=report.rules.with_columns(named))
+
+
+def _refuse_costs_of_cases(problem: Problem, needed: int, limit: int) -> None:
+    if problem.columns:
+        raise InputError(
+            f"memory_limit must leave room for the columns where every case has its own costs, "
+            f"which an engine does not tally: they need {needed:,} bytes, and the limit is "
+            f"{limit:,}. Raise it, evaluate a sample, or take problem.mean(data).",
+            argument="memory_limit",
+        )
 
 
 def _say_beyond(

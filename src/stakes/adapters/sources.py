@@ -38,6 +38,7 @@ class Rows:
     weights: Any
     by: dict[str, Any] | None
     clusters: Any
+    data: dict[str, Any] | None  # what the costs of cases depend on
 
 
 class Watch:
@@ -207,7 +208,7 @@ class FrameSource(Source):
 
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> Rows:
         """The columns that are needed, and no others, in memory."""
-        needed = [one for group in columns.numbers.values() for one in group]
+        needed = [one for group in columns.read(problem).values() for one in group]
         needed += [wanted.column for wanted in columns.labels(problem).values()]
         data = self.frame.lazy().select(*dict.fromkeys(needed)).collect()
 
@@ -226,6 +227,7 @@ class FrameSource(Source):
             native(columns.weights),
             {one: native(one) for one in columns.by} or None,
             native(columns.clusters),
+            {one: native(one) for one in problem.columns} or None,
         )
 
     def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Lazy:
@@ -253,6 +255,8 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
         source.require(column)
     if columns.weights is not None:
         source.require_number(columns.weights)
+    for column in problem.columns:
+        source.require_number(column)
     for column in by:
         if by.count(column) > 1:
             raise InputError(

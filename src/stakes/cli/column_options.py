@@ -50,6 +50,7 @@ class Request:
             twin = next(name for name in names if names.count(name) > 1)
             raise InputError(f"models must have different names; {twin!r} stands twice.")
         taken = {one for one in (self.weights, self.clusters, *self.by) if one is not None}
+        taken.update(problem.columns)
         taken.update(column for model in models.values() for column in columns_of(model))
         truth = truth_column(source, problem, self.truth, taken)
         guesses = [] if self.truth is not None else [f"truth in column {truth}"]

@@ -75,6 +75,9 @@ def new(out: str, force: bool) -> None:
 
 
 def _consequences(stakes: Problem) -> Iterator[str]:
+    if stakes.columns:
+        yield f"Every case has its own costs, by its columns: {', '.join(stakes.columns)}."
+        return
     if stakes.n_classes == 2:
         yield str(decision_regions(stakes))
     if stakes.prior is not None:
@@ -87,6 +90,8 @@ def _consequences(stakes: Problem) -> Iterator[str]:
 
 
 def _oddities(stakes: Problem) -> Iterator[str]:
+    if stakes.columns:  # what follows depends on the case
+        return
     costs = stakes.costs
     for label, row in zip(stakes.classes, costs, strict=True):
         if stakes.n_decisions > 1 and np.ptp(row) == 0:

@@ -11,7 +11,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, Groups, IntArray, Labels
 from stakes.errors import InputError
-from stakes.problem import Problem
+from stakes.problem import CaseCosts, Problem
 from stakes.rows import Decisions, Posteriors, Scores, as_predictions
 
 __all__ = ["LIBRARIES", "Cases", "frame_library", "read_cases", "read_models", "refuse_misaligned"]
@@ -34,6 +34,12 @@ class Cases:
     by: tuple[tuple[str | None, Groups], ...]  # each with the name of its column, if it has one
     clusters: Groups | None
     shares: FloatArray
+    costs: CaseCosts | None = None  # of every case, where they differ
+
+    @property
+    def charges(self) -> FloatArray | CaseCosts:
+        """Costs (K, M) of all cases, or those of every case."""
+        return self.problem.costs if self.costs is None else self.costs
 
     @property
     def prior(self) -> FloatArray:
@@ -52,7 +58,12 @@ class Cases:
 
 
 def read_cases(
-    y_true: object, problem: Problem, weights: object, by: object, clusters: object
+    y_true: object,
+    problem: Problem,
+    weights: object,
+    by: object,
+    clusters: object,
+    data: object = None,
 ) -> Cases:
     """Encode the truth and check that everything describes the same cases."""
     columns = [] if by is None else _check.columns_of("by", by)
@@ -84,7 +95,23 @@ def read_cases(
         by=groups,
         clusters=owners,
         shares=mass / mass.sum(),
+        costs=_case_costs(problem, data, n_rows, kept),
     )
+
+
+def _case_costs(
+    problem: Problem, data: object, n_rows: int, kept: BoolArray | None
+) -> CaseCosts | None:
+    costs = problem.charged(data, None)
+    if costs is None:
+        return None
+    if costs.n_cases != n_rows:
+        raise InputError(
+            f"y_true and data must describe the same cases; y_true has {n_rows} rows and data "
+            f"{costs.n_cases}. Pass one row for every case.",
+            argument="data",
+        )
+    return costs.only(kept)
 
 
 def _weights(given: object, n_rows: int) -> tuple[FloatArray | None, BoolArray | None]:
@@ -103,13 +130,18 @@ def _weights(given: object, n_rows: int) -> tuple[FloatArray | None, BoolArray |
 
 
 def refuse_misaligned(
-    y_true: object, models: Mapping[str, object], weights: object, by: object, clusters: object
+    y_true: object,
+    models: Mapping[str, object],
+    weights: object,
+    by: object,
+    clusters: object,
+    data: object = None,
 ) -> None:
     """Refuse series and frames whose rows may be other cases."""
     columns = {f"models[{name!r}]": given for name, given in models.items()}
     if by is not None:
         columns |= {_column("by", name): given for name, given in _check.columns_of("by", by)}
-    _check.aligned(y_true=y_true, weights=weights, clusters=clusters, **columns)
+    _check.aligned(y_true=y_true, weights=weights, clusters=clusters, data=data, **columns)
 
 
 def _column(argument: str, name: str | None) -> str:

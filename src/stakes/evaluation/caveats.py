@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from stakes.evaluation.charging import FEW, MUCH, dearest_share
 from stakes.evaluation.decision_rules import POSTERIORS
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.miscalibration import Miscalibration
@@ -22,6 +23,7 @@ from stakes.report import (
     ModelQuality,
     System,
     Verdict,
+    cheapest_of,
 )
 
 __all__ = ["caveats_of"]
@@ -49,6 +51,7 @@ def caveats_of(
         *_sums(evidence.models),
         *_miscalibration(models, systems, costs, miscalibrations, verdict, evidence.problem),
         *_unchecked(evidence, miscalibrations),
+        *_few_carry(evidence, verdict, systems),
         *_sampling(evidence),
         *evidence.left_out,
     )
@@ -188,7 +191,25 @@ def _unchecked(
         yield Caveat(
             "calibration unchecked",
             f"Whether the posteriors of {listed} are calibrated was not checked: without a "
-            f"calibrator that is done for two classes of cases drawn one by one. Pass one.",
+            f"calibrator that is done for two classes of cases drawn one by one"
+            f"{', whose costs are the same' * bool(evidence.problem.columns)}. Pass one.",
+        )
+
+
+def _few_carry(
+    evidence: Evidence, verdict: Verdict, systems: tuple[System, ...]
+) -> Iterator[Caveat]:
+    """Where a few cases make up much of the cost, which other cases then need not show."""
+    if evidence.sample.charges is None:
+        return
+    best = verdict.deploy or cheapest_of(systems)
+    share = dearest_share(evidence.sample.charges.losses, best.name)
+    if share >= MUCH:
+        yield Caveat(
+            "few cases carry the cost",
+            f"{FEW} of the {evidence.n_rows:,} cases are {whole_percent(share)} of the cost of "
+            f"{best.name}: with such costs, other cases may well cost more, and intervals cover "
+            f"less often than they say.",
         )
 
 

@@ -14,7 +14,7 @@ from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED, RECALIBRATED, TUNED, TUNED_APART
 from stakes.rows import DECISIONS, POSTERIORS, SCORES
 from stakes.tally import ScoreTable
-from stakes.thresholds import best_threshold
+from stakes.thresholds import StakesTable, best_threshold
 
 __all__ = [
     "DECISIONS",
@@ -52,11 +52,14 @@ def rules_of(
     problem: Problem,
     *,
     table: ScoreTable | None,
+    stakes: StakesTable | None = None,
     movable: bool,
     recalibrated: bool,
     tuned_apart: bool,
 ) -> Iterator[Rule]:
     """Every rule that a model allows, the plainest first.
+
+    `stakes` are the scores weighed by the costs of every case, where these differ.
 
     A threshold that was tuned on the very cases that measure it is shown, but can win only for
     want of any other rule.
@@ -64,14 +67,16 @@ def rules_of(
     if kind == DECISIONS:
         yield Rule(model, AS_DECIDED)
         return
-    binary = problem.costs.shape == (2, 2)
-    threshold = problem.threshold if binary else None
+    binary = (problem.n_classes, problem.n_decisions) == (2, 2)
+    threshold = problem.threshold if binary and not problem.columns else None
     if kind == POSTERIORS:
         yield Rule(model, BAYES, threshold)
         if movable:
             yield Rule(model, MOVED, threshold)
     if recalibrated:
         yield Rule(model, RECALIBRATED, threshold)
+    if problem.columns:
+        table, problem = (None, problem) if stakes is None else stakes
     if binary and table is not None:
         best = best_threshold(table, problem).threshold
         if not np.isnan(best):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from stakes.calibration import Calibrator, Select
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.cases import frame_library, read_cases, read_models, refuse_misaligned
 from stakes.evaluation.folds import Folds
+from stakes.evaluation.operation import read_operation
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tally_rows import evidence_of
 from stakes.problem import Problem
@@ -31,6 +33,11 @@ def evaluate(
     by: object = None,
     clusters: object = None,
     posterior_prior: object = None,
+    data: object = None,
+    case_costs: object = None,
+    running_costs: Mapping[str, float] | None = None,
+    volume: float | None = None,
+    period: str | None = None,
     calibrator: Calibrator | None = _SELECT,
     level: float = 0.95,
     replicates: int = 2000,
@@ -52,6 +59,14 @@ def evaluate(
         each of them, and one for the cases without. Several columns are a mapping or a frame.
     clusters : labels, one per case, of what was sampled together (patients, sites)
     posterior_prior : the prior for which posteriors hold; by default the shares of the data
+    data : a frame, or a mapping from column to numbers, with the columns of ``problem.columns``
+        Where costs are expressions of columns, every case is charged its own, decides by its own,
+        and counts in every number of the report with its own.
+    case_costs : (n, K, M) costs of every case, in place of those of the problem
+    running_costs : what each model costs to run per case scored, ``{"forest": 0.02}``; none if left
+        out. It is part of every cost of its systems.
+    volume, period : how many cases are decided in a period, ``volume=250_000, period="year"``
+        Costs per case are then shown as totals, too.
     calibrator : a calibrator of `stakes.calibration`, or None to leave posteriors as they are
         Every model that gives posteriors or scores is shown recalibrated, too: each case by a map
         that was fitted on other folds, which are the same for all models and keep clusters whole.
@@ -87,7 +102,9 @@ def evaluate(
     level = _check.level(level)
     replicates = _check.whole("replicates", replicates, low=2)
     _check.whole("seed", seed, low=0)
-    cases = read_cases(y_true, problem, weights, by, clusters)
+    if case_costs is not None:
+        problem, data = problem.by_case(case_costs, data)
+    cases = read_cases(y_true, problem, weights, by, clusters, data)
     held = (
         None
         if posterior_prior is None
@@ -96,7 +113,8 @@ def evaluate(
     named = read_models(models, cases.n_rows)
     if all(isinstance(given, Decisions) for given in named.values()):
         calibrator = None  # there is nothing to recalibrate
-    refuse_misaligned(y_true, named, weights, by, clusters)
+    operation = read_operation(running_costs, volume, period, named)
+    refuse_misaligned(y_true, named, weights, by, clusters, data)
     rng = np.random.default_rng(int(seed))
     folds = Folds(cases, np.random.default_rng([int(seed), 1]))  # leaves rng as it is
     predictions = [
@@ -118,4 +136,5 @@ def evaluate(
         rng=rng,
         level=level,
         library=frame_library(y_true, models),
+        operation=operation,
     )

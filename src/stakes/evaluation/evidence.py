@@ -14,7 +14,9 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label
 from stakes.calibration import CalibrationMap
+from stakes.evaluation.charging import Charges
 from stakes.evaluation.decision_rules import Rule
+from stakes.evaluation.operation import Operation
 from stakes.problem import Problem
 from stakes.report import Caveat
 from stakes.tally import Counts, JointCounts, ScoreTable
@@ -31,6 +33,7 @@ class Sample:
         FloatArray | IntArray
     )  # cases of each class, (K,): rows, unless weights are whole numbers
     squares: FloatArray | None  # sums of squared weights, like joint.weights; None: all are whole
+    charges: Charges | None = None  # every case's own costs, where they differ
 
     @property
     def whole(self) -> bool:
@@ -84,7 +87,14 @@ class Evidence:
     calibrator: str | None = None
     partition_costs: Mapping[str, FloatArray] = field(default_factory=dict)  # of fitted rules, (P,)
     left_out: tuple[Caveat, ...] = ()
+    operation: Operation = field(default_factory=Operation)
     maps: Mapping[str, Callable[[], CalibrationMap]] = field(default_factory=dict)  # of all cases
+
+    def beside(self, names: tuple[str, ...]) -> FloatArray:
+        """What systems, and what needs no model, cost per case beside their decisions."""
+        running = self.operation.running_costs
+        models = (self.rules[name].model if name in self.rules else None for name in names)
+        return np.array([0.0 if one is None else running.get(one, 0.0) for one in models])
 
     @cached_property
     def shares(self) -> FloatArray:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Labels
+from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes.calibration import CalibrationMap, Calibrator, CheckedRows, Select, fold_numbers, spread
 from stakes.decide import cheapest_decisions
 from stakes.errors import InputError
@@ -25,6 +25,7 @@ from stakes.report import Caveat
 from stakes.rows import Scores
 from stakes.tally import Counts, ScoreTable
 from stakes.thresholds import best_threshold
+from stakes.thresholds.stakes import weighed
 
 __all__ = ["Folds", "recalibrated", "tuned_apart"]
 
@@ -103,13 +104,32 @@ class Folds:
 
         Above perfect decisions, so that what all decisions cost takes no digits from them.
         """
+        if self.cases.costs is not None:
+            return _defined([case_cost(self.cases, codes) for codes in decided])
         problem, cases = self.cases.problem.regret(), self.cases
         costs = []
         for codes in decided:
             cell = cases.truth * problem.n_decisions + codes
             sums = np.bincount(cell, cases.weights, problem.costs.size)
-            costs.append(expected_cost(Counts(sums.reshape(problem.costs.shape)), problem))
-        return np.array(costs) if len(costs) > 1 and not np.isnan(costs).any() else None
+            costs.append(float(expected_cost(Counts(sums.reshape(problem.costs.shape)), problem)))
+        return _defined(costs)
+
+
+def _defined(costs: list[float]) -> FloatArray | None:
+    return np.array(costs) if len(costs) > 1 and not np.isnan(costs).any() else None
+
+
+def case_cost(cases: Cases, decided: IntArray) -> float:
+    """Cost per case of decisions (n,) above perfect ones, every case charged its own costs."""
+    assert cases.costs is not None
+    sums = np.zeros(cases.problem.n_classes)
+    for rows, own in cases.costs.of_class(cases.truth):
+        regret = own[decided[rows], np.arange(own.shape[1])] - own.min(axis=0)
+        weighted = regret if cases.weights is None else regret * cases.weights[rows]
+        sums += np.bincount(cases.truth[rows], weighted, sums.size)
+    mass = np.bincount(cases.truth, cases.weights, sums.size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.sum(np.where(cases.prior > 0, cases.prior * (sums / mass), 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +207,7 @@ def _out_of_fold(
         raise
     mean = _check.posteriors("recalibrated", sum(each) / len(each), size)
     parts = each if len(each) > 1 else ()
-    costs = cases.problem.costs
+    costs = cases.charges
     pairs = (_check.posteriors("recalibrated", part, size) for part in parts)
     each_costs = folds.costs(cheapest_decisions(part, costs) for part in pairs)
     return Fitted(mean, each_costs, FitOnAll.later(rows, folds, calibrator))
@@ -206,7 +226,8 @@ def _finite(scores: FloatArray) -> FloatArray:
 
 def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
     """Decisions (n,) by the best threshold of the other folds, for two classes and decisions."""
-    if folds.cases.problem.costs.shape != (2, 2) or not folds.numbers:
+    problem = folds.cases.problem
+    if (problem.n_classes, problem.n_decisions) != (2, 2) or not folds.numbers:
         return None
     each = [_tuned(scores, number, folds) for number in folds.numbers]
     return Fitted(each[0], folds.costs(each))
@@ -214,11 +235,19 @@ def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
 
 def _tuned(scores: FloatArray, number: IntArray, folds: Folds) -> IntArray:
     """The same for the folds of one partition."""
-    cases, problem = folds.cases, folds.cases.problem
+    cases = folds.cases
     decided = np.zeros(len(scores), dtype=np.intp)
     for fold in range(folds.count):
         own = number == fold
-        weights = None if cases.weights is None else cases.weights[~own]
-        table = ScoreTable._of_codes(cases.truth[~own], scores[~own], weights, problem.classes)
-        decided[own] = scores[own] > best_threshold(table, problem).threshold
+        decided[own] = scores[own] > _best(scores, cases, ~own)
     return decided
+
+
+def _best(scores: FloatArray, cases: Cases, own: BoolArray) -> float:
+    """The best threshold of some cases."""
+    truth, weights = cases.truth[own], None if cases.weights is None else cases.weights[own]
+    if cases.costs is None:
+        table = ScoreTable._of_codes(truth, scores[own], weights, cases.problem.classes)
+        return best_threshold(table, cases.problem).threshold
+    stakes = weighed(truth, scores[own], weights, cases.costs.only(own), cases.problem)
+    return np.nan if stakes is None else best_threshold(*stakes).threshold

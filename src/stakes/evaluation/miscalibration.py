@@ -48,9 +48,13 @@ def miscalibration_of(
 ) -> Miscalibration | None:
     """For the posteriors of two classes, if every case was drawn by itself; None otherwise.
 
+    None also where every case has its own costs.
+
     `table` holds the scores as they came, pooled where there are many; classes are drawn again
     `replicates` times.
     """
+    if evidence.problem.columns:
+        return None
     sample, problem = evidence.sample, evidence.problem.regret()
     alone = sample.whole and sample.clusters is None
     if table is None or tallied.kind != POSTERIORS or not alone or not (evidence.shares > 0).all():

@@ -117,7 +117,7 @@ def _of_scores(
     problem = folds.cases.problem
     repaired, lost = recalibrated(model, scores, folds, calibrator, raw=True)
     apart = tuned_apart(scores, folds) if repaired is None else None
-    if problem.costs.shape != (2, 2) and repaired is None:
+    if (problem.n_classes, problem.n_decisions) != (2, 2) and repaired is None:
         lost = (*lost, no_decision(model, problem))
     made = repaired or apart
     return Predictions(

@@ -33,7 +33,8 @@ def held_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable |
     table = tallied.recalibrated
     if table is None or table.scores.size <= MOST_BINS:
         return table
-    cuts = np.concatenate([np.empty(0), *decision_changes(table.scores, evidence.problem)])
+    changes = () if evidence.problem.columns else decision_changes(table.scores, evidence.problem)
+    cuts = np.concatenate([np.empty(0), *changes])
     return _pooled(table, cuts, FEWER_BINS)
 
 
@@ -45,6 +46,8 @@ def _own_cuts(
     yield np.array([rule.threshold for rule in own if rule.name == TUNED], dtype=np.float64)
     if tallied.kind == POSTERIORS:
         yield np.array([0.5])
+        if evidence.problem.columns:  # no score decides alone
+            return
         yield from decision_changes(scores, evidence.problem)
         if tallied.moving is not None:
             yield from decision_changes(scores, evidence.problem, tallied.moving)

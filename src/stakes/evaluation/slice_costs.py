@@ -9,7 +9,9 @@ import numpy as np
 
 from stakes._check import Label
 from stakes.errors import InputError
+from stakes.evaluation.charging import FEW, MUCH, dearest_share
 from stakes.evaluation.evidence import Evidence, Sample
+from stakes.evaluation.sentences import whole_percent
 from stakes.evaluation.uncertainty import costs_of
 from stakes.problem import Problem
 from stakes.report import Slice, SliceCost
@@ -67,7 +69,7 @@ def _slice(
         saving=costs.more(best) if other else None,
         clear=not costs.is_contender(best) if other else None,
         costs=tuple(SliceCost(name, costs.cost(name)) for name in evidence.rules),
-        note="; ".join(_notes(sample, evidence)) or None,
+        note="; ".join(_notes(sample, evidence, best)) or None,
     )
 
 
@@ -85,7 +87,7 @@ def _problem_of(sample: Sample, evidence: Evidence) -> Problem:
     return evidence.problem.with_prior(mass / mass.sum()) if mass.sum() > 0 else evidence.problem
 
 
-def _notes(sample: Sample, evidence: Evidence) -> Iterator[str]:
+def _notes(sample: Sample, evidence: Evidence, best: str) -> Iterator[str]:
     classes = zip(evidence.problem.classes, sample.sizes, evidence.prior, strict=True)
     short = [f"{size:.4g} of {k}" for k, size, share in classes if size < SMALLEST and share > 0]
     if short:
@@ -94,3 +96,5 @@ def _notes(sample: Sample, evidence: Evidence) -> Iterator[str]:
         yield "one cluster only: nothing is known about others"
     elif sample.clusters is not None and sample.clusters < _FEW_CLUSTERS:
         yield f"only {sample.clusters} clusters"
+    if sample.charges is not None and (few := dearest_share(sample.charges.losses, best)) >= MUCH:
+        yield f"{FEW} cases are {whole_percent(few)} of the cost"

@@ -11,12 +11,15 @@ import numpy.typing as npt
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.evaluation.backwards import own_class_leads
 from stakes.evaluation.cases import Cases
+from stakes.evaluation.charging import Charges, charges_of
 from stakes.evaluation.decision_rules import POSTERIORS, named, rules_of
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.proper import class_losses
 from stakes.report import RECALIBRATED, TUNED_APART
 from stakes.tally import Counts, JointCounts, ScoreTable
+from stakes.thresholds import StakesTable
+from stakes.thresholds.stakes import weighed
 
 __all__ = ["evidence_of"]
 
@@ -32,13 +35,14 @@ def evidence_of(
     problem = cases.problem
     models = tuple(_tallies(one, cases) for one in predictions)
     found = [
-        (rule, one.decisions(rule, problem.costs).astype(np.min_scalar_type(-problem.n_decisions)))
+        (rule, one.decisions(rule, cases.charges).astype(np.min_scalar_type(-problem.n_decisions)))
         for one, tallied in zip(predictions, models, strict=True)
         for rule in rules_of(
             one.model,
             one.kind,
             problem,
             table=tallied.table,
+            stakes=_stakes(one, cases),
             movable=one.moving is not None,
             recalibrated=one.recalibrated is not None,
             tuned_apart=one.tuned_apart is not None,
@@ -46,14 +50,15 @@ def evidence_of(
     ]
     rules = named((rule for rule, _ in found), problem)
     decided = dict(zip(rules, (codes for _, codes in found), strict=True))
+    charges = None if cases.costs is None else charges_of(cases, decided)
     fitted = {one.model: one.partition_costs for one in predictions}
     return Evidence(
         problem=problem,
         n_rows=cases.n_rows,
-        sample=_sample(cases, decided),
+        sample=_sample(cases, decided, charges),
         rules=rules,
         models=models,
-        slices=tuple(_slices(cases, decided)),
+        slices=tuple(_slices(cases, decided, charges)),
         posterior_prior=cases.shares if posterior_prior is None else posterior_prior,
         weighted=cases.weights is not None,
         calibrator=calibrator,
@@ -68,7 +73,21 @@ def evidence_of(
     )
 
 
-def _sample(cases: Cases, decided: dict[str, IntArray], own: BoolArray | None = None) -> Sample:
+def _stakes(one: Predictions, cases: Cases) -> StakesTable | None:
+    """The scores of two classes weighed by the costs of each case, for two decisions."""
+    problem = cases.problem
+    binary = (problem.n_classes, problem.n_decisions) == (2, 2)
+    if cases.costs is None or one.scores is None or not binary:
+        return None
+    return weighed(cases.truth, one.scores, cases.weights, cases.costs, problem)
+
+
+def _sample(
+    cases: Cases,
+    decided: dict[str, IntArray],
+    charges: Charges | None,
+    own: BoolArray | None = None,
+) -> Sample:
     """The joint decisions on all cases, or on some of them."""
 
     def part(column: Any) -> Any:
@@ -79,18 +98,19 @@ def _sample(cases: Cases, decided: dict[str, IntArray], own: BoolArray | None = 
     columns = {"y_true": truth, **{name: part(codes) for name, codes in decided.items()}}
     names, problem = tuple(decided), cases.problem
     joint = JointCounts._of_codes(columns, names, problem, weights, clusters=clusters)
+    charged = charges if charges is None or own is None else charges.only(own)
     if cases.whole:
-        return Sample(joint, np.bincount(truth, weights, problem.n_classes), None)
+        return Sample(joint, np.bincount(truth, weights, problem.n_classes), None, charged)
     squares = JointCounts._of_codes(columns, names, problem, weights**2, clusters=clusters).weights
-    return Sample(joint, np.bincount(truth, None, problem.n_classes), squares)
+    return Sample(joint, np.bincount(truth, None, problem.n_classes), squares, charged)
 
 
 def _slices(
-    cases: Cases, decided: dict[str, IntArray]
+    cases: Cases, decided: dict[str, IntArray], charges: Charges | None
 ) -> Iterator[tuple[str | None, Label, Sample]]:
     for name, groups in cases.by:
         for place, label in enumerate(groups.labels):
-            yield name, label, _sample(cases, decided, groups.codes == place)
+            yield name, label, _sample(cases, decided, charges, groups.codes == place)
 
 
 def _tallies(one: Predictions, cases: Cases) -> ModelTallies:

@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from stakes._check import BoolArray, FloatArray
+from stakes._check import BoolArray, FloatArray, Label, Labels
 from stakes.decide import reachable_decisions
 from stakes.evaluation.evidence import Evidence, Sample
 from stakes.inference import (
     Clusters,
     Contenders,
+    LossSample,
     SelectionEffect,
+    Support,
     contenders,
+    contenders_among,
     cost_support,
     difference_support,
     fitting_covariance,
@@ -27,6 +30,7 @@ from stakes.inference import (
     profile_ends,
     profile_normalized_interval,
     profile_threshold,
+    ratio_ends,
     selection_effect,
     widened,
     with_blind,
@@ -36,7 +40,7 @@ from stakes.problem import Problem
 from stakes.report import BAYES, MOVED, RECALIBRATED, Interval
 from stakes.tally import Counts, JointCounts
 
-__all__ = ["Costs", "costs_of"]
+__all__ = ["Costs", "LossCosts", "costs_of"]
 
 _AT_ONCE = 1 << 22  # numbers of the tables of systems that are looked at together
 
@@ -57,6 +61,7 @@ class Costs:
     choice: Contenders  # among the systems that may win
     named: str  # the blind decision that is the cheapest for all cases
     level: float
+    added: FloatArray  # (J + M,) what each costs per case beside its decisions: to run a model
 
     @property
     def perfect(self) -> float:
@@ -89,6 +94,7 @@ class Costs:
         value = self._value(pair[0]) - self._value(pair[1])
         places = self.joint.models.index(pair[0]), self.joint.models.index(pair[1])
         support = difference_support(self.joint, self.problem, [places], **self._design)
+        support = support.shifted(self._beside(pair[0]) - self._beside(pair[1]))
         threshold = profile_threshold(self.level, support.degrees)
         added = self.choice.errors.added[places]
         low, high = profile_ends(support, threshold, value, added)
@@ -139,7 +145,11 @@ class Costs:
         return selection_effect(self.choice)
 
     def _value(self, name: str) -> float:
-        return float(self.choice.errors.costs[self.joint.models.index(name)])
+        return float(self.choice.errors.costs[self.choice.errors.names.index(name)])
+
+    def _beside(self, name: str) -> float:
+        """What a system costs per case beside its decisions."""
+        return float(self.added[self.choice.errors.names.index(name)])
 
     def _shifted(self, value: float, low: float, high: float) -> Interval:
         return Interval(value + self.base, low + self.base, high + self.base)
@@ -155,6 +165,7 @@ class Costs:
         found: dict[str, tuple[float, float]] = {}
         for names, counts, design in self._blocks:
             support = cost_support(counts, self.problem, **design)
+            support = support.shifted(np.array([self._beside(name) for name in names]))
             errors = self.choice.errors.among(tuple(names))
             low, high = profile_ends(
                 support,
@@ -176,7 +187,10 @@ class Costs:
             added = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
             threshold = profile_threshold(self.level, np.asarray(errors.degrees))
             low, high = widened(values, (ends.low, ends.high), threshold, added)
-            bounds = low.clip(min=0.0), high.clip(max=self._worst)
+            beside = np.array([self._beside(name) for name in names])
+            more = beside / unit if unit > 0 else 0.0 * beside
+            values = values + more
+            bounds = low.clip(min=0.0) + more, high.clip(max=self._worst) + more
             parts = zip(values.tolist(), *(end.tolist() for end in bounds), strict=True)
             found |= {name: Interval(*part) for name, part in zip(names, parts, strict=True)}
         return found
@@ -204,6 +218,116 @@ class Costs:
         return blocks
 
 
+@dataclass(frozen=True, eq=False)
+class LossCosts(Costs):
+    """The same where every case has its own costs."""
+
+    losses: LossSample  # of the systems, of no model and of every constant decision, above `base`
+
+    @property
+    def _perfect(self) -> float:
+        return self.losses.mean(self.losses.perfect)
+
+    def saving(self, dearer: str | None, cheaper: str) -> Interval:
+        """What the cheaper system saves against another, or what needs no model (None)."""
+        pair = (dearer or self.named, cheaper)
+        value = self._value(pair[0]) - self._value(pair[1])
+        names = self.choice.errors.names
+        added = self.choice.errors.added[names.index(pair[0]), names.index(pair[1])]
+        support = self.losses.difference_support(*pair)
+        beside = self._beside(pair[0]) - self._beside(pair[1])
+        low, high = self._profile(support.shifted(beside), value, added)
+        return Interval(value, low, high)
+
+    def _profile(self, support: Support, value: float, added: float) -> tuple[float, float]:
+        threshold = profile_threshold(self.level, support.degrees)
+        low, high = profile_ends(support, threshold, value, added)
+        return float(low), float(high)
+
+    @cached_property
+    def _ends(self) -> dict[str, tuple[float, float]]:
+        extra = dict(zip(self.losses.names, np.diagonal(self.choice.errors.fitting), strict=True))
+        found = {}
+        for name in self._shown:
+            support = self.losses.cost_support(name).shifted(self._beside(name))
+            found[name] = self._profile(support, self._value(name), float(extra[name]))
+        return found
+
+    @cached_property
+    def _normalized(self) -> dict[str, Interval]:
+        losses, constant = self.losses, self.losses.loss(self.best_constant)
+        below = constant - losses.perfect
+        unit, added = losses.mean(below), np.diagonal(self.choice.errors.fitting)
+        threshold = profile_threshold(self.level, np.asarray(losses.degrees))
+        found = {}
+        for name in self._shown:
+            above = losses.loss(name) - losses.perfect + self._beside(name)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                value = float(np.divide(losses.mean(above), unit))
+            ends = ratio_ends(losses, above, below, float(threshold))
+            more = added[losses.names.index(name)] / (unit**2 if unit > 0 else np.inf)
+            wide = (np.asarray(end) for end in ends)
+            low, high = widened(np.asarray(value), tuple(wide), threshold, np.asarray(more))  # type: ignore[arg-type]
+            found[name] = Interval(value, max(float(low), 0.0), float(high))
+        return found
+
+    @property
+    def _shown(self) -> list[str]:
+        """All systems and what needs no model, without the constant decisions."""
+        return [str(name) for name in self.losses.names[: -self.problem.n_decisions]]
+
+    def constant(self, decisions: Labels) -> tuple[Label, float, Labels]:
+        """The cheapest constant decision, its cost per case, and those that tie with it."""
+        costs = [self._value(f"always {one}") for one in decisions]
+        rounding = 1e-12 * (max(costs) - self._perfect) + 4 * np.finfo(np.float64).eps * abs(
+            self.base
+        )
+        tied = [
+            d for d, cost in zip(decisions, costs, strict=True) if cost <= min(costs) + rounding
+        ]
+        return tied[0], min(costs) + self.base, tuple(tied)
+
+    @property
+    def best_constant(self) -> str:
+        """The constant decision that is the cheapest."""
+        constant = self.losses.names[-self.problem.n_decisions :]
+        return str(min(constant, key=lambda name: self._value(str(name))))
+
+
+def _loss_costs(sample: Sample, problem: Problem, evidence: Evidence, level: float) -> LossCosts:
+    charges = sample.charges
+    assert charges is not None
+    losses = replace(charges.losses, prior=problem.prior)
+    fitting = _fitting(evidence, len(losses.names)) if sample is evidence.sample else None
+    added = evidence.beside(tuple(map(str, losses.names)))
+    errors = losses.errors(fitting).with_added(added)
+    rivals = errors.among(tuple(name for name, rule in evidence.rules.items() if rule.eligible))
+    choice = contenders_among(
+        rivals,
+        errors,
+        lambda base: losses.differences(rivals.names, base),
+        level=level,
+        reach=losses.beyond_all,
+        least_cost=0.0,
+        most=losses.beyond_all,
+        added=added,
+    )
+    unaided = losses.names[len(evidence.rules) :]
+    named = min(unaided, key=lambda name: errors.costs[losses.names.index(name)])
+    return LossCosts(
+        sample.joint,
+        problem,
+        charges.base,
+        np.empty(0, bool),
+        None,
+        choice,
+        str(named),
+        level,
+        added,
+        losses,
+    )
+
+
 def _tables(joint: JointCounts, names: list[str]) -> Counts:
     """Counts (…, J, K, M) of some systems."""
     values = np.stack([joint.model(name).values for name in names], axis=-3)
@@ -221,6 +345,8 @@ def _pooled(joint: JointCounts) -> JointCounts:
 
 def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float) -> Costs:
     """Costs of all systems of a report on some cases, under a problem with the report's costs."""
+    if sample.charges is not None:
+        return _loss_costs(sample, problem, evidence, level)
     base = float(problem.costs.min())
     above = Problem(
         problem.costs - base,
@@ -234,6 +360,7 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
     fitting = None
     if sample is evidence.sample:  # rules are fitted on all cases, whatever slice they decide about
         fitting = _fitting(evidence, len(joint.models))
+    added = evidence.beside(tuple(map(str, joint.models)))
     eligible = [name for name, rule in evidence.rules.items() if rule.eligible]
     choice = contenders(
         joint,
@@ -243,10 +370,11 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
         reachable=reachable,
         squares=sample.squares,
         fitting=fitting,
+        added=added,
     )
     shares = sample.pooled.shares if problem.prior is None else problem.prior
     named = f"always {above.with_prior(shares).naive.decision}"
-    return Costs(joint, above, base, reachable, sample.squares, choice, named, level)
+    return Costs(joint, above, base, reachable, sample.squares, choice, named, level, added)
 
 
 def _fitting(evidence: Evidence, size: int) -> FloatArray | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, isnan
 
 import numpy as np
 
+from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.sentences import money, point, rounded, span, whole_percent
+from stakes.evaluation.operation import Operation
+from stakes.evaluation.sentences import money, number, point, rounded, span, whole_percent
 from stakes.evaluation.uncertainty import Costs
 from stakes.problem import Problem
 from stakes.regions import decision_regions
@@ -28,15 +30,17 @@ def verdict_of(
     """
     named = {system.name: system for system in systems}
     best = named[costs.cheapest] if costs.cheapest else cheapest_of(systems)
-    saving = _untied(costs.expected_saving(best.name), naive.cost, costs.perfect)
+    saving = _untied(costs.expected_saving(best.name), _unaided(naive, costs).cost, costs.perfect)
     rivals = [named[str(name)] for name in costs.choice.names]
     contenders = tuple(named[str(name)] for name in costs.choice.contenders)
-    words = _Words(evidence.problem, costs.level, naive, costs.perfect, rivals, contenders)
+    aided = _unaided(naive, costs)
+    words = _Words(evidence.problem, costs.level, aided, costs.perfect, rivals, contenders, naive)
     expected = costs.expected(best.name)
     if saving.value > 0:
-        return _deployed(best, expected, saving, costs, words)
+        found = _deployed(best, expected, saving, costs, words)
+        return _with_totals(found, evidence.operation, words)
     sentences = (words.none(best, expected, saving), words.at_best(best, expected, saving))
-    return Verdict(
+    found = Verdict(
         deploy=None,
         model=None,
         reason=sentences[0],
@@ -49,6 +53,17 @@ def verdict_of(
         told_apart=None,
         sentences=sentences,
     )
+    return _with_totals(found, evidence.operation, words)
+
+
+def _with_totals(verdict: Verdict, operation: Operation, words: _Words) -> Verdict:
+    """The verdict with cost and saving of all cases to come, where their number is stated."""
+    cost, saving = map(operation.total, (verdict.cost, verdict.saving_over_naive))
+    if cost is None or saving is None or isnan(cost.value):
+        return verdict
+    said = words.totals(operation, cost, saving, deployed=verdict.deploy is not None)
+    sentences = (*verdict.sentences, said)
+    return replace(verdict, total_cost=cost, total_saving=saving, sentences=sentences)
 
 
 def _deployed(
@@ -78,6 +93,13 @@ def _deployed(
     )
 
 
+def _unaided(naive: NaiveDecision, costs: Costs) -> NaiveDecision:
+    """What needs no model: a constant decision, or that by the costs of each case if cheaper."""
+    if costs.named != NO_MODEL:
+        return naive
+    return NaiveDecision(NO_MODEL, costs.cost(NO_MODEL).value, (NO_MODEL,))
+
+
 def _untied(saving: Interval, cost: float, perfect: float) -> Interval:
     """A saving that is rounding alone is none."""
     rounding = 1e-12 * abs(cost - perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
@@ -94,6 +116,7 @@ class _Words:
     perfect: float  # cost of the best decision of each class
     rivals: list[System]  # that may win
     contenders: tuple[System, ...]  # that cannot be told from the cheapest, which is the first
+    constant: NaiveDecision  # the best constant decision, the unit of normalised costs
 
     @property
     def several(self) -> bool:
@@ -122,6 +145,8 @@ class _Words:
 
     @property
     def _always(self) -> str:
+        if self.naive is not self.constant:
+            return "deciding by the costs of each case and the prior, without a model"
         return f"always deciding {self.naive.decision}"
 
     def close_call(self, saving: Interval) -> str:
@@ -167,7 +192,26 @@ class _Words:
         return (
             f"Against {self._always}, which costs {self._blind(best)}, it saves "
             f"{self._money(saving)} per case{self._span(saving)}{sure}; its normalised cost is "
-            f"{rounded(1 - saving.value / (self.naive.cost - self.perfect), best.normalized)}."
+            f"{rounded(self._normalized(saving), best.normalized)}."
+        )
+
+    def _normalized(self, saving: Interval) -> float:
+        """What is left of the cost of the best constant decision above perfect ones."""
+        spared = saving.value + self.constant.cost - self.naive.cost
+        return 1 - spared / (self.constant.cost - self.perfect)
+
+    def totals(
+        self, operation: Operation, cost: Interval, saving: Interval, *, deployed: bool
+    ) -> str:
+        """The same for all cases to come."""
+        a_period = f" a {operation.period}" if operation.period else ""
+        cases = f"For {number(operation.volume or 0.0, 7)} cases{a_period}"
+        if not deployed:
+            blind = money((operation.volume or 0.0) * self.naive.cost, self.problem.unit)
+            return f"{cases}, {self._always} costs {blind}{a_period}."
+        return (
+            f"{cases}, it costs {self._money(cost)}{a_period}{self._span(cost)} and saves "
+            f"{self._money(saving)}{self._span(saving)}."
         )
 
     def none(self, best: System, expected: Interval, saving: Interval) -> str:

@@ -50,6 +50,7 @@ from stakes.inference.intervals import (
 )
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.likelihood import Support, profile_ends, profile_ratio, widened
+from stakes.inference.losses import LossSample, ratio_ends
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
@@ -77,7 +78,7 @@ from stakes.inference.schemes import (
     resample,
     scheme_of,
 )
-from stakes.inference.selection import Contenders, contenders, with_blind
+from stakes.inference.selection import Contenders, contenders, contenders_among, with_blind
 from stakes.inference.slices import Slices, slices
 from stakes.inference.winner import (
     Corrected,
@@ -102,6 +103,7 @@ __all__ = [
     "IntervalType",
     "Jackknife",
     "Logit",
+    "LossSample",
     "McNemar",
     "Measure",
     "Normal",
@@ -129,6 +131,7 @@ __all__ = [
     "compare_losses",
     "compare_problems",
     "contenders",
+    "contenders_among",
     "cost_errors",
     "cost_moments",
     "cost_support",
@@ -160,6 +163,7 @@ __all__ = [
     "profile_ratio",
     "profile_threshold",
     "rate_error",
+    "ratio_ends",
     "resample",
     "scheme_of",
     "selection_effect",

@@ -90,6 +90,18 @@ class Support(Value):
             np.broadcast_to(self.degrees, self.lowest.shape[:-1])[..., position],
         )
 
+    def shifted(self, amount: FloatArray | float) -> Support:
+        """The support of the quantity and an amount (…) that is known."""
+        first = np.arange(self.lowest.shape[-1]) == 0  # the strata are added up
+        move = np.asarray(amount)[..., None] * first
+        return Support(
+            self.values + move[..., None],
+            self.counts,
+            self.lowest + move,
+            self.highest + move,
+            self.degrees,
+        )
+
 
 def profile_ends(
     support: Support,

@@ -45,6 +45,12 @@ class CostErrors(Value):
         """What fitting adds to the variances of the differences, (J, J)."""
         return np.maximum(_of_differences(self.fitting), 0.0)
 
+    def with_added(self, added: FloatArray | None) -> CostErrors:
+        """The same with known amounts (J,) added to the costs."""
+        if added is None:
+            return self
+        return self._trusted(**{**vars(self), "costs": self.costs + added})
+
     def among(self, names: tuple[Label, ...]) -> CostErrors:
         """The same of some of the systems."""
         places = [self.names.index(name) for name in names]

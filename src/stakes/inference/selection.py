@@ -7,6 +7,7 @@ excludes zero; its adjusted p-value is below 1 − level.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,6 +115,7 @@ def contenders(
     reachable: object = None,
     squares: FloatArray | None = None,
     fitting: FloatArray | None = None,
+    added: FloatArray | None = None,
 ) -> Contenders:
     r"""The systems that cannot be told from the cheapest, j.
 
@@ -139,6 +141,7 @@ def contenders(
     reachable : (M,) or (J, M) of bool, the decisions that systems can take; all without it
     squares : sums of squared weights, like the weights of joint, if weights are fractional
     fitting : (J, J) covariance that fitting adds to the costs, as `fitting_covariance` has it
+    added : (J,) what each system costs per case beside its decisions, such as to run it
 
     Examples
     --------
@@ -151,15 +154,49 @@ def contenders(
     b  0.25  0.25    0.1606    0.349  4.05e-08
     c  0.02  0.02  -0.02327  0.07456    0.4763  contender
     """
-    level = _check.level(level)
-    errors = cost_errors(joint, problem, squares=squares, fitting=fitting)
+    errors = cost_errors(joint, problem, squares=squares, fitting=fitting).with_added(added)
     rivals = errors.among(_checked_names(joint, among))
+    design = {"reachable": reachable, "squares": squares}
+    spread = problem.costs.max(axis=1) - problem.costs.min(axis=1)
+    reach = spread.max() if problem.prior is None else problem.prior @ spread
+    return contenders_among(
+        rivals,
+        errors,
+        lambda base: _support(joint, problem, rivals, base, **design),
+        level=level,
+        reach=float(reach),
+        added=added,
+        **_range(problem),
+    )
+
+
+def contenders_among(
+    rivals: CostErrors,
+    errors: CostErrors,
+    support_of: Callable[[Label], Support],
+    *,
+    level: float,
+    reach: float,
+    least_cost: float,
+    most: float,
+    added: FloatArray | None = None,
+) -> Contenders:
+    """The contenders among rivals, from the errors of their costs and what differences can be.
+
+    `support_of` gives the support (J,) of the differences of all rivals to one of them, `errors`
+    are those of all systems. One case can make a difference of `reach`; a system costs at least
+    `least_cost` and at `most`. Its decisions, that is: `added` (J,) are known costs beside them,
+    which `rivals` and `errors` hold and `support_of` does not.
+    """
+    level = _check.level(level)
+    beside = np.zeros(len(errors.names)) if added is None else added
+    beside = beside[[errors.names.index(name) for name in rivals.names]]
+    bounds = {"least": least_cost + min(beside), "most": most + max(beside)}
     ties = least(rivals.costs)
     tied = np.flatnonzero(ties)
     if np.isnan(rivals.costs).any() or rivals.degrees == 0:
-        return _undecided(rivals, level, errors, problem)
-    design = {"reachable": reachable, "squares": squares}
-    supports = [_support(joint, problem, rivals, rivals.names[place], **design) for place in tied]
+        return _undecided(rivals, level, errors, reach, bounds)
+    supports = [support_of(rivals.names[place]).shifted(beside - beside[place]) for place in tied]
     differences = [np.where(ties, 0.0, rivals.costs - rivals.costs[place]) for place in tied]
     added = rivals.added[tied]
     tests = zip(supports, np.zeros(added.shape), differences, added, strict=True)
@@ -181,12 +218,12 @@ def contenders(
         critical=np.sqrt(threshold),
         level=level,
         errors=errors,
-        **_range(problem),
+        **bounds,
     )
 
 
 def _undecided(
-    rivals: CostErrors, level: float, errors: CostErrors, problem: Problem
+    rivals: CostErrors, level: float, errors: CostErrors, reach: float, bounds: dict[str, float]
 ) -> Contenders:
     """All stay: costs are undefined, or one cluster says nothing about others.
 
@@ -194,8 +231,6 @@ def _undecided(
     """
     known = least(rivals.costs)
     cheapest = int(np.argmax(known)) if known.any() else -1
-    spread = problem.costs.max(axis=1) - problem.costs.min(axis=1)
-    reach = spread.max() if problem.prior is None else problem.prior @ spread
     apart = np.where(np.isnan(rivals.costs), np.nan, reach)
     apart[cheapest] *= 0.0  # nan stays
     return Contenders._trusted(
@@ -209,7 +244,7 @@ def _undecided(
         critical=np.full(known.shape, np.inf),
         level=level,
         errors=errors,
-        **_range(problem),
+        **bounds,
     )
 
 
@@ -217,8 +252,8 @@ def _range(problem: Problem) -> dict[str, float]:
     """What any system can cost: the bounds of all costs, or their means under a stated prior."""
     low, high = problem.costs.min(axis=1), problem.costs.max(axis=1)
     if problem.prior is None:
-        return {"least": float(low.min()), "most": float(high.max())}
-    return {"least": float(problem.prior @ low), "most": float(problem.prior @ high)}
+        return {"least_cost": float(low.min()), "most": float(high.max())}
+    return {"least_cost": float(problem.prior @ low), "most": float(problem.prior @ high)}
 
 
 def with_blind(joint: JointCounts, problem: Problem) -> tuple[JointCounts, BoolArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from stakes._check import FloatArray, Labels
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem._cases import CaseCosts, array_costs, column_costs
-from stakes.problem._columns import Expressions, column_names
+from stakes.problem._columns import Expressions, column_names, read_table
 
 
 class Charged(Value):
@@ -114,6 +115,27 @@ class Charged(Value):
                 argument="data",
             )
         return self._of_columns(data)
+
+    def by_case(self, case_costs: object, data: object) -> tuple[Self, dict[str, FloatArray]]:
+        """The problem whose costs are columns of their own, and these columns.
+
+        The costs are an array (n, K, M); those that are the same in every case are numbers.
+        """
+        costs = self.charged(data, case_costs)
+        assert costs is not None
+        assert costs.array is not None
+        columns: dict[str, FloatArray] = {}
+        written = []
+        for k, label in enumerate(self.classes):
+            row: list[float | str] = []
+            for d, decision in enumerate(self.decisions):
+                own, name = costs.array[:, k, d], f"cost of {decision} for {label}"
+                same = own.size > 0 and bool((own == own[0]).all())
+                row.append(float(own[0]) if same else f"column[{json.dumps(name)}]")
+                columns |= {} if same else {name: own}
+            written.append(row)
+        constants, expressions = read_table(written, self.classes, self.decisions)
+        return self._but(_constants=constants, _expressions=expressions), columns
 
     def _of_columns(self, data: object) -> CaseCosts:
         if not self._expressions:

@@ -39,6 +39,10 @@ _SHRUNK = (
     "Shrunk chance: that a system is the cheapest, given that noise spreads costs; right on "
     "average over many comparisons."
 )
+_MODELLESS = (
+    "Costs and prior, no model: for each case the decision that is the cheapest by its own costs "
+    "and the prior alone. A model that costs more is not deployed."
+)
 _CHOSEN = (
     "Costs are those on these cases. The cheapest was chosen on them: the verdict says what to "
     "expect of it."
@@ -55,24 +59,49 @@ def system_sections(report: Report) -> Iterator[Section]:
     bounds = sorted((one for one in report.systems if not one.candidate), key=_undefined_last)
     always = middle(f"always {report.naive.decision}", NAME)
     known = ((always, report.naive.cost, 1.0), ("perfect decisions", report.perfect_cost, 0.0))
-    shown = [*rivals, *bounds]
+    modelless = [] if report.no_model is None else [report.no_model]
+    shown = [*rivals, *bounds, *modelless]
     costs = [triple(one.cost) for one in shown] + [(cost, nan, nan) for _, cost, _ in known]
     normal = [triple(one.normalized) for one in shown] + [(value, nan, nan) for *_, value in known]
     names = [(middle(one.name, NAME), _chance(one), _threshold(one)) for one in shown]
     names += [(name, "", "") for name, _, _ in known]
     rows = _rows(names, costs, normal)
-    rows, apart, (blind, perfect) = rows[: len(rivals)], rows[len(rivals) : -2], rows[-2:]
-    rows = [*rows, blind, perfect] if report.verdict.deploy else [blind, *rows, perfect]
+    perfect, blind = rows[-1], [*rows[len(rivals) + len(bounds) : -2], rows[-2]]
+    rows, apart = rows[: len(rivals)], rows[len(rivals) : len(rivals) + len(bounds)]
+    rows = [*rows, *blind, perfect] if report.verdict.deploy else [*blind, *rows, perfect]
     unit = (f"Costs in {report.problem.unit}.",) if report.problem.unit else ()
     rules = {system.rule for system in rivals if system.name != system.model}
     text = unit + tuple(_EXPLAINED[rule] for rule in _EXPLAINED if rule in rules)
+    text += (_MODELLESS,) * len(modelless)
     text += (_SHRUNK,) * (len(rivals) > 1)
     text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     level = _text.percent(report.assumptions.level)
-    header = ("system", "cost per case", level, "normalised", _CHANCE, "threshold")
+    header: tuple[str, ...] = ("system", "cost per case", level, "normalised", _CHANCE, "threshold")
+    made = report.assumptions
+    if made.volume is not None:
+        header = (*header, f"per {made.period}" if made.period else "in all")
+        rows, apart = (_with_totals(part, report) for part in (rows, apart))
+    text += _running(report)
     yield Section("Cost of each system", text, filled(Table(header, tuple(rows))))
     if bounds:
         yield Section("Bounds", (_BOUNDS,), filled(Table(header, tuple(apart))))
+
+
+def _with_totals(rows: list[tuple[str, ...]], report: Report) -> list[tuple[str, ...]]:
+    """Rows with the cost of all cases to come at their ends."""
+    volume = report.assumptions.volume or 0.0
+    costs = {middle(one.name, NAME): one.cost.value for one in report.systems}
+    if report.no_model is not None:
+        costs[report.no_model.name] = report.no_model.cost.value
+    costs[middle(f"always {report.naive.decision}", NAME)] = report.naive.cost
+    costs["perfect decisions"] = report.perfect_cost
+    return [(*row, _text.number(volume * costs[row[0]])) for row in rows]
+
+
+def _running(report: Report) -> tuple[str, ...]:
+    """What running the models costs, which is in their costs."""
+    named = [f"{name} {_text.number(cost)}" for name, cost in report.assumptions.running_costs]
+    return (f"Running costs per case, which are included: {', '.join(named)}.",) * bool(named)
 
 
 def _undefined_last(one: System) -> tuple[bool, float]:

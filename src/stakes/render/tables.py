@@ -27,7 +27,7 @@ from stakes.render.layout import (
     width_of,
 )
 from stakes.render.systems import slice_section, system_sections
-from stakes.report import ModelQuality, Report
+from stakes.report import ModelQuality, Report, System
 
 __all__ = ["Section", "Table", "number", "sections", "stakes_sections"]
 
@@ -55,15 +55,21 @@ def stakes_sections(problem: Problem) -> Iterator[Section]:
     """The costs, class by class, and the prior where one is stated."""
     labels, decisions = _names(problem)
     header: tuple[str, ...] = ("class", *decisions)
-    rows = [(label, *map(number, row)) for label, row in zip(labels, problem.costs, strict=True)]
+    rows = [(label, *map(_cost, row)) for label, row in zip(labels, problem.written, strict=True)]
     if problem.prior is not None:
         header = (*header, "prior")
         shares = [_text.proportion(share, 4) for share in problem.prior.tolist()]
         rows = [(*row, share) for row, share in zip(rows, shares, strict=True)]
     unit = f" in {problem.unit}" if problem.unit else ""
     text = f"Cost{unit} of each decision, class by class."
+    if problem.columns:
+        text += f" Every case has its own, by its columns: {', '.join(problem.columns)}."
     part = Section("The stakes", (text,), Table(header, tuple(rows)))
     yield from folded(cleaned(part, problem.unit))
+
+
+def _cost(cost: float | str) -> str:
+    return cost if isinstance(cost, str) else number(cost)
 
 
 def _sections(report: Report) -> Iterator[Section]:
@@ -101,9 +107,8 @@ def _money(report: Report) -> Section:
     """Counts of the cheapest system and each cell's share of its cost."""
     best = report.best
     problem = report.problem
-    below = bool((problem.costs < 0).any())
-    basis = (problem.regret() if below else problem).with_prior(np.array(report.assumptions.prior))
-    parts = cost_shares(best.counts, basis)
+    below = not problem.columns and bool((problem.costs < 0).any())
+    parts = _spent(best, report) if problem.columns else _charged(best, report, regret=below)
     total = float(parts.sum())
     shares = parts / total if total > 0 else np.zeros(parts.shape)
     what = "the regret, its cost above the best decision of the class" if below else "the cost"
@@ -116,6 +121,21 @@ def _money(report: Report) -> Section:
     left = np.count_nonzero(values) - len(table.rows)
     more = (f"The dearest cells first; {left} more have cases.",) if left else ()
     return Section("Where the money goes", (text, *more), table)
+
+
+def _charged(best: System, report: Report, *, regret: bool) -> FloatArray:
+    """Each cell's part of the cost, or of the regret."""
+    problem = report.problem.regret() if regret else report.problem
+    return cost_shares(best.counts, problem.with_prior(np.array(report.assumptions.prior)))
+
+
+def _spent(best: System, report: Report) -> FloatArray:
+    """The same where every case has its own costs; gains leave no shares to speak of."""
+    if best.spent is None or (best.spent < 0).any():
+        return np.zeros(best.counts.values.shape)
+    mass = best.counts.values.sum(axis=1)
+    prior = np.array(report.assumptions.prior)
+    return np.asarray(best.spent * (prior / np.where(mass > 0, mass, 1.0))[:, None])
 
 
 def _cell_table(problem: Problem, counts: FloatArray, shares: FloatArray) -> Table:
@@ -248,7 +268,7 @@ def _regions(report: Report) -> Iterator[Section]:
 
 def _margins(report: Report) -> Section:
     nearest = _nearest_first(report)[:_NEAREST]
-    scale = float(np.abs(report.problem.costs).max())
+    scale = _scale(report)
     rows = tuple(row for one in nearest for row in _flips(one, scale))
     header = ("moved alone", "now", "flips", "to")
     left = len(report.margins) - len(nearest)
@@ -274,14 +294,25 @@ def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
         named = ("", "")
 
 
+def _scale(report: Report) -> float:
+    """The largest cost; one, where factors move instead of costs."""
+    return 1.0 if _moves_factors(report) else float(np.abs(report.problem.costs).max())
+
+
+def _moves_factors(report: Report) -> bool:
+    return bool(report.problem.columns or report.assumptions.running_costs)
+
+
 def _nearest_first(report: Report) -> list[Margin]:
     """By the move as a part of the largest cost, or of the whole prior."""
-    costs = report.problem.costs
-    size = float(np.abs(costs).max()) or 1.0
+    size, cells = (
+        _scale(report) or 1.0,
+        report.problem.n_classes * report.problem.n_decisions,
+    )
 
     def closeness(placed: tuple[int, Margin]) -> float:
         place, margin = placed  # the costs stand first, then the priors
-        distance = margin.distance / (size if place < costs.size else 1.0)
+        distance = margin.distance / (size if place < cells else 1.0)
         return float("inf") if isnan(distance) else distance
 
     return [margin for _, margin in sorted(enumerate(report.margins), key=closeness)]

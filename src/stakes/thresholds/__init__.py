@@ -18,6 +18,7 @@ from stakes.thresholds.methods import (
     ScoreUniform,
     population_of,
 )
+from stakes.thresholds.stakes import StakesTable, stakes_table
 
 __all__ = [
     "BestThreshold",
@@ -29,8 +30,10 @@ __all__ = [
     "ScoreDriven",
     "ScoreFixed",
     "ScoreUniform",
+    "StakesTable",
     "best_threshold",
     "expected_loss",
     "h_measure",
     "population_of",
+    "stakes_table",
 ]

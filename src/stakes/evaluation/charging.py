@@ -1,0 +1,112 @@
+"""Every case charged its own costs: losses of all systems, and of what needs no model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stakes._check import BoolArray, FloatArray, IntArray
+from stakes.decide import cheapest_decisions
+from stakes.evaluation.cases import Cases
+from stakes.inference import LossSample
+
+__all__ = ["FEW", "MUCH", "NO_MODEL", "Charges", "charges_of", "dearest_share"]
+
+NO_MODEL = "costs and prior, no model"  # the decision that each case's own costs make, blindly
+
+FEW, MUCH = 10, 0.25  # so few cases are worth a word where they are so much of the cost
+
+
+@dataclass(frozen=True, eq=False)
+class Charges:
+    """What every system costs in every case, above `base`, and in every cell of its table.
+
+    The losses are those of all systems, of the decision that the costs of each case and the prior
+    make without a model, and of every constant decision.
+    """
+
+    losses: LossSample
+    base: float
+    spent: Mapping[str, FloatArray]  # (K, M) sums of costs, class by decision
+    blind: IntArray  # (n,) decisions by costs and prior alone
+
+    def only(self, own: BoolArray) -> Charges:
+        """The same of some of the cases; sums in cells stay those of all."""
+        losses, part = self.losses, np.flatnonzero(own)
+        return replace(
+            self,
+            losses=replace(
+                losses,
+                losses=losses.losses[:, part],
+                dearest=losses.dearest[part],
+                perfect=losses.perfect[part],
+                truth=losses.truth[part],
+                weights=None if losses.weights is None else losses.weights[part],
+                clusters=None if losses.clusters is None else losses.clusters[part],
+            ),
+        )
+
+
+def charges_of(cases: Cases, decided: Mapping[str, IntArray]) -> Charges:
+    """Charge all decisions, block by block."""
+    costs, problem = cases.costs, cases.problem
+    assert costs is not None
+    prior = np.broadcast_to(cases.prior, (len(cases.truth), problem.n_classes))
+    blind = cheapest_decisions(prior, costs)
+    everyone = {**decided, NO_MODEL: blind}
+    constant = tuple(f"always {label}" for label in problem.decisions)
+    losses = np.empty((len(everyone) + len(constant), len(cases.truth)))
+    dearest, perfect = np.empty((2, len(cases.truth)))
+    for rows, own in costs.of_class(cases.truth):
+        places = np.arange(own.shape[1])
+        for out, codes in zip(losses, everyone.values(), strict=False):
+            out[rows] = own[codes[rows], places]
+        losses[len(everyone) :, rows] = own
+        dearest[rows], perfect[rows] = own.max(axis=0), own.min(axis=0)
+    spent = {
+        name: _spent(cases, codes, own)
+        for (name, codes), own in zip(everyone.items(), losses, strict=False)
+    }
+    base = float(perfect.min())
+    if base != 0:
+        losses -= base
+        dearest, perfect = dearest - base, perfect - base
+    sample = LossSample(
+        names=(*everyone, *constant),
+        losses=losses,
+        dearest=dearest,
+        perfect=perfect,
+        truth=cases.truth,
+        n_classes=problem.n_classes,
+        prior=problem.prior,
+        weights=cases.weights,
+        whole=cases.whole,
+        clusters=None if cases.clusters is None else cases.clusters.codes,
+    )
+    return Charges(sample, base, spent, blind)
+
+
+def _spent(cases: Cases, decided: IntArray, losses: FloatArray) -> FloatArray:
+    shape = cases.problem.n_classes, cases.problem.n_decisions
+    cells = cases.truth * shape[1] + decided
+    weighted = losses if cases.weights is None else losses * cases.weights
+    sums: FloatArray = np.bincount(cells, weighted, shape[0] * shape[1]).astype(np.float64)
+    return sums.reshape(shape)
+
+
+def dearest_share(losses: LossSample, name: str) -> float:
+    """The share of a system's cost above the cheapest one that its ten dearest cases carry.
+
+    Zero where there are no more than a hundred cases, of which ten are not few.
+    """
+    own = losses.loss(name)
+    if own.size <= 10 * FEW:
+        return 0.0
+    each = own if losses.weights is None else own * losses.weights
+    if losses.prior is not None:
+        mass = np.bincount(losses.truth, losses.weights, losses.n_classes)
+        each = each * (losses.prior / np.where(mass > 0, mass, 1.0))[losses.truth]
+    total = float(each.sum())
+    return float(np.partition(each, -FEW)[-FEW:].sum()) / total if total > 0 else 0.0

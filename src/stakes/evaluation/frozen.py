@@ -1,0 +1,108 @@
+"""Where other costs or another prior would change the verdict, decisions staying as they are.
+
+Costs that differ from case to case have no single number that could move. What a system costs is
+still linear in the prior, by its mean cost in each class, and in a factor on each cell of its
+table, by what it spends there. What a model costs to run stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.evaluation.charging import NO_MODEL
+from stakes.evaluation.evidence import Evidence
+from stakes.problem import Problem
+from stakes.regions import Margin, Prior, Regions, cheapest_regions, sensitivity
+from stakes.report import System
+from stakes.tally import Counts
+
+__all__ = ["case_margins", "case_regions"]
+
+
+def case_regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regions, ...]:
+    """Where each system wins over the prior of the last class."""
+    rivals, stand = _stand_ins(systems, evidence)
+    return (cheapest_regions(rivals, Prior(stand, stand.classes[-1])),)
+
+
+def case_margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margin, ...]:
+    """How far a factor on the costs of a cell, or a prior, may move before the verdict flips."""
+    rivals, stand = _stand_ins(systems, evidence)
+    return (*_factors(_spent(systems, evidence), evidence), *sensitivity(rivals, stand).priors)
+
+
+def _stand_ins(
+    systems: tuple[System, ...], evidence: Evidence
+) -> tuple[dict[str, Counts], Problem]:
+    """Rivals as decisions: each costs in every class what the rival does there in the mean."""
+    problem, mass = evidence.problem, evidence.sample.pooled.class_weights
+    spent = _spent(systems, evidence)
+    beside = evidence.beside(tuple(spent))
+    stand = Problem(
+        np.stack([table.sum(axis=1) / mass for table in spent.values()], axis=1) + beside,
+        classes=problem.classes,
+        decisions=list(spent),
+        prior=problem.prior,
+        unit=problem.unit,
+    )
+    weights = mass[:, None] * np.eye(len(spent))[:, None, :]
+    return {
+        name: Counts(own, classes=problem.classes, decisions=list(spent))
+        for name, own in zip(spent, weights, strict=True)
+    }, stand
+
+
+def _spent(systems: tuple[System, ...], evidence: Evidence) -> dict[str, FloatArray]:
+    """What each rival spends in each cell, (K, M): all that needs no model, and the systems."""
+    charges, problem = evidence.sample.charges, evidence.problem
+    mass, size = evidence.sample.pooled.class_weights, problem.n_decisions
+    own = [one for one in systems if one.candidate]
+    if charges is None:
+        of_decision = problem.costs * mass[:, None]
+        found = {one.name: one.counts.values * problem.costs for one in own}
+    else:
+        moments = charges.losses.moments(problem.classes)
+        of_decision = moments.sums[:, -size:] + charges.base * mass[:, None]
+        found = {name: charges.spent[name] for name in (NO_MODEL, *(one.name for one in own))}
+    constant = {
+        f"always {decision}": of_decision * (np.arange(size) == d)
+        for d, decision in enumerate(problem.decisions)
+    }
+    return {**constant, **found}
+
+
+def _factors(tables: dict[str, FloatArray], evidence: Evidence) -> Iterator[Margin]:
+    names, mass = list(tables), evidence.sample.pooled.class_weights
+    spent = np.stack(list(tables.values())) * (evidence.prior / mass)[:, None]
+    total = spent.sum(axis=(1, 2)) + evidence.beside(tuple(names))
+    best = int(np.argmin(total))
+    problem = evidence.problem
+    for k, label in enumerate(problem.classes):
+        for d, decision in enumerate(problem.decisions):
+            own = spent[:, k, d]
+            moves = _moves(total - total[best], own - own[best], best)
+            low = max((move for move in moves.items() if move[1] < 0), key=_second, default=None)
+            high = min((move for move in moves.items() if move[1] > 0), key=_second, default=None)
+            reached = low is not None and 1 + low[1] >= 0  # costs do not change their sign
+            yield Margin(
+                what=f"factor on the cost of {decision} for {label}",
+                value=1.0,
+                low=1 + low[1] if low is not None and reached else -np.inf,
+                high=np.inf if high is None else 1 + high[1],
+                low_rival=names[low[0]] if low is not None and reached else None,
+                high_rival=None if high is None else names[high[0]],
+            )
+
+
+def _second(move: tuple[int, float]) -> float:
+    return move[1]
+
+
+def _moves(above: FloatArray, slopes: FloatArray, best: int) -> dict[int, float]:
+    """By how much the factor moves until each rival is as cheap as the best."""
+    scale = 1e-12 * float(np.abs(slopes).max(initial=0.0))
+    rivals = (j for j in range(len(above)) if j != best and abs(slopes[j]) > scale)
+    return {j: float(-above[j] / slopes[j]) for j in rivals if above[j] > 0}

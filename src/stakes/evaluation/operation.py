@@ -1,0 +1,60 @@
+"""What a system costs to run, and how many cases it will decide."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from stakes import _check
+from stakes.errors import InputError
+from stakes.report import Interval
+
+__all__ = ["Operation", "read_operation"]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Running costs per case scored by model, and the cases to come in a period."""
+
+    running_costs: Mapping[str, float] = field(default_factory=dict)
+    volume: float | None = None
+    period: str | None = None
+
+    def total(self, cost: Interval | None) -> Interval | None:
+        """A cost per case for all cases to come; None where their number is not stated."""
+        if cost is None or self.volume is None:
+            return None
+        return Interval(*(self.volume * part for part in (cost.value, cost.low, cost.high)))
+
+
+def read_operation(
+    running_costs: object, volume: object, period: object, models: Collection[str]
+) -> Operation:
+    """Check what was said about running the models."""
+    running = {} if running_costs is None else running_costs
+    if not isinstance(running, Mapping):
+        raise InputError(
+            f"running_costs must be a mapping from model to cost per case; got "
+            f"{type(running).__name__}. Write {{{next(iter(models), 'model')!r}: 0.02}}.",
+            argument="running_costs",
+        )
+    strangers = [name for name in running if name not in models]
+    if strangers:
+        raise InputError(
+            f"running_costs must name models; {strangers[0]!r} is none of {', '.join(models)}.",
+            argument="running_costs",
+        )
+    if period is not None and (volume is None or not isinstance(period, str)):
+        raise InputError(
+            f"period must be a word such as 'year', beside a volume; got {period!r}. State "
+            f"volume=, the number of cases in it.",
+            argument="period",
+        )
+    return Operation(
+        {
+            str(name): _check.number(f"running_costs[{name!r}]", cost, low=0)
+            for name, cost in running.items()
+        },
+        None if volume is None else _check.number("volume", volume, low=0),
+        None if period is None else str(period),
+    )

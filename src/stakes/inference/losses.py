@@ -1,0 +1,416 @@
+r"""Intervals of mean losses: what profile likelihood makes of costs that differ from case to case.
+
+The costs of a table take few known values; losses of single cases take as many as there are cases,
+and the largest that is possible was not seen. The likelihood is that of the losses seen (Owen
+1990), in at most 512 bins of which the outermost hold single cases, and the 0.4 of a case of
+`likelihood`, which stands for a dear case that this sample happens to lack, is put at
+
+.. math:: \max\bigl(\max_i l_i,\ \min(2 \max(\max_i l_i, \bar d),\ \max_i d_i)\bigr)
+
+with the losses l, what the dearest decision costs each case, d, and its mean in the class where
+that is largest. Twice the largest loss is for heavy tails: it lies below what the next n cases will
+bring. The mean is for rare mistakes: a sample without a single one still knows what one would
+cost. ``docs/coverage.md`` says how often such intervals cover.
+
+Losses are (J, n): systems in rows, cases in columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes.inference.likelihood import Support, _upper_end
+from stakes.inference.sampling import CostErrors
+from stakes.tally import LossMoments
+
+_OUTER = 64  # losses on each side that are bins of their own
+_INNER = 384  # bins of equal width between them
+_STEPS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class LossSample:
+    """Losses of J systems on the same cases, and how the cases were drawn.
+
+    Attributes
+    ----------
+    names : J systems
+    losses : (J, n)
+    dearest : (n,) what the dearest decision costs each case
+    perfect : (n,) what the cheapest decision costs each case
+    truth : (n,) positions of the classes
+    n_classes : K
+    prior : (K,), or None: the shares of the cases
+    weights : (n,), or None where each case counts once
+    whole : whether weights are numbers of cases
+    clusters : (n,) codes, or None where cases were drawn one by one
+    """
+
+    names: Labels
+    losses: FloatArray
+    dearest: FloatArray
+    perfect: FloatArray
+    truth: IntArray
+    n_classes: int
+    prior: FloatArray | None
+    weights: FloatArray | None
+    whole: bool
+    clusters: IntArray | None
+
+    def loss(self, name: Label) -> FloatArray:
+        """The losses (n,) of one system."""
+        return np.asarray(self.losses[self.names.index(name)])
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """What each stratum counts, (R,): the classes under a stated prior, else all cases."""
+        return np.ones(1) if self.prior is None else self.prior
+
+    @cached_property
+    def _strata(self) -> tuple[IntArray | slice, ...]:
+        """The cases of each stratum."""
+        if self.prior is None:
+            return (slice(None),)
+        return tuple(np.flatnonzero(self.truth == k) for k in range(self.n_classes))
+
+    @cached_property
+    def _masses(self) -> FloatArray:
+        """The weight of each stratum, (R,)."""
+        return np.array([self._weights(rows).sum() for rows in self._strata])
+
+    def _weights(self, rows: IntArray | slice) -> FloatArray:
+        if self.weights is not None:
+            return self.weights[rows]
+        size = self.truth.size if isinstance(rows, slice) else rows.size
+        return np.ones(size)
+
+    # Means and their errors ----------------------------------------------------------------------
+
+    def mean(self, values: FloatArray) -> float:
+        """Mean of (n,) values per case; nan if the prior expects a class without cases."""
+        counted = [r for r, share in enumerate(self.shares) if share > 0]
+        parts = []
+        for r in counted:
+            rows = self._strata[r]
+            with np.errstate(invalid="ignore"):
+                own = values[rows]
+                total = own.sum() if self.weights is None else self._weights(rows) @ own
+                parts.append(self.shares[r] * (total / self._masses[r]))
+        return float(np.sum(parts))
+
+    def _pulls(self, values: FloatArray) -> FloatArray:
+        """What each case adds to the error of a mean, (n,), but for its weight."""
+        pulls = np.zeros(values.size)
+        for share, rows, mass in zip(self.shares, self._strata, self._masses, strict=True):
+            if share > 0 and mass > 0:
+                own = values[rows]
+                mean = own.mean() if self.weights is None else self._weights(rows) @ own / mass
+                pulls[rows] = (own - mean) * (share / mass)
+        return pulls
+
+    def errors(self, fitting: FloatArray | None) -> CostErrors:
+        """Costs of all systems and the covariance of their errors, as `cost_errors` has them."""
+        costs = np.array([self.mean(own) for own in self.losses])
+        extra = np.zeros((len(costs),) * 2) if fitting is None else fitting
+        pulls = np.stack([self._pulls(own) for own in self.losses])
+        if self.clusters is not None:
+            degrees, covariance = self._between(pulls)
+        else:
+            weights = self.weights
+            if weights is not None:
+                pulls *= np.sqrt(weights) if self.whole else weights
+            pulls *= np.sqrt(self._more)
+            degrees, covariance = np.inf, pulls @ pulls.T
+        return CostErrors._trusted(
+            names=self.names,
+            costs=costs,
+            covariance=covariance + extra,
+            degrees=degrees,
+            fitting=extra,
+        )
+
+    @property
+    def _more(self) -> FloatArray | float:
+        """Bessel's n / (n − 1) of each case's stratum, n its cases, or what weights leave."""
+        each = np.empty(self.truth.size)
+        for rows in self._strata:
+            own = self._weights(rows)
+            n = own.sum() if self.whole or not own.size else own.sum() ** 2 / (own**2).sum()
+            each[rows] = n / (n - 1) if n > 1 else 0.0
+        return each
+
+    def _between(self, pulls: FloatArray) -> tuple[float, FloatArray]:
+        """Degrees of freedom and covariance (J, J) of clusters, leaving one out at a time."""
+        sums, known = self._cluster_sums(pulls)
+        if not known.all():
+            return 0.0, np.full((len(pulls),) * 2, np.nan)
+        degrees = self._n_clusters - 1.0
+        return degrees, np.asarray(sums @ sums.T * (degrees / (degrees + 1)))
+
+    @cached_property
+    def _n_clusters(self) -> int:
+        assert self.clusters is not None
+        return int(np.count_nonzero(np.bincount(self.clusters)))
+
+    def _cluster_sums(self, pulls: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sums (J, G) of pulls over clusters, and the strata (R,) that several clusters hold."""
+        assert self.clusters is not None
+        size = int(self.clusters.max()) + 1
+        sums, known = np.zeros((len(pulls), size)), np.ones(len(self.shares))
+        for r, (share, rows) in enumerate(zip(self.shares, self._strata, strict=True)):
+            if share == 0 or self._masses[r] == 0:
+                continue
+            codes, weights = self.clusters[rows], self._weights(rows)
+            held = np.bincount(codes, weights, size) / self._masses[r]
+            left = np.where(held < 1, 1 - held, 1.0)
+            known[r] = np.count_nonzero(held) > 1
+            for own, out in zip(pulls, sums, strict=True):
+                out += np.bincount(codes, weights * own[rows], size) / left
+        return sums, known
+
+    def moments(self, classes: Labels) -> LossMoments:
+        """Weight, sums and cross-products of all losses, class by class."""
+        weight, sums, products = [], [], []
+        for k in range(self.n_classes):
+            rows = np.flatnonzero(self.truth == k)
+            own, w = self.losses[:, rows], self._weights(rows)
+            weight.append(w.sum())
+            sums.append(own @ w)
+            products.append((own * w) @ own.T)
+        return LossMoments._trusted(
+            weight=np.array(weight),
+            sums=np.array(sums),
+            products=np.array(products),
+            names=self.names,
+            classes=classes,
+            groups=None,
+        )
+
+    # Likelihoods ---------------------------------------------------------------------------------
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom: clusters less one; inf for cases."""
+        return np.inf if self.clusters is None else self._n_clusters - 1.0
+
+    def cost_support(self, name: Label) -> Support:
+        """What the cost of one system can be."""
+        own = self.loss(name)
+        return self._support(own, self._beyond(own), own.min(initial=0.0))
+
+    def difference_support(self, first: Label, second: Label) -> Support:
+        """What the cost of one system less that of another can be."""
+        values = self.loss(first) - self.loss(second)
+        return self._support(values, self._beyond(values), -self._beyond(-values))
+
+    def differences(self, names: Labels, base: Label) -> Support:
+        """The same for several systems less one, along the last leading axis."""
+        return _stacked([self.difference_support(name, base) for name in names])
+
+    def _beyond(self, values: FloatArray) -> float:
+        """Where the 0.4 of a case stands; see above."""
+        seen = float(values.max(initial=0.0))
+        return max(seen, min(2 * max(seen, self._typical), self._largest))
+
+    @property
+    def beyond_all(self) -> float:
+        """More than any mean loss is expected to be: what the dearest case costs."""
+        return self._largest
+
+    @cached_property
+    def _largest(self) -> float:
+        return float(self.dearest.max(initial=0.0))
+
+    @cached_property
+    def _typical(self) -> float:
+        """What the dearest decision costs in the mean, in the class where that is most."""
+        mass = np.bincount(self.truth, self.weights, self.n_classes)
+        sums = np.bincount(self.truth, self._weights(slice(None)) * self.dearest, self.n_classes)
+        return float((sums[mass > 0] / mass[mass > 0]).max(initial=0.0))
+
+    def _support(self, values: FloatArray, highest: float, lowest: float) -> Support:
+        """Values in bins, stratum by stratum, with effective numbers of cases."""
+        binned = [_bins(values[rows], self._own(rows)) for rows in self._strata]
+        size = max(len(means) for means, _ in binned)
+        grid = np.zeros((len(binned), size))
+        counts = np.zeros((len(binned), size))
+        for r, (means, own) in enumerate(binned):
+            grid[r, : len(means)], counts[r, : len(means)] = means, own
+        factors, shares = self._factors(values), self.shares
+        top = np.maximum(highest, grid.max(axis=1, initial=-np.inf, where=counts > 0))
+        bottom = np.minimum(lowest, grid.min(axis=1, initial=np.inf, where=counts > 0))
+        return Support(
+            values=grid * shares[:, None],
+            counts=counts * factors[:, None],
+            lowest=bottom * shares,
+            highest=top * shares,
+            degrees=np.asarray(self.degrees),
+        )
+
+    def _own(self, rows: IntArray | slice) -> FloatArray | None:
+        return None if self.weights is None else self.weights[rows]
+
+    def _factors(self, values: FloatArray) -> FloatArray:
+        """What turns weights into effective numbers of cases, (R,); see `design`."""
+        ones = np.ones(len(self.shares))
+        if self.clusters is None and self.whole:
+            return ones
+        pulls, weights = self._pulls(values), self._weights(slice(None))
+        squares = pulls**2
+        plain = np.array([self._weights(rows) @ squares[rows] for rows in self._strata])
+        kish, variance, known = ones, plain.sum(), ones
+        if not self.whole:
+            kish = np.array([self._kish(rows) for rows in self._strata])
+            classes = [np.flatnonzero(self.truth == k) for k in range(self.n_classes)]
+            usual = sum(self._kish(rows) * (weights[rows] @ squares[rows]) for rows in classes)
+            variance = max(float(usual), float(weights**2 @ squares))
+        if self.clusters is not None:
+            sums, known = self._cluster_sums(pulls[None])
+            variance = max(variance, self._between_clusters(sums[0] ** 2))
+        expected = float(kish @ plain)
+        return np.asarray(known * (expected / variance if variance > 0 else 1.0) / kish)
+
+    def _kish(self, rows: IntArray | slice) -> float:
+        own = self._weights(rows)
+        return float((own**2).sum() / own.sum()) if own.any() else 1.0
+
+    def _between_clusters(self, squares: FloatArray) -> float:
+        degrees, total = max(self.degrees, 1.0), squares.sum()
+        another = max(degrees - 2, 0.0) / degrees * (total + squares.max(initial=0.0))
+        return float(degrees / (degrees + 1) * max(total, another))
+
+    # Normalised losses ---------------------------------------------------------------------------
+
+    def ratio_cells(self, above: FloatArray, below: FloatArray) -> list[FloatArray]:
+        """Means of two losses and counts, (R, C) each, in bins of the error of their ratio."""
+        unit = self.mean(below)
+        ratio = self.mean(above) / unit if unit > 0 else 0.0
+        linear = above - ratio * below
+        factors, parts = self._factors(linear), []
+        for rows, factor in zip(self._strata, factors, strict=True):
+            codes = _codes(linear[rows])
+            weights = self._own(rows)
+            mass = np.bincount(codes, weights).astype(np.float64)
+            safe = np.where(mass > 0, mass, 1.0)
+            means = [
+                np.bincount(codes, _times(own[rows], weights)) / safe for own in (above, below)
+            ]
+            parts.append([*means, mass * factor])
+        size = max(len(part[0]) for part in parts)
+        return [
+            np.stack([np.pad(part[i], (0, size - len(part[i]))) for part in parts])
+            for i in range(3)
+        ]
+
+
+def ratio_ends(
+    sample: LossSample, above: FloatArray, below: FloatArray, threshold: float
+) -> tuple[float, float]:
+    r"""Ends of E[above] / E[below] (n,), both losses above perfect decisions and not negative.
+
+    The test of :math:`E[a - \rho\, b] = 0` is inverted; an upper end that no ratio
+    bounds is infinite. nan where the ratio is undefined.
+    """
+    unit = sample.mean(below)
+    if not (unit > 0 and np.isfinite(threshold)):
+        return (0.0, np.inf) if unit > 0 else (np.nan, np.nan)
+    a, b, counts = sample.ratio_cells(above, below)
+    dear, shares = sample._beyond(above), sample.shares
+    most, q = float(below.max(initial=0.0)), np.asarray(threshold)
+
+    def upper(ratio: float) -> float:
+        values = a - ratio * b
+        top = np.maximum(dear, values.max(axis=1))
+        return float(_upper_end(values * shares[:, None], counts, top * shares, q))
+
+    def lower(ratio: float) -> float:
+        values = ratio * b - a
+        top = np.maximum(ratio * most, values.max(axis=1))
+        return float(_upper_end(values * shares[:, None], counts, top * shares, q))
+
+    start = sample.mean(above) / unit
+    low = 0.0 if lower(0.0) >= 0 else _root(lower, 0.0, start)
+    return low, _root(upper, start, _beyond_root(upper, start))
+
+
+def _beyond_root(falling: Callable[[float], float], start: float) -> float:
+    """A number at which a function that is positive at the start is not; inf if none is found."""
+    step = max(start, 0.1)
+    for _ in range(_STEPS):
+        if falling(start + step) <= 0:
+            return start + step
+        step *= 2
+    return np.inf
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function changes its sign, by regula falsi that halves the weight of an old end."""
+    if not high < np.inf:
+        return high
+    at_low, at_high = function(low), function(high)
+    for _ in range(_STEPS):
+        if high - low <= 1e-7 * max(abs(high), 1e-9) or at_low == at_high:
+            break
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        value = function(middle)
+        if abs(value) <= 1e-9 * max(abs(at_low), abs(at_high)):
+            return middle
+        if (value > 0) == (at_high > 0):
+            high, at_high, at_low = middle, value, at_low / 2
+        else:
+            low, at_low, at_high = middle, value, at_high / 2
+    return (low + high) / 2
+
+
+def _times(values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    return values if weights is None else values * weights
+
+
+def _codes(values: FloatArray) -> IntArray:
+    """A bin for each value: the outermost have their own, those between share bins of one width."""
+    if values.size <= 2 * _OUTER + _INNER:
+        return np.unique(values, return_inverse=True)[1].reshape(-1)
+    parted = np.partition(values, [_OUTER, values.size - 1 - _OUTER])
+    low, high = parted[_OUTER], parted[values.size - 1 - _OUTER]
+    codes = np.full(values.size, _INNER // 2) if low == high else _even(values, low, high)
+    below, above = np.flatnonzero(values < low), np.flatnonzero(values > high)
+    codes[below] = _INNER + np.arange(below.size)
+    codes[above] = _INNER + _OUTER + np.arange(above.size)
+    return codes
+
+
+def _even(values: FloatArray, low: float, high: float) -> IntArray:
+    places = (values - low) * (_INNER / (high - low))
+    return np.clip(places, 0, _INNER - 1).astype(np.intp)
+
+
+def _bins(values: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Means and counts of the bins that hold a case."""
+    if not values.size:
+        return np.zeros(1), np.zeros(1)
+    codes = _codes(values)
+    counts = np.bincount(codes, weights)
+    held = counts > 0
+    sums = np.bincount(codes, _times(values, weights))
+    return sums[held] / counts[held], counts[held].astype(np.float64)
+
+
+def _stacked(supports: list[Support]) -> Support:
+    """Supports of several quantities side by side; cells that one lacks have no count."""
+    size = max(one.values.shape[-1] for one in supports)
+
+    def padded(cells: FloatArray) -> FloatArray:
+        return np.pad(cells, ((0, 0), (0, size - cells.shape[-1])), mode="constant")
+
+    return Support(
+        values=np.stack([padded(one.values) for one in supports]),
+        counts=np.stack([padded(one.counts) for one in supports]),
+        lowest=np.stack([one.lowest for one in supports]),
+        highest=np.stack([one.highest for one in supports]),
+        degrees=np.stack([one.degrees for one in supports]),
+    )

@@ -1,0 +1,110 @@
+"""Scores weighed by what is at stake: two decisions about cases that each have their own costs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray
+from stakes.errors import InputError
+from stakes.problem import CaseCosts, Problem
+from stakes.tally import ScoreTable
+
+
+class StakesTable(NamedTuple):
+    """A table of scores and a problem of constant costs that stand for cases with their own."""
+
+    table: ScoreTable
+    problem: Problem
+
+
+def stakes_table(
+    y_true: object,
+    scores: object,
+    problem: Problem,
+    *,
+    data: object = None,
+    case_costs: object = None,
+    weights: object = None,
+) -> StakesTable:
+    r"""Scores of two classes, weighed by what the decision about each case is worth.
+
+    With :math:`\Delta_i` what the second decision costs case i above the first, given its class,
+    every case is one of weight :math:`|\Delta_i|`, for which the second decision is wrong
+    (:math:`\Delta > 0`) or right. All that a table of scores is good for (cost curves, the best
+    threshold, the hull) is then exact for the costs of the cases: at every threshold
+    ``expected_cost`` of the decisions is the mean cost per case. The classes of the table are the
+    decisions that suit the cases. A prior that the problem states is in the weights.
+
+    Examples
+    --------
+    >>> from stakes import best_threshold
+    >>> problem = Problem([[0, 5], ["amount", 0]], classes=["legit", "fraud"],
+    ...                   decisions=["approve", "block"])
+    >>> y, scores = ["legit", "fraud", "legit", "fraud"], [0.1, 0.2, 0.3, 0.4]
+    >>> best = best_threshold(*stakes_table(y, scores, problem, data={"amount": [9, 2, 9, 50]}))
+    >>> best.threshold, round(best.cost, 9)
+    (0.3, 0.5)
+    """
+    costs = problem.charged(data, case_costs)
+    if costs is None:
+        costs = _constant(problem, len(np.asarray(scores)))
+    truth = _check.codes("y_true", y_true, problem.classes)
+    score = _check.real_scores("scores", scores)
+    of_costs = np.empty(costs.n_cases, dtype=np.bool_)
+    n_cases = _check.same_length(y_true=truth, scores=score, data=of_costs)
+    weight = _check.weights("weights", weights, n_cases)
+    found = weighed(truth, score, weight, costs, problem)
+    if found is None:
+        raise InputError(
+            "costs must differ between the two decisions in some case; they do not. Nothing is at "
+            "stake here.",
+            argument="problem",
+        )
+    return found
+
+
+def _constant(problem: Problem, n_cases: int) -> CaseCosts:
+    return CaseCosts(
+        n_cases,
+        problem.classes,
+        problem.decisions,
+        problem.costs,
+        tuple((None,) * problem.n_decisions for _ in problem.classes),
+        {},
+    )
+
+
+def weighed(
+    truth: IntArray,
+    scores: FloatArray,
+    weights: FloatArray | None,
+    costs: CaseCosts,
+    problem: Problem,
+) -> StakesTable | None:
+    """The same for cases that were checked before; None where no decision matters."""
+    if costs.shape != (2, 2):
+        raise InputError(
+            f"a threshold needs two classes and two decisions; this problem has {costs.shape[0]} "
+            f"and {costs.shape[1]}. bayes_decisions works for any shape.",
+            argument="problem",
+        )
+    weight = np.ones(truth.size) if weights is None else weights
+    if problem.prior is not None:
+        mass = np.bincount(truth, weight, 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight = weight * np.where(mass > 0, problem.prior * mass.sum() / mass, 0.0)[truth]
+    worth, least = np.empty(truth.size), 0.0
+    for rows, own in costs.of_class(truth):
+        worth[rows] = own[1] - own[0]
+        least += float(weight[rows] @ own.min(axis=0))
+    stake = np.abs(worth) * weight
+    if not stake.any():
+        return None
+    names = problem.decisions
+    table = ScoreTable._of_codes((worth < 0).astype(np.intp), scores, stake, names)
+    base, scale = least / weight.sum(), stake.sum() / weight.sum()
+    stand = Problem([[base, base + scale], [base + scale, base]], classes=names, decisions=names)
+    return StakesTable(table, stand)

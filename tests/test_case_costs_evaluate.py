@@ -1,0 +1,406 @@
+"""Reports on problems with columns: every number against loops over rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import stakes
+from stakes import Decisions, InputError, Problem, Scores, evaluate
+from stakes.evaluation.charging import NO_MODEL
+from stakes.report import Report
+
+PAYMENTS = Problem(
+    {
+        "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
+        "fraud": {"approve": "amount", "review": 8, "block": 0},
+    },
+    unit="EUR",
+)
+TWO = Problem(
+    {"legit": {"approve": 0, "block": 5}, "fraud": {"approve": "amount", "block": "0.1*amount"}}
+)
+
+
+class World:
+    """Payments with amounts, and two models of different skill."""
+
+    def __init__(self, n: int = 600, seed: int = 0, share: float = 0.15) -> None:
+        rng = np.random.default_rng(seed)
+        fraud = rng.random(n) < share
+        self.y = np.where(fraud, "fraud", "legit")
+        self.data = {"amount": rng.lognormal(4, 1, n).round(2)}
+        logit = np.log(share / (1 - share))
+        self.scores = {
+            name: rng.normal(np.where(fraud, e, -e), np.sqrt(2 * e)) + logit
+            for name, e in (("weak", 1.0), ("strong", 2.5))
+        }
+        self.models = {name: 1 / (1 + np.exp(-one)) for name, one in self.scores.items()}
+        self.weights = rng.integers(0, 3, n).astype(float)
+        self.clusters = rng.integers(0, 40, n)
+        self.by = np.where(rng.random(n) < 0.4, "north", "south")
+
+
+def brute(world, problem, decided, weights=None, prior=None, own=None):
+    """Mean cost of decisions, of perfect ones, of each constant one, row by row."""
+    costs = problem.case_costs(world.data)
+    n = len(world.y)
+    rows = range(n) if own is None else np.flatnonzero(own)
+    w = np.ones(n) if weights is None else weights
+    sums, mass = np.zeros((2, 2 + problem.n_decisions)), np.zeros(2)
+    for i in rows:
+        k = problem.classes.index(world.y[i])
+        mass[k] += w[i]
+        sums[k, 0] += w[i] * costs[i, k, problem.decisions.index(decided[i])]
+        sums[k, 1] += w[i] * min(costs[i, k])
+        sums[k, 2:] += w[i] * costs[i, k]
+    shares = mass / mass.sum() if prior is None else np.asarray(prior)
+    means = shares @ (sums / mass[:, None])
+    return means[0], means[1], means[2:]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+def test_costs_of_a_report_are_those_of_the_rows(prior, weighted):
+    world = World()
+    weights = world.weights if weighted else None
+    problem = PAYMENTS.with_prior(prior)
+    report = evaluate(
+        world.y, world.models, problem, data=world.data, weights=weights, calibrator=None
+    )
+    posteriors = world.models["strong"]
+    decided = stakes.bayes_decisions(posteriors, PAYMENTS, data=world.data)
+    cost, perfect, constant = brute(world, problem, decided, weights, prior)
+    system = report.system("strong (as is)")
+    assert system.cost.value == pytest.approx(cost, rel=1e-9)
+    assert report.perfect_cost == pytest.approx(perfect, rel=1e-9, abs=1e-12)
+    assert report.naive.cost == pytest.approx(constant.min(), rel=1e-9)
+    assert report.naive.decision == problem.decisions[int(constant.argmin())]
+    normalized = (cost - perfect) / (constant.min() - perfect)
+    assert system.normalized.value == pytest.approx(normalized, rel=1e-9)
+    assert system.normalized.low < normalized < system.normalized.high
+    assert system.cost.low < cost < system.cost.high
+    shares = np.array(report.assumptions.prior)
+    blind = stakes.bayes_decisions(np.tile(shares, (len(world.y), 1)), PAYMENTS, data=world.data)
+    alone = brute(world, problem, blind, weights, prior)[0]
+    assert report.no_model.cost.value == pytest.approx(alone, rel=1e-9)
+    named = min(alone, constant.min())
+    saving = report.verdict.saving_over_naive.value
+    assert saving == pytest.approx(named - report.verdict.cost.value, rel=1e-9)
+    assert system.spent.sum() == pytest.approx(
+        sum(system.counts.values.sum(axis=1) * _class_costs(world, decided, weights)), rel=1e-9
+    )
+
+
+def _class_costs(world, decided, weights):
+    return [brute(world, PAYMENTS, decided, weights, prior)[0] for prior in ([1, 0], [0, 1])]
+
+
+def test_a_report_charges_an_array_of_costs_as_it_does_expressions():
+    world = World()
+    by_columns = evaluate(world.y, world.models, PAYMENTS, data=world.data)
+    costs = PAYMENTS.case_costs(world.data)
+    base = Problem(
+        np.zeros((2, 3)), classes=PAYMENTS.classes, decisions=PAYMENTS.decisions, unit="EUR"
+    )
+    by_array = evaluate(world.y, world.models, base, case_costs=costs)
+    assert by_array.problem.columns[:1] == ("cost of block for legit",)
+    for one, other in zip(by_columns.systems, by_array.systems, strict=True):
+        assert one.cost == other.cost
+        np.testing.assert_array_equal(one.counts.values, other.counts.values)
+    assert by_columns.verdict.sentences == by_array.verdict.sentences
+
+
+def test_costs_that_are_the_same_in_every_case_cost_what_a_constant_problem_says():
+    world = World()
+    same = {"amount": np.full(len(world.y), 60.0)}
+    by_case = evaluate(world.y, world.models, PAYMENTS, data=same)
+    constant = evaluate(world.y, world.models, PAYMENTS.at(amount=60))
+    assert [one.name for one in by_case.systems] == [one.name for one in constant.systems]
+    for one, other in zip(by_case.systems, constant.systems, strict=True):
+        assert one.cost.value == pytest.approx(other.cost.value, rel=1e-9)
+        assert one.normalized.value == pytest.approx(other.normalized.value, rel=1e-9)
+    assert by_case.naive.cost == pytest.approx(constant.naive.cost)
+    assert by_case.no_model.cost.value == pytest.approx(constant.naive.cost)
+    assert by_case.verdict.cheapest == constant.verdict.cheapest
+
+
+def test_recalibrated_moved_and_tuned_systems_decide_by_the_costs_of_each_case():
+    world = World()
+    problem = TWO.with_prior([0.8, 0.2])
+    models = {**world.models, "raw": Scores(world.scores["strong"])}
+    report = evaluate(world.y, models, problem, data=world.data)
+    rules = {system.name for system in report.systems}
+    assert {"strong (as is)", "strong (moved)", "strong (recalibrated)"} <= rules
+    tuned = report.system("raw (tuned)")
+    decided = np.where(world.scores["strong"] > tuned.threshold, "block", "approve")
+    cost = brute(world, problem, decided, prior=[0.8, 0.2])[0]
+    assert tuned.cost.value == pytest.approx(cost, rel=1e-9)
+    thresholds = np.append(-np.inf, world.scores["strong"])
+    least = min(
+        brute(world, problem, np.where(world.scores["strong"] > t, "block", "approve"), None,
+              [0.8, 0.2])[0]
+        for t in thresholds[::7]
+    )  # fmt: skip
+    assert cost <= least + 1e-12
+    apart = evaluate(world.y, {"raw": models["raw"]}, TWO, data=world.data, calibrator=None)
+    assert "raw (tuned out of fold)" in {system.name for system in apart.systems}
+
+
+def test_the_mean_matrix_would_decide_otherwise():
+    world = World()
+    report = evaluate(world.y, world.models, PAYMENTS, data=world.data, calibrator=None)
+    mean = PAYMENTS.mean(world.data)
+    decided = stakes.bayes_decisions(world.models["strong"], mean)
+    assert brute(world, PAYMENTS, decided)[0] > report.system("strong (as is)").cost.value
+
+
+def test_a_model_that_loses_to_the_costs_alone_is_not_deployed():
+    """It is cheaper than every constant decision, though."""
+    world = World(n=2000)
+    rng = np.random.default_rng(9)
+    blind = stakes.bayes_decisions(np.full(2000, 0.15), PAYMENTS, data=world.data)
+    poor = np.where(rng.random(2000) < 0.3, "review", blind)
+    report = evaluate(world.y, {"poor": Decisions(poor)}, PAYMENTS, data=world.data)
+    assert report.no_model.cost.value < report.best.cost.value < report.naive.cost
+    assert report.verdict.deploy is None
+    assert "without a model" in report.verdict.reason
+    assert NO_MODEL in str(report)
+
+
+def test_slices_hold_the_costs_of_their_own_cases():
+    world = World()
+    report = evaluate(
+        world.y, world.models, PAYMENTS, data=world.data, by=world.by, calibrator=None
+    )
+    decided = stakes.bayes_decisions(world.models["weak"], PAYMENTS, data=world.data)
+    for part in report.slices:
+        cost = brute(world, PAYMENTS, decided, own=world.by == part.group)[0]
+        found = {one.system: one.cost.value for one in part.costs}
+        assert found["weak (as is)"] == pytest.approx(cost, rel=1e-9)
+
+
+def test_clusters_widen_the_intervals_of_losses():
+    """Every case twice, once as it is and once with its copy named as its cluster."""
+    world = World(300)
+    twice = {name: np.tile(p, 2) for name, p in world.models.items()}
+    data = {"amount": np.tile(world.data["amount"], 2)}
+    common = {"data": data, "calibrator": None}
+    alone = evaluate(np.tile(world.y, 2), twice, PAYMENTS, **common)
+    pairs = evaluate(
+        np.tile(world.y, 2), twice, PAYMENTS, clusters=np.tile(np.arange(300), 2), **common
+    )
+    once = evaluate(world.y, world.models, PAYMENTS, data=world.data, calibrator=None)
+    width = [one.best.cost.high - one.best.cost.low for one in (alone, once, pairs)]
+    assert width[0] < 0.85 * width[1]
+    assert width[1] <= width[2] < 1.4 * width[1]  # the dearest cluster counts twice
+
+
+def test_weights_that_are_numbers_of_cases_count_as_repetitions():
+    world = World(400)
+    times = world.weights.astype(int)
+    weighted = evaluate(
+        world.y, world.models, PAYMENTS, data=world.data, weights=times, calibrator=None
+    )
+    repeated = evaluate(
+        np.repeat(world.y, times),
+        {name: np.repeat(p, times) for name, p in world.models.items()},
+        PAYMENTS,
+        data={"amount": np.repeat(world.data["amount"], times)},
+        calibrator=None,
+    )
+    for one, other in zip(weighted.systems, repeated.systems, strict=True):
+        for part in ("value", "low", "high"):
+            assert getattr(one.cost, part) == pytest.approx(getattr(other.cost, part), rel=1e-6)
+            assert getattr(one.normalized, part) == pytest.approx(
+                getattr(other.normalized, part), rel=1e-4
+            )
+
+
+def test_rows_without_weight_need_no_part_in_the_costs():
+    world = World(300)
+    kept = world.weights > 0
+    some = evaluate(
+        world.y, world.models, PAYMENTS, data=world.data, weights=world.weights, calibrator=None
+    )
+    rest = evaluate(
+        world.y[kept],
+        {name: p[kept] for name, p in world.models.items()},
+        PAYMENTS,
+        data={"amount": world.data["amount"][kept]},
+        weights=world.weights[kept],
+        calibrator=None,
+    )
+    assert [one.cost for one in some.systems] == [one.cost for one in rest.systems]
+
+
+def test_the_order_of_rows_and_a_cost_that_all_share_change_nothing():
+    world = World(500)
+    order = np.random.default_rng(1).permutation(500)
+    there = evaluate(world.y, world.models, PAYMENTS, data=world.data, calibrator=None)
+    back = evaluate(
+        world.y[order],
+        {name: p[order] for name, p in world.models.items()},
+        PAYMENTS,
+        data={"amount": world.data["amount"][order]},
+        calibrator=None,
+    )
+    dearer = Problem(
+        {
+            "legit": {"approve": 1000, "review": 1003, "block": "1005 + 0.02*amount"},
+            "fraud": {"approve": "1000 + amount", "review": 1008, "block": 1000},
+        }
+    )
+    more = evaluate(world.y, world.models, dearer, data=world.data, calibrator=None)
+    for one, other, third in zip(there.systems, back.systems, more.systems, strict=True):
+        assert one.cost.high == pytest.approx(other.cost.high, rel=1e-9)
+        assert one.cost.high == pytest.approx(third.cost.high - 1000, rel=1e-6)
+        assert one.normalized.value == pytest.approx(third.normalized.value, rel=1e-9)
+
+
+def test_a_factor_on_a_cost_flips_the_verdict_where_the_report_says():
+    world = World(800, seed=4)
+    report = evaluate(world.y, world.models, PAYMENTS, data=world.data, calibrator=None)
+    [margin] = [one for one in report.margins if one.what.endswith("review for legit")]
+    assert margin.value == 1
+    assert margin.high_rival is not None
+
+    def cheapest(factor):
+        spent = {one.name: one.spent.copy() for one in (*report.systems, report.no_model)}
+        for table in spent.values():
+            table[0, 1] *= factor
+        totals = {name: table.sum() for name, table in spent.items()}
+        for d, decision in enumerate(PAYMENTS.decisions):
+            losses = PAYMENTS.case_costs(world.data)[np.arange(800), (world.y == "fraud") * 1, d]
+            own = losses * np.where((world.y == "legit") & (d == 1), factor, 1)
+            totals[f"always {decision}"] = own.sum()
+        return min(totals, key=totals.get)
+
+    assert cheapest(margin.high * 0.999) == report.best.name
+    assert cheapest(margin.high * 1.001) == margin.high_rival
+
+
+def test_a_few_dear_cases_are_named_with_their_share():
+    world = World(2000)
+    amount = world.data["amount"].copy()
+    amount[np.flatnonzero(world.y == "fraud")[:3]] = 1e6
+    models = {"approver": Decisions(np.full(2000, "approve")), **world.models}
+    report = evaluate(world.y, {"approver": models["approver"]}, PAYMENTS, data={"amount": amount})
+    [caveat] = [one for one in report.caveats if one.kind == "few cases carry the cost"]
+    fraud = np.sort(amount[world.y == "fraud"])
+    share = round(100 * fraud[-10:].sum() / fraud.sum())
+    assert f"10 of the 2,000 cases are {share} %" in caveat.text or share >= 99
+    even = evaluate(world.y, world.models, PAYMENTS, data={"amount": np.full(2000, 50.0)})
+    assert "few cases carry the cost" not in {one.kind for one in even.caveats}
+
+
+def test_reports_on_costs_of_cases_survive_json_and_print():
+    world = World(300)
+    report = evaluate(world.y, world.models, PAYMENTS, data=world.data, by=world.by)
+    assert Report.from_json(report.to_json()) == report
+    for text in (report.to_text(), report.to_markdown()):
+        assert "0.02*amount" in text or "5 + 0.02" in text or "amount" in text
+        assert NO_MODEL in text
+
+
+def test_data_of_other_cases_are_refused():
+    world = World(50)
+    with pytest.raises(InputError, match="data must hold the columns"):
+        evaluate(world.y, world.models, PAYMENTS)
+    with pytest.raises(InputError, match="y_true and data must describe the same cases"):
+        evaluate(world.y, world.models, PAYMENTS, data={"amount": [1.0, 2.0]})
+    with pytest.raises(InputError, match=r"shape \(n, 2, 3\)"):
+        evaluate(world.y, world.models, PAYMENTS, case_costs=np.zeros((50, 3, 2)))
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(world.data, index=np.arange(50)[::-1])
+    with pytest.raises(InputError, match="same index"):
+        evaluate(pandas.Series(world.y), world.models, PAYMENTS, data=frame)
+
+
+# Running costs and totals ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", [PAYMENTS, PAYMENTS.at(amount=80).with_prior([0.9, 0.1])])
+def test_running_costs_are_part_of_every_cost_of_a_model(problem):
+    world = World()
+    common = {"data": world.data, "calibrator": None}
+    free = evaluate(world.y, world.models, problem, **common)
+    paid = evaluate(world.y, world.models, problem, running_costs={"strong": 0.25}, **common)
+    for before, after in zip(free.systems, paid.systems, strict=True):
+        more = 0.25 if after.model == "strong" else 0.0
+        assert after.running_cost == more
+        for part in ("value", "low", "high"):
+            assert getattr(after.cost, part) == pytest.approx(
+                getattr(before.cost, part) + more, rel=1e-9
+            )
+        unit = paid.naive.cost - paid.perfect_cost
+        assert after.normalized.value == pytest.approx(before.normalized.value + more / unit)
+    assert paid.naive == free.naive
+    saving = [one.verdict.saving_over_naive.value for one in (free, paid)]
+    assert saving[1] == pytest.approx(saving[0] - 0.25, abs=2e-3)  # the choice may differ a little
+    assert "Running costs per case" in str(paid)
+    assert Report.from_json(paid.to_json()) == paid
+
+
+@pytest.mark.parametrize("problem", [PAYMENTS, PAYMENTS.at(amount=80)])
+def test_a_model_that_costs_more_to_run_than_it_saves_is_not_deployed(problem):
+    world = World()
+    common = {"data": world.data, "calibrator": None}
+    [free, paid] = [
+        evaluate(
+            world.y, {"strong": world.models["strong"]}, problem, running_costs=costs, **common
+        )
+        for costs in (None, {"strong": 50})
+    ]
+    assert free.verdict.model == "strong"
+    assert paid.verdict.deploy is None
+
+
+def test_running_costs_flip_which_of_two_models_is_the_cheapest():
+    world = World(3000)
+    costs = [
+        evaluate(
+            world.y, world.models, TWO, data=world.data, calibrator=None, running_costs=running
+        )
+        for running in (None, {"strong": 3.0})
+    ]
+    assert [one.best.model for one in costs] == ["strong", "weak"]
+    [margin] = [one for one in costs[1].margins if one.what.endswith("approve for fraud")]
+    assert margin.value == 1
+
+
+@pytest.mark.parametrize("problem", [PAYMENTS, PAYMENTS.at(amount=80)])
+def test_a_volume_turns_costs_into_totals_for_people_and_machines(problem):
+    world = World(2000)
+    report = evaluate(
+        world.y, world.models, problem, data=world.data, calibrator=None, volume=250_000,
+        period="year",
+    )  # fmt: skip
+    system = report.system("strong (as is)")
+    assert system.total.value == pytest.approx(250_000 * system.cost.value)
+    assert report.verdict.total_saving.high == pytest.approx(
+        250_000 * report.verdict.saving_over_naive.high
+    )
+    for text in (str(report), report.to_markdown()):
+        assert "250,000 cases a year" in " ".join(text.split())
+        assert "per year" in text
+    assert Report.from_json(report.to_json()) == report
+    alone = evaluate(world.y, world.models, problem, data=world.data, calibrator=None, volume=10)
+    assert "For 10 cases, it costs" in " ".join(str(alone).split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"running_costs": {"forest": 1}}, "'forest' is none of weak, strong"),
+        ({"running_costs": 3}, "running_costs must be a mapping"),
+        ({"running_costs": {"weak": -1}}, r"running_costs\['weak'\]"),
+        ({"running_costs": {"weak": "much"}}, r"running_costs\['weak'\]"),
+        ({"volume": -5}, "volume"),
+        ({"period": "year"}, "period must be a word"),
+    ],
+)
+def test_running_costs_and_volumes_that_make_no_sense_are_refused(options, message):
+    world = World(50)
+    with pytest.raises(InputError, match=message):
+        evaluate(world.y, world.models, PAYMENTS, data=world.data, **options)
