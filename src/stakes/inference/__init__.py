@@ -51,6 +51,7 @@ from stakes.inference.intervals import (
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.likelihood import Support, profile_ends, profile_ratio, widened
 from stakes.inference.mcnemar import McNemar, mcnemar
+from stakes.inference.moves import Move, leaving_points
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
     cases_for_half_width,
@@ -103,6 +104,7 @@ __all__ = [
     "Logit",
     "McNemar",
     "Measure",
+    "Move",
     "Normal",
     "Pairwise",
     "Percentile",
@@ -144,6 +146,7 @@ __all__ = [
     "holm",
     "holm_pairs",
     "jackknife",
+    "leaving_points",
     "max_t",
     "mcnemar",
     "mean_covariance",
