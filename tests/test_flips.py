@@ -25,10 +25,10 @@ def tallied(*, prior=None, clusters=None, weighted=False, n=800, seed=0):
     }
     weights = rng.lognormal(0, 0.7, n) if weighted else None
     by = None if clusters is None else rng.integers(0, clusters, n)
-    joint = JointCounts.from_decisions(truth, decided, PROBLEM, weights=weights, by=by)
+    joint = JointCounts.from_decisions(truth, decided, PROBLEM, weights=weights, clusters=by)
     squares = None
     if weighted:
-        squares = JointCounts.from_decisions(truth, decided, PROBLEM, weights=weights**2, by=by)
+        squares = JointCounts.from_decisions(truth, decided, PROBLEM, weights=weights**2, clusters=by)
     problem = PROBLEM if prior is None else PROBLEM.with_prior(prior)
     return joint, problem, None if squares is None else squares.weights
 

@@ -19,7 +19,7 @@ from stakes.inference.estimate import checked_level
 from stakes.inference.likelihood import ratio_below
 from stakes.inference.profile import pair_support, profile_threshold
 from stakes.inference.sampling import added_variances, cost_errors
-from stakes.inference.schemes import Units
+from stakes.inference.schemes import Clusters
 from stakes.inference.selection import max_law
 from stakes.problem import Problem
 from stakes.tally import JointCounts
@@ -178,7 +178,7 @@ class _Race:
     ) -> FloatArray:
         """The likelihood ratio (P,) of no difference; zero where the first is no dearer."""
         squares, fitting = self.design["squares"], self.design["fitting"]
-        scheme = Units() if self.joint.weights.ndim == 2 else None
+        scheme = Clusters() if self.joint.weights.ndim == 2 else None
         support = pair_support(
             self.joint, costs, prior, pairs, self.reachable, squares=squares, scheme=scheme
         )

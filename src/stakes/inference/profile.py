@@ -203,7 +203,7 @@ def pair_support(
     able: BoolArray,
     *,
     squares: object,
-    scheme: Units | None,
+    scheme: Clusters | None,
 ) -> Support:
     """The same of pairs (P, 2), unchecked; each may have costs (P, K, M) and a prior (P, K)."""
     first, second = pairs.T
