@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from stakes._version import __version__
 from stakes.evaluation.caveats import caveats_of
 from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.frozen import case_margins, case_regions
+from stakes.evaluation.flips import flips_of
 from stakes.evaluation.metric_picks import disagreement_of, picks_of
 from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
 from stakes.evaluation.operation import Operation
@@ -21,18 +20,7 @@ from stakes.evaluation.shipping import shipped_rules
 from stakes.evaluation.slice_costs import slices_of
 from stakes.evaluation.uncertainty import Costs, LossCosts, costs_of
 from stakes.evaluation.verdict import verdict_of
-from stakes.problem import Problem
-from stakes.regions import (
-    CostProportion,
-    CostRatio,
-    Margin,
-    Prior,
-    Regions,
-    cheapest_regions,
-    constant_rules,
-    decision_regions,
-    sensitivity,
-)
+from stakes.regions import decision_regions
 from stakes.report import (
     BAYES,
     MOVED,
@@ -83,6 +71,7 @@ def report_of(
     naive = _naive(evidence, costs)
     verdict = verdict_of(systems, costs, naive, evidence)
     disagreement = disagreement_of(evidence, systems, models)
+    regions, margins = flips_of(systems, evidence, costs)
     return Report(
         problem=problem,
         verdict=verdict,
@@ -91,8 +80,8 @@ def report_of(
         perfect_cost=costs.perfect,
         systems=systems,
         models=models,
-        regions=_regions(systems, evidence),
-        margins=_margins(systems, evidence),
+        regions=regions,
+        margins=margins,
         disagreement=disagreement,
         picks=picks_of(disagreement, systems, costs),
         caveats=caveats_of(evidence, systems, models, verdict, costs, miscalibrations),
@@ -186,35 +175,6 @@ def _naive(evidence: Evidence, costs: Costs) -> NaiveDecision:
         return NaiveDecision(*costs.constant(evidence.problem.decisions))
     found = evidence.problem.with_prior(evidence.prior).naive
     return NaiveDecision(found.decision, found.cost, found.tied)
-
-
-def _rivals(systems: tuple[System, ...], problem: Problem) -> dict[Any, Counts]:
-    """All that could be deployed: every decision made blindly, which wins ties, and the systems."""
-    own: dict[Any, Counts] = {one.name: one.counts for one in systems if one.candidate}
-    return {**constant_rules(systems[0].counts, problem), **own}
-
-
-def _regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regions, ...]:
-    """Where each system wins, its decisions as they are: over costs and over the last prior."""
-    problem = evidence.problem
-    if not (evidence.shares > 0).all():
-        return ()
-    if problem.columns or evidence.operation.running_costs:
-        return case_regions(systems, evidence)
-    over_prior = Prior(problem, problem.classes[-1])
-    over_costs = (CostProportion(evidence.prior), CostRatio(evidence.prior))
-    axes = (*over_costs, over_prior) if problem.costs.shape == (2, 2) else (over_prior,)
-    rivals = _rivals(systems, problem)
-    return tuple(cheapest_regions(rivals, axis) for axis in axes)
-
-
-def _margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margin, ...]:
-    if not (evidence.shares > 0).all():
-        return ()
-    if evidence.problem.columns or evidence.operation.running_costs:
-        return case_margins(systems, evidence)
-    found = sensitivity(_rivals(systems, evidence.problem), evidence.problem)
-    return (*found.costs, *found.priors)
 
 
 def _assumptions(

@@ -19,6 +19,7 @@ from stakes.inference import (
     Clusters,
     Contenders,
     LossSample,
+    Move,
     SelectionEffect,
     Support,
     contenders,
@@ -26,6 +27,7 @@ from stakes.inference import (
     cost_support,
     difference_support,
     fitting_covariance,
+    leaving_points,
     probability_cheapest,
     profile_ends,
     profile_normalized_interval,
@@ -126,6 +128,20 @@ class Costs:
     def is_contender(self, name: str) -> bool:
         """Whether the data cannot tell a system from the cheapest."""
         return name in self.choice.contenders
+
+    def leaving(self, moves: list[Move]) -> FloatArray:
+        """Where choices leave the contenders while a number of the problem moves."""
+        names, size = self.joint.models, self.problem.n_decisions
+        return leaving_points(
+            self.joint,
+            moves,
+            level=self.level,
+            among=self.choice.names,
+            blind=names[-size:],
+            reachable=self.reachable,
+            squares=self.squares,
+            fitting=self.choice.errors.fitting,
+        )
 
     @cached_property
     def chances(self) -> dict[str, float]:

@@ -52,6 +52,7 @@ from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.likelihood import Support, profile_ends, profile_ratio, widened
 from stakes.inference.losses import LossSample, ratio_ends
 from stakes.inference.mcnemar import McNemar, mcnemar
+from stakes.inference.moves import Move, leaving_points
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
     cases_for_half_width,
@@ -106,6 +107,7 @@ __all__ = [
     "LossSample",
     "McNemar",
     "Measure",
+    "Move",
     "Normal",
     "Pairwise",
     "Percentile",
@@ -149,6 +151,7 @@ __all__ = [
     "holm",
     "holm_pairs",
     "jackknife",
+    "leaving_points",
     "max_t",
     "mcnemar",
     "mean_covariance",

@@ -180,8 +180,16 @@ def profile_ratio(
     goal = np.asarray(value, dtype=np.float64)
     middle, more = np.asarray(estimate), np.asarray(variance)
     above = _ratio_above(support.values, support.counts, support.highest, goal, middle, more)
-    below = _ratio_above(-support.values, support.counts, -support.lowest, -goal, -middle, more)
-    return np.maximum(above, below)
+    return np.maximum(above, ratio_below(support, goal, middle, more))
+
+
+def ratio_below(
+    support: Support, value: FloatArray, estimate: FloatArray, variance: FloatArray
+) -> FloatArray:
+    """The same of values that are not above the estimate; zero for others."""
+    return _ratio_above(
+        -support.values, support.counts, -support.lowest, -value, -estimate, variance
+    )
 
 
 def _upper_end(

@@ -188,18 +188,38 @@ def difference_support(
     """
     _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
     _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
-    first, second = _checked_pairs(pairs, len(joint.models)).T
-    cells = _cells(joint, squares, scheme)
     able = _checked_reachable(reachable, (len(joint.models), problem.n_decisions))
-    low, high = _range(problem.costs, able[:, None, :])  # (J, K)
-    ends = low[first] - high[second], high[first] - low[second]
+    places = _checked_pairs(pairs, len(joint.models))
+    return pair_support(
+        joint, problem.costs, problem.prior, places, able, squares=squares, scheme=scheme
+    )
+
+
+def pair_support(
+    joint: JointCounts,
+    costs: FloatArray,
+    prior: FloatArray | None,
+    pairs: IntArray,
+    able: BoolArray,
+    *,
+    squares: object,
+    scheme: Clusters | None,
+) -> Support:
+    """The same of pairs (P, 2), unchecked; each may have costs (P, K, M) and a prior (P, K)."""
+    first, second = pairs.T
+    cells = _cells(joint, squares, scheme)
+    low, high = _range(costs, able[first][:, None, :])  # (P, K)
+    other_low, other_high = _range(costs, able[second][:, None, :])
     values = np.zeros((len(first), 1))  # no values are asked for where each case counts as one
     if not cells.plain:
-        losses = problem.costs[joint.cells[:, 0], joint.cells[:, 1:].T]  # (J, T)
-        values = losses[first] - losses[second]
-    grid = (problem.costs[:, :, None] - problem.costs[:, None, :]).reshape(problem.n_classes, -1)
-    tables = _pair_tables(cells.weights, joint.cells, first, second, problem.costs.shape)
-    return _support(cells, values, tables, grid, ends, problem.prior)
+        every = np.broadcast_to(costs, (len(first), *costs.shape[-2:]))
+        own = np.arange(len(first))[:, None], joint.cells[:, 0]
+        values = every[(*own, joint.cells[:, 1 + first].T)]
+        values = values - every[(*own, joint.cells[:, 1 + second].T)]
+    grid = (costs[..., :, None] - costs[..., None, :]).reshape(*costs.shape[:-1], -1)
+    tables = _pair_tables(cells.weights, joint.cells, first, second, costs.shape[-2:])
+    ends = low - other_high, high - other_low
+    return _support(cells, values, tables, grid, ends, prior)
 
 
 # From tallies to what a likelihood needs ---------------------------------------------------------
@@ -213,19 +233,20 @@ def _support(
     ends: tuple[FloatArray, FloatArray],
     prior: FloatArray | None,
 ) -> Support:
-    """Of P quantities whose values are (P, C) in the cells, and (K, Q) in tables (…, P, K Q)."""
+    """Of P quantities: values (P, C) of cells, and (K, Q) or (P, K, Q) of tables (…, P, K Q)."""
     lowest, highest = ends  # (…, P, K)
     if prior is None:
-        grid = grid.reshape(1, -1)
+        grid = grid.reshape(*grid.shape[:-2], 1, -1)
         lowest, highest = lowest.min(-1, keepdims=True), highest.max(-1, keepdims=True)
     else:
-        grid = grid * prior[:, None]
-        values = values if cells.plain else values * prior[cells.classes]
+        grid = grid * prior[..., None]
+        values = values if cells.plain else values * prior[..., cells.classes]
         lowest, highest = lowest * prior, highest * prior
     factors = effective_factors(cells, values, by_class=prior is not None)
-    tables = tables.reshape(*tables.shape[:-1], *grid.shape)
-    values, tables = _merged(grid, tables)
-    grids = np.broadcast_to(values, tables.shape)
+    tables = tables.reshape(*tables.shape[:-1], *grid.shape[-2:])
+    if grid.ndim == 2:
+        grid, tables = _merged(grid, tables)
+    grids = np.broadcast_to(grid, tables.shape)
     return Support(
         values=grids,
         counts=tables * factors[..., None],

@@ -43,7 +43,7 @@ class CostErrors(Value):
     @property
     def added(self) -> FloatArray:
         """What fitting adds to the variances of the differences, (J, J)."""
-        return np.maximum(_of_differences(self.fitting), 0.0)
+        return added_variances(self.fitting)
 
     def with_added(self, added: FloatArray | None) -> CostErrors:
         """The same with known amounts (J,) added to the costs."""
@@ -164,6 +164,11 @@ def _checked_fitting(fitting: FloatArray | None, size: int) -> FloatArray:
             f"more; the shape is {extra.shape}. Give 0 to those that were not fitted."
         )
     return extra
+
+
+def added_variances(fitting: FloatArray) -> FloatArray:
+    """What the covariance (J, J) of fitting adds to the variances of differences."""
+    return np.maximum(_of_differences(fitting), 0.0)
 
 
 def _of_differences(covariance: FloatArray) -> FloatArray:

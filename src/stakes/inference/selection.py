@@ -7,7 +7,7 @@ excludes zero; its adjusted p-value is below 1 − level.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -202,7 +202,7 @@ def contenders_among(
     tests = zip(supports, np.zeros(added.shape), differences, added, strict=True)
     ratio = np.min([profile_ratio(*test) for test in tests], axis=0)
     ratio[tied] = 0.0
-    law = _law(rivals)
+    law = max_law(rivals)
     p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
     low, high = profile_ends(supports[0], threshold, differences[0], added[0])
     stays = ~(p_values < 1 - level)
@@ -376,8 +376,8 @@ def _n_distinct(errors: CostErrors) -> int:
     return sum(bool(apart[place, :place].all()) for place in range(len(apart)))
 
 
-def _law(errors: CostErrors) -> _MaxLaw:
-    """The law of the largest differences between these systems."""
+def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> _MaxLaw:
+    """The law of the largest differences of these systems, or of those in some rows."""
     variances, size, others = errors.variances, len(errors.names), _n_distinct(errors) - 1
     order = canonical_order(errors)
     first = order[0]
@@ -385,12 +385,13 @@ def _law(errors: CostErrors) -> _MaxLaw:
     root = triangular_root(relative[np.ix_(order, order)])
     root = root[:, root.any(axis=0)]
     rank = root.shape[1]
+    looked_at = range(size) if rows is None else list(rows)
     if not rank or errors.degrees < FEW_DEGREES:
-        return _MaxLaw(np.empty((0, size)), rank, errors.degrees, others)
+        return _MaxLaw(np.empty((0, len(looked_at))), rank, errors.degrees, others)
     drawn = np.empty((_DIRECTIONS, size))
     drawn[:, order] = directions(_DIRECTIONS, rank) @ root.T
     scale = np.divide(1.0, np.sqrt(variances), where=variances > 0, out=np.zeros(variances.shape))
-    gaps = [np.max(np.abs(drawn[:, [i]] - drawn) * scale[i], axis=1) for i in range(size)]
+    gaps = [np.max(np.abs(drawn[:, [i]] - drawn) * scale[i], axis=1) for i in looked_at]
     return _MaxLaw(np.stack(gaps, axis=1), rank, errors.degrees, others)
 
 

@@ -42,6 +42,8 @@ class Regions(Value):
     axis : what varies, in words
     models : all that took part
     parts : the intervals; neighbours have different models
+    unclear : for each border the zone in which the data cannot tell which side is the cheaper;
+        empty where only curves are known
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Regions(Value):
     axis: str
     models: Labels
     parts: tuple[Region, ...]
+    unclear: tuple[tuple[float, float], ...] = ()
 
     @property
     def crossings(self) -> FloatArray:
@@ -92,7 +95,9 @@ class Regions(Value):
             low, high = sorted((transform(part.low), transform(part.high)))
             parts.append(Region(low, high, part.cheapest))
         parts.sort(key=lambda part: (part.low, part.high))
-        return self._trusted(axis=axis, models=self.models, parts=tuple(parts))
+        zones = (sorted(map(transform, zone)) for zone in self.unclear)
+        unclear = tuple(sorted((low, high) for low, high in zones))
+        return self._trusted(axis=axis, models=self.models, parts=tuple(parts), unclear=unclear)
 
     def columns(self) -> dict[str, list[Any]]:
         """Low and high end and the cheapest models of every interval."""
@@ -137,7 +142,7 @@ def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
             parts[-1] = Region(parts[-1].low, float(end), cheapest)
         else:
             parts.append(Region(float(start), float(end), cheapest))
-    return Regions._trusted(axis=axis, models=models, parts=tuple(parts))
+    return Regions(axis, models, tuple(parts))
 
 
 def _points(curves: list[Curve]) -> FloatArray:

@@ -32,6 +32,8 @@ class Margin(Value):
     value : what it is now
     low, high : where another model gets as cheap; infinite where none does, nan where unknown
     low_rival, high_rival : that model, or None
+    clear_low, clear_high : where the cheapest of now is no longer a contender, and the data can
+        tell; infinite where it stays one, nan where only counts are known (see `leaving_points`)
     """
 
     what: str
@@ -40,6 +42,8 @@ class Margin(Value):
     high: float
     low_rival: Label | None
     high_rival: Label | None
+    clear_low: float = np.nan
+    clear_high: float = np.nan
 
     @property
     def distance(self) -> float:

@@ -25,7 +25,7 @@ from stakes.rule import Rule, Rules
 
 __all__ = ["from_json", "plain", "to_json"]
 
-SCHEMA = "stakes-report/1"
+SCHEMA = "stakes-report/2"
 
 # What NDArray[…] is made of differs between versions of numpy; that two are equal does not.
 _DTYPES: dict[Any, type[np.generic]] = {

@@ -252,17 +252,22 @@ def _largest(values: Iterable[float | None]) -> float:
 
 def _regions(report: Report) -> Iterator[Section]:
     for regions in report.regions:
+        zones = [" to ".join(_text.point(end, 3) for end in zone) for zone in regions.unclear]
         rows = tuple(
             (
                 " to ".join(_text.point(end, 3) for end in (part.low, part.high)),
                 listed(part.cheapest, NAME),
+                zone,
             )
-            for part in regions.parts
+            for part, zone in zip(regions.parts, [*zones, ""], strict=True)
         )
         yield Section(
             f"Where each system wins: {regions.axis}",
-            (f"The cheapest {_FROZEN}, where only this number moves.",),
-            Table((middle(regions.axis, NAME), "cheapest"), rows),
+            (
+                f"The cheapest on these cases, {_FROZEN}, where only this number moves; and where "
+                f"the data cannot tell it from the next.",
+            ),
+            Table((middle(regions.axis, NAME), "cheapest", "cannot tell from the next"), rows),
         )
 
 
@@ -270,11 +275,15 @@ def _margins(report: Report) -> Section:
     nearest = _nearest_first(report)[:_NEAREST]
     scale = _scale(report)
     rows = tuple(row for one in nearest for row in _flips(one, scale))
-    header = ("moved alone", "now", "flips", "to")
+    header = ("moved alone", "now", "as cheap", "clearly", "to")
     left = len(report.margins) - len(nearest)
     more = f"; {left} more are in the JSON" if left else ""
-    text = f"Each number moved alone, {_FROZEN}. The nearest first{more}."
     best = report.best
+    text = (
+        f"Each number moved alone, {_FROZEN}: where another costs as little on these cases, and "
+        f"where it is clear that today's choice costs more. Up to there it is a contender, and the "
+        f"data cannot tell. The nearest first{more}."
+    )
     if report.verdict.deploy is None and best.cost.value < report.naive.cost:
         text += f" By the costs on these cases, where {best.name} is the cheapest."
     return Section("What would flip the verdict", (text,), Table(header, rows))
@@ -282,14 +291,21 @@ def _margins(report: Report) -> Section:
 
 def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
     """A row for each direction in which the verdict flips."""
-    ends = (("below", one.low, one.low_rival), ("above", one.high, one.high_rival))
+    ends = (
+        ("below", one.low, one.clear_low, one.low_rival),
+        ("above", one.high, one.clear_high, one.high_rival),
+    )
+
+    def said(side: str, point: float) -> str:
+        return f"{side} {rounding.flip(point, one.value, scale)}" if isfinite(point) else "never"
+
     flips = [
-        (f"{side} {rounding.flip(point, one.value, scale)}", middle(str(rival), NAME))
-        for side, point, rival in ends
+        (said(side, point), said(side, clear), middle(str(rival), NAME))
+        for side, point, clear, rival in ends
         if rival is not None
     ]
     named = (middle(one.what, NAME + 10), number(one.value))
-    for flip in flips or [("never", "")]:
+    for flip in flips or [("never", "never", "")]:
         yield (*named, *flip)
         named = ("", "")
 

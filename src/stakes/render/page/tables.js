@@ -76,7 +76,7 @@ function impliedCell(metric, model, table) {
   return { text, title: `${metric} of ${model.name}`, lines };
 }
 
-// What would flip the verdict ---------------------------------------------------------------------
+// Where another becomes as cheap ------------------------------------------------------------------
 
 function showMargins() {
   const { rivals } = result;
@@ -98,10 +98,10 @@ function showMargins() {
     ],
   }));
   place("margins-section").hidden = !rows.length;
-  const head = ["", "now", "flips below", "to", "flips above", "to"];
+  const head = ["", "now", "as cheap below", "which", "as cheap above", "which"];
   place("margins").replaceChildren(
     tableOf(
-      head.map((text) => (text === "to" ? words(text) : text)),
+      head.map((text) => (text === "which" ? words(text) : text)),
       rows,
     ),
   );

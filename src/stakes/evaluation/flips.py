@@ -1,0 +1,152 @@
+"""Where the verdict would flip: how far numbers may move, and where each system is the cheapest.
+
+Where another system gets as cheap is exact, by the costs on these cases. From where on the data can
+tell is a matter of the contenders: a choice is one of them until it clearly costs more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stakes._check import FloatArray, Label
+from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.frozen import case_margins, case_regions
+from stakes.evaluation.uncertainty import Costs
+from stakes.inference import Move
+from stakes.problem import Problem
+from stakes.regions import (
+    CostProportion,
+    Margin,
+    Prior,
+    Regions,
+    as_cost_ratios,
+    cheapest_regions,
+    constant_rules,
+    sensitivity,
+)
+from stakes.regions.axes import StraightAxis, borders_of
+from stakes.report import System
+from stakes.tally import Counts
+
+__all__ = ["flips_of"]
+
+_Pair = tuple[float, float]
+
+
+def flips_of(
+    systems: tuple[System, ...], evidence: Evidence, costs: Costs
+) -> tuple[tuple[Regions, ...], tuple[Margin, ...]]:
+    """Where each system is the cheapest, over costs and the last prior; how far numbers may move.
+
+    Decisions stay as they are.
+    """
+    problem, prior = evidence.problem, evidence.prior
+    if not (evidence.shares > 0).all():
+        return (), ()
+    if problem.columns or evidence.operation.running_costs:
+        return case_regions(systems, evidence), case_margins(systems, evidence)
+    rivals = _rivals(systems, problem)
+    found = sensitivity(rivals, problem)
+    margins = (*found.costs, *found.priors)
+    over_priors = list(_prior_lines(costs, prior))
+    choice = found.cheapest
+    walks = [
+        _Walk(line, (choice, choice), (margin.low, margin.high))
+        for line, margin in zip([*_cost_lines(costs), *over_priors], margins, strict=True)
+    ]
+    axes: dict[StraightAxis, _Line] = {Prior(problem, problem.classes[-1]): over_priors[-1]}
+    if problem.costs.shape == (2, 2):
+        axes = {CostProportion(prior): _proportion_line(costs), **axes}
+    regions = {cheapest_regions(rivals, axis): line for axis, line in axes.items()}
+    for parts, line in regions.items():
+        walks += _across(parts, line)
+    ends = iter(_left(walks, costs))
+    clear = tuple(_with_clear(margin, next(ends)) for margin in margins)
+    zoned = [_with_unclear(parts, line, ends) for parts, line in regions.items()]
+    ratios = [as_cost_ratios(parts) for parts in zoned[:-1]]
+    return (*zoned[:-1], *ratios, zoned[-1]), clear
+
+
+def _with_clear(margin: Margin, ends: _Pair) -> Margin:
+    return Margin._trusted(**{**vars(margin), "clear_low": ends[0], "clear_high": ends[1]})
+
+
+def _across(regions: Regions, line: _Line) -> Iterator[_Walk]:
+    """Over each border: the choice of the upper side downwards, that of the lower side upwards."""
+    places = zip(borders_of(regions), regions.crossings.tolist(), strict=True)
+    for (below, above), point in places:
+        yield _Walk(line, (above, below), (point, point))
+
+
+def _with_unclear(regions: Regions, line: _Line, ends: Iterator[_Pair]) -> Regions:
+    """Regions with the zone around each border in which the data cannot tell its two sides."""
+    low, high = line.ends
+    zones = (next(ends) for _ in regions.crossings)
+    unclear = tuple((max(one, low), min(other, high)) for one, other in zones)
+    return Regions._trusted(**{**vars(regions), "unclear": unclear})
+
+
+def _rivals(systems: tuple[System, ...], problem: Problem) -> dict[Any, Counts]:
+    """All that could be deployed: every decision made blindly, which wins ties, and the systems."""
+    own: dict[Any, Counts] = {one.name: one.counts for one in systems if one.candidate}
+    return {**constant_rules(systems[0].counts, problem), **own}
+
+
+# What moves --------------------------------------------------------------------------------------
+
+
+class _Line(NamedTuple):
+    """A number of the problem that moves: costs and prior at zero, and how they change with it."""
+
+    costs: FloatArray
+    cost_slope: FloatArray
+    prior: FloatArray | None
+    prior_slope: FloatArray | None
+    ends: _Pair
+
+
+class _Walk(NamedTuple):
+    """Down and up a line, from two starts, each with the choice that is followed."""
+
+    line: _Line
+    choices: tuple[Label, Label]
+    starts: _Pair
+
+
+def _left(walks: list[_Walk], costs: Costs) -> list[_Pair]:
+    """Where the choices of each walk leave the contenders; infinite where they never do."""
+    moves = {
+        (place, side): Move(choice, *line[:4], start=start, end=line.ends[side])
+        for place, (line, choices, starts) in enumerate(walks)
+        for side, (choice, start) in enumerate(zip(choices, starts, strict=True))
+        if isfinite(start) and choice
+    }
+    points = dict(zip(moves, costs.leaving(list(moves.values())).tolist(), strict=True))
+    return [(points.get((i, 0), -inf), points.get((i, 1), inf)) for i in range(len(walks))]
+
+
+def _cost_lines(costs: Costs) -> Iterator[_Line]:
+    """Of each cost, class by class."""
+    problem = costs.problem
+    for cell in np.eye(problem.costs.size).reshape(-1, *problem.costs.shape):
+        others = np.where(cell > 0, -costs.base, problem.costs)  # the base is in no cost
+        yield _Line(others, cell, problem.prior, None, (-inf, inf))
+
+
+def _prior_lines(costs: Costs, prior: FloatArray) -> Iterator[_Line]:
+    """Of the prior of each class; the others keep their proportions to each other."""
+    still = np.zeros(costs.problem.costs.shape)
+    for own in np.eye(prior.size):
+        rest = np.where(own > 0, 0.0, prior)
+        others = rest / (rest.sum() or 1.0)
+        yield _Line(costs.problem.costs, still, others, own - others, (0.0, 1.0))
+
+
+def _proportion_line(costs: Costs) -> _Line:
+    """Of the cost proportion, for two classes and two decisions."""
+    start, slope = np.array([[0.0, 0.0], [2.0, 0.0]]), np.array([[0.0, 2.0], [-2.0, 0.0]])
+    return _Line(start, slope, costs.problem.prior, None, (0.0, 1.0))

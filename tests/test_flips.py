@@ -1,0 +1,142 @@
+"""Where the verdict flips is a matter of the contenders, as in the verdict itself."""
+
+import numpy as np
+import pytest
+
+import stakes
+from stakes import JointCounts, Problem
+from stakes.inference import Move, contenders, leaving_points, with_blind
+from stakes.render.tables import sections
+
+PROBLEM = Problem([[0, 3, 25], [18, 8, 0]], classes=["good", "bad"], decisions=["a", "b", "c"])
+
+
+def tallied(*, prior=None, clusters=None, weighted=False, n=800, seed=0):
+    """Three systems, worse and worse, on the same cases: joint counts, problem, sums of squares."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(["good", "good", "bad"], n)
+    right = np.where(truth == "good", "a", "c")
+    shared = rng.random(n)
+    decided = {
+        name: np.where(
+            0.5 * shared + 0.5 * rng.random(n) < bad, rng.choice(["a", "b", "c"], n), right
+        )
+        for name, bad in (("first", 0.3), ("second", 0.42), ("third", 0.5))
+    }
+    weights = rng.lognormal(0, 0.7, n) if weighted else None
+    by = None if clusters is None else rng.integers(0, clusters, n)
+    joint = JointCounts.from_decisions(truth, decided, PROBLEM, weights=weights, clusters=by)
+    squares = None
+    if weighted:
+        more = {"weights": weights**2, "clusters": by}
+        squares = JointCounts.from_decisions(truth, decided, PROBLEM, **more)
+    problem = PROBLEM if prior is None else PROBLEM.with_prior(prior)
+    return joint, problem, None if squares is None else squares.weights
+
+
+DESIGNS = [
+    {},
+    {"prior": [0.9, 0.1]},
+    {"weighted": True},
+    {"clusters": 60},
+    {"clusters": 9, "prior": [0.8, 0.2]},
+]
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+def test_a_choice_leaves_where_contenders_no_longer_hold_it(design):
+    joint, problem, squares = tallied(**design)
+    names = joint.models
+    joint, reachable = with_blind(joint, problem)
+    same = {"level": 0.95, "among": names, "reachable": reachable, "squares": squares}
+    choice = contenders(joint, problem, **same).contenders[0]
+    cells = np.eye(problem.costs.size).reshape(-1, *problem.costs.shape)
+    moves = [
+        Move(choice, problem.costs, cell, problem.prior, None, 0.0, side * np.inf)
+        for cell in cells
+        for side in (-1, 1)
+    ]
+    points = leaving_points(joint, moves, **same)
+    assert np.isfinite(points).sum() >= 3
+    for move, point in zip(moves, points, strict=True):
+        if np.isfinite(point):
+            held = [
+                choice in contenders(joint, _moved(move, share * point), **same).contenders
+                for share in (0.9, 0.999, 1.001, 1.1)
+            ]
+            assert held == [True, True, False, False]
+
+
+def _moved(move, point):
+    costs = move.costs + point * move.cost_slope
+    return Problem(costs, classes=PROBLEM.classes, decisions=PROBLEM.decisions, prior=move.prior)
+
+
+def test_a_choice_also_leaves_where_a_blind_decision_clearly_saves():
+    joint, problem, _ = tallied()
+    names = joint.models
+    joint, reachable = with_blind(joint, problem)
+    prior = Move(
+        "first",
+        PROBLEM.costs,
+        np.zeros((2, 3)),
+        np.array([0.0, 1.0]),
+        np.array([1.0, -1.0]),
+        0.5,
+        1.0,
+    )
+    blind = joint.models[-3:]
+    alone, beside = (
+        leaving_points(joint, [prior], level=0.95, among=names, blind=own, reachable=reachable)[0]
+        for own in ((), blind)
+    )
+    assert 0.5 < beside < min(alone, 1.0)
+    pair = {"level": 0.95, "among": ("first", "always a"), "reachable": reachable}
+    for share, held in ((beside - 1e-3, True), (beside + 1e-3, False)):
+        moved = problem.with_prior([share, 1 - share])
+        assert ("first" in contenders(joint, moved, **pair).contenders) is held
+
+
+@pytest.fixture(scope="module")
+def report():
+    rng = np.random.default_rng(5)
+    truth = (rng.random(1500) < 0.3).astype(int)
+    decided = {
+        name: (truth * skill + rng.normal(size=1500) > cut).astype(int)
+        for name, skill, cut in (("bold", 2.0, 1.4), ("careful", 2.0, 0.6))
+    }
+    problem = Problem.binary(false_alarm=1, miss=2)
+    return stakes.evaluate(truth, decided, problem), truth, decided
+
+
+def test_beyond_a_clear_flip_the_verdict_has_another_set_of_contenders(report):
+    """The report again, with the cost moved to just before and just beyond."""
+    report, truth, decided = report
+    (miss,) = (one for one in report.margins if one.what == "cost of 0 for 1")
+    assert report.verdict.cheapest == "bold (as decided)"
+    assert miss.value < miss.high < miss.clear_high < np.inf
+    for factor, held in ((0.99, True), (1.01, False)):
+        problem = Problem.binary(false_alarm=1, miss=factor * miss.clear_high)
+        verdict = stakes.evaluate(truth, decided, problem).verdict
+        assert ("bold (as decided)" in verdict.contenders) is held
+        assert verdict.cheapest == "careful (as decided)"
+
+
+def test_clear_flips_lie_beyond_ties_and_zones_hold_their_borders(report):
+    report = report[0]
+    for one in report.margins:
+        assert one.clear_low <= one.low <= one.value <= one.high <= one.clear_high
+    assert report.regions
+    for regions in report.regions:
+        assert len(regions.unclear) == len(regions.crossings) > 0
+        for (low, high), border in zip(regions.unclear, regions.crossings, strict=True):
+            assert low <= border <= high
+            assert low < high
+
+
+def test_the_text_says_up_to_where_the_data_cannot_tell(report):
+    report = report[0]
+    (part,) = (one for one in sections(report) if one.title.startswith("What would flip"))
+    assert part.table.header == ("moved alone", "now", "as cheap", "clearly", "to")
+    assert "Up to there it is a contender, and the data cannot tell." in " ".join(part.sentences)
+    assert stakes.Report.from_json(report.to_json()) == report
