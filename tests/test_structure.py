@@ -85,14 +85,14 @@ FLOORS: dict[str, str] = {
     "conditions": "distributions condition",
     "curves": "bayes_error cost_curves decision ranks",
     "evaluation": (
-        "cases decision_rules sentences proper evidence folds backwards miscalibration "
-        "score_bins shipping uncertainty predictions metric_picks quality slice_costs verdict "
-        "tally_rows caveats build_report evaluate_rows"
+        "sentences cases operation decision_rules folds proper charging predictions evidence "
+        "frozen backwards shipping score_bins uncertainty miscalibration tally_rows "
+        "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
-        "cells estimate student design fixed_normals likelihood runs sampling mcnemar slices "
-        "intervals planning delta schemes jackknife profile bootstrap comparison delong "
-        "deployment multiplicity selection winner"
+        "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "
+        "losses intervals planning schemes delta jackknife profile bootstrap comparison "
+        "delong selection deployment multiplicity moves winner"
     ),
     "measures": "cost confusion chance clinical",
     "plot": "_style curve_plots table_plots",
@@ -102,11 +102,11 @@ FLOORS: dict[str, str] = {
     "render": (
         "json layout rounding systems tables page page.data html markdown notebook plain_text"
     ),
-    "rule": "_cuts _json _rule _rules",
+    "rule": "_reading _cuts _json _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted",
     "simulate": "_line random_counts gaussian",
     "tally": "base read_rows counts loss_moments joint_counts score_table joint_scores",
-    "thresholds": "case_losses best methods loss",
+    "thresholds": "weighed_scores case_losses methods best loss",
 }
 
 # The only imports of our own rooms that may wait until a function is called: room, method, goal.

@@ -55,7 +55,7 @@ def printed(design: Design, rows: Rows, *, chances: bool = True) -> Printed:
     if not chances:
         vars(costs)["chances"] = {}
     systems = _systems(evidence, costs)
-    return Printed(systems, verdict_of(systems, costs, _naive(evidence), evidence), costs)
+    return Printed(systems, verdict_of(systems, costs, _naive(evidence, costs), evidence), costs)
 
 
 def true_costs(design: Design, rows: Rows, systems: tuple[System, ...]) -> dict[str, float]:

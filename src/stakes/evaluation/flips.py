@@ -23,12 +23,13 @@ from stakes.regions import (
     Margin,
     Prior,
     Regions,
+    StraightAxis,
     as_cost_ratios,
+    borders_of,
     cheapest_regions,
     constant_rules,
     sensitivity,
 )
-from stakes.regions.axes import StraightAxis, borders_of
 from stakes.report import System
 from stakes.tally import Counts
 

@@ -24,8 +24,7 @@ from stakes.measures import expected_cost
 from stakes.report import Caveat
 from stakes.rows import Scores
 from stakes.tally import Counts, ScoreTable
-from stakes.thresholds import best_threshold
-from stakes.thresholds.stakes import weighed
+from stakes.thresholds import best_threshold, weighed
 
 __all__ = ["Folds", "recalibrated", "tuned_apart"]
 

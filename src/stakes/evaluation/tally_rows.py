@@ -18,8 +18,7 @@ from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.proper import class_losses
 from stakes.report import RECALIBRATED, TUNED_APART
 from stakes.tally import Counts, JointCounts, ScoreTable
-from stakes.thresholds import StakesTable
-from stakes.thresholds.stakes import weighed
+from stakes.thresholds import StakesTable, weighed
 
 __all__ = ["evidence_of"]
 

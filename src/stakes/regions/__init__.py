@@ -6,7 +6,15 @@ What moves is an axis: `CostProportion`, `CostRatio`, `Prior` (decisions as they
 each cost and each prior may move.
 """
 
-from stakes.regions.axes import Axis, Classifiers, CostProportion, CostRatio, Prior
+from stakes.regions.axes import (
+    Axis,
+    Classifiers,
+    CostProportion,
+    CostRatio,
+    Prior,
+    StraightAxis,
+    borders_of,
+)
 from stakes.regions.borders import (
     Crossing,
     bootstrap_crossings,
@@ -38,8 +46,10 @@ __all__ = [
     "Region",
     "Regions",
     "Sensitivity",
+    "StraightAxis",
     "as_cost_ratios",
     "bootstrap_crossings",
+    "borders_of",
     "cheapest_regions",
     "constant_rules",
     "cost_curves",

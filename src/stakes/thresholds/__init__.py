@@ -18,7 +18,7 @@ from stakes.thresholds.methods import (
     ScoreUniform,
     population_of,
 )
-from stakes.thresholds.stakes import StakesTable, stakes_table
+from stakes.thresholds.weighed_scores import StakesTable, stakes_table, weighed
 
 __all__ = [
     "BestThreshold",
@@ -36,4 +36,5 @@ __all__ = [
     "h_measure",
     "population_of",
     "stakes_table",
+    "weighed",
 ]
