@@ -85,7 +85,7 @@ FLOORS: dict[str, str] = {
     "conditions": "distributions condition",
     "curves": "bayes_error cost_curves decision ranks",
     "evaluation": (
-        "cases decision_rules sentences proper evidence folds backwards miscalibration "
+        "cases decision_rules sentences evidence folds backwards miscalibration "
         "score_bins shipping uncertainty predictions metric_picks quality slice_costs verdict "
         "tally_rows caveats build_report evaluate_rows"
     ),

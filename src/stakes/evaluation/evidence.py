@@ -17,9 +17,12 @@ from stakes.calibration import CalibrationMap
 from stakes.evaluation.decision_rules import Rule
 from stakes.problem import Problem
 from stakes.report import Caveat
+from stakes.scoring import Brier, LogLoss
 from stakes.tally import Counts, JointCounts, ScoreTable
 
-__all__ = ["Evidence", "ModelTallies", "Sample"]
+__all__ = ["RULES", "Evidence", "ModelTallies", "Sample"]
+
+RULES = (LogLoss(), Brier())  # the losses of every model
 
 
 @dataclass(frozen=True, eq=False)
