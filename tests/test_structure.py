@@ -102,7 +102,7 @@ FLOORS: dict[str, str] = {
     "render": (
         "json layout rounding systems tables page page.data html markdown notebook plain_text"
     ),
-    "rule": "_cuts _json _rule _rules",
+    "rule": "_cuts _json _reading _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted",
     "simulate": "_line random_counts gaussian",
     "tally": "base read_rows counts loss_moments joint_counts score_table joint_scores",
