@@ -85,7 +85,7 @@ FLOORS: dict[str, str] = {
     "conditions": "distributions condition",
     "curves": "bayes_error cost_curves decision ranks",
     "evaluation": (
-        "sentences cases operation decision_rules folds proper charging predictions evidence "
+        "sentences cases operation decision_rules folds charging predictions evidence "
         "frozen backwards shipping score_bins uncertainty miscalibration tally_rows "
         "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
     ),

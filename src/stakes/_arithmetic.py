@@ -35,6 +35,18 @@ def least(values: FloatArray) -> BoolArray:
     return np.asarray((known <= least + slack) & (known < np.inf))
 
 
+def least_shares(values: FloatArray) -> FloatArray:
+    """What each has of being the least along the last axis: ties are split, nan makes all nan."""
+    chosen = least(values)
+    split = chosen / np.maximum(chosen.sum(axis=-1, keepdims=True), 1)
+    return np.where(np.isnan(values).any(axis=-1, keepdims=True), np.nan, split)
+
+
+def mean_defined(values: FloatArray) -> FloatArray:
+    """Mean along the first axis of what is not nan; nan where nothing is left."""
+    return ratio(np.nansum(values, axis=0), np.sum(~np.isnan(values), axis=0))
+
+
 def running_sum(values: FloatArray) -> FloatArray:
     """Cumulative sum along the last axis whose error does not grow with its length.
 

@@ -34,7 +34,6 @@ from stakes.audit.metric import (
     familiar_metrics,
 )
 from stakes.audit.misranking import Misranking, misranking
-from stakes.audit.model_tables import picked
 from stakes.audit.scales import LogOdds, Probabilities, RawScores, Scale
 from stakes.audit.settings import (
     AssessmentError,
@@ -102,7 +101,6 @@ __all__ = [
     "implied_costs_of_replicates",
     "is_admissible",
     "misranking",
-    "picked",
     "suitability",
     "uniform_setting",
     "utilities_at",

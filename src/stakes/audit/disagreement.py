@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -38,6 +39,28 @@ class Disagreement(Value):
     values: FloatArray
     picks: BoolArray
     unit: str | None
+
+    @classmethod
+    def of(
+        cls,
+        models: Labels,
+        costs: FloatArray,
+        values: Mapping[str, tuple[FloatArray, FloatArray]],
+        unit: str | None,
+    ) -> Self:
+        """From costs (…, J), and for each metric its values and how good they are, (…, J) each."""
+        shape = (*costs.shape[:-1], len(values), len(models))
+        parts = [part for part, _ in values.values()]
+        picks = [picked(goodness) for _, goodness in values.values()]
+        return cls._trusted(
+            models=models,
+            metrics=tuple(values),
+            costs=costs,
+            best=picked(-costs),
+            values=np.stack(parts, axis=-2) if parts else np.empty(shape),
+            picks=np.stack(picks, axis=-2) if picks else np.empty(shape, dtype=bool),
+            unit=unit,
+        )
 
     @property
     def excess(self) -> FloatArray:
@@ -149,15 +172,5 @@ def disagreement(
     labels, tables = read_models(models)
     costs = expected_cost(tables, problem)
     plain = by_position(tables)
-    values = [judge(plain) for judge in judges]
-    picks = [picked(judge.goodness(plain)) for judge in judges]
-    shape = (*costs.shape[:-1], len(judges), len(labels))
-    return Disagreement._trusted(
-        models=labels,
-        metrics=names,
-        costs=costs,
-        best=picked(-costs),
-        values=np.stack(values, axis=-2) if values else np.empty(shape),
-        picks=np.stack(picks, axis=-2) if picks else np.empty(shape, dtype=bool),
-        unit=problem.unit,
-    )
+    values = [(judge(plain), judge.goodness(plain)) for judge in judges]
+    return Disagreement.of(labels, costs, dict(zip(names, values, strict=True)), problem.unit)

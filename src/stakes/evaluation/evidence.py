@@ -19,9 +19,12 @@ from stakes.evaluation.decision_rules import Rule
 from stakes.evaluation.operation import Operation
 from stakes.problem import Problem
 from stakes.report import Caveat
+from stakes.scoring import Brier, LogLoss
 from stakes.tally import Counts, JointCounts, ScoreTable
 
-__all__ = ["Evidence", "ModelTallies", "Sample"]
+__all__ = ["RULES", "Evidence", "ModelTallies", "Sample"]
+
+RULES = (LogLoss(), Brier())  # the losses of every model
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,11 @@ from math import isnan, nan
 
 import numpy as np
 
-from stakes.audit import FAMILIAR, FAMILIAR_MULTICLASS, Disagreement, picked
+from stakes.audit import FAMILIAR, FAMILIAR_MULTICLASS, Disagreement
 from stakes.evaluation.evidence import Evidence, ModelTallies
-from stakes.evaluation.proper import expected_score
 from stakes.evaluation.uncertainty import Costs
 from stakes.report import Interval, ModelQuality, Pick, System, cheapest_of
+from stakes.scoring import mean_over_classes
 
 __all__ = ["disagreement_of", "picks_of"]
 
@@ -44,17 +44,9 @@ def disagreement_of(
     if not rows:
         return None
     costs = np.array([_least_cost(one.model, systems) for one in models])
-    picks = [picked(-row if name in _LOSSES else row) for name, row in rows.items()]
-    shape = (len(rows), len(models))
-    return Disagreement._trusted(
-        models=tuple(one.model for one in models),
-        metrics=tuple(rows),
-        costs=costs,
-        best=picked(-costs),
-        values=np.array(list(rows.values())).reshape(shape),
-        picks=np.array(picks, dtype=bool).reshape(shape),
-        unit=evidence.problem.unit,
-    )
+    values = {name: (row, -row if name in _LOSSES else row) for name, row in rows.items()}
+    names = tuple(one.model for one in models)
+    return Disagreement.of(names, costs, values, evidence.problem.unit)
 
 
 def _least_cost(model: str, systems: tuple[System, ...]) -> float:
@@ -98,7 +90,7 @@ def _values(one: ModelTallies, quality: ModelQuality, evidence: Evidence) -> dic
     if quality.auc is not None:
         found["AUC"] = quality.auc.value
     if one.losses is not None:
-        log_loss, summed = (expected_score(losses, evidence.shares) for losses in one.losses)
+        log_loss, summed = mean_over_classes(one.losses, evidence.shares).tolist()
         brier = {_BRIER: summed / 2} if evidence.problem.n_classes == 2 else {_SUMMED: summed}
         found |= {_LOG_LOSS: log_loss, **brier}
     return found

@@ -11,14 +11,14 @@ from stakes.conditions import Beta, CostProportions
 from stakes.evaluation.backwards import LEVEL as BEYOND_NOISE
 from stakes.evaluation.backwards import backwards_class
 from stakes.evaluation.decision_rules import POSTERIORS
-from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
+from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.miscalibration import Miscalibration
-from stakes.evaluation.proper import RULES, expected_score
 from stakes.evaluation.score_bins import held_recalibrated
 from stakes.evaluation.uncertainty import Costs
 from stakes.inference import Estimate, Logit, auc_error
 from stakes.ranking import auc
 from stakes.report import BAYES, MOVED, RECALIBRATED, Interval, ModelQuality
+from stakes.scoring import mean_over_classes
 from stakes.tally import ScoreTable
 from stakes.thresholds import (
     Optimal,
@@ -107,7 +107,7 @@ def _proper(losses: FloatArray | None, prior: FloatArray) -> list[float] | tuple
         return None, None
     with np.errstate(divide="ignore", invalid="ignore"):
         return [
-            float(expected_score(own, prior) / rule.entropy(prior))
+            float(mean_over_classes(own, prior) / rule.entropy(prior))
             for own, rule in zip(losses, RULES, strict=True)
         ]
 

@@ -13,10 +13,10 @@ from stakes.evaluation.backwards import own_class_leads
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.charging import Charges, charges_of
 from stakes.evaluation.decision_rules import POSTERIORS, named, rules_of
-from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
+from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.predictions import Predictions
-from stakes.evaluation.proper import class_losses
 from stakes.report import RECALIBRATED, TUNED_APART
+from stakes.scoring import class_means
 from stakes.tally import Counts, JointCounts, ScoreTable
 from stakes.thresholds import StakesTable, weighed
 
@@ -115,7 +115,7 @@ def _slices(
 def _tallies(one: Predictions, cases: Cases) -> ModelTallies:
     """What one model says, tallied."""
     table = None if one.scores is None else _score_table(one.scores, cases)
-    losses = None if one.posteriors is None else class_losses(one.posteriors, cases)
+    losses = None if one.posteriors is None else _losses(one.posteriors, cases)
     repaired = one.recalibrated if cases.problem.n_classes == 2 else None
     moved = one.moved if one.kind == POSTERIORS else one.recalibrated
     return ModelTallies(
@@ -125,7 +125,7 @@ def _tallies(one: Predictions, cases: Cases) -> ModelTallies:
         deployed=None if table is None else _deployed(table, moved, cases),
         recalibrated=None if repaired is None else _score_table(repaired[:, 1], cases),
         losses=losses,
-        deployed_losses=losses if moved is None else class_losses(moved, cases),
+        deployed_losses=losses if moved is None else _losses(moved, cases),
         moving=one.moving,
         predicted=_predicted(one, cases),
         leads=None
@@ -133,6 +133,11 @@ def _tallies(one: Predictions, cases: Cases) -> ModelTallies:
         else own_class_leads(one.posteriors, cases),
         off_sum=one.off_sum,
     )
+
+
+def _losses(rows: FloatArray, cases: Cases) -> FloatArray:
+    """Mean log loss and Brier score of each class, (2, K)."""
+    return class_means(rows, cases.truth, RULES, cases.problem.n_classes, cases.weights)[1]
 
 
 def _score_table(scores: FloatArray, cases: Cases) -> ScoreTable:

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from stakes import _check
-from stakes._arithmetic import least
+from stakes._arithmetic import least, least_shares, mean_defined
 from stakes._check import FloatArray, Label, Labels
 from stakes._text import text_table
 from stakes._value import Value
@@ -88,10 +88,12 @@ class Comparison(Value):
         ...               rng=np.random.default_rng(0)).probability_lowest()
         array([1., 0.])
         """
-        drawn = self._defined()
-        chosen = least(drawn)
-        shares = chosen / chosen.sum(axis=1, keepdims=True)
-        return shares.mean(axis=0) if len(drawn) else np.full(len(self.names), np.nan)
+        if len(self.replicates) == 0:
+            raise InputError(
+                f"probabilities need replicates; this comparison has none ({self.method}). "
+                f"Make it with compare_costs, or call drawn(replicates=…, rng=…)."
+            )
+        return mean_defined(least_shares(self.replicates))
 
     def drawn(self, *, replicates: int, rng: np.random.Generator) -> Self:
         """The same comparison with replicates drawn from its normal distribution."""
@@ -107,14 +109,6 @@ class Comparison(Value):
     def pairs(self) -> tuple[tuple[Label, Label], ...]:
         """All pairs of models, in the order of the names."""
         return tuple(combinations(self.names, 2))
-
-    def _defined(self) -> FloatArray:
-        if len(self.replicates) == 0:
-            raise InputError(
-                f"probabilities need replicates; this comparison has none ({self.method}). "
-                f"Make it with compare_costs, or call drawn(replicates=…, rng=…)."
-            )
-        return self.replicates[~np.isnan(self.replicates).any(axis=1)]
 
     def _of(self, contrast: FloatArray) -> Estimate:
         intervals = self.intervals.along(contrast)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._arithmetic import least
+from stakes._arithmetic import least_shares, mean_defined
 from stakes._check import FloatArray, Label
 from stakes._value import Value
 from stakes.curve import Curve
@@ -208,16 +208,11 @@ def probability_cheapest(
     def measure(resampled: JointCounts) -> FloatArray:
         ends = [axis.ends(resampled.model(model)) for model in joint.models]
         lines = [start[..., None] * (1 - at) + end[..., None] * at for start, end in ends]
-        losses = np.stack(lines, axis=-1)
-        cheapest = least(losses)
-        split = cheapest / np.maximum(cheapest.sum(axis=-1, keepdims=True), 1)
-        return np.where(np.isnan(losses).any(axis=-1, keepdims=True), np.nan, split)
+        return least_shares(np.stack(lines, axis=-1))
 
     chosen = _scheme(scheme, axis, joint)
     made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=chosen)
-    defined = np.sum(~np.isnan(made.replicates), axis=0)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.nansum(made.replicates, axis=0) / defined)
+    return mean_defined(made.replicates)
 
 
 def _checked(axis: object) -> Axis:

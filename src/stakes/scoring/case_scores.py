@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ from stakes.errors import InputError
 from stakes.rows import Posteriors, frame_columns, read_posteriors
 from stakes.scoring.rules import ScoringRule, require_rule
 from stakes.tally import LossMoments
+
+_BLOCK = 1 << 16  # rows at a time, so that memory stays flat
 
 
 class Forecasts(NamedTuple):
@@ -150,10 +152,11 @@ def expected_score(
 ) -> tuple[float, FloatArray]:
     """Mean loss under the prior, and the prior: the class shares of the data if None is stated."""
     require_rule(rule)
-    shares, means = _shares_and_means(forecasts, rule, weights)
-    if prior is not None:
-        shares = _check.prior("prior", prior, forecasts.classes)
-    return float(weighted_sum(shares, np.where(shares > 0, means, 0.0), axis=-1)), shares
+    classes, truth, rows = forecasts
+    weight = _check.weights("weights", weights, len(truth))
+    mass, means = class_means(rows, truth, [rule], len(classes), weight)
+    shares = mass / mass.sum() if prior is None else _check.prior("prior", prior, classes)
+    return float(mean_over_classes(means[0], shares)), shares
 
 
 def normalized_score(
@@ -222,15 +225,34 @@ def score_moments(
     return LossMoments.from_losses(y_true, losses, classes=names, weights=weights)
 
 
-def _shares_and_means(
-    forecasts: Forecasts, rule: ScoringRule, weights: object
+def class_means(
+    rows: FloatArray,
+    truth: IntArray,
+    rules: Sequence[ScoringRule],
+    n_classes: int,
+    weights: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Share and mean loss of each class, (K,) each; an absent class has mean nan."""
-    size, truth, rows = len(forecasts.classes), forecasts.truth, forecasts.rows
-    weight = _check.weights("weights", weights, len(truth))
-    kept = weight > 0
-    losses = rule.losses(rows[kept], truth[kept])
-    mass = np.bincount(truth, weights=weight, minlength=size)
-    sums = np.bincount(truth[kept], weights=weight[kept] * losses, minlength=size)
+    """Weight (K,) of each class and its mean loss under each rule, (Q, K); nan without cases.
+
+    Of posteriors (n, K) and positions of classes that were checked before, block by block.
+    """
+    mass, sums = np.zeros(n_classes), np.zeros((len(rules), n_classes))
+    for start in range(0, len(rows), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        part, codes = rows[block], truth[block]
+        weight = None if weights is None else weights[block]
+        if weight is not None and not weight.all():  # no weight, and perhaps an infinite loss
+            kept = weight > 0
+            part, codes, weight = part[kept], codes[kept], weight[kept]
+        mass += np.bincount(codes, weights=weight, minlength=n_classes)
+        for place, rule in enumerate(rules):
+            losses = rule.losses(part, codes)
+            losses = losses if weight is None else losses * weight
+            sums[place] += np.bincount(codes, weights=losses, minlength=n_classes)
     with np.errstate(invalid="ignore"):
-        return mass / mass.sum(), sums / mass
+        return mass, sums / mass
+
+
+def mean_over_classes(means: FloatArray, shares: FloatArray) -> FloatArray:
+    """Mean loss (…) of means (…, K) within classes of these shares; share zero is ignored."""
+    return weighted_sum(shares, np.where(shares > 0, means, 0.0), axis=-1)
