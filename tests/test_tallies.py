@@ -27,11 +27,12 @@ from stakes import Columns as Named
 from stakes import Decisions, Posteriors, Problem, Report, Scores, ScoreTable, auc, evaluate
 from stakes.adapters.sources import opened
 from stakes.adapters.tallies import tallied_evidence
-from stakes.adapters.zoom_bins import N_BINS, Bins, ScoreGrid, UnitGrid
+from stakes.adapters.zoom_bins import ScoreGrid, UnitGrid
 from stakes.calibration import Isotonic
 from stakes.errors import InputError
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.evidence import Evidence
+from stakes.tally.bins import N_BINS, REAL, UNIT, Bins
 
 N = 1500
 RNG = np.random.default_rng(8)
@@ -371,6 +372,7 @@ def test_probabilities_have_the_same_bins_in_every_engine_and_in_order(scores):
     expected = [unit_bin(score) for score in sorted(scores)]
     assert expected == sorted(expected)
     assert 0 <= expected[0] <= expected[-1] < N_BINS
+    assert UNIT.places(np.sort(scores))[0].tolist() == expected
     for engine in ENGINES:
         assert bins_of(engine, UnitGrid(), sorted(scores)) == expected
 
@@ -387,6 +389,17 @@ def test_scores_have_the_same_bins_in_every_engine_and_in_order(scores, centre, 
     assert 0 <= expected[0] <= expected[-1] < N_BINS
     for engine in ENGINES:
         assert bins_of(engine, grid, sorted(scores)) == expected
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=40))
+def test_bins_of_all_numbers_are_the_top_bits_and_a_bin_and_its_rest_give_the_score_back(scores):
+    ordered = np.sort(scores)
+    bins, rest = REAL.places(ordered)
+    assert bins.tolist() == [score_bin(score, ScoreGrid()) for score in ordered]
+    near = np.abs(ordered) < 2.0**16
+    back = REAL.scores(bins, rest)[near]
+    assert (np.abs(back) <= np.abs(ordered[near])).all()
+    np.testing.assert_allclose(back, ordered[near], rtol=2.0**-22, atol=2.0**-38)
 
 
 # What cannot be used -----------------------------------------------------------------------------

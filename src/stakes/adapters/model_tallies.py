@@ -30,6 +30,7 @@ from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Counts, ScoreTable
+from stakes.tally.bins import N_BINS, Bins
 
 _PREDICTED, _BIN = "predicted", "bin"
 _HALF_SINGLE = float(np.finfo(np.float32).eps) / 2
@@ -124,7 +125,7 @@ class LazyModel:
         if isinstance(self.given, Scores):
             bins = _bins(self._binned(frame, ScoreGrid()))
             if not bins.exact:
-                bins = _bins(self._binned(frame, bins.finer()))
+                bins = _bins(self._binned(frame, finer(bins)))
             table = bins.table(self.problem.classes)
             deployed = self._deployed(table)
             return Tallied(ModelTallies(self.name, SCORES, table=table, deployed=deployed), bins)

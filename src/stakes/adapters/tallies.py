@@ -40,6 +40,7 @@ from stakes.problem import Problem
 from stakes.report import LEFT_OUT, TUNED, Caveat
 from stakes.rows import Posteriors, Scores
 from stakes.tally import JointCounts
+from stakes.tally.bins import Bins
 
 _FRACTIONAL, _SQUARES = "fractional", "squares"
 
