@@ -32,7 +32,8 @@ from stakes.calibration import Isotonic
 from stakes.errors import InputError
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.evidence import Evidence
-from stakes.tally.bins import N_BINS, REAL, UNIT, Bins
+from stakes.tally.bins import N_BINS, REAL, Bins
+from stakes.tally.bins import UNIT as PROBABILITIES
 
 N = 1500
 RNG = np.random.default_rng(8)
@@ -372,7 +373,7 @@ def test_probabilities_have_the_same_bins_in_every_engine_and_in_order(scores):
     expected = [unit_bin(score) for score in sorted(scores)]
     assert expected == sorted(expected)
     assert 0 <= expected[0] <= expected[-1] < N_BINS
-    assert UNIT.places(np.sort(scores))[0].tolist() == expected
+    assert PROBABILITIES.places(np.sort(scores))[0].tolist() == expected
     for engine in ENGINES:
         assert bins_of(engine, UnitGrid(), sorted(scores)) == expected
 
@@ -395,7 +396,7 @@ def test_scores_have_the_same_bins_in_every_engine_and_in_order(scores, centre, 
 def test_bins_of_all_numbers_are_the_top_bits_and_a_bin_and_its_rest_give_the_score_back(scores):
     ordered = np.sort(scores)
     bins, rest = REAL.places(ordered)
-    assert bins.tolist() == [score_bin(score, ScoreGrid()) for score in ordered]
+    assert bins.tolist() == [score_bin(score, ScoreGrid()) for score in ordered.tolist()]
     near = np.abs(ordered) < 2.0**16
     back = REAL.scores(bins, rest)[near]
     assert (np.abs(back) <= np.abs(ordered[near])).all()
