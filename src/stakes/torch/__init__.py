@@ -1,0 +1,66 @@
+"""Tallies where the scores are: on the device that made them, CPU or GPU.
+
+Tensors stay on their device; what leaves it is a tally: counts, bins, distinct scores, or the hull.
+Autograd is off, and half, bfloat16, single and double precision are read as they are. Entries that
+cannot be used (nan, labels out of range, weights below zero) are counted on the device and refused
+when the tally is made: functions refuse them when they return, torchmetrics modules at ``compute``,
+so that ``update`` never waits for the device. Shapes, kinds and devices are refused at once.
+
+Labels are positions: class 0 … K − 1 and decision 0 … M − 1, in the order of the problem.
+Counts and bins are bit-identical on CPU and GPU for cases that count once or a whole number of
+times; sums of fractional weights and mean losses may differ in their last digits.
+
+Needs the extra ``torch``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from stakes.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from stakes.torch.bins import BinnedScores, Scale, score_bins
+    from stakes.torch.cases import bayes_decisions, counts, loss_moments
+    from stakes.torch.exact import ScoreHull, score_hull, score_table
+    from stakes.torch.metrics import BayesCost, Evaluation, ExpectedCost, NormalizedCost, ScoreBins
+
+_HOME = {
+    "bins": ("BinnedScores", "Scale", "score_bins"),
+    "cases": ("bayes_decisions", "counts", "loss_moments"),
+    "exact": ("ScoreHull", "score_hull", "score_table"),
+    "metrics": ("BayesCost", "Evaluation", "ExpectedCost", "NormalizedCost", "ScoreBins"),
+}
+_FILE_OF = {name: file for file, names in _HOME.items() for name in names}
+
+__all__ = [
+    "BayesCost",
+    "BinnedScores",
+    "Evaluation",
+    "ExpectedCost",
+    "NormalizedCost",
+    "Scale",
+    "ScoreBins",
+    "ScoreHull",
+    "bayes_decisions",
+    "counts",
+    "loss_moments",
+    "score_bins",
+    "score_hull",
+    "score_table",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FILE_OF:
+        raise AttributeError(f"module 'stakes.torch' has no attribute {name!r}")
+    try:
+        value = getattr(import_module(f"stakes.torch.{_FILE_OF[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("torch", "torchmetrics"):
+            raise
+        raise MissingExtraError(
+            f"stakes.torch.{name} needs {error.name}, which is not installed. "
+            f"Install it: pip install 'stakes[torch]'."
+        ) from error
+    globals()[name] = value
+    return value

@@ -1,0 +1,350 @@
+"""Scores in bins of the top bits of the float, with a certified bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from stakes._check import FloatArray, Labels
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.ranking import auc
+from stakes.tally import ScoreTable
+from stakes.tally.bins import FAR, N_BINS, REAL, REST_BITS, RUN, SIDE, UNIT, Bins, BitGrid
+from stakes.torch.border import (
+    LABEL,
+    PROBABILITY,
+    SCORE,
+    WEIGHT,
+    aligned,
+    floating,
+    no_faults,
+    positions,
+    refuse,
+)
+
+try:
+    from stakes.torch import kernels
+except ImportError:  # Triton comes with torch for CUDA, and for nothing else
+    kernels = None  # type: ignore[assignment]
+
+N_CELLS = 2 * N_BINS
+_HIGHEST, _LOWEST = torch.iinfo(torch.int64).max, torch.iinfo(torch.int64).min
+_REST = 1 << REST_BITS
+_SHIFT = 40  # a packed sum: cases above, rests below; for blocks of 2²² cases at most
+
+
+class Scale(Enum):
+    """What scores are; a higher one always speaks for the second class.
+
+    SCORES are any numbers, and have no losses. PROBABILITIES are those of the second class. LOGITS
+    are their log-odds: bins and tables are of the logits themselves, losses of the probabilities.
+    """
+
+    SCORES = 0
+    PROBABILITIES = 1
+    LOGITS = 2
+
+    @property
+    def grid(self) -> BitGrid:
+        """The bins."""
+        return UNIT if self is Scale.PROBABILITIES else REAL
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedScores:
+    """Bins of scores, their table, and how far what is read from it can be off.
+
+    Attributes
+    ----------
+    bins : lowest, highest and mean score of every bin that holds cases
+    scale : what the scores are
+    losses : (2, 2) mean log loss and Brier score (half scale) of each class, exact up to rounding;
+        None where scores are not probabilities
+    classes : two labels, or None
+    """
+
+    bins: Bins
+    scale: Scale
+    losses: FloatArray | None
+    classes: Labels | None
+
+    @property
+    def table(self) -> ScoreTable:
+        """The mean score of every bin with the weights of both classes."""
+        return self.bins.table(self.classes)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every bin holds one score, so that the table is the exact one."""
+        return self.bins.exact
+
+    @property
+    def auc(self) -> float:
+        """The AUC of the table, at most `auc_error` from that of the scores."""
+        return float(auc(self.table))
+
+    @property
+    def auc_error(self) -> float:
+        r"""What the order within bins can do to the AUC, :math:`\tfrac12 \sum_b p_{0b} p_{1b}`."""
+        return self.bins.auc_error
+
+    @property
+    def log_loss(self) -> float:
+        """Mean log loss in nats; nan where scores are not probabilities."""
+        return self._mean(0)
+
+    @property
+    def brier(self) -> float:
+        """Mean squared error of P(second class), 0 to 1; nan where scores are none."""
+        return self._mean(1)
+
+    def _mean(self, place: int) -> float:
+        if self.losses is None:
+            return float("nan")
+        shares = self.bins.weights.sum(axis=0) / self.bins.weights.sum()
+        return float(np.sum(np.where(shares > 0, self.losses[place], 0.0) * shares))
+
+    def cost_error(self, problem: Problem) -> float:
+        r"""By how much the least expected cost of any threshold can lie below that of the table.
+
+        .. math:: \max_b \min(a\,\pi_0 p_{0b},\; b\,\pi_1 p_{1b})
+
+        where a false alarm costs a and a miss b more than the right decision.
+        """
+        regret = problem.regret().costs
+        weights = self.bins.weights[self.bins.low < self.bins.high]
+        totals = self.bins.weights.sum(axis=0)
+        prior = totals / totals.sum() if problem.prior is None else problem.prior
+        with np.errstate(invalid="ignore"):
+            losses = weights / totals * prior * np.array([regret[0, 1], regret[1, 0]])
+        return float(np.min(losses, axis=1).max(initial=0.0))
+
+
+@dataclass(eq=False)
+class BinSums:
+    """What is summed over cases, on their device: tensors of fixed size.
+
+    `cells` and `rests` (bins × classes) hold the weight of each cell and how far into the bin its
+    cases lie; `low` and `high` its extreme scores as whole numbers in the same order.
+    """
+
+    cells: Tensor
+    rests: Tensor
+    low: Tensor
+    high: Tensor
+    losses: Tensor  # (3, 2): log loss, Brier score and cases ruled out, of each class
+    faults: Tensor
+
+    @classmethod
+    def empty(cls, device: torch.device) -> BinSums:
+        """Nothing yet."""
+        whole = {"dtype": torch.int64, "device": device}
+        return cls(
+            cells=torch.zeros(N_CELLS, dtype=torch.float64, device=device),
+            rests=torch.zeros(N_CELLS, dtype=torch.float64, device=device),
+            low=torch.full((N_CELLS,), _HIGHEST, **whole),
+            high=torch.full((N_CELLS,), _LOWEST, **whole),
+            losses=torch.zeros((3, 2), dtype=torch.float64, device=device),
+            faults=no_faults(device),
+        )
+
+    def add(self, scores: Tensor, y_true: Tensor, weights: Tensor | None, scale: Scale) -> None:
+        """Add cases, in place, without waiting for the device."""
+        if weights is None and scores.is_cuda and kernels is not None and len(scores):
+            self._add_by_kernel(scores.contiguous(), y_true.contiguous(), scale)
+            return
+        size = 1 << (22 if scores.is_cuda else 19)
+        for start in range(0, len(scores), size):
+            block = slice(start, start + size)
+            weight = None if weights is None else weights[block]
+            self._add_block(scores[block], y_true[block], weight, scale)
+
+    def _add_by_kernel(self, scores: Tensor, y_true: Tensor, scale: Scale) -> None:
+        cells, rests, sums = kernels.add_bins(
+            scores,
+            y_true,
+            self.low,
+            self.high,
+            n_bins=N_BINS,
+            unit=scale is Scale.PROBABILITIES,
+            loss=scale.value,
+        )
+        self.cells += cells
+        self.rests += rests
+        self.losses += sums[:6].view(3, 2)
+        rule = PROBABILITY if scale is Scale.PROBABILITIES else SCORE
+        self.faults[rule] += sums[6].long()
+        self.faults[LABEL] += sums[7].long()
+
+    def _add_block(
+        self, raw: Tensor, y_true: Tensor, weights: Tensor | None, scale: Scale
+    ) -> None:
+        score = raw if raw.dtype == torch.float64 else raw.float()
+        score = torch.where(score == 0, 0.0, score)  # one zero only
+        unit = scale is Scale.PROBABILITIES
+        fits = (score >= 0) & (score <= 1) if unit else score == score
+        known = (y_true == 0) | (y_true == 1)
+        self.faults[PROBABILITY if unit else SCORE] += (~fits).sum()
+        self.faults[LABEL] += (~known).sum()
+        used, positive = fits & known, y_true == 1
+        weight = None
+        if weights is not None:
+            weight = weights.double()
+            sound = (weight >= 0) & (weight < torch.inf)
+            self.faults[WEIGHT] += (~sound).sum()
+            used = used & sound & (weight > 0)
+            weight = torch.where(used, weight, 0.0)
+        place, rest = bit_places(torch.where(used, score, 0.0), scale.grid)
+        cell = torch.where(used, place * 2 + positive, N_CELLS).long()
+        self._add_cells(cell, rest, weight)
+        key = order_keys(score.double())
+        for held, kind in ((self.low, "amin"), (self.high, "amax")):
+            spare = torch.cat([held, held[:1]])  # cases that are not used go nowhere
+            held.copy_(spare.scatter_reduce_(0, cell, key, kind)[:-1])
+        if scale is not Scale.SCORES:
+            self._add_losses(score.double(), positive, used, weight, scale)
+
+    def _add_cells(self, cell: Tensor, rest: Tensor, weight: Tensor | None) -> None:
+        if weight is None:
+            packed = torch.zeros(N_CELLS + 1, dtype=torch.int64, device=cell.device)
+            packed.index_add_(0, cell, rest.long() + (1 << _SHIFT))
+            self.cells += packed[:-1] >> _SHIFT
+            self.rests += packed[:-1] & ((1 << _SHIFT) - 1)
+            return
+        for held, part in ((self.cells, weight), (self.rests, weight * rest)):
+            spare = torch.zeros(N_CELLS + 1, dtype=torch.float64, device=cell.device)
+            held += spare.index_add_(0, cell, part)[:-1]
+
+    def _add_losses(
+        self, score: Tensor, positive: Tensor, used: Tensor, weight: Tensor | None, scale: Scale
+    ) -> None:
+        if scale is Scale.PROBABILITIES:
+            own = torch.where(positive, score, 1 - score)
+            lost = own == 0
+            surprise = -torch.log(torch.where(lost, 1.0, own))
+            square = (1 - own) ** 2
+        else:
+            own = torch.where(positive, score, -score)
+            lost = own == -torch.inf
+            surprise = torch.nn.functional.softplus(torch.where(lost, 0.0, -own))
+            square = torch.sigmoid(-own) ** 2
+        mass = used.double() if weight is None else weight
+        for place, loss in enumerate((surprise, square, lost.double())):
+            of_all = torch.where(used, loss, 0.0) * mass
+            of_ones = (of_all * positive).sum()
+            self.losses[place, 1] += of_ones
+            self.losses[place, 0] += of_all.sum() - of_ones
+
+    def binned(self, scale: Scale, classes: Labels | None) -> BinnedScores:
+        """The tally, which leaves the device here; entries that cannot be used are refused."""
+        refuse(self.faults)
+        weights, rests, low, high = (
+            part.cpu().numpy() for part in (self.cells, self.rests, self.low, self.high)
+        )
+        held = np.flatnonzero(weights > 0)
+        if not held.size:
+            raise InputError("scores must hold at least one case; there are none. Pass some.")
+        mass = weights[held]
+        means = scale.grid.scores(held // 2, rests[held] / mass)
+        both = np.where((held % 2)[:, None] == np.arange(2), mass[:, None], 0.0)
+        lowest, highest = _floats(low[held]), _floats(high[held])
+        means = np.clip(means, lowest, highest)
+        with np.errstate(invalid="ignore"):  # nothing is added to an infinite score
+            bins = Bins.pooled(lowest, highest, means * mass, both)
+        return BinnedScores(bins, scale, self._class_losses(scale, bins), classes)
+
+    def _class_losses(self, scale: Scale, bins: Bins) -> FloatArray | None:
+        if scale is Scale.SCORES:
+            return None
+        sums = self.losses.cpu().numpy()
+        surprise = np.where(sums[2] > 0, np.inf, sums[0])
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.stack([surprise, sums[1]]) / bins.weights.sum(axis=0))
+
+
+@torch.no_grad()
+def score_bins(
+    scores: Tensor,
+    y_true: Tensor,
+    weights: Tensor | None = None,
+    *,
+    scale: Scale = Scale.SCORES,
+    classes: Labels | None = None,
+) -> BinnedScores:
+    """Bin the scores of two classes in one pass, on their device.
+
+    The bins are the top bits of the float (`stakes.tally.bins`). What is read from their table is
+    off by no more than a certified bound, and exact where every bin holds one score, as it does for
+    half precision.
+
+    Parameters
+    ----------
+    scores : (n,) floats
+    y_true : (n,) 0 or 1, or booleans
+    weights : (n,) weights of the cases
+    scale : what the scores are; say so for probabilities and logits, which have losses
+
+    Examples
+    --------
+    >>> import torch
+    >>> p, y = torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([0, 0, 1, 1])
+    >>> found = score_bins(p, y, scale=Scale.PROBABILITIES)
+    >>> found.auc, found.auc_error, round(found.brier, 4)
+    (0.75, 0.0, 0.1581)
+    """
+    score, truth, weight = read_scores(scores, y_true, weights)
+    sums = BinSums.empty(score.device)
+    sums.add(score, truth, weight, scale)
+    return sums.binned(scale, classes)
+
+
+def read_scores(
+    scores: object, y_true: object, weights: object
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Tensors that describe the same cases on one device."""
+    score, truth = floating("scores", scores), positions("y_true", y_true)
+    weight = None if weights is None else read_weights(weights)
+    aligned(scores=score, y_true=truth, weights=weight)
+    return score, truth, weight
+
+
+def _weights(weights: object) -> Tensor:
+    if isinstance(weights, Tensor) and not weights.is_floating_point():
+        return positions("weights", weights).double()
+    return floating("weights", weights)
+
+
+def bit_places(score: Tensor, grid: BitGrid) -> tuple[Tensor, Tensor]:
+    """The bin and the rest of every score, single or double; see `BitGrid.places`."""
+    below = score < (0.5 if grid.probabilities else 0.0)
+    away = torch.where(below, score, 1 - score) if grid.probabilities else score.abs()
+    at = away * grid.scale
+    near = (torch.where(at < 1, at, 0.0) * (RUN * _REST)).int()
+    if score.dtype == torch.float64:
+        octave = ((at.view(torch.int64) >> 29) - (1022 << 23)).clamp(max=SIDE * _REST).int()
+        endless = at == torch.inf
+    else:
+        octave, endless = at.view(torch.int32) - (126 << 23), away == torch.inf
+    fine = torch.where(at < 1, near, octave)
+    beyond = torch.where(endless, (SIDE - 1) * _REST, (SIDE - 2) * _REST).int()
+    fine = torch.where(at >= FAR, beyond, fine)
+    place, rest = fine >> REST_BITS, fine & (_REST - 1)
+    if grid.probabilities:
+        return torch.where(below, place, N_BINS - 1 - place), rest
+    return torch.where(below, SIDE - 1 - place, SIDE + place), rest
+
+
+def order_keys(score: Tensor) -> Tensor:
+    """Whole numbers in the order of scores of double precision."""
+    bits = score.view(torch.int64)
+    return bits ^ ((bits >> 63) & _HIGHEST)
+
+
+def _floats(keys: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+    """The scores of order keys."""
+    return np.asarray((keys ^ ((keys >> 63) & _HIGHEST)).view(np.float64))

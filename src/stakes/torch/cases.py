@@ -1,0 +1,264 @@
+"""Counts, Bayes decisions and moments of losses, on the device of the cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from stakes._check import Labels, labels
+from stakes.decide import regrets, tie_slack
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.tally import Counts, LossMoments
+from stakes.torch.bins import kernels, read_weights
+from stakes.torch.border import (
+    DECISION,
+    LABEL,
+    LOSS,
+    WEIGHT,
+    aligned,
+    floating,
+    no_faults,
+    positions,
+    refuse,
+    refuse_many,
+)
+
+_BLOCK = {"cpu": 1 << 16, "cuda": 1 << 22}
+_LOOP = 16  # classes up to which expected costs are summed one by one, in a fixed order
+# Bits of the mantissa and the lowest exponent: what half, single … precision may be off by.
+_PRECISION = {torch.float16: (10, -14), torch.bfloat16: (7, -126), torch.float32: (23, -126)}
+
+
+@torch.no_grad()
+def counts(
+    decisions: Tensor, y_true: Tensor, problem: Problem, weights: Tensor | None = None
+) -> Counts:
+    """Count the decisions of every class: positions in, a small table out.
+
+    Examples
+    --------
+    >>> import torch
+    >>> problem = Problem([[0, 1, 0.3], [5, 0, 0.3]])
+    >>> counts(torch.tensor([0, 2, 1]), torch.tensor([0, 0, 1]), problem).values
+    array([[1., 0., 1.],
+           [0., 1., 0.]])
+    """
+    sums, faults = cell_sums(
+        positions("decisions", decisions),
+        positions("y_true", y_true),
+        None if weights is None else read_weights(weights),
+        problem.costs.shape,
+    )
+    refuse(faults)
+    return counts_of(sums, problem)
+
+
+def counts_of(sums: Tensor, problem: Problem) -> Counts:
+    """The table of sums that were checked before."""
+    values = sums.double().cpu().numpy().reshape(problem.costs.shape)
+    return Counts(values, classes=problem.classes, decisions=problem.decisions)
+
+
+def cell_sums(
+    decided: Tensor, y_true: Tensor, weights: Tensor | None, shape: tuple[int, ...]
+) -> tuple[Tensor, Tensor]:
+    """The weight (K × M) of every cell, and the faults; nothing waits for the device."""
+    aligned(decisions=decided, y_true=y_true, weights=weights)
+    n_classes, n_decisions = shape
+    n_cells = n_classes * n_decisions
+    refuse_many("cells of classes and decisions", n_cells, "Merge rare classes.")
+    faults = no_faults(decided.device)
+    if weights is None and decided.is_cuda and kernels is not None and len(decided):
+        if n_cells < kernels.MOST_CELLS:
+            sums, outside = kernels.cell_counts(
+                y_true.contiguous(), decided.contiguous(), n_classes, n_decisions
+            )
+            faults[LABEL] += outside[0]
+            faults[DECISION] += outside[1]
+            return sums, faults
+    known = (y_true >= 0) & (y_true < n_classes)
+    taken = (decided >= 0) & (decided < n_decisions)
+    faults[LABEL] += (~known).sum()
+    faults[DECISION] += (~taken).sum()
+    used = known & taken
+    cell = torch.where(used, y_true.long() * n_decisions + decided, n_cells)
+    mass = torch.ones((), dtype=torch.int64, device=cell.device).expand(len(cell))
+    if weights is not None:
+        weight = weights.double()
+        sound = (weight >= 0) & (weight < torch.inf)
+        faults[WEIGHT] += (~sound).sum()
+        mass = torch.where(used & sound, weight, 0.0)
+    return _summed(cell, mass, n_cells + 1)[:-1], faults
+
+
+def _summed(cell: Tensor, mass: Tensor, n_cells: int) -> Tensor:
+    """Sums of every cell; many copies of a small table wait less for each other."""
+    if not cell.is_cuda:
+        weights = None if mass.dtype == torch.int64 else mass
+        return torch.bincount(cell, weights, minlength=n_cells)
+    copies = max(1, (1 << 14) // n_cells)
+    spread = cell * copies + torch.arange(len(cell), device=cell.device) % copies
+    sums = torch.zeros(n_cells * copies, dtype=mass.dtype, device=cell.device)
+    return sums.index_add_(0, spread, mass).view(n_cells, copies).sum(dim=1)
+
+
+@torch.no_grad()
+def bayes_decisions(posteriors: Tensor, problem: Problem, *, logits: bool = False) -> Tensor:
+    """Position of the cheapest decision for every case, on the device of the posteriors.
+
+    The decisions of `stakes.bayes_decision_indices`: those whose expected costs differ by rounding
+    alone are tied, and the first one wins. Posteriors that are not numbers in [0, 1] get -1, which
+    every tally refuses, so that nothing waits for the device here.
+
+    Parameters
+    ----------
+    posteriors : (n, K), or (n,) for P(second class) of two
+    logits : whether these are logits, (n, K) up to a constant per case, or (n,) log-odds
+
+    Examples
+    --------
+    >>> import torch
+    >>> problem = Problem([[0, 3, 25], [180, 8, 0]])
+    >>> bayes_decisions(torch.tensor([0.001, 0.1, 0.9]), problem)
+    tensor([0, 1, 2])
+    """
+    given = floating("posteriors", posteriors, ndim=(1, 2))
+    width = given.shape[1] if given.ndim == 2 else 2
+    if width != problem.n_classes:
+        raise InputError(
+            f"posteriors must have one column for each of the {problem.n_classes} classes; the "
+            f"shape is {tuple(given.shape)}.",
+            argument="posteriors",
+        )
+    size = _BLOCK.get(given.device.type, 1 << 16)
+    parts = [
+        _cheapest(given[start : start + size], problem.costs, logits)
+        for start in range(0, len(given), size)
+    ]
+    return torch.cat(parts) if parts else given.new_zeros(0, dtype=torch.int64)
+
+
+def _cheapest(given: Tensor, costs: np.ndarray, logits: bool) -> Tensor:  # type: ignore[type-arg]
+    rows = probabilities(given) if logits else given
+    fits = (rows >= 0) & (rows <= 1)
+    fits = fits if rows.ndim == 1 else fits.all(dim=1)
+    gaps = None if rows.dtype == torch.float64 else _rounding(rows)
+    exact = rows.double()
+    columns = [1 - exact, exact] if rows.ndim == 1 else list(exact.unbind(dim=1))
+    errors = None
+    if gaps is not None:
+        errors = [gaps, gaps] if rows.ndim == 1 else list(gaps.unbind(dim=1))
+    regret, slack = regrets(costs), tie_slack(costs)
+    expected = _expected(columns, regret)
+    most = torch.as_tensor(slack, device=rows.device)
+    off = most.expand(len(rows), -1) if errors is None else _expected(errors, regret) + most
+    limit = (expected + off).min(dim=1, keepdim=True).values
+    within = expected <= limit + off
+    first = within.to(torch.uint8).argmax(dim=1)
+    return torch.where(fits, first, -1)
+
+
+def _expected(columns: list[Tensor], costs: np.ndarray) -> Tensor:  # type: ignore[type-arg]
+    """Expected costs (n, M); in a fixed order for few classes, so that all devices agree."""
+    matrix = torch.as_tensor(costs, device=columns[0].device)
+    if len(columns) > _LOOP:
+        return torch.stack(columns, dim=1) @ matrix
+    total = columns[0][:, None] * matrix[0]
+    for column, row in zip(columns[1:], matrix[1:], strict=True):
+        total = total + column[:, None] * row
+    return total
+
+
+def probabilities(logits: Tensor) -> Tensor:
+    """Posteriors out of logits: (n, K), or log-odds (n,), in double precision."""
+    exact = logits.double()
+    return torch.sigmoid(exact) if exact.ndim == 1 else torch.softmax(exact, dim=1)
+
+
+def _rounding(rows: Tensor) -> Tensor:
+    """Half the gap from each number to the next of its precision."""
+    mantissa, lowest = _PRECISION[rows.dtype]
+    exponent = (rows.float().abs().view(torch.int32) >> 23) - 127
+    power = exponent.clamp(min=lowest).long() - mantissa - 1
+    return ((power + 1023) << 52).view(torch.float64)
+
+
+@torch.no_grad()
+def loss_moments(
+    y_true: Tensor,
+    losses: Tensor | Mapping[str, Tensor],
+    *,
+    classes: Labels,
+    weights: Tensor | None = None,
+) -> LossMoments:
+    """Weight, sums and products of J losses within each class, summed in double precision.
+
+    Parameters
+    ----------
+    y_true : (n,) positions of classes
+    losses : (n, J), or a mapping from name to (n,)
+    classes : K labels
+
+    Examples
+    --------
+    >>> import torch
+    >>> losses = {"old": torch.tensor([0.0, 2.0, 5.0]), "new": torch.tensor([1.0, 1.0, 3.0])}
+    >>> loss_moments(torch.tensor([0, 0, 1]), losses, classes=(0, 1)).means
+    array([[1., 1.],
+           [5., 3.]])
+    """
+    names, columns = _loss_columns(losses)
+    truth = positions("y_true", y_true)
+    weight = None if weights is None else read_weights(weights)
+    named = {f"losses {k}": column for k, column in enumerate(columns)}
+    n_cases = aligned(y_true=truth, **named, weights=weight)
+    known, faults = labels("classes", classes), no_faults(truth.device)
+    size, width = len(known), len(columns)
+    sums = torch.zeros((size, 1 + width + width * width), dtype=torch.float64, device=truth.device)
+    block = _BLOCK.get(truth.device.type, 1 << 16)
+    for start in range(0, n_cases, block):
+        part = slice(start, start + block)
+        mass = None if weight is None else weight[part]
+        sums += _moments(truth[part], [one[part] for one in columns], mass, size, faults)
+    refuse(faults)
+    found = sums.cpu().numpy()
+    return LossMoments._trusted(
+        weight=found[:, 0],
+        sums=found[:, 1 : 1 + width],
+        products=found[:, 1 + width :].reshape(size, width, width),
+        names=names,
+        classes=known,
+        groups=None,
+    )
+
+
+def _loss_columns(losses: Tensor | Mapping[str, Tensor]) -> tuple[Labels | None, list[Tensor]]:
+    if isinstance(losses, Mapping):
+        if not losses:
+            raise InputError("losses must hold at least one loss; the mapping is empty. Add one.")
+        return tuple(losses), [floating(f"losses[{name!r}]", one) for name, one in losses.items()]
+    return None, list(floating("losses", losses, ndim=(2,)).unbind(dim=1))
+
+
+def _moments(
+    truth: Tensor, columns: list[Tensor], weight: Tensor | None, size: int, faults: Tensor
+) -> Tensor:
+    """Sums (K, 1 + J + J²) of weight, losses and products, as one product of matrices."""
+    table = torch.stack([column.double() for column in columns], dim=1)
+    finite = table.isfinite().all(dim=1)
+    known = (truth >= 0) & (truth < size)
+    mass = torch.ones(len(truth), dtype=torch.float64, device=truth.device)
+    mass = mass if weight is None else weight.double()
+    sound = (mass >= 0) & (mass < torch.inf)
+    for rule, fine in ((LOSS, finite), (LABEL, known), (WEIGHT, sound)):
+        faults[rule] += (~fine).sum()
+    mass = torch.where(finite & known & sound, mass, 0.0)
+    table = torch.where(finite[:, None], table, 0.0)
+    products = (table[:, :, None] * table[:, None, :]).flatten(1)
+    wide = torch.cat([torch.ones_like(mass)[:, None], table, products], dim=1)
+    member = (truth[:, None] == torch.arange(size, device=truth.device)) * mass[:, None]
+    return member.T @ wide
