@@ -313,7 +313,8 @@ def read_scores(
     return score, truth, weight
 
 
-def _weights(weights: object) -> Tensor:
+def read_weights(weights: object) -> Tensor:
+    """Weights of the cases: floats or whole numbers."""
     if isinstance(weights, Tensor) and not weights.is_floating_point():
         return positions("weights", weights).double()
     return floating("weights", weights)

@@ -1,0 +1,227 @@
+"""From the tallies of an epoch to a report: the evidence of one model, without its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.special import expit
+from torch import Tensor
+
+from stakes._check import FloatArray
+from stakes.errors import InputError
+from stakes.evaluation.conclusions import report_of
+from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
+from stakes.evaluation.left_out import left_out
+from stakes.evaluation.rules import POSTERIORS, is_movable, named, rules_of
+from stakes.inference.estimate import checked_level
+from stakes.measures import expected_cost, normalized_cost
+from stakes.problem import Problem
+from stakes.report import Caveat, Report
+from stakes.tally import Counts, JointCounts, ScoreTable
+from stakes.torch.bins import BinnedScores, Scale
+from stakes.torch.cases import bayes_decisions, cell_sums, probabilities
+
+_REPLICATES = 2000
+
+
+@dataclass(eq=False)
+class EpochSums:
+    """Sums over the cases of an epoch, on their device.
+
+    `decided` and `squares` (K × M) hold the weights of the Bayes decisions and their squares,
+    `predicted` (K × K) those of the most probable classes, `proper` (3, K) the sums of log loss,
+    Brier score and cases ruled out, `rows` (2, K) the numbers of rows and of fractional weights.
+    """
+
+    problem: Problem
+    decided: Tensor
+    squares: Tensor
+    predicted: Tensor
+    proper: Tensor
+    rows: Tensor
+
+    @staticmethod
+    def sizes(problem: Problem) -> dict[str, tuple[int, ...]]:
+        """The shapes of all sums."""
+        size = problem.n_classes
+        return {
+            "decided": (problem.costs.size,),
+            "squares": (problem.costs.size,),
+            "predicted": (size * size,),
+            "proper": (3, size),
+            "rows": (2, size),
+        }
+
+    def add(
+        self,
+        given: Tensor,
+        truth: Tensor,
+        weight: Tensor | None,
+        *,
+        logits: bool,
+        faults: Tensor,
+    ) -> None:
+        """Add cases, in place, without waiting for the device."""
+        problem, size = self.problem, self.problem.n_classes
+        choice = bayes_decisions(given, problem, logits=logits)
+        sums, found = cell_sums(choice, truth, weight, problem.costs.shape)
+        self.decided += sums
+        faults += found
+        if weight is None:
+            self.squares += sums
+        else:
+            self.squares += cell_sums(choice, truth, weight.double() ** 2, problem.costs.shape)[0]
+        exact = probabilities(given) if logits else given.double()
+        exact = torch.stack([1 - exact, exact], dim=1) if exact.ndim == 1 else exact
+        likely = exact.argmax(dim=1)
+        self.predicted += cell_sums(likely, truth, weight, (size, size))[0]
+        self._add_losses(exact, truth, weight)
+
+    def _add_losses(self, exact: Tensor, truth: Tensor, weight: Tensor | None) -> None:
+        known = (truth >= 0) & (truth < self.problem.n_classes)
+        place = torch.where(known, truth, 0).long()
+        own = exact.gather(1, place[:, None]).squeeze(1)
+        lost = own == 0
+        surprise = -torch.log(torch.where(lost, 1.0, own))
+        square = (exact**2).sum(dim=1) - 2 * own + 1
+        mass = torch.ones_like(own) if weight is None else weight.double()
+        mass = torch.where(known, mass, 0.0)
+        member = (place[:, None] == torch.arange(self.problem.n_classes, device=place.device)) & (
+            known & (mass > 0)
+        )[:, None]
+        losses = torch.stack([surprise, square, lost.double()])
+        self.proper += torch.where(mass > 0, losses * mass, 0.0) @ member.double()
+        marks = torch.stack([torch.ones_like(mass), (mass != mass.floor()).double()])
+        self.rows += marks @ member.double()
+
+    # After the last case -------------------------------------------------------------------------
+
+    def counts(self) -> Counts:
+        """The Bayes decisions."""
+        values = self.decided.cpu().numpy().reshape(self.problem.costs.shape)
+        return Counts(values, classes=self.problem.classes, decisions=self.problem.decisions)
+
+    def losses(self) -> FloatArray:
+        """Mean log loss and Brier score of each class, (2, K)."""
+        sums = self.proper.cpu().numpy()
+        surprise = np.where(sums[2] > 0, np.inf, sums[0])
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.stack([surprise, sums[1]]) / self.counts().class_weights)
+
+    def numbers(self) -> dict[str, float]:
+        """Cost, normalised cost and proper scores of all cases."""
+        counts, losses = self.counts(), self.losses()
+        shares = counts.shares
+        log_loss, brier = np.where(shares > 0, losses, 0.0) @ shares
+        return {
+            "expected_cost": float(expected_cost(counts, self.problem)),
+            "normalized_cost": float(normalized_cost(counts, self.problem)),
+            "log_loss": float(log_loss),
+            "summed_brier": float(brier),
+        }
+
+    def report(
+        self,
+        name: str,
+        bins: BinnedScores | None,
+        *,
+        level: float,
+        seed: int,
+        rng: np.random.Generator,
+    ) -> Report:
+        """What the epoch says about one model."""
+        if not self.counts().values.any():
+            raise InputError("the epoch must hold at least one case; there are none. Call update.")
+        evidence = self._evidence(name, bins)
+        return report_of(
+            evidence, replicates=_REPLICATES, seed=seed, rng=rng, level=checked_level(level)
+        )
+
+    def _evidence(self, name: str, bins: BinnedScores | None) -> Evidence:
+        problem, shares = self.problem, self.counts().shares
+        table = None if bins is None else _of_probabilities(bins)
+        kind = rules_of(
+            name,
+            POSTERIORS,
+            problem,
+            table=None,
+            movable=False,
+            recalibrated=False,
+            tuned_apart=False,
+        )
+        rules = named(kind, problem)
+        rows, fractional = self.rows.cpu().numpy()
+        losses = self.losses()
+        size = problem.n_classes
+        cells = self.predicted.cpu().numpy().reshape(size, size)
+        deployed = table if problem.prior is None or table is None else table.with_prior(problem.prior)
+        tallies = ModelTallies(
+            model=name,
+            kind=POSTERIORS,
+            table=table,
+            deployed=deployed,
+            losses=losses,
+            deployed_losses=losses,
+            predicted=Counts(cells, classes=range(size), decisions=range(size)),
+        )
+        return Evidence(
+            problem=problem,
+            n_rows=int(rows.sum()),
+            sample=self._sample(tuple(rules), rows, bool(fractional.any())),
+            rules=rules,
+            models=(tallies,),
+            slices=(),
+            posterior_prior=shares,
+            weighted=not np.array_equal(rows, self.counts().class_weights),
+            left_out=tuple(self._left_out(name, bins, shares)),
+        )
+
+    def _sample(self, systems: tuple[str, ...], rows: FloatArray, fractional: bool) -> Sample:
+        counts, problem = self.counts(), self.problem
+        used = counts.values > 0
+        joint = JointCounts._trusted(
+            cells=np.argwhere(used),
+            weights=counts.values[used],
+            models=systems,
+            classes=problem.classes,
+            decisions=problem.decisions,
+            groups=None,
+        )
+        squares = self.squares.cpu().numpy().reshape(used.shape)[used]
+        sizes = rows if fractional else counts.class_weights
+        return Sample(joint=joint, sizes=sizes, squares=squares if fractional else None)
+
+    def _left_out(
+        self, name: str, bins: BinnedScores | None, shares: FloatArray
+    ) -> Iterator[Caveat]:
+        prior = self.problem.prior
+        yield left_out(
+            name,
+            "recalibration, tuned thresholds and slices need rows, and an epoch keeps tallies only.",
+        )
+        if prior is not None and is_movable(shares, prior):
+            yield left_out(
+                name,
+                "posteriors were not moved to the prior of the problem: the class shares for which "
+                "they hold are known after the last case only. Move them before each update.",
+            )
+        if bins is not None and not bins.exact:
+            yield left_out(
+                name,
+                f"single scores stay on the device. The AUC, H and expected losses come from "
+                f"{bins.bins.mean.size:,} bins of them, and the AUC is off by at most "
+                f"{bins.auc_error:.2g}; costs and proper scores are exact.",
+            )
+
+
+def _of_probabilities(bins: BinnedScores) -> ScoreTable:
+    """The table of P(second class); logits become probabilities, and those that coincide one."""
+    if bins.scale is Scale.PROBABILITIES:
+        return bins.table
+    scores, where = np.unique(expit(bins.table.scores), return_inverse=True)
+    weights = np.zeros((scores.size, 2))
+    np.add.at(weights, where.reshape(-1), bins.table.weights)
+    return ScoreTable(scores, weights, classes=bins.classes)
