@@ -280,7 +280,7 @@ def score_bins(
 
     The bins are the top bits of the float (`stakes.tally.bins`). What is read from their table is
     off by no more than a certified bound, and exact where every bin holds one score, as it does for
-    half precision.
+    float16.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-BLOCK = 2048
+BLOCK = 1024
 COUNT_SHIFT = 38  # a packed sum: cases above, rests below
 MOST_PACKED = 1 << 25  # cases that one packed sum can hold
 COPIES = 8  # of the packed sums, so that equal scores wait less for each other
@@ -208,7 +208,7 @@ def cell_counts(rows: Tensor, columns: Tensor, n_rows: int, n_columns: int) -> t
             N_CELLS=size,
             SIZE=BLOCK,
             STEPS=steps,
-            num_warps=8,
+            num_warps=4,
         )
     return sums[: n_rows * n_columns], sums[size:]
 
