@@ -16,17 +16,21 @@ ELSEWHERE := --ignore=tests/peers --ignore=tests/browser
 # The page is tested in a real browser where there is one; CI installs it.
 BROWSER := $(if $(shell command -v chromium),,--ignore=tests/browser)
 
+# What pyproject.toml tells pytest to leave alone elsewhere; kernels need a GPU.
+TENSORS := --import-mode=importlib --strict-markers --strict-config --doctest-modules -ra \
+	--ignore=src/stakes/torch/triton_kernels.py
+
 # One process for each core; the libraries below numpy would start as many threads in each again.
 PYTEST := -m pytest -n auto
-test test-all test-lowest test-newest: export OMP_NUM_THREADS = 1
-test test-all test-lowest test-newest: export OPENBLAS_NUM_THREADS = 1
+test test-all test-lowest test-newest test-torch: export OMP_NUM_THREADS = 1
+test test-all test-lowest test-newest test-torch: export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help demo test test-all test-lowest test-newest lint papers bench clean
+.PHONY: help demo test test-all test-lowest test-newest test-torch lint papers bench clean
 
 help:  ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -49,6 +53,10 @@ test-lowest: .venv-lowest/lowest.stamp  ## numpy and scipy in the lowest support
 test-newest: .venv-newest/newest.stamp  ## the newest Python that is found, the newest of everything else
 	STAKES_NO_SKIP=1 .venv-newest/bin/python $(PYTEST) -m "not slow" $(ELSEWHERE)
 
+test-torch: .venv-torch/torch.stamp  ## tensors and modules of torchmetrics, with torch for CPUs
+	STAKES_NO_SKIP=1 .venv-torch/bin/python $(PYTEST) -o addopts="$(TENSORS)" \
+		src/stakes/torch tests/tensors
+
 lint: .venv-lint/lint.stamp  ## ruff and mypy
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/mypy
@@ -61,7 +69,7 @@ bench: .venv/test.stamp  ## time the library beside others; prints tables
 		.venv/bin/python $$script || exit 1; done
 
 clean:  ## remove the environments and everything that was built
-	rm -rf .venv .venv-lint .venv-lowest .venv-newest build dist
+	rm -rf .venv .venv-lint .venv-lowest .venv-newest .venv-torch build dist
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find src tests docs examples papers benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -72,6 +80,7 @@ clean:  ## remove the environments and everything that was built
 .venv/papers.stamp: WANTED = --editable '.[plot,sklearn]'
 .venv-lint/lint.stamp: WANTED = --editable '.[cli,plot]' --group lint
 .venv-lowest/lowest.stamp: WANTED = --editable . --group lowest
+.venv-torch/torch.stamp: WANTED = --editable '.[torch]' --group torch
 .venv-newest/newest.stamp: WANTED = --upgrade --editable '.[cli,plot,sklearn]' --group newest
 
 %.stamp: pyproject.toml | $$(@D)/pip.ready

@@ -1,8 +1,9 @@
 """Tallies on a GPU beside torchmetrics and the floor: a copy, a sort and a bincount.
 
-Run with a torch for CUDA, torchmetrics and scipy: ``PYTHONPATH=src python benchmarks/torch_cuda.py
-[largest number of cases]``. First, tallies on the GPU are compared with those of numpy on cases that
-are hard; then milliseconds by CUDA events, the minimum of several runs.
+Run with a torch for CUDA, torchmetrics and scipy, say ``PYTHONPATH=src python
+benchmarks/torch_cuda.py 1e9``, the number of cases being the largest to time. First, tallies on the
+GPU are compared with those of numpy on hard cases; then come milliseconds by CUDA events, the
+minimum of several runs.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +45,7 @@ from stakes.torch import (
     score_hull,
     score_table,
 )
-from stakes.torch.bins import BinSums
+from stakes.torch.device_bins import BinSums
 
 GPU = torch.device("cuda")
 PROBLEM = Problem.binary(false_alarm=1, miss=9)
@@ -65,13 +67,17 @@ def nasty(rng: np.random.Generator, size: int) -> np.ndarray:
 
 
 def check_scores(size: int) -> None:
+    """Tables, hulls and bins of all precisions."""
     rng = np.random.default_rng(7)
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         for scale in Scale:
             base = nasty(rng, size)
             if scale is Scale.PROBABILITIES:
-                base = np.where(rng.random(size) < 0.5, rng.random(size), np.abs(base) % 1.0)
-                base = np.nan_to_num(base, posinf=1.0)
+                base = np.where(
+                    rng.random(size) < 0.5,
+                    rng.random(size),
+                    np.nan_to_num(np.abs(base), posinf=1.0) % 1.0,
+                )
             with np.errstate(over="ignore"):
                 scores = torch.tensor(base).to(dtype)
             positive = rng.random(size) < 0.3
@@ -110,6 +116,7 @@ def _compare(scores: Any, positive: Any, weights: Any, scale: Scale, whole: bool
 
 
 def check_decisions(size: int) -> None:
+    """Bayes decisions, counts and moments."""
     rng = np.random.default_rng(8)
     four = Problem(rng.integers(0, 30, (4, 5)))
     rows = rng.dirichlet(np.ones(4), size)
@@ -133,7 +140,7 @@ def check_decisions(size: int) -> None:
     two = [
         loss_moments(truth.to(to), losses.to(to), classes=range(4)).products for to in ("cpu", GPU)
     ]
-    np.testing.assert_allclose(*two, rtol=1e-12)
+    np.testing.assert_allclose(two[0], two[1], rtol=1e-12)
     print(f"decisions: {size:,} cases: CPU, GPU and numpy agree")
 
 
@@ -141,6 +148,7 @@ def check_decisions(size: int) -> None:
 
 
 def milliseconds(work: Callable[[], object], runs: int = 5) -> float:
+    """The least time between two events, after one run that does not count."""
     work()
     best = float("inf")
     for _ in range(runs):
@@ -155,57 +163,82 @@ def milliseconds(work: Callable[[], object], runs: int = 5) -> float:
 
 
 def show(text: str, ours: float, theirs: float | None = None) -> None:
+    """One line of the table."""
     beside = "" if theirs is None else f"{theirs:10.2f}  {theirs / ours:8.1f} ×"
     print(f"  {text:<58}{ours:10.3f}{beside}", flush=True)
 
 
 def measure(size: int) -> None:
+    """The table of one number of cases."""
     generator = torch.Generator(GPU).manual_seed(0)
     scores = torch.sigmoid(torch.randn(size, device=GPU, generator=generator) * 2 - 2)
     truth = torch.rand(size, device=GPU, generator=generator) < scores
-    small = size <= 10**8
     print(f"{size:,} cases: ms, torchmetrics ms, ratio")
-    show("copying the scores", copy := milliseconds(scores.clone))
+    copy, sort, count = _floor(scores, truth)
+    _bins(scores, truth, 1.5 * (count + copy))
+    torch.cuda.empty_cache()
+    _exact(scores, truth, 2 * sort)
+    torch.cuda.empty_cache()
+    _decisions(scores, truth)
+
+
+def _floor(scores: Any, truth: Any) -> tuple[float, float, float]:
+    copy = milliseconds(scores.clone)
+    show("copying the scores", copy)
     keys = (scores.view(torch.int32) << 1) + truth
-    show("torch.sort of the key (bits << 1) + label", sort := milliseconds(lambda: torch.sort(keys)))
-    del keys
+    sort = milliseconds(lambda: torch.sort(keys))
+    show("torch.sort of the key (bits << 1) + label", sort)
     top = scores.view(torch.int32) >> 14
     count = milliseconds(lambda: torch.bincount(top, minlength=65025))
     show("torch.bincount of the top bits", count)
-    del top
-    scale = Scale.PROBABILITIES
-    sums = BinSums.empty(GPU)
-    add = milliseconds(lambda: sums.add(scores, truth, None, scale))
-    theirs = milliseconds(lambda: binary_auroc(scores, truth.int(), 1000), 1) if small else None
-    show("bins: AUC, bound, Brier, log loss, on the device", add, theirs)
-    print(f"    goal 1.5 × (bincount + copy) = {1.5 * (count + copy):.2f}")
-    found = score_bins(scores, truth, scale=scale)
-    show("bins: the whole, with the table on the host",
-         milliseconds(lambda: score_bins(scores, truth, scale=scale).auc, 3), theirs)
-    torch.cuda.empty_cache()
-    theirs = milliseconds(lambda: binary_auroc(scores, truth.int()), 2) if small else None
-    hull = score_hull(scores, truth)
-    exact = milliseconds(lambda: best_threshold(score_hull(scores, truth).table, PROBLEM), 3)
-    show("exact AUC, hull and best threshold", exact, theirs)
-    print(f"    goal 2 × sort = {2 * sort:.2f}; AUC {hull.auc:.9f}, bins {found.auc:.9f} ± "
-          f"{found.auc_error:.1e}, {hull.n_scores:,} scores, {len(hull.table.scores):,} segments")
-    torch.cuda.empty_cache()
-    decided, labels = (scores > 0.1).long(), truth.long()
-    theirs = milliseconds(lambda: binary_confusion_matrix(decided, labels), 2) if small else None
-    ours = milliseconds(lambda: counts(decided, labels, PROBLEM))
-    show("counts of decisions (int64)", ours, theirs)
-    del decided
-    theirs = None
+    return copy, sort, count
+
+
+def _bins(scores: Any, truth: Any, goal: float) -> None:
+    scale, sums = Scale.PROBABILITIES, BinSums.empty(GPU)
+    small = len(scores) <= 10**8
+    labels = truth.int() if small else truth
+    ours = milliseconds(lambda: sums.add(scores, truth, None, scale))
+    theirs = (
+        milliseconds(lambda: binary_auroc(scores, labels, thresholds=1000), 1) if small else None
+    )
+    show("bins: AUC, bound, Brier, log loss, on the device", ours, theirs)
+    print(f"    goal 1.5 × (bincount + copy) = {goal:.2f}")
+    whole = milliseconds(lambda: score_bins(scores, truth, scale=scale).auc, 3)
+    show("bins: the whole, with the table on the host", whole, theirs)
     if small:
         theirs = milliseconds(lambda: binary_calibration_error(scores, labels, 15), 2)
-    show("calibration error, from bins on the device", add, theirs)
+        show("calibration error: bins on the device", ours, theirs)
+        error = float(binary_calibration_error(scores, labels, 15))
+        found = calibration(score_bins(scores, truth, scale=scale).table)
+        print(f"    torchmetrics {error:.7f}, from our table {found:.7f}")
+
+
+def _exact(scores: Any, truth: Any, goal: float) -> None:
+    small = len(scores) <= 10**8
+    theirs = milliseconds(lambda: binary_auroc(scores, truth.int()), 2) if small else None
+    ours = milliseconds(lambda: best_threshold(score_hull(scores, truth).table, PROBLEM), 3)
+    show("exact AUC, hull and best threshold", ours, theirs)
+    hull = score_hull(scores, truth)
+    found = score_bins(scores, truth, scale=Scale.PROBABILITIES)
+    print(
+        f"    goal 2 × sort = {goal:.2f}; AUC {hull.auc:.9f}, bins {found.auc:.9f} ± "
+        f"{found.auc_error:.1e}, {hull.n_scores:,} scores, {len(hull.table.scores):,} segments"
+    )
     if small:
-        numbers = (float(binary_calibration_error(scores, labels, 15)), calibration(found.table))
-        print(f"    calibration error {numbers[0]:.7f}, from our table {numbers[1]:.7f}")
-        print(f"    AUC of torchmetrics {float(binary_auroc(scores, labels)):.9f}")
-    del labels
-    ours = milliseconds(lambda: bayes_decisions(scores, THREE), 2)
-    show("Bayes decisions of three", ours)
+        print(f"    AUC of torchmetrics {float(binary_auroc(scores, truth.int())):.9f}")
+
+
+def _decisions(scores: Any, truth: Any) -> None:
+    decided, labels = (scores > 0.1).long(), truth.long()
+    small = len(scores) <= 10**8
+    theirs = milliseconds(lambda: binary_confusion_matrix(decided, labels), 2) if small else None
+    show(
+        "counts of decisions (int64)",
+        milliseconds(lambda: counts(decided, labels, PROBLEM)),
+        theirs,
+    )
+    show("Bayes decisions of three", milliseconds(lambda: bayes_decisions(scores, THREE), 2))
 
 
 def calibration(table: ScoreTable) -> float:
@@ -217,6 +250,7 @@ def calibration(table: ScoreTable) -> float:
 
 
 def measure_updates(size: int) -> None:
+    """What one call of update takes."""
     print(f"update of {size:,} cases: ms of the device, ms until the call returns")
     scores = torch.rand(size, device=GPU)
     truth, decided = torch.rand(size, device=GPU) < scores, (scores > 0.1).long()
@@ -229,7 +263,7 @@ def measure_updates(size: int) -> None:
         ("Evaluation", Evaluation(PROBLEM), scores),
     ):
         metric.to(GPU)
-        device = milliseconds(lambda m=metric, g=given: m.update(g, truth), 20)
+        device = milliseconds(partial(metric.update, given, truth), 20)
         start = time.perf_counter()
         for _ in range(20):
             metric.update(given, truth)
@@ -238,9 +272,15 @@ def measure_updates(size: int) -> None:
 
 
 def main() -> None:
+    """Compare, then measure."""
     most = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**9
-    print(torch.cuda.get_device_name(), "torch", torch.__version__, "torchmetrics",
-          torchmetrics.__version__)
+    print(
+        torch.cuda.get_device_name(),
+        "torch",
+        torch.__version__,
+        "torchmetrics",
+        torchmetrics.__version__,
+    )
     check_scores(100_000)
     check_decisions(100_000)
     measure_updates(10**6)

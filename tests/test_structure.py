@@ -58,6 +58,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "render": ("_files", "report", "curve"),
     "plot": ("report", "curve"),
     "adapters": ("_files", "tally", "evaluation"),
+    "torch": ("evaluation",),
     "cli": ("_expression", "evaluation", "render", "plot", "adapters"),
     "__main__": ("cli",),
 }
@@ -120,7 +121,7 @@ DEFERRED = (
 DOORS = {"adapters"}
 
 # Rooms that bring a foreign library in; all others live on numpy and scipy.
-GUESTS = {"adapters", "render", "plot", "cli"}
+GUESTS = {"adapters", "render", "plot", "torch", "cli"}
 
 # Rooms that every import of a name from the front door may load: scipy waits until it is called.
 LIGHT = {

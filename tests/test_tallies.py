@@ -32,8 +32,8 @@ from stakes.calibration import Isotonic
 from stakes.errors import InputError
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.evidence import Evidence
-from stakes.tally.bins import N_BINS, REAL, Bins
-from stakes.tally.bins import UNIT as PROBABILITIES
+from stakes.tally.bit_bins import N_BINS, REAL, Bins
+from stakes.tally.bit_bins import UNIT as PROBABILITIES
 
 N = 1500
 RNG = np.random.default_rng(8)

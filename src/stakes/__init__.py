@@ -85,6 +85,7 @@ _ROOMS = (
     "simulate",
     "tally",
     "thresholds",
+    "torch",
 )
 _ROOM_OF = {name: room for room, names in _HOME.items() for name in names}
 

@@ -26,6 +26,7 @@ from stakes import scoring as scoring
 from stakes import simulate as simulate
 from stakes import tally as tally
 from stakes import thresholds as thresholds
+from stakes import torch as torch
 from stakes._version import __version__ as __version__
 from stakes.adapters.columns import Columns as Columns
 from stakes.adapters.frame import evaluate_frame as evaluate_frame

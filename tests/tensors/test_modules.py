@@ -48,7 +48,9 @@ def fed(metric, *columns):
 
 
 def bayes_counts(rows, truth, problem, weights=None) -> Counts:
-    return Counts.from_decisions(truth, bayes_decision_indices(rows, problem), problem, weights=weights)
+    return Counts.from_decisions(
+        truth, bayes_decision_indices(rows, problem), problem, weights=weights
+    )
 
 
 @pytest.mark.parametrize("weights", [(), (WEIGHTS,)], ids=["alike", "weighted"])
@@ -215,7 +217,8 @@ def test_the_report_of_an_epoch_is_that_of_its_rows(problem, rows, truth, weight
     mine, model = found.models[0], expected.models[0]
     assert mine.normalized_log_loss == pytest.approx(model.normalized_log_loss, rel=1e-6)
     assert mine.normalized_brier == pytest.approx(model.normalized_brier, rel=1e-6)
-    if problem.n_classes == 2:
+    if mine.auc is not None and model.auc is not None:
+        assert problem.n_classes == 2
         assert mine.auc.value == pytest.approx(model.auc.value, abs=1e-4)
         assert mine.h == pytest.approx(model.h, abs=1e-3)
     assert found.assumptions.n_rows == N
@@ -250,7 +253,9 @@ def test_a_report_without_cases_or_for_another_prior_says_so():
 
 
 def _process(rank: int, path: str) -> None:
-    distributed.init_process_group("gloo", init_method=f"file://{path}/meet", rank=rank, world_size=2)
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{path}/meet", rank=rank, world_size=2
+    )
     own = slice(rank, None, 2)
     bins, cost, epoch = ScoreBins(), BayesCost(BINARY), Evaluation(BINARY)
     for metric in (bins, cost, epoch):

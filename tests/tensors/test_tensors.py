@@ -1,4 +1,4 @@
-"""Tallies of tensors are those of numpy, to the last bit; entries are refused when they are made."""
+"""Tallies of tensors are those of numpy, to the last bit; bad entries are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stakes import (
 )
 from stakes.ranking import roc_hull
 from stakes.scoring import brier, log_loss
-from stakes.tally.bins import N_BINS, REAL, UNIT
+from stakes.tally.bit_bins import N_BINS, REAL, UNIT
 from stakes.torch import (
     Scale,
     bayes_decisions,
@@ -32,9 +32,9 @@ from stakes.torch import (
     score_hull,
     score_table,
 )
-from stakes.torch import cases as cases_room
-from stakes.torch import exact as exact_room
-from stakes.torch.bins import bit_places
+from stakes.torch import device_cases as cases_room
+from stakes.torch import exact_scores as exact_room
+from stakes.torch.device_bins import bit_places
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 BINARY = Problem.binary(false_alarm=1, miss=9)
@@ -290,14 +290,26 @@ P, Y = torch.tensor([0.1, 0.9, 0.5]), torch.tensor([0, 1, 1])
         (lambda: score_bins(P, Y, -P), r"weights must hold finite numbers"),
         (lambda: score_table(P, Y, P * torch.inf), r"weights must hold finite numbers"),
         (lambda: score_bins(P, Y[:2]), r"y_true must have one entry for each of the 3 cases"),
-        (lambda: score_bins(P, Y.float()), r"y_true must hold whole numbers or booleans; .*float32"),
+        (
+            lambda: score_bins(P, Y.float()),
+            r"y_true must hold whole numbers or booleans; .*float32",
+        ),
         (lambda: score_bins(Y, Y), r"scores must hold floats; its dtype is torch.int64"),
-        (lambda: score_bins(P[:, None], Y), r"scores must have shape \(n,\); its shape is \(3, 1\)"),
+        (
+            lambda: score_bins(P[:, None], Y),
+            r"scores must have shape \(n,\); its shape is \(3, 1\)",
+        ),
         (lambda: score_bins([0.5], Y), r"scores must be a tensor; got list"),
         (lambda: score_bins(P[:0], Y[:0]), r"scores must hold at least one case"),
         (lambda: score_table(P[:0], Y[:0]), r"scores must hold at least one case"),
-        (lambda: score_bins(P, Y.to("meta")), r"y_true must be on the device of scores, cpu; it is"),
-        (lambda: score_hull(P.double() - 1, Y), r"scores must be zero or more, or single precision"),
+        (
+            lambda: score_bins(P, Y.to("meta")),
+            r"y_true must be on the device of scores, cpu; it is",
+        ),
+        (
+            lambda: score_hull(P.double() - 1, Y),
+            r"scores must be zero or more, or single precision",
+        ),
         (lambda: counts(Y + 2, Y, THREE), r"decisions must hold positions of decisions.*; 2 ent"),
         (lambda: counts(Y, Y - 1, THREE), r"y_true must hold positions"),
         (lambda: counts(bayes_decisions(P + 1, THREE), Y, THREE), r"-1 stands for posteriors"),

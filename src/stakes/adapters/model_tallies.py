@@ -23,14 +23,14 @@ from stakes.adapters.expressions import (
 )
 from stakes.adapters.lazy import TRUTH, WEIGHT, column_of
 from stakes.adapters.sources import Lazy
-from stakes.adapters.zoom_bins import N_BINS, Bins, Grid, ScoreGrid, UnitGrid
+from stakes.adapters.zoom_bins import Grid, ScoreGrid, UnitGrid, finer
 from stakes.decide import class_ratios, regrets, shift_prior
 from stakes.evaluation import DECISIONS, POSTERIORS, SCORES, ModelTallies
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Counts, ScoreTable
-from stakes.tally.bins import N_BINS, Bins
+from stakes.tally.bit_bins import N_BINS, Bins
 
 _PREDICTED, _BIN = "predicted", "bin"
 _HALF_SINGLE = float(np.finfo(np.float32).eps) / 2

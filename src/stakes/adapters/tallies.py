@@ -21,7 +21,6 @@ from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, whethe
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts, by_column, facts_of, prepared
 from stakes.adapters.model_tallies import LazyModel, Tallied
 from stakes.adapters.sources import Lazy
-from stakes.adapters.zoom_bins import Bins
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import (
@@ -40,7 +39,7 @@ from stakes.problem import Problem
 from stakes.report import LEFT_OUT, TUNED, Caveat
 from stakes.rows import Posteriors, Scores
 from stakes.tally import JointCounts
-from stakes.tally.bins import Bins
+from stakes.tally.bit_bins import Bins
 
 _FRACTIONAL, _SQUARES = "fractional", "squares"
 

@@ -1,6 +1,6 @@
 """A grid of bins for scores that zooms by powers of two, the same to the last bit in every engine.
 
-The bins are those of `stakes.tally.bins`, made of comparisons, products with powers of two and
+The bins are those of `stakes.tally.bit_bins`, made of comparisons, products with powers of two and
 floor, which no engine rounds. A side of the grid has 33 runs of 1,024 bins: the first run begins at
 distance nought, and every later one, as each octave, is twice as wide as the one before.
 """
@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes.adapters.sources import Lazy
-from stakes.tally.bins import FAR, N_BINS, RUN, SIDE, Bins
+from stakes.tally.bit_bins import FAR, N_BINS, RUN, SIDE, Bins
 
 _STEPS = (16, 8, 4, 2, 1)  # octaves that are halved away at a time, 31 in all
 _MOST = float(np.finfo(np.float64).max)

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 from stakes.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from stakes.torch.bins import BinnedScores, Scale, score_bins
-    from stakes.torch.cases import bayes_decisions, counts, loss_moments
-    from stakes.torch.exact import ScoreHull, score_hull, score_table
-    from stakes.torch.metrics import BayesCost, Evaluation, ExpectedCost, NormalizedCost, ScoreBins
+    from stakes.torch.device_bins import BinnedScores, Scale, score_bins
+    from stakes.torch.device_cases import bayes_decisions, counts, loss_moments
+    from stakes.torch.exact_scores import ScoreHull, score_hull, score_table
+    from stakes.torch.modules import BayesCost, Evaluation, ExpectedCost, NormalizedCost, ScoreBins
 
 _HOME = {
-    "bins": ("BinnedScores", "Scale", "score_bins"),
-    "cases": ("bayes_decisions", "counts", "loss_moments"),
-    "exact": ("ScoreHull", "score_hull", "score_table"),
-    "metrics": ("BayesCost", "Evaluation", "ExpectedCost", "NormalizedCost", "ScoreBins"),
+    "device_bins": ("BinnedScores", "Scale", "score_bins"),
+    "device_cases": ("bayes_decisions", "counts", "loss_moments"),
+    "exact_scores": ("ScoreHull", "score_hull", "score_table"),
+    "modules": ("BayesCost", "Evaluation", "ExpectedCost", "NormalizedCost", "ScoreBins"),
 }
 _FILE_OF = {name: file for file, names in _HOME.items() for name in names}
 

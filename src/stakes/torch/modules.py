@@ -13,16 +13,15 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from stakes._check import Labels
+from stakes._check import Labels, require
 from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.report import Report
-from stakes.scoring.arguments import require
 from stakes.tally import Counts
-from stakes.torch.bins import BinnedScores, BinSums, Scale, read_scores, read_weights
-from stakes.torch.border import PROBABILITY, SUM, floating, no_faults, positions, refuse
-from stakes.torch.cases import bayes_decisions, cell_sums, counts_of
-from stakes.torch.epoch import EpochSums
+from stakes.torch.check_tensors import PROBABILITY, SUM, floating, no_faults, positions, refuse
+from stakes.torch.device_bins import BinnedScores, BinSums, Scale, read_scores, read_weights
+from stakes.torch.device_cases import bayes_decisions, cell_sums, counts_of
+from stakes.torch.epoch_sums import EpochSums
 
 _BIN_STATES = ("cells", "rests", "low", "high", "losses", "faults")
 _REDUCTIONS = {"low": "min", "high": "max"}

@@ -12,17 +12,17 @@ from torch import Tensor
 
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.evaluation.conclusions import report_of
+from stakes.evaluation.build_report import report_of
+from stakes.evaluation.decision_rules import POSTERIORS, is_movable, named, rules_of
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
-from stakes.evaluation.left_out import left_out
-from stakes.evaluation.rules import POSTERIORS, is_movable, named, rules_of
+from stakes.evaluation.sentences import left_out
 from stakes.inference.estimate import checked_level
 from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.report import Caveat, Report
 from stakes.tally import Counts, JointCounts, ScoreTable
-from stakes.torch.bins import BinnedScores, Scale
-from stakes.torch.cases import bayes_decisions, cell_sums, probabilities
+from stakes.torch.device_bins import BinnedScores, Scale
+from stakes.torch.device_cases import bayes_decisions, cell_sums, probabilities
 
 _REPLICATES = 2000
 
@@ -157,7 +157,9 @@ class EpochSums:
         losses = self.losses()
         size = problem.n_classes
         cells = self.predicted.cpu().numpy().reshape(size, size)
-        deployed = table if problem.prior is None or table is None else table.with_prior(problem.prior)
+        deployed = (
+            table if problem.prior is None or table is None else table.with_prior(problem.prior)
+        )
         tallies = ModelTallies(
             model=name,
             kind=POSTERIORS,
@@ -200,7 +202,8 @@ class EpochSums:
         prior = self.problem.prior
         yield left_out(
             name,
-            "recalibration, tuned thresholds and slices need rows, and an epoch keeps tallies only.",
+            "recalibration, tuned thresholds and slices need rows, and an epoch keeps tallies "
+            "only.",
         )
         if prior is not None and is_movable(shares, prior):
             yield left_out(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Labels
-from stakes.tally.scores import ScoreTable
+from stakes.tally.score_table import ScoreTable
 
 RUN = 1 << 10  # bins of an octave; the first run begins at distance nought
 SIDE = 33 * RUN + 2  # the last bins hold what lies beyond, and what is infinite
@@ -42,10 +42,7 @@ class BitGrid:
         [0, 34819, 67587]
         """
         below = scores < (0.5 if self.probabilities else 0.0)
-        if self.probabilities:
-            away = np.where(below, scores, 1.0 - scores)
-        else:
-            away = np.abs(scores)
+        away = np.where(below, scores, 1.0 - scores) if self.probabilities else np.abs(scores)
         with np.errstate(over="ignore"):  # very large scores lie beyond the last octave anyway
             at = np.asarray(away * self.scale, dtype=np.float64)
         near = (np.where(at < 1.0, at, 0.0) * (RUN * _REST)).astype(np.int64)
@@ -62,7 +59,7 @@ class BitGrid:
         """The bin from which the places of the other side count down."""
         return N_BINS - 1 if self.probabilities else SIDE - 1
 
-    def scores(self, bins: IntArray, rest: FloatArray) -> FloatArray:
+    def scores(self, bins: IntArray, rest: FloatArray | IntArray) -> FloatArray:
         """The score that lies so far in a bin, its mean rest being the measure.
 
         >>> UNIT.scores(*UNIT.places(np.array([0.25, 0.7]))).round(6).tolist()

@@ -16,8 +16,8 @@ from torch import Tensor
 from stakes._check import FloatArray, Labels
 from stakes.errors import InputError
 from stakes.tally import ScoreTable
-from stakes.torch.bins import order_keys, read_scores
-from stakes.torch.border import LABEL, SCORE, WEIGHT, no_faults, refuse, refuse_many
+from stakes.torch.check_tensors import LABEL, SCORE, WEIGHT, no_faults, refuse, refuse_many
+from stakes.torch.device_bins import order_keys, read_scores
 
 _BLOCK = 1 << 26  # sorted scores at a time, so that what is made on the way stays small
 _MOST_SCORES = 1 << 27  # three gigabytes of table

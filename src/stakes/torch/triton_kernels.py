@@ -1,7 +1,7 @@
 """Kernels for CUDA, written in Triton: one pass over the cases, whatever is tallied.
 
-They do what the plain code of `bins` and `cases` does, to the last bit, and are used where Triton
-is installed, as it is with torch for CUDA.
+They do what the plain code of `device_bins` and `device_cases` does, to the last bit, and are used
+where Triton is installed, as it is with torch for CUDA.
 """
 
 from __future__ import annotations
@@ -21,35 +21,8 @@ N_SUMS = 8  # log loss, Brier score and cases ruled out, of both classes; bad sc
 
 
 @triton.jit
-def _bins_kernel(  # type: ignore[no-untyped-def]
-    scores,
-    labels,
-    packed,
-    low,
-    high,
-    sums,
-    n_cases,
-    first_case,
-    N_CELLS: tl.constexpr,
-    N_BINS: tl.constexpr,
-    N_COPIES: tl.constexpr,
-    UNIT: tl.constexpr,
-    LOSS: tl.constexpr,
-    DOUBLE: tl.constexpr,
-    SIZE: tl.constexpr,
-):
-    program = tl.program_id(0)
-    place = first_case + program.to(tl.int64) * SIZE + tl.arange(0, SIZE)
-    inside = place < n_cases
-    raw = tl.load(scores + place, inside, 0.0)
-    label = tl.load(labels + place, inside, 0).to(tl.int64)
-    score = raw.to(tl.float64) if DOUBLE else raw.to(tl.float32)
-    score = tl.where(score == 0.0, 0.0, score)  # one zero only
-    fits = (score >= 0.0) & (score <= 1.0) if LOSS == 1 else score == score
-    known = (label == 0) | (label == 1)
-    used = inside & fits & known
-    positive = label == 1
-
+def _places(score, N_BINS: tl.constexpr, UNIT: tl.constexpr, DOUBLE: tl.constexpr):  # type: ignore[no-untyped-def]
+    """The bin of every score, and its rest: see `BitGrid.places`."""
     below = score < (0.5 if UNIT else 0.0)
     away = tl.where(below, score, 1.0 - score) if UNIT else tl.abs(score)
     at = away * (4294967296.0 if UNIT else 65536.0)
@@ -65,13 +38,63 @@ def _bins_kernel(  # type: ignore[no-untyped-def]
     fine = tl.where(at >= 4294967296.0, tl.where(endless, side - 1, side - 2) << 13, fine)
     run = fine >> 13
     if UNIT:
-        bin = tl.where(below, run, N_BINS - 1 - run)
+        place = tl.where(below, run, N_BINS - 1 - run)
     else:
-        bin = tl.where(below, side - 1 - run, side + run)
-    cell = bin * 2 + tl.where(positive, 1, 0)
+        place = tl.where(below, side - 1 - run, side + run)
+    return place, fine & 8191
 
-    one = (fine & 8191).to(tl.int64) + (1 << 38)
-    tl.atomic_add(packed + (program % N_COPIES) * N_CELLS + cell, one, used, sem="relaxed")
+
+@triton.jit
+def _losses(score, positive, LOSS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Log loss, Brier score, and whether the truth was ruled out, of probabilities or logits."""
+    exact = score.to(tl.float64)
+    if LOSS == 1:
+        own = tl.where(positive, exact, 1.0 - exact)
+        lost = own == 0.0
+        surprise = -tl.log(tl.where(lost, 1.0, own))
+        square = (1.0 - own) * (1.0 - own)
+    else:
+        own = tl.where(positive, exact, -exact)
+        lost = own == -float("inf")
+        tail = tl.exp(-tl.abs(own))
+        surprise = tl.where(lost, 0.0, tl.log(1.0 + tail) + tl.where(own < 0.0, -own, 0.0))
+        chance = tl.where(own < 0.0, 1.0, tail) / (1.0 + tail)
+        square = chance * chance
+    return surprise, square, tl.where(lost, 1.0, 0.0)
+
+
+@triton.jit
+def _bins_kernel(  # type: ignore[no-untyped-def]
+    scores,
+    labels,
+    packed,
+    low,
+    high,
+    sums,
+    n_cases,
+    first_case,
+    N_BINS: tl.constexpr,
+    N_COPIES: tl.constexpr,
+    UNIT: tl.constexpr,
+    LOSS: tl.constexpr,
+    DOUBLE: tl.constexpr,
+    SIZE: tl.constexpr,
+):
+    program = tl.program_id(0)
+    case = first_case + program.to(tl.int64) * SIZE + tl.arange(0, SIZE)
+    inside = case < n_cases
+    raw = tl.load(scores + case, inside, 0.0)
+    label = tl.load(labels + case, inside, 0).to(tl.int64)
+    score = raw.to(tl.float64) if DOUBLE else raw.to(tl.float32)
+    score = tl.where(score == 0.0, 0.0, score)  # one zero only
+    fits = (score >= 0.0) & (score <= 1.0) if LOSS == 1 else score == score
+    known = (label == 0) | (label == 1)
+    used = inside & fits & known
+    positive = label == 1
+    place, rest = _places(score, N_BINS, UNIT, DOUBLE)
+    cell = place * 2 + tl.where(positive, 1, 0)
+    one = rest.to(tl.int64) + (1 << 38)
+    tl.atomic_add(packed + (program % N_COPIES) * 2 * N_BINS + cell, one, used, sem="relaxed")
     bits = score.to(tl.float64).to(tl.int64, bitcast=True)
     key = bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
     # Most cases lie within what was seen before: a look is cheaper than an atomic operation.
@@ -79,33 +102,16 @@ def _bins_kernel(  # type: ignore[no-untyped-def]
     tl.atomic_min(low + cell, key, used & lower, sem="relaxed")
     higher = key > tl.load(high + cell, used, 0)
     tl.atomic_max(high + cell, key, used & higher, sem="relaxed")
-
     out = sums + (first_case // SIZE + program) * 8
     if LOSS > 0:
-        exact = score.to(tl.float64)
-        if LOSS == 1:
-            own = tl.where(positive, exact, 1.0 - exact)
-            lost = own == 0.0
-            surprise = -tl.log(tl.where(lost, 1.0, own))
-            square = (1.0 - own) * (1.0 - own)
-        else:
-            own = tl.where(positive, exact, -exact)
-            lost = own == -float("inf")
-            tail = tl.exp(-tl.abs(own))
-            surprise = tl.where(lost, 0.0, tl.log(1.0 + tail) + tl.where(own < 0.0, -own, 0.0))
-            chance = tl.where(own < 0.0, 1.0, tail) / (1.0 + tail)
-            square = chance * chance
-        ones = tl.where(used & positive, 1.0, 0.0).to(tl.float64)
-        zeros = tl.where(used & (label == 0), 1.0, 0.0).to(tl.float64)
-        surprise = tl.where(used, surprise, 0.0)
-        square = tl.where(used, square, 0.0)
-        gone = tl.where(lost, 1.0, 0.0)
-        tl.store(out + 0, tl.sum(surprise * zeros))
-        tl.store(out + 1, tl.sum(surprise * ones))
-        tl.store(out + 2, tl.sum(square * zeros))
-        tl.store(out + 3, tl.sum(square * ones))
-        tl.store(out + 4, tl.sum(gone * zeros))
-        tl.store(out + 5, tl.sum(gone * ones))
+        surprise, square, gone = _losses(score, positive, LOSS)
+        ones, zeros = used & positive, used & (label == 0)
+        tl.store(out + 0, tl.sum(tl.where(zeros, surprise, 0.0)))
+        tl.store(out + 1, tl.sum(tl.where(ones, surprise, 0.0)))
+        tl.store(out + 2, tl.sum(tl.where(zeros, square, 0.0)))
+        tl.store(out + 3, tl.sum(tl.where(ones, square, 0.0)))
+        tl.store(out + 4, tl.sum(tl.where(zeros, gone, 0.0)).to(tl.float64))
+        tl.store(out + 5, tl.sum(tl.where(ones, gone, 0.0)).to(tl.float64))
     tl.store(out + 6, tl.sum((inside & ~fits).to(tl.int32)).to(tl.float64))
     tl.store(out + 7, tl.sum((inside & ~known).to(tl.int32)).to(tl.float64))
 
@@ -139,7 +145,6 @@ def add_bins(
                 sums,
                 end,
                 first,
-                N_CELLS=n_cells,
                 N_BINS=n_bins,
                 N_COPIES=copies,
                 UNIT=unit,
@@ -169,8 +174,8 @@ def _cells_kernel(  # type: ignore[no-untyped-def]
     program = tl.program_id(0).to(tl.int64)
     cells = tl.arange(0, N_CELLS)
     found = tl.zeros((N_CELLS,), tl.int32)
-    bad_rows = 0
-    bad_columns = 0
+    bad_rows = tl.sum(found)  # none yet
+    bad_columns = tl.sum(found)
     for step in range(STEPS):
         place = (program * STEPS + step) * SIZE + tl.arange(0, SIZE)
         inside = place < n_cases

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from stakes._check import Labels, labels
+from stakes._check import FloatArray, Labels, labels
 from stakes.decide import regrets, tie_slack
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts, LossMoments
-from stakes.torch.bins import kernels, read_weights
-from stakes.torch.border import (
+from stakes.torch.check_tensors import (
     DECISION,
     LABEL,
     LOSS,
@@ -26,6 +24,8 @@ from stakes.torch.border import (
     refuse,
     refuse_many,
 )
+from stakes.torch.device_bins import read_weights
+from stakes.torch.triton_door import kernels
 
 _BLOCK = {"cpu": 1 << 16, "cuda": 1 << 22}
 _LOOP = 16  # classes up to which expected costs are summed one by one, in a fixed order
@@ -72,14 +72,14 @@ def cell_sums(
     n_cells = n_classes * n_decisions
     refuse_many("cells of classes and decisions", n_cells, "Merge rare classes.")
     faults = no_faults(decided.device)
-    if weights is None and decided.is_cuda and kernels is not None and len(decided):
-        if n_cells < kernels.MOST_CELLS:
-            sums, outside = kernels.cell_counts(
-                y_true.contiguous(), decided.contiguous(), n_classes, n_decisions
-            )
-            faults[LABEL] += outside[0]
-            faults[DECISION] += outside[1]
-            return sums, faults
+    fast = decided.is_cuda and kernels is not None and n_cells < kernels.MOST_CELLS
+    if fast and weights is None and len(decided):
+        sums, outside = kernels.cell_counts(
+            y_true.contiguous(), decided.contiguous(), n_classes, n_decisions
+        )
+        faults[LABEL] += outside[0]
+        faults[DECISION] += outside[1]
+        return sums, faults
     known = (y_true >= 0) & (y_true < n_classes)
     taken = (decided >= 0) & (decided < n_decisions)
     faults[LABEL] += (~known).sum()
@@ -142,7 +142,7 @@ def bayes_decisions(posteriors: Tensor, problem: Problem, *, logits: bool = Fals
     return torch.cat(parts) if parts else given.new_zeros(0, dtype=torch.int64)
 
 
-def _cheapest(given: Tensor, costs: np.ndarray, logits: bool) -> Tensor:  # type: ignore[type-arg]
+def _cheapest(given: Tensor, costs: FloatArray, logits: bool) -> Tensor:
     rows = probabilities(given) if logits else given
     fits = (rows >= 0) & (rows <= 1)
     fits = fits if rows.ndim == 1 else fits.all(dim=1)
@@ -162,7 +162,7 @@ def _cheapest(given: Tensor, costs: np.ndarray, logits: bool) -> Tensor:  # type
     return torch.where(fits, first, -1)
 
 
-def _expected(columns: list[Tensor], costs: np.ndarray) -> Tensor:  # type: ignore[type-arg]
+def _expected(columns: list[Tensor], costs: FloatArray) -> Tensor:
     """Expected costs (n, M); in a fixed order for few classes, so that all devices agree."""
     matrix = torch.as_tensor(costs, device=columns[0].device)
     if len(columns) > _LOOP:

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stakes._check import FloatArray, Labels
+from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.ranking import auc
 from stakes.tally import ScoreTable
-from stakes.tally.bins import FAR, N_BINS, REAL, REST_BITS, RUN, SIDE, UNIT, Bins, BitGrid
-from stakes.torch.border import (
+from stakes.tally.bit_bins import FAR, N_BINS, REAL, REST_BITS, RUN, SIDE, UNIT, Bins, BitGrid
+from stakes.torch.check_tensors import (
     LABEL,
     PROBABILITY,
     SCORE,
@@ -26,11 +26,7 @@ from stakes.torch.border import (
     positions,
     refuse,
 )
-
-try:
-    from stakes.torch import kernels
-except ImportError:  # Triton comes with torch for CUDA, and for nothing else
-    kernels = None  # type: ignore[assignment]
+from stakes.torch.triton_door import kernels
 
 N_CELLS = 2 * N_BINS
 _HIGHEST, _LOWEST = torch.iinfo(torch.int64).max, torch.iinfo(torch.int64).min
@@ -181,9 +177,7 @@ class BinSums:
         self.faults[rule] += sums[6].long()
         self.faults[LABEL] += sums[7].long()
 
-    def _add_block(
-        self, raw: Tensor, y_true: Tensor, weights: Tensor | None, scale: Scale
-    ) -> None:
+    def _add_block(self, raw: Tensor, y_true: Tensor, weights: Tensor | None, scale: Scale) -> None:
         score = raw if raw.dtype == torch.float64 else raw.float()
         score = torch.where(score == 0, 0.0, score)  # one zero only
         unit = scale is Scale.PROBABILITIES
@@ -278,9 +272,9 @@ def score_bins(
 ) -> BinnedScores:
     """Bin the scores of two classes in one pass, on their device.
 
-    The bins are the top bits of the float (`stakes.tally.bins`). What is read from their table is
-    off by no more than a certified bound, and exact where every bin holds one score, as it does for
-    float16.
+    The bins are the top bits of the float, as in `stakes.tally.bit_bins`. What is read from their
+    table is off by no more than a certified bound, and exact where every bin holds one score, as it
+    does for float16.
 
     Parameters
     ----------
@@ -346,6 +340,6 @@ def order_keys(score: Tensor) -> Tensor:
     return bits ^ ((bits >> 63) & _HIGHEST)
 
 
-def _floats(keys: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+def _floats(keys: IntArray) -> FloatArray:
     """The scores of order keys."""
     return np.asarray((keys ^ ((keys >> 63) & _HIGHEST)).view(np.float64))
