@@ -31,7 +31,6 @@ from stakes.torch.triton_door import kernels
 N_CELLS = 2 * N_BINS
 _HIGHEST, _LOWEST = torch.iinfo(torch.int64).max, torch.iinfo(torch.int64).min
 _REST = 1 << REST_BITS
-_SHIFT = 40  # a packed sum: cases above, rests below; for blocks of 2²² cases at most
 
 
 class Scale(Enum):
@@ -154,7 +153,7 @@ class BinSums:
         if weights is None and scores.is_cuda and kernels is not None and len(scores):
             self._add_by_kernel(scores.contiguous(), y_true.contiguous(), scale)
             return
-        size = 1 << (22 if scores.is_cuda else 19)
+        size = 1 << (22 if scores.is_cuda else 16)
         for start in range(0, len(scores), size):
             block = slice(start, start + size)
             weight = None if weights is None else weights[block]
@@ -179,60 +178,34 @@ class BinSums:
 
     def _add_block(self, raw: Tensor, y_true: Tensor, weights: Tensor | None, scale: Scale) -> None:
         score = raw if raw.dtype == torch.float64 else raw.float()
-        score = torch.where(score == 0, 0.0, score)  # one zero only
         unit = scale is Scale.PROBABILITIES
         fits = (score >= 0) & (score <= 1) if unit else score == score
         known = (y_true == 0) | (y_true == 1)
         self.faults[PROBABILITY if unit else SCORE] += (~fits).sum()
         self.faults[LABEL] += (~known).sum()
         used, positive = fits & known, y_true == 1
-        weight = None
+        mass = used.double()
         if weights is not None:
             weight = weights.double()
             sound = (weight >= 0) & (weight < torch.inf)
             self.faults[WEIGHT] += (~sound).sum()
             used = used & sound & (weight > 0)
-            weight = torch.where(used, weight, 0.0)
-        place, rest = bit_places(torch.where(used, score, 0.0), scale.grid)
-        cell = torch.where(used, place * 2 + positive, N_CELLS).long()
-        self._add_cells(cell, rest, weight)
-        key = order_keys(score.double())
-        for held, kind in ((self.low, "amin"), (self.high, "amax")):
-            spare = torch.cat([held, held[:1]])  # cases that are not used go nowhere
-            held.copy_(spare.scatter_reduce_(0, cell, key, kind)[:-1])
+            mass = torch.where(used, weight, 0.0)
+        score = torch.where(
+            used, score + 0.0, 0.5
+        )  # one zero only; what is not used weighs nothing
+        place, rest = bit_places(score, scale.grid)
+        cell = (place * 2 + positive).long()
+        self.cells.index_add_(0, cell, mass)
+        self.rests.index_add_(0, cell, mass * rest)
+        exact = score.double()
+        key = order_keys(exact)
+        self.low.scatter_reduce_(0, cell, torch.where(used, key, _HIGHEST), "amin")
+        self.high.scatter_reduce_(0, cell, torch.where(used, key, _LOWEST), "amax")
         if scale is not Scale.SCORES:
-            self._add_losses(score.double(), positive, used, weight, scale)
-
-    def _add_cells(self, cell: Tensor, rest: Tensor, weight: Tensor | None) -> None:
-        if weight is None:
-            packed = torch.zeros(N_CELLS + 1, dtype=torch.int64, device=cell.device)
-            packed.index_add_(0, cell, rest.long() + (1 << _SHIFT))
-            self.cells += packed[:-1] >> _SHIFT
-            self.rests += packed[:-1] & ((1 << _SHIFT) - 1)
-            return
-        for held, part in ((self.cells, weight), (self.rests, weight * rest)):
-            spare = torch.zeros(N_CELLS + 1, dtype=torch.float64, device=cell.device)
-            held += spare.index_add_(0, cell, part)[:-1]
-
-    def _add_losses(
-        self, score: Tensor, positive: Tensor, used: Tensor, weight: Tensor | None, scale: Scale
-    ) -> None:
-        if scale is Scale.PROBABILITIES:
-            own = torch.where(positive, score, 1 - score)
-            lost = own == 0
-            surprise = -torch.log(torch.where(lost, 1.0, own))
-            square = (1 - own) ** 2
-        else:
-            own = torch.where(positive, score, -score)
-            lost = own == -torch.inf
-            surprise = torch.nn.functional.softplus(torch.where(lost, 0.0, -own))
-            square = torch.sigmoid(-own) ** 2
-        mass = used.double() if weight is None else weight
-        for place, loss in enumerate((surprise, square, lost.double())):
-            of_all = torch.where(used, loss, 0.0) * mass
-            of_ones = (of_all * positive).sum()
-            self.losses[place, 1] += of_ones
-            self.losses[place, 0] += of_all.sum() - of_ones
+            ones = mass * positive
+            of_classes = torch.stack([mass - ones, ones], dim=1)
+            self.losses += _case_losses(exact, positive, scale) @ of_classes
 
     def binned(self, scale: Scale, classes: Labels | None) -> BinnedScores:
         """The tally, which leaves the device here; entries that cannot be used are refused."""
@@ -259,6 +232,21 @@ class BinSums:
         surprise = np.where(sums[2] > 0, np.inf, sums[0])
         with np.errstate(invalid="ignore"):
             return np.asarray(np.stack([surprise, sums[1]]) / bins.weights.sum(axis=0))
+
+
+def _case_losses(score: Tensor, positive: Tensor, scale: Scale) -> Tensor:
+    """(3, n): log loss, Brier score, and whether the truth was ruled out."""
+    if scale is Scale.PROBABILITIES:
+        own = torch.where(positive, score, 1 - score)
+        lost = own == 0
+        surprise = -torch.log(torch.where(lost, 1.0, own))
+        square = (1 - own) ** 2
+    else:
+        own = torch.where(positive, score, -score)
+        lost = own == -torch.inf
+        surprise = torch.nn.functional.softplus(torch.where(lost, 0.0, -own))
+        square = torch.sigmoid(-own) ** 2
+    return torch.stack([surprise, square, lost.double()])
 
 
 @torch.no_grad()

@@ -154,7 +154,7 @@ def _cheapest(given: Tensor, costs: FloatArray, logits: bool) -> Tensor:
         errors = [gaps, gaps] if rows.ndim == 1 else list(gaps.unbind(dim=1))
     regret, slack = regrets(costs), tie_slack(costs)
     expected = _expected(columns, regret)
-    most = torch.as_tensor(slack, device=rows.device)
+    most = _on_device(slack, rows.device)
     off = most.expand(len(rows), -1) if errors is None else _expected(errors, regret) + most
     limit = (expected + off).min(dim=1, keepdim=True).values
     within = expected <= limit + off
@@ -164,13 +164,18 @@ def _cheapest(given: Tensor, costs: FloatArray, logits: bool) -> Tensor:
 
 def _expected(columns: list[Tensor], costs: FloatArray) -> Tensor:
     """Expected costs (n, M); in a fixed order for few classes, so that all devices agree."""
-    matrix = torch.as_tensor(costs, device=columns[0].device)
+    matrix = _on_device(costs, columns[0].device)
     if len(columns) > _LOOP:
         return torch.stack(columns, dim=1) @ matrix
     total = columns[0][:, None] * matrix[0]
     for column, row in zip(columns[1:], matrix[1:], strict=True):
         total = total + column[:, None] * row
     return total
+
+
+def _on_device(values: FloatArray, device: torch.device) -> Tensor:
+    """A small array on a device, without waiting for what the device does."""
+    return torch.from_numpy(values).to(device, non_blocking=True)
 
 
 def probabilities(logits: Tensor) -> Tensor:
