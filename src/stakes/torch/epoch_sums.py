@@ -10,13 +10,13 @@ import torch
 from scipy.special import expit
 from torch import Tensor
 
+from stakes import _check
 from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.decision_rules import POSTERIORS, is_movable, named, rules_of
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.evaluation.sentences import left_out
-from stakes.inference.estimate import checked_level
 from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.report import Caveat, Report
@@ -137,7 +137,7 @@ class EpochSums:
             raise InputError("the epoch must hold at least one case; there are none. Call update.")
         evidence = self._evidence(name, bins)
         return report_of(
-            evidence, replicates=_REPLICATES, seed=seed, rng=rng, level=checked_level(level)
+            evidence, replicates=_REPLICATES, seed=seed, rng=rng, level=_check.level(level)
         )
 
     def _evidence(self, name: str, bins: BinnedScores | None) -> Evidence:
