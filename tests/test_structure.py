@@ -106,8 +106,12 @@ FLOORS: dict[str, str] = {
     "rule": "_reading _cuts _json _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted",
     "simulate": "_line random_counts gaussian",
-    "tally": "base read_rows counts loss_moments joint_counts score_table joint_scores",
+    "tally": "base read_rows counts loss_moments joint_counts score_table bit_bins joint_scores",
     "thresholds": "weighed_scores case_losses methods best loss",
+    "torch": (
+        "triton_kernels triton_door check_tensors device_bins device_cases exact_scores epoch_sums "
+        "modules"
+    ),
 }
 
 # The only imports of our own rooms that may wait until a function is called: room, method, goal.

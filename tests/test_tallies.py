@@ -32,8 +32,7 @@ from stakes.calibration import Isotonic
 from stakes.errors import InputError
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.evidence import Evidence
-from stakes.tally.bit_bins import N_BINS, REAL, Bins
-from stakes.tally.bit_bins import UNIT as PROBABILITIES
+from stakes.tally import Bins, BitGrid
 
 N = 1500
 RNG = np.random.default_rng(8)
@@ -348,11 +347,11 @@ def run_of(distance: float) -> int:
 def unit_bin(score: float) -> int:
     below = score < 0.5
     place = run_of((score if below else 1 - score) * 2.0**32)
-    return place if below else N_BINS - 1 - place
+    return place if below else BitGrid.N_BINS - 1 - place
 
 
 def score_bin(score: float, grid: ScoreGrid) -> int:
-    side = N_BINS // 2
+    side = BitGrid.N_BINS // 2
     place = run_of(abs(score - grid.centre) / grid.unit)
     return side - 1 - place if score < grid.centre else side + place
 
@@ -372,8 +371,8 @@ edges = st.integers(0, 60).flatmap(
 def test_probabilities_have_the_same_bins_in_every_engine_and_in_order(scores):
     expected = [unit_bin(score) for score in sorted(scores)]
     assert expected == sorted(expected)
-    assert 0 <= expected[0] <= expected[-1] < N_BINS
-    assert PROBABILITIES.places(np.sort(scores))[0].tolist() == expected
+    assert 0 <= expected[0] <= expected[-1] < BitGrid.N_BINS
+    assert BitGrid(probabilities=True).places(np.sort(scores))[0].tolist() == expected
     for engine in ENGINES:
         assert bins_of(engine, UnitGrid(), sorted(scores)) == expected
 
@@ -387,7 +386,7 @@ def test_scores_have_the_same_bins_in_every_engine_and_in_order(scores, centre, 
     grid = ScoreGrid(centre, 2.0**power)
     expected = [score_bin(score, grid) for score in sorted(scores)]
     assert expected == sorted(expected)
-    assert 0 <= expected[0] <= expected[-1] < N_BINS
+    assert 0 <= expected[0] <= expected[-1] < BitGrid.N_BINS
     for engine in ENGINES:
         assert bins_of(engine, grid, sorted(scores)) == expected
 
@@ -395,10 +394,10 @@ def test_scores_have_the_same_bins_in_every_engine_and_in_order(scores, centre, 
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=40))
 def test_bins_of_all_numbers_are_the_top_bits_and_a_bin_and_its_rest_give_the_score_back(scores):
     ordered = np.sort(scores)
-    bins, rest = REAL.places(ordered)
+    bins, rest = BitGrid(probabilities=False).places(ordered)
     assert bins.tolist() == [score_bin(score, ScoreGrid()) for score in ordered.tolist()]
     near = np.abs(ordered) < 2.0**16
-    back = REAL.scores(bins, rest)[near]
+    back = BitGrid(probabilities=False).scores(bins, rest)[near]
     assert (np.abs(back) <= np.abs(ordered[near])).all()
     np.testing.assert_allclose(back, ordered[near], rtol=2.0**-22, atol=2.0**-38)
 

@@ -22,7 +22,7 @@ from stakes import (
 )
 from stakes.ranking import roc_hull
 from stakes.scoring import brier, log_loss
-from stakes.tally.bit_bins import N_BINS, REAL, UNIT
+from stakes.tally import BitGrid
 from stakes.torch import (
     Scale,
     bayes_decisions,
@@ -36,6 +36,7 @@ from stakes.torch import device_cases as cases_room
 from stakes.torch import exact_scores as exact_room
 from stakes.torch.device_bins import bit_places
 
+UNIT, REAL = BitGrid(probabilities=True), BitGrid(probabilities=False)
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 BINARY = Problem.binary(false_alarm=1, miss=9)
 THREE = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["a", "r", "b"])
@@ -351,4 +352,4 @@ def test_tensors_in_a_graph_are_read_and_left_alone():
 
 def test_there_are_as_many_cells_as_bins_of_two_classes():
     bins, _ = bit_places(torch.tensor([0.0, 1.0]), UNIT)
-    assert bins.tolist() == [0, N_BINS - 1]
+    assert bins.tolist() == [0, BitGrid.N_BINS - 1]

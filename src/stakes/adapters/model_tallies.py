@@ -29,8 +29,7 @@ from stakes.evaluation import DECISIONS, POSTERIORS, SCORES, ModelTallies
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.rows import Decisions, Posteriors, Scores
-from stakes.tally import Counts, ScoreTable
-from stakes.tally.bit_bins import N_BINS, Bins
+from stakes.tally import Bins, BitGrid, Counts, ScoreTable
 
 _PREDICTED, _BIN = "predicted", "bin"
 _HALF_SINGLE = float(np.finfo(np.float32).eps) / 2
@@ -173,7 +172,7 @@ class LazyModel:
                 sums |= _loss_sums(self.moved, "moved")
         if size == 2:
             frame = grid.binned(frame, self.score, _BIN)
-            sizes |= self._cuts() | {_BIN: N_BINS}
+            sizes |= self._cuts() | {_BIN: BitGrid.N_BINS}
             sums |= _score_sums(nw.col(self.score))
         return arrays_of(grouped(frame, sizes, sums), sizes)
 

@@ -38,8 +38,7 @@ from stakes.evaluation import (
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, TUNED, Caveat
 from stakes.rows import Posteriors, Scores
-from stakes.tally import JointCounts
-from stakes.tally.bit_bins import Bins
+from stakes.tally import Bins, JointCounts
 
 _FRACTIONAL, _SQUARES = "fractional", "squares"
 

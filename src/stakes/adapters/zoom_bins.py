@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes.adapters.sources import Lazy
-from stakes.tally.bit_bins import FAR, N_BINS, RUN, SIDE, Bins
+from stakes.tally import Bins, BitGrid
 
 _STEPS = (16, 8, 4, 2, 1)  # octaves that are halved away at a time, 31 in all
 _MOST = float(np.finfo(np.float64).max)
@@ -29,10 +29,10 @@ class UnitGrid:
         """Add the bin of every score, which does not decrease along the scores."""
         below = nw.col(score) < 0.5
         end = nw.when(below).then(nw.col(score)).otherwise(1.0 - nw.col(score))
-        made = _runs(frame.with_columns(below.alias(_BELOW), (end * FAR).alias(_AT)), name)
+        made = _runs(frame.with_columns(below.alias(_BELOW), (end * BitGrid.FAR).alias(_AT)), name)
         place = nw.col(name)
         return made.with_columns(
-            nw.when(nw.col(_BELOW)).then(place).otherwise(N_BINS - 1 - place).alias(name)
+            nw.when(nw.col(_BELOW)).then(place).otherwise(BitGrid.N_BINS - 1 - place).alias(name)
         )
 
 
@@ -51,7 +51,10 @@ class ScoreGrid:
         made = _runs(frame.with_columns(below.alias(_BELOW), scaled.alias(_AT)), name)
         place = nw.col(name)
         return made.with_columns(
-            nw.when(nw.col(_BELOW)).then(SIDE - 1 - place).otherwise(SIDE + place).alias(name)
+            nw.when(nw.col(_BELOW))
+            .then(BitGrid.SIDE - 1 - place)
+            .otherwise(BitGrid.SIDE + place)
+            .alias(name)
         )
 
     @classmethod
@@ -67,19 +70,19 @@ Grid = UnitGrid | ScoreGrid
 def _runs(frame: Lazy, name: str) -> Lazy:
     """The bin of distances of at least nought, in units of the first run."""
     at = nw.col(_AT)
-    beyond = nw.when(at > _MOST).then(nw.lit(SIDE - 1)).otherwise(nw.lit(SIDE - 2))
+    beyond = nw.when(at > _MOST).then(nw.lit(BitGrid.SIDE - 1)).otherwise(nw.lit(BitGrid.SIDE - 2))
     made = frame.with_columns(
-        nw.when(at >= FAR).then(beyond).otherwise(nw.lit(0)).alias(name),
-        nw.when(at >= FAR).then(nw.lit(0.0)).otherwise(at).alias(_AT),
+        nw.when(at >= BitGrid.FAR).then(beyond).otherwise(nw.lit(0)).alias(name),
+        nw.when(at >= BitGrid.FAR).then(nw.lit(0.0)).otherwise(at).alias(_AT),
     )
     for step in _STEPS:
         above = at >= 2.0**step
-        runs = nw.when(above).then(nw.lit(step * RUN)).otherwise(nw.lit(0))
+        runs = nw.when(above).then(nw.lit(step * BitGrid.RUN)).otherwise(nw.lit(0))
         made = made.with_columns(
             nw.when(above).then(at * 2.0**-step).otherwise(at).alias(_AT),
             (nw.col(name) + runs).alias(name),
         )
-    within = (at * float(RUN)).floor().cast(nw.Int64)
+    within = (at * float(BitGrid.RUN)).floor().cast(nw.Int64)
     return made.with_columns((nw.col(name) + within).alias(name))
 
 

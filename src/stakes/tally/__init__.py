@@ -6,6 +6,7 @@ Rows are read once and become a tally; after that nobody touches rows again. Tal
 """
 
 from stakes.tally.base import CellTally, Tally
+from stakes.tally.bit_bins import Bins, BitGrid
 from stakes.tally.counts import Counts
 from stakes.tally.joint_counts import JointCounts
 from stakes.tally.joint_scores import JointScores
@@ -14,6 +15,8 @@ from stakes.tally.read_rows import read_rows
 from stakes.tally.score_table import ScoreTable
 
 __all__ = [
+    "Bins",
+    "BitGrid",
     "CellTally",
     "Counts",
     "JointCounts",

@@ -9,79 +9,82 @@ value and neither on the device nor on the precision in which the value is store
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.tally.score_table import ScoreTable
 
-RUN = 1 << 10  # bins of an octave; the first run begins at distance nought
-SIDE = 33 * RUN + 2  # the last bins hold what lies beyond, and what is infinite
-N_BINS = 2 * SIDE
-OCTAVES = 32
-FAR = 2.0**OCTAVES  # where the last octave ends
-REST_BITS = 13
-_REST = 1 << REST_BITS
-
 
 @dataclass(frozen=True)
 class BitGrid:
     """Bins that zoom by powers of two: towards 0 and 1 (`probabilities`), or towards 0 only."""
+
+    RUN: ClassVar = 1 << 10  # bins of an octave; the first run begins at distance nought
+    OCTAVES: ClassVar = 32
+    FAR: ClassVar = 2.0**32  # where the last octave ends
+    SIDE: ClassVar = 33 * 1024 + 2  # the last bins hold what lies beyond, and what is infinite
+    N_BINS: ClassVar = 2 * SIDE
+    REST_BITS: ClassVar = 13
 
     probabilities: bool
 
     @property
     def scale(self) -> float:
         """Distances times this are in units of the first run."""
-        return FAR if self.probabilities else 2.0**16
+        return self.FAR if self.probabilities else 2.0**16
 
     def places(self, scores: FloatArray) -> tuple[IntArray, IntArray]:
         """The bin of every score, which does not decrease along the scores, and its rest.
 
-        >>> UNIT.places(np.array([0.0, 0.5, 1.0]))[0].tolist()
+        >>> BitGrid(True).places(np.array([0.0, 0.5, 1.0]))[0].tolist()
         [0, 34819, 67587]
         """
         below = scores < (0.5 if self.probabilities else 0.0)
         away = np.where(below, scores, 1.0 - scores) if self.probabilities else np.abs(scores)
         with np.errstate(over="ignore"):  # very large scores lie beyond the last octave anyway
             at = np.asarray(away * self.scale, dtype=np.float64)
-        near = (np.where(at < 1.0, at, 0.0) * (RUN * _REST)).astype(np.int64)
+        near = (np.where(at < 1.0, at, 0.0) * (self.RUN * self._rests)).astype(np.int64)
         octave = (at.view(np.int64) >> (52 - 23)) - (1022 << 23)
         fine = np.where(at < 1.0, near, octave)
-        fine = np.where(at >= FAR, np.where(np.isinf(at), SIDE - 1, SIDE - 2) * _REST, fine)
-        place, rest = fine >> REST_BITS, fine & (_REST - 1)
+        fine = np.where(
+            at >= self.FAR, np.where(np.isinf(at), self.SIDE - 1, self.SIDE - 2) * self._rests, fine
+        )
+        place, rest = fine >> self.REST_BITS, fine & (self._rests - 1)
         first = below if self.probabilities else ~below
-        start = np.where(first, 0 if self.probabilities else SIDE, self._last)
+        start = np.where(first, 0 if self.probabilities else self.SIDE, self._last)
         return np.where(first, start + place, start - place).astype(np.intp), rest.astype(np.intp)
+
+    @property
+    def _rests(self) -> int:
+        """Rests of a bin."""
+        return 1 << self.REST_BITS
 
     @property
     def _last(self) -> int:
         """The bin from which the places of the other side count down."""
-        return N_BINS - 1 if self.probabilities else SIDE - 1
+        return self.N_BINS - 1 if self.probabilities else self.SIDE - 1
 
     def scores(self, bins: IntArray, rest: FloatArray | IntArray) -> FloatArray:
         """The score that lies so far in a bin, its mean rest being the measure.
 
-        >>> UNIT.scores(*UNIT.places(np.array([0.25, 0.7]))).round(6).tolist()
+        >>> BitGrid(True).scores(*BitGrid(True).places(np.array([0.25, 0.7]))).round(6).tolist()
         [0.25, 0.7]
         """
-        upper = bins >= SIDE
+        upper = bins >= self.SIDE
         first = ~upper if self.probabilities else upper
-        place = np.where(first, bins - (0 if self.probabilities else SIDE), self._last - bins)
-        run = np.minimum(place // RUN, OCTAVES)
-        width = np.ldexp(1.0 / RUN, np.maximum(run - 1, 0))
-        start = np.where(run > 0, 1.0 + place % RUN / RUN, place / RUN) * np.ldexp(
+        place = np.where(first, bins - (0 if self.probabilities else self.SIDE), self._last - bins)
+        run = np.minimum(place // self.RUN, self.OCTAVES)
+        width = np.ldexp(1.0 / self.RUN, np.maximum(run - 1, 0))
+        start = np.where(run > 0, 1.0 + place % self.RUN / self.RUN, place / self.RUN) * np.ldexp(
             1.0, np.maximum(run - 1, 0)
         )
-        at = np.where(place == SIDE - 2, FAR, start + width * rest / _REST)
-        away = np.where(place == SIDE - 1, np.inf, at / self.scale)
+        at = np.where(place == self.SIDE - 2, self.FAR, start + width * rest / self._rests)
+        away = np.where(place == self.SIDE - 1, np.inf, at / self.scale)
         if self.probabilities:
             return np.asarray(np.where(first, away, 1.0 - away))
         return np.asarray(np.where(first, away, -away))
-
-
-UNIT = BitGrid(probabilities=True)
-REAL = BitGrid(probabilities=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,7 @@ from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.ranking import auc
-from stakes.tally import ScoreTable
-from stakes.tally.bit_bins import FAR, N_BINS, REAL, REST_BITS, RUN, SIDE, UNIT, Bins, BitGrid
+from stakes.tally import Bins, BitGrid, ScoreTable
 from stakes.torch.check_tensors import (
     LABEL,
     PROBABILITY,
@@ -28,9 +27,9 @@ from stakes.torch.check_tensors import (
 )
 from stakes.torch.triton_door import kernels
 
-N_CELLS = 2 * N_BINS
+N_CELLS = 2 * BitGrid.N_BINS
 _HIGHEST, _LOWEST = torch.iinfo(torch.int64).max, torch.iinfo(torch.int64).min
-_REST = 1 << REST_BITS
+_REST = 1 << BitGrid.REST_BITS
 
 
 class Scale(Enum):
@@ -47,7 +46,7 @@ class Scale(Enum):
     @property
     def grid(self) -> BitGrid:
         """The bins."""
-        return UNIT if self is Scale.PROBABILITIES else REAL
+        return BitGrid(self is Scale.PROBABILITIES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +164,7 @@ class BinSums:
             y_true,
             self.low,
             self.high,
-            n_bins=N_BINS,
+            n_bins=BitGrid.N_BINS,
             unit=scale is Scale.PROBABILITIES,
             loss=scale.value,
         )
@@ -307,19 +306,19 @@ def bit_places(score: Tensor, grid: BitGrid) -> tuple[Tensor, Tensor]:
     below = score < (0.5 if grid.probabilities else 0.0)
     away = torch.where(below, score, 1 - score) if grid.probabilities else score.abs()
     at = away * grid.scale
-    near = (torch.where(at < 1, at, 0.0) * (RUN * _REST)).int()
+    near = (torch.where(at < 1, at, 0.0) * (grid.RUN * _REST)).int()
     if score.dtype == torch.float64:
-        octave = ((at.view(torch.int64) >> 29) - (1022 << 23)).clamp(max=SIDE * _REST).int()
+        octave = ((at.view(torch.int64) >> 29) - (1022 << 23)).clamp(max=grid.SIDE * _REST).int()
         endless = at == torch.inf
     else:
         octave, endless = at.view(torch.int32) - (126 << 23), away == torch.inf
     fine = torch.where(at < 1, near, octave)
-    beyond = torch.where(endless, (SIDE - 1) * _REST, (SIDE - 2) * _REST).int()
-    fine = torch.where(at >= FAR, beyond, fine)
-    place, rest = fine >> REST_BITS, fine & (_REST - 1)
+    beyond = torch.where(endless, (grid.SIDE - 1) * _REST, (grid.SIDE - 2) * _REST).int()
+    fine = torch.where(at >= grid.FAR, beyond, fine)
+    place, rest = fine >> grid.REST_BITS, fine & (_REST - 1)
     if grid.probabilities:
-        return torch.where(below, place, N_BINS - 1 - place), rest
-    return torch.where(below, SIDE - 1 - place, SIDE + place), rest
+        return torch.where(below, place, grid.N_BINS - 1 - place), rest
+    return torch.where(below, grid.SIDE - 1 - place, grid.SIDE + place), rest
 
 
 def order_keys(score: Tensor) -> Tensor:

@@ -13,10 +13,17 @@ from torch import Tensor
 from stakes import _check
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.evaluation.build_report import report_of
-from stakes.evaluation.decision_rules import POSTERIORS, is_movable, named, rules_of
-from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
-from stakes.evaluation.sentences import left_out
+from stakes.evaluation import (
+    POSTERIORS,
+    Evidence,
+    ModelTallies,
+    Sample,
+    is_movable,
+    left_out,
+    named,
+    report_of,
+    rules_of,
+)
 from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.report import Caveat, Report
