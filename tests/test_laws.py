@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import stakes
 import stakes.tally
 from laws import (
     TALLIES,
@@ -284,3 +285,30 @@ def test_one_table_gives_a_number_and_not_an_array_without_dimensions(law: Law, 
     arguments = data.draw(law.arguments(world), label="arguments")
     value = (law.call or law.measure)(draw_tally(data, law, world), *arguments)
     assert not (isinstance(value, np.ndarray) and value.ndim == 0)
+
+
+# What measures return ----------------------------------------------------------------------------
+
+_ARGUMENTS = {"problem": stakes.Problem.binary(false_alarm=1, miss=3), "beta": 1.0}
+
+
+def needed_arguments(law: Law) -> list[str]:
+    parameters = list(inspect.signature(law.measure).parameters.values())[1:]
+    return [one.name for one in parameters if one.default is one.empty or one.name == "decision"]
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        law
+        for law in LAWS
+        if law.subject.kind is stakes.Counts and set(needed_arguments(law)) <= set(_ARGUMENTS)
+    ],
+    ids=lambda law: law.name,
+)
+def test_a_measure_of_one_tally_is_typed_as_what_it_returns(law: Law) -> None:
+    """A number of one table is np.float64, which `Numbers` says; numbers of classes are arrays."""
+    arguments = {name: _ARGUMENTS[name] for name in needed_arguments(law)}
+    found = law.measure(stakes.Counts([[3.0, 1.0], [2.0, 4.0]]), **arguments)
+    told = inspect.get_annotations(law.measure)["return"]
+    assert {"Numbers": np.float64, "FloatArray": np.ndarray}.get(told, type(found)) is type(found)
