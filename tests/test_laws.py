@@ -52,13 +52,13 @@ PARTS = {"probability_scores", "single"}
 
 
 def is_measure_of_scores(function: Any) -> bool:
-    """Whether a function of a score table makes numbers of it, rather than a curve or a table."""
+    """Whether a function of a score table makes numbers or a curve of it, rather than a table."""
     told = inspect.get_annotations(function)
     return told.get("table") == "ScoreTable" and told["return"] in MADE
 
 
-MADE = ("Numbers", "FloatArray", "BoolArray | np.bool_")
-OF_SCORES = ("stakes.ranking", "stakes.scoring")
+MADE = ("Numbers", "FloatArray", "BoolArray | np.bool_", "Curve")
+OF_SCORES = ("stakes.ranking", "stakes.scoring", "stakes.curves")
 
 
 def public_functions(room: str) -> set[str]:
