@@ -4,6 +4,8 @@ All rest on one matrix, the mean of "decided j given class i" and "class i given
 every pair (eq 8), and on power means, whose order p runs from the smallest value (-inf) through
 the harmonic (-1), geometric (0) and arithmetic (1) mean to the largest (inf). None of them knows
 a cost. Higher is better; undefined is nan; leading axes are carried through.
+
+Takes tallies.
 """
 
 from __future__ import annotations
