@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import stakes
 import stakes.tally
 from laws import (
     TALLIES,
@@ -46,11 +47,28 @@ few = settings(max_examples=15)
 # Nobody is left out ------------------------------------------------------------------------------
 
 
+#: What rooms export for other rooms: parts of tables, and no measures of them.
+PARTS = {"probability_scores", "single"}
+
+
+def is_measure_of_scores(function: Any) -> bool:
+    """Whether a function of a score table makes numbers or a curve of it, rather than a table."""
+    told = inspect.get_annotations(function)
+    return told.get("table") == "ScoreTable" and told["return"] in MADE
+
+
+MADE = ("Numbers", "FloatArray", "BoolArray | np.bool_", "Curve")
+OF_SCORES = ("stakes.ranking", "stakes.scoring", "stakes.curves")
+
+
 def public_functions(room: str) -> set[str]:
-    """What the room offers: the functions that its ``__all__`` names."""
+    """The functions, or the measures of scores, that the ``__all__`` of a room names."""
     offered = importlib.import_module(room)
-    named = {name: getattr(offered, name) for name in offered.__all__}
-    return {f"{f.__module__}.{name}" for name, f in named.items() if inspect.isfunction(f)}
+    named = {name: getattr(offered, name) for name in offered.__all__ if name not in PARTS}
+    measures = {name: f for name, f in named.items() if inspect.isfunction(f)}
+    if room in OF_SCORES:
+        measures = {name: f for name, f in measures.items() if is_measure_of_scores(f)}
+    return {f"{f.__module__}.{name}" for name, f in measures.items()}
 
 
 @pytest.mark.parametrize("register", REGISTERS, ids=FILES)
@@ -61,9 +79,9 @@ def test_every_public_function_of_a_room_is_in_the_registry(register: Any) -> No
     assert sorted(public - registered) == []
 
 
-def test_measures_and_agreement_have_registers() -> None:
+def test_every_room_of_measures_has_a_register() -> None:
     rooms = {room for register in REGISTERS for room in register.ROOMS}
-    assert {"stakes.measures", "stakes.agreement"} <= rooms
+    assert {"stakes.measures", "stakes.agreement", *OF_SCORES} <= rooms
 
 
 def test_every_tally_is_in_the_registry() -> None:
@@ -284,3 +302,30 @@ def test_one_table_gives_a_number_and_not_an_array_without_dimensions(law: Law, 
     arguments = data.draw(law.arguments(world), label="arguments")
     value = (law.call or law.measure)(draw_tally(data, law, world), *arguments)
     assert not (isinstance(value, np.ndarray) and value.ndim == 0)
+
+
+# What measures return ----------------------------------------------------------------------------
+
+_ARGUMENTS = {"problem": stakes.Problem.binary(false_alarm=1, miss=3), "beta": 1.0}
+
+
+def needed_arguments(law: Law) -> list[str]:
+    parameters = list(inspect.signature(law.measure).parameters.values())[1:]
+    return [one.name for one in parameters if one.default is one.empty or one.name == "decision"]
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        law
+        for law in LAWS
+        if law.subject.kind is stakes.Counts and set(needed_arguments(law)) <= set(_ARGUMENTS)
+    ],
+    ids=lambda law: law.name,
+)
+def test_a_measure_of_one_tally_is_typed_as_what_it_returns(law: Law) -> None:
+    """A number of one table is np.float64, which `Numbers` says; numbers of classes are arrays."""
+    arguments = {name: _ARGUMENTS[name] for name in needed_arguments(law)}
+    found = law.measure(stakes.Counts([[3.0, 1.0], [2.0, 4.0]]), **arguments)
+    told = inspect.get_annotations(law.measure)["return"]
+    assert {"Numbers": np.float64, "FloatArray": np.ndarray}.get(told, type(found)) is type(found)

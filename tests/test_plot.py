@@ -47,7 +47,7 @@ def lines(ax) -> dict[str, np.ndarray]:
 def test_cost_curves_are_drawn_through_their_corners(tables):
     curves = {n: brier_curve(t, CostProportions) for n, t in tables.items()}
     curves["optimal"] = optimal_curve(tables["sharp"], CostProportions)
-    ax = plot.cost_curves(curves, condition=PROBLEM.threshold)
+    ax = plot.cost_curves(curves, at=PROBLEM.threshold)
     corners = curves["optimal"].columns()
     drawn = lines(ax)["optimal"]
     assert {tuple(p) for p in zip(corners["x"], corners["y"], strict=True)} <= {
@@ -114,7 +114,7 @@ def test_tables_and_maps(tables):
     ax = plot.decision_table(table, shares=cost_shares(table, PROBLEM))
     assert f"{table.values[0, 0]:g}" in ax.texts[0].get_text()
     regions = cheapest_regions(counts, CostProportion([0.5, 0.5]))
-    ax = plot.regions_map(regions, condition=(0.2, 0.3))
+    ax = plot.regions_map(regions, at=(0.2, 0.3))
     assert len(ax.collections) == len(regions.parts)
     found = disagreement(counts, PROBLEM, metrics=FAMILIAR)
     ax = plot.metric_disagreement(found)

@@ -507,6 +507,19 @@ def test_no_two_modules_have_one_name() -> None:
     assert {name for name in names if names.count(name) > 1} == set()
 
 
+ROW_LEVEL = {"calibration", "decide", "metrics", "scoring"}
+TALLY_LEVEL = {
+    *("agreement", "audit", "curves", "inference", "measures", "ranking", "regions", "thresholds"),
+}
+
+
+@pytest.mark.parametrize("room", sorted(ROW_LEVEL | TALLY_LEVEL))
+def test_a_room_says_whether_it_takes_rows_or_tallies(room: str) -> None:
+    said = importlib.import_module(f"stakes.{room}").__doc__ or ""
+    assert ("Takes rows" in said) == (room in ROW_LEVEL)
+    assert ("Takes tallies" in said) == (room in TALLY_LEVEL)
+
+
 def test_star_import_brings_exactly_all() -> None:
     names: dict[str, object] = {}
     exec("from stakes import *", names)

@@ -4,6 +4,8 @@ All rest on one matrix, the mean of "decided j given class i" and "class i given
 every pair (eq 8), and on power means, whose order p runs from the smallest value (-inf) through
 the harmonic (-1), geometric (0) and arithmetic (1) mean to the largest (inf). None of them knows
 a cost. Higher is better; undefined is nan; leading axes are carried through.
+
+Takes tallies.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray, Label, number, reals, unwrapped
+from stakes._check import FloatArray, Label, Numbers, number, reals, unwrapped
 from stakes._square import answer_columns, diagonal, elsewhere, off_diagonal, scaled, square
 from stakes.errors import InputError
 from stakes.tally import Counts
@@ -222,7 +224,7 @@ def mean_of_four_rates(counts: Counts, *, mean: float) -> FloatArray:
 # The whole table ---------------------------------------------------------------------------------
 
 
-def determinant_mcc(counts: Counts, *, mean: float = 0) -> FloatArray:
+def determinant_mcc(counts: Counts, *, mean: float = 0) -> Numbers:
     r"""Matthews' correlation for K classes: the determinant of the association matrix.
 
     .. math:: \det M, \qquad M_{ij} = N_{ij} / \sqrt{N_{i*} N_{*j}}
@@ -253,7 +255,7 @@ def _has_empty_margin(values: FloatArray) -> npt.NDArray[np.bool_]:
     return np.asarray(np.any(rows == 0, axis=-1) | np.any(columns == 0, axis=-1))
 
 
-def cramers_phi(counts: Counts) -> FloatArray:
+def cramers_phi(counts: Counts) -> Numbers:
     r"""Cramér's φ: association between classes and decisions, whatever their names.
 
     .. math:: \sqrt{\frac{\chi^2}{N (k - 1)}}, \qquad k = \min(K, M)
@@ -268,7 +270,7 @@ def cramers_phi(counts: Counts) -> FloatArray:
     0.3252513
     """
     values = counts.values
-    joint = ratio(values, counts.n_cases[..., None, None])
+    joint = ratio(values, np.asarray(counts.n_cases)[..., None, None])
     rows, columns = joint.sum(axis=-1, keepdims=True), joint.sum(axis=-2, keepdims=True)
     expected = rows * columns
     per_case = np.sum(ratio((joint - expected) ** 2, expected), axis=(-2, -1))
@@ -306,7 +308,7 @@ def perfect_relabelling(counts: Counts) -> dict[Label, Label] | None:
 # Pairs of classes --------------------------------------------------------------------------------
 
 
-def pairwise(metric: Callable[[Counts], FloatArray], counts: Counts) -> FloatArray:
+def pairwise(metric: Callable[[Counts], Numbers], counts: Counts) -> FloatArray:
     """Evaluate a metric on every pair of classes, all other classes and decisions left out.
 
     Entry (i, j) is the metric of the table with rows and columns i, j alone, j being the second
@@ -346,7 +348,7 @@ def pairwise(metric: Callable[[Counts], FloatArray], counts: Counts) -> FloatArr
 
 
 def all_against_all(
-    metric: Callable[[Counts], FloatArray], counts: Counts, *, average: float
+    metric: Callable[[Counts], Numbers], counts: Counts, *, average: float
 ) -> FloatArray:
     """Power mean, of order `average`, of a metric over all pairs of classes.
 

@@ -2,6 +2,8 @@
 
 Nothing here reads ``problem.prior``: posteriors hold for some prior, and moving them to another is
 an act of its own, `shift_prior`.
+
+Takes rows.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Each is a few lines over a tally, so ``sklearn.metrics.make_scorer`` and everything else that
 expects this convention can use them. Lower is better unless the name says otherwise.
+
+Takes rows.
 """
 
 from __future__ import annotations

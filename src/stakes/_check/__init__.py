@@ -15,7 +15,16 @@ from stakes._check.groups import (
     groups,
     missing_label,
 )
-from stakes._check.kinds import BoolArray, FloatArray, IntArray, Label, Labels, frozen, require
+from stakes._check.kinds import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Label,
+    Labels,
+    Numbers,
+    frozen,
+    require,
+)
 from stakes._check.labels import (
     FoundLabels,
     answers,
@@ -52,6 +61,7 @@ __all__ = [
     "IntArray",
     "Label",
     "Labels",
+    "Numbers",
     "absent",
     "aligned",
     "answers",

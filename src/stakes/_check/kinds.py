@@ -14,6 +14,7 @@ from stakes.errors import InputError
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
+Numbers = FloatArray | np.float64  # a number for each table: an array, or a number of one table
 Label = str | int | bool
 Labels = tuple[Label, ...]
 

@@ -8,6 +8,8 @@
 - `against_yield`: metrics against the utility yield, and the tables they put in reverse order.
 - `suitability`: which of five properties a multi-class metric has.
 - the space of binary utility matrices: `HEXAGON`, `utilities_at`, `utility_coordinates`.
+
+Takes tallies.
 """
 
 from stakes.audit.against_yield import AgainstYield, against_yield

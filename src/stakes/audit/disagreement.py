@@ -170,7 +170,7 @@ def disagreement(
     """
     names, judges = read_metrics(metrics)
     labels, tables = read_models(models)
-    costs = expected_cost(tables, problem)
+    costs = np.asarray(expected_cost(tables, problem))
     plain = by_position(tables)
     values = [(judge(plain), judge.goodness(plain)) for judge in judges]
     return Disagreement.of(labels, costs, dict(zip(names, values, strict=True)), problem.unit)

@@ -11,13 +11,13 @@ from types import MappingProxyType
 import numpy as np
 
 from stakes import agreement, measures
-from stakes._check import FloatArray
+from stakes._check import FloatArray, Numbers
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts
 
-Measure = Callable[[Counts], FloatArray]
+Measure = Callable[[Counts], Numbers]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,8 @@ Calibrators make posteriors of scores: ``Isotonic().fit(scores, y)(new_scores)``
 Measures say what miscalibration costs: `decompose` for any proper score, `cost_of_miscalibration`
 in the currency of a problem; `reliability` with bands, the `calibration_error` of bins, and quick
 tests.
+
+Takes rows; what is measured of a score table says so in its name or its first argument.
 """
 
 from __future__ import annotations

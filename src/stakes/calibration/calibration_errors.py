@@ -74,7 +74,7 @@ def _gap_norm(table: ScoreTable, bins: Bins, power: float) -> FloatArray:
     probability_scores(table)
     pooled = bin_sums(table, bins)
     gaps = np.abs(np.where(pooled.mass == 0, 0.0, pooled.scores - pooled.shares))
-    share = ratio(pooled.mass, table.n_cases[..., None])
+    share = ratio(pooled.mass, np.asarray(table.n_cases)[..., None])
     if np.isinf(power):
         return np.where(np.isnan(share).any(axis=-1), np.nan, gaps.max(axis=-1))
     return np.asarray(np.sum(share * gaps**power, axis=-1) ** (1 / power))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, unwrapped
+from stakes._check import FloatArray, IntArray, Numbers, unwrapped
 from stakes._value import Value
 from stakes.calibration.decomposition import isotonic_posteriors
 from stakes.decide import bayes_decision_indices
@@ -141,7 +141,7 @@ def _require_two(problem: Problem) -> None:
         )
 
 
-def _cost_of(table: ScoreTable, posteriors: FloatArray, problem: Problem) -> FloatArray:
+def _cost_of(table: ScoreTable, posteriors: FloatArray, problem: Problem) -> Numbers:
     """Expected cost (…) when every score is decided by its posterior, (…, S)."""
     decided = bayes_decision_indices(posteriors.ravel(), problem).reshape(posteriors.shape)
     chosen = (decided[..., None] == np.arange(problem.n_decisions)).astype(np.float64)
@@ -154,7 +154,7 @@ def _cost_of(table: ScoreTable, posteriors: FloatArray, problem: Problem) -> Flo
 
 def _row_cost(
     truth: IntArray, posteriors: FloatArray, problem: Problem, weight: FloatArray
-) -> FloatArray:
+) -> Numbers:
     cell = truth * problem.n_decisions + bayes_decision_indices(posteriors, problem)
     values = np.bincount(cell, weights=weight, minlength=problem.costs.size)
     return expected_cost(Counts(values.reshape(problem.costs.shape)), problem)

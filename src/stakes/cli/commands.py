@@ -94,7 +94,7 @@ def _told(sentence: str, code: int = _BAD_INPUT) -> int:
 def stakes(context: click.Context) -> None:
     """What a classifier's decisions cost, which model to deploy, and how sure one can be.
 
-    Exit codes: 0 done, 1 a --fail-if condition held, 2 bad input.
+    Exit codes: 0 done, 1 a --fail-if gate closed, 2 bad input.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from stakes.cli.column_options import report_on
-from stakes.cli.fail_if import EXPLAINED, Values, holds, read_condition
+from stakes.cli.fail_if import EXPLAINED, Values, holds, read_gate
 from stakes.cli.options import (
     by_option,
     calibrate_option,
@@ -82,7 +82,7 @@ def evaluate(
     targets = check_targets(
         {kind: options[kind] for kind in ("html", "json", "markdown")}, rule_out
     )
-    condition = None if fail_if is None else read_condition(fail_if)
+    gate = None if fail_if is None else read_gate(fail_if)
     problem = read_problem(problem_file)
     held = class_shares(options["posterior_prior"], problem)
     report = report_on(
@@ -97,7 +97,7 @@ def evaluate(
     if rule_out is not None:
         _write_rule(report, rule_out)
     values = Values(report)
-    if condition is None or not holds(condition, values):
+    if gate is None or not holds(gate, values):
         return 0
     known = ", ".join(
         f"{name} is {str(value).lower()}" if isinstance(value, bool) else f"{name} = {value:.6g}"

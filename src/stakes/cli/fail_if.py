@@ -1,4 +1,4 @@
-"""What a ``--fail-if`` condition can ask of a report."""
+"""What a gate, ``--fail-if``, can ask of a report."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _QUANTITIES = {
 }
 
 EXPLAINED = f"""\
-A condition compares names and numbers (< <= > >= == !=), or what + - * / min max abs make of them,
+A gate compares names and numbers (< <= > >= == !=), or what + - * / min max abs make of them,
 and joins comparisons with and, or, not and parentheses; the exit code is 1 when it holds:
 --fail-if 'not deployable or cost > 0.9 * naive_cost'.
 
@@ -64,19 +64,19 @@ True or false:
   told_apart (all systems that may be the cheapest are of one model)
 
 A model's name in brackets means its cheapest system. What is undefined is bad input (exit code 2),
-so that no gate opens by accident, unless what stands before it settles the condition.
+so that no gate opens by accident, unless what stands before it settles it.
 """
 
 
-def read_condition(text: str) -> Expression:
-    """The condition of a ``--fail-if``, known to be sound before anything is computed."""
+def read_gate(text: str) -> Expression:
+    """The gate that ``--fail-if`` states, known to be sound before anything is computed."""
     facts = frozenset(_FACTS)
-    return parse(text, what="the condition", known=_QUANTITIES, facts=facts, truth=True)
+    return parse(text, what="the gate", known=_QUANTITIES, facts=facts, truth=True)
 
 
-def holds(condition: Expression, values: Values) -> bool:
-    """Whether the condition is true; names are looked up from left to right, as far as needed."""
-    return bool(condition(values, NUMBERS))
+def holds(gate: Expression, values: Values) -> bool:
+    """Whether the gate closes; names are looked up from left to right, as far as needed."""
+    return bool(gate(values, NUMBERS))
 
 
 class Values(dict[Name, float | bool]):
@@ -90,7 +90,7 @@ class Values(dict[Name, float | bool]):
         value = _lookup(name, self._report)
         if value is None or isnan(value):
             raise InputError(
-                f"the condition needs {name}, which is undefined in this report. Leave it out, or "
+                f"the gate needs {name}, which is undefined in this report. Leave it out, or "
                 f"gather the cases that it needs."
             )
         self[name] = value if isinstance(value, bool) else float(value)
@@ -118,7 +118,7 @@ def _system(name: Name, report: Report) -> System:
     except InputError:
         known = ", ".join(one.name for one in report.systems)
         raise InputError(
-            f"the condition asks for {name}, but no model or system has that name. "
+            f"the gate asks for {name}, but no model or system has that name. "
             f"The systems are {known}."
         ) from None
 

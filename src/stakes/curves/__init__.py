@@ -4,6 +4,8 @@ Loss curves, ROC, gains and net benefit are exact `Curve` values: pieces with th
 and jumps, no grid. Curves that are not made of such pieces (precision and recall, DET, lift) come
 as columns, one entry for each threshold, and carry leading axes. The area under a loss curve is
 the expected loss of its method under uniform conditions.
+
+Takes tallies.
 """
 
 from stakes.curves.bayes_error import BayesErrorPlot, BayesErrorRate, bayes_error_plot

@@ -198,7 +198,7 @@ class Costs:
         unit = self._value(self.named) - self._perfect
         for names, counts, design in self._blocks:
             ends = profile_normalized_interval(counts, self.problem, self.level, **design)
-            values = normalized_cost(_summed(counts, self.joint), self.problem)
+            values = np.asarray(normalized_cost(_summed(counts, self.joint), self.problem))
             errors = self.choice.errors.among(tuple(names))
             added = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
             threshold = profile_threshold(self.level, np.asarray(errors.degrees))

@@ -7,6 +7,8 @@ what was drawn at random; formulas serve where they exist (`delta_expected_cost`
 `delong_auc`). These make an `Estimate`, which answers with an interval, a standard error or its
 replicates. Models are compared on the same cases: `compare_costs`, `compare_problems`, `delong`,
 `mcnemar`, `max_t`.
+
+Takes tallies.
 """
 
 from stakes.inference.bootstrap import bootstrap, bootstrap_bca, bootstrap_t, estimate_of

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, Numbers
 from stakes.errors import InputError
 from stakes.tally import CellTally, Tally
 
 T = TypeVar("T", bound=Tally)
-Measure = Callable[[T], FloatArray]
+Measure = Callable[[T], Numbers]
 
 
 def checked_tally(tally: T) -> T:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray
+from stakes._check import FloatArray, IntArray, Numbers
 from stakes.inference.cells import whole_cells
 from stakes.inference.estimate import Estimate
 from stakes.inference.intervals import Normal, Wilson
@@ -216,5 +216,5 @@ def wilson_rates(counts: Counts) -> Estimate:
     )
 
 
-def _normal(value: FloatArray, error: FloatArray) -> Estimate:
+def _normal(value: Numbers, error: Numbers) -> Estimate:
     return Estimate(value, error, np.empty((0, *value.shape)), Normal(), "delta method")

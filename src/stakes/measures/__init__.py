@@ -3,6 +3,8 @@
 `cost` holds the expected cost and its kin, `confusion` the familiar metrics of a square table,
 `chance` agreement beyond chance, `clinical` the measures of diagnostic tests. Leading axes are
 carried through; undefined is nan.
+
+Takes tallies.
 """
 
 from stakes.measures import chance, clinical, confusion, cost

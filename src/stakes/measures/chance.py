@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray, unwrapped
+from stakes._check import FloatArray, Numbers, unwrapped
 from stakes._square import diagonal, elsewhere, off_diagonal, scaled, square
 from stakes.measures.cost import decision_rates, prior_of
 from stakes.problem import Problem
@@ -19,7 +19,7 @@ from stakes.tally import Counts
 __all__ = ["cohen_kappa", "mcc", "weighted_kappa"]
 
 
-def mcc(counts: Counts) -> FloatArray:
+def mcc(counts: Counts) -> Numbers:
     r"""Matthews' correlation of classes and decisions, for K classes Gorodkin's R_K.
 
     .. math:: \frac{N \sum_k N_{kk} - \sum_k N_{k*} N_{*k}}
@@ -49,7 +49,7 @@ def _unlike_pairs(first: FloatArray, second: FloatArray) -> FloatArray:
     return unwrapped(np.sum(first * elsewhere(second), axis=-1))
 
 
-def cohen_kappa(counts: Counts) -> FloatArray:
+def cohen_kappa(counts: Counts) -> Numbers:
     r"""Cohen's kappa: how much rarer errors are than by chance; higher is better.
 
     .. math:: 1 - \frac{N \sum_{k \ne l} N_{kl}}{\sum_{k \ne l} N_{k*} N_{*l}}
@@ -69,7 +69,7 @@ def cohen_kappa(counts: Counts) -> FloatArray:
     return 1 - ratio(wrong, by_chance)
 
 
-def weighted_kappa(counts: Counts, problem: Problem) -> FloatArray:
+def weighted_kappa(counts: Counts, problem: Problem) -> Numbers:
     r"""Cohen's kappa with costs: how much cheaper the decisions are than by chance.
 
     .. math:: 1 - \frac{\sum_{kd} \pi_k P(d \mid k)\, r_{kd}}{\sum_{kd} \pi_k P(d)\, r_{kd}},

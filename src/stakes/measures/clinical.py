@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray, probabilities, unwrapped
+from stakes._check import FloatArray, Numbers, probabilities, unwrapped
 from stakes._square import square
 from stakes.errors import InputError
 from stakes.measures.confusion import (
@@ -142,10 +142,10 @@ def _shares(counts: Counts) -> FloatArray:
             f"{counts.n_classes} classes and {counts.n_decisions} decisions. "
             f"Pick a class with one_vs_rest, or state costs and use expected_cost."
         )
-    return ratio(square(counts), counts.n_cases[..., None, None])
+    return ratio(square(counts), np.asarray(counts.n_cases)[..., None, None])
 
 
-def net_benefit(counts: Counts, threshold: npt.ArrayLike) -> FloatArray:
+def net_benefit(counts: Counts, threshold: npt.ArrayLike) -> Numbers:
     r"""Hits per case, less false alarms at the exchange rate of the threshold.
 
     .. math:: \frac{N_{22}}{N} - \frac{p}{1 - p} \cdot \frac{N_{12}}{N}
@@ -172,7 +172,7 @@ def net_benefit(counts: Counts, threshold: npt.ArrayLike) -> FloatArray:
     return hits - np.where(false_alarms == 0, 0.0, loss)
 
 
-def standardized_net_benefit(counts: Counts, threshold: npt.ArrayLike) -> FloatArray:
+def standardized_net_benefit(counts: Counts, threshold: npt.ArrayLike) -> Numbers:
     r"""Net benefit as a share of the most that can be had; higher is better.
 
     .. math:: NB(p) / P_2

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray, Label, number, unwrapped
+from stakes._check import FloatArray, Label, Numbers, number, unwrapped
 from stakes._square import diagonal, elsewhere, off_diagonal, square
 from stakes.errors import InputError
 from stakes.tally import Counts
@@ -66,7 +66,7 @@ def one_vs_rest(counts: Counts) -> Counts:
 # Over all cases ----------------------------------------------------------------------------------
 
 
-def error_rate(counts: Counts) -> FloatArray:
+def error_rate(counts: Counts) -> Numbers:
     r"""Share of cases that get a wrong decision.
 
     .. math:: \frac1N \sum_{i \ne j} N_{ij}
@@ -85,7 +85,7 @@ def error_rate(counts: Counts) -> FloatArray:
     return ratio(off_diagonal(square(counts)).sum(axis=(-2, -1)), counts.n_cases)
 
 
-def accuracy(counts: Counts) -> FloatArray:
+def accuracy(counts: Counts) -> Numbers:
     r"""Share of cases that get the right decision; higher is better.
 
     .. math:: \frac1N \sum_i N_{ii}
@@ -101,7 +101,7 @@ def accuracy(counts: Counts) -> FloatArray:
     return ratio(diagonal(square(counts)).sum(axis=-1), counts.n_cases)
 
 
-def balanced_error_rate(counts: Counts) -> FloatArray:
+def balanced_error_rate(counts: Counts) -> Numbers:
     r"""Error rate of the classes, averaged with equal weight.
 
     .. math:: \frac1K \sum_i \frac1{N_{i*}} \sum_{j \ne i} N_{ij}
@@ -119,7 +119,7 @@ def balanced_error_rate(counts: Counts) -> FloatArray:
     return unwrapped(np.mean(ratio(off_diagonal(values).sum(-1), values.sum(-1)), axis=-1))
 
 
-def balanced_accuracy(counts: Counts) -> FloatArray:
+def balanced_accuracy(counts: Counts) -> Numbers:
     r"""Recall of the classes, averaged with equal weight; higher is better.
 
     .. math:: \frac1K \sum_i R_{ii}
@@ -291,11 +291,11 @@ def best_naive_f_beta(counts: Counts, beta: float) -> FloatArray:
     """
     beta_squared = number("beta", beta, low=0) ** 2
     present = square(counts).sum(axis=-1)
-    whole = beta_squared * present + counts.n_cases[..., None]
+    whole = beta_squared * present + np.asarray(counts.n_cases)[..., None]
     return ratio((1 + beta_squared) * present, whole)
 
 
-def macro_f_beta(counts: Counts, beta: float) -> FloatArray:
+def macro_f_beta(counts: Counts, beta: float) -> Numbers:
     r"""Mean of the classes' F scores; higher is better.
 
     .. math:: \frac1K \sum_k F_{\beta,k}
@@ -312,7 +312,7 @@ def macro_f_beta(counts: Counts, beta: float) -> FloatArray:
     return unwrapped(np.mean(f_beta(counts, beta), axis=-1))
 
 
-def f_beta_of_averages(counts: Counts, beta: float) -> FloatArray:
+def f_beta_of_averages(counts: Counts, beta: float) -> Numbers:
     r"""F score of the mean precision and the mean recall of the classes; higher is better.
 
     .. math:: \frac{(1 + \beta^2) \bar P \bar R}{\beta^2 \bar P + \bar R}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, unwrapped
+from stakes._check import FloatArray, Numbers, unwrapped
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts
@@ -65,7 +65,7 @@ def decision_rates(counts: Counts) -> FloatArray:
         return unwrapped(counts.values / counts.values.sum(axis=-1, keepdims=True))
 
 
-def expected_cost(counts: Counts, problem: Problem) -> FloatArray:
+def expected_cost(counts: Counts, problem: Problem) -> Numbers:
     r"""Cost per case that these decisions will incur once deployed.
 
     .. math:: \sum_k \pi_k \sum_d P(d \mid k)\, c_{kd}
@@ -105,7 +105,7 @@ def cost_shares(counts: Counts, problem: Problem) -> FloatArray:
     return unwrapped(prior * rates * problem.costs)
 
 
-def naive_cost(counts: Counts, problem: Problem) -> FloatArray:
+def naive_cost(counts: Counts, problem: Problem) -> Numbers:
     r"""Cost per case of the best decision made without looking (ferrer-ec, eq 3).
 
     .. math:: \min_d \sum_k \pi_k c_{kd}
@@ -113,12 +113,12 @@ def naive_cost(counts: Counts, problem: Problem) -> FloatArray:
     return unwrapped((prior_of(counts, problem) @ problem.costs).min(axis=-1))
 
 
-def perfect_cost(counts: Counts, problem: Problem) -> FloatArray:
+def perfect_cost(counts: Counts, problem: Problem) -> Numbers:
     r"""Cost per case of the best decision of each class, :math:`\sum_k \pi_k \min_d c_{kd}`."""
     return unwrapped(prior_of(counts, problem) @ problem.costs.min(axis=-1))
 
 
-def normalized_cost(counts: Counts, problem: Problem) -> FloatArray:
+def normalized_cost(counts: Counts, problem: Problem) -> Numbers:
     r"""Expected cost on the scale where 0 is perfect and 1 is not looking at the case.
 
     .. math:: \frac{EC - EC_{perfect}}{EC_{naive} - EC_{perfect}}
@@ -139,12 +139,12 @@ def normalized_cost(counts: Counts, problem: Problem) -> FloatArray:
         return unwrapped(expected_cost(counts, regret) / naive_cost(counts, regret))
 
 
-def relative_economic_value(counts: Counts, problem: Problem) -> FloatArray:
+def relative_economic_value(counts: Counts, problem: Problem) -> Numbers:
     """1 − `normalized_cost`: 1 is perfect, 0 is not looking; higher is better."""
     return 1.0 - normalized_cost(counts, problem)
 
 
-def utility_yield(counts: Counts, problem: Problem) -> FloatArray:
+def utility_yield(counts: Counts, problem: Problem) -> Numbers:
     r"""Utility per case, :math:`\sum_{kd} U_{kd} C_{kd}` (dyrland, eq 10); higher is better.
 
     >>> A = Counts([[0.27, 0.23], [0.15, 0.35]])

@@ -23,20 +23,20 @@ _SMOOTH = 33  # points for each piece of a quadratic or odds curve
 def cost_curves(
     curves: Mapping[str, Curve],
     *,
-    condition: float | None = None,
+    at: float | None = None,
     x: str = "cost proportion",
     ax: Axes | None = None,
 ) -> Axes:
     """Loss over the cost proportion (or skew), one line for each model or method.
 
-    `condition` marks the cost proportion at hand.
+    `at` marks the cost proportion at hand.
     """
     ax = axes_for(ax)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         points = curve.points(_SMOOTH)
         ax.plot(points["x"], points["y"], label=name, **style)
-    if condition is not None:
-        ax.axvline(condition, color=GREY, linewidth=1, linestyle=":")
+    if at is not None:
+        ax.axvline(at, color=GREY, linewidth=1, linestyle=":")
     ax.set_xlim(0, 1)
     ax.set_ylim(bottom=0)
     return finish(ax, x=x, y="loss", legend=True)

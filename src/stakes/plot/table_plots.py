@@ -73,7 +73,7 @@ def _short(text: str, room: int = 28) -> str:
 
 
 def regions_map(
-    regions: Regions, *, condition: tuple[float, float] | None = None, ax: Axes | None = None
+    regions: Regions, *, at: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Which model is the cheapest, over the cost proportion and the share of positives.
 
@@ -83,7 +83,7 @@ def regions_map(
     Parameters
     ----------
     regions : over the skew, as ``cheapest_regions(models, CostProportion([0.5, 0.5]))`` gives
-    condition : the point (cost proportion, share of positives) at hand
+    at : the point (cost proportion, share of positives) at hand
     """
     ax = axes_for(ax, square=True)
     c = np.linspace(0, 1, 201)
@@ -96,8 +96,8 @@ def regions_map(
         labelled.add(name)
         low, high = _share_at(c, part.high), _share_at(c, part.low)
         ax.fill_between(c, low, high, color=colour, alpha=0.4, linewidth=0, label=label)
-    if condition is not None:
-        ax.plot(*condition, marker="x", color=INK, linestyle="none")
+    if at is not None:
+        ax.plot(*at, marker="x", color=INK, linestyle="none")
     ax.set(xlim=(0, 1), ylim=(0, 1))
     return finish(ax, x="cost proportion", y="share of positives", legend=True)
 

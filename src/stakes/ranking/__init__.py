@@ -4,6 +4,8 @@ Every function reads a `ScoreTable`; scores may be any real number or infinite, 
 order matters. A measure whose class is absent is nan. None of them depends on the class shares,
 except `weighted_auc` and `average_precision`; ``table.with_prior(p)`` gives their deployment
 versions.
+
+Takes tallies.
 """
 
 from stakes.ranking.areas import (

@@ -6,7 +6,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray, unwrapped
+from stakes._check import FloatArray, Numbers, unwrapped
 from stakes.ranking.hull import hull_cuts
 from stakes.ranking.roc import scaled, weights_above
 from stakes.tally import ScoreTable
@@ -34,7 +34,7 @@ def _pairs(weights: FloatArray) -> FloatArray:
     return unwrapped(weights[..., 0].sum(axis=-1) * weights[..., 1].sum(axis=-1))
 
 
-def mann_whitney_u(table: ScoreTable) -> FloatArray:
+def mann_whitney_u(table: ScoreTable) -> Numbers:
     r"""Weight of the pairs of a negative and a positive case that the scores put in order.
 
     .. math:: U = \sum_{i \in 0} \sum_{j \in 1} w_i w_j ([s_i < s_j] + \tfrac12 [s_i = s_j])
@@ -51,7 +51,7 @@ def mann_whitney_u(table: ScoreTable) -> FloatArray:
     return _u_statistic(table.weights)
 
 
-def auc(table: ScoreTable) -> FloatArray:
+def auc(table: ScoreTable) -> Numbers:
     r"""Area under the ROC curve: the chance that a positive outscores a negative, ties counting ½.
 
     .. math:: \mathrm{AUC} = U / (W_0 W_1)
@@ -69,7 +69,7 @@ def auc(table: ScoreTable) -> FloatArray:
     return ratio(_u_statistic(weights), _pairs(weights))
 
 
-def gini(table: ScoreTable) -> FloatArray:
+def gini(table: ScoreTable) -> Numbers:
     """Gini coefficient 2 AUC − 1, also known as Somers' D: 1 perfect, 0 blind, −1 reversed.
 
     Higher is better. nan where a class is absent. Shape (...,); hernandez-orallo, table 4.
@@ -83,7 +83,7 @@ def gini(table: ScoreTable) -> FloatArray:
     return 2 * auc(table) - 1
 
 
-def kendall_distance(table: ScoreTable) -> FloatArray:
+def kendall_distance(table: ScoreTable) -> Numbers:
     """Kendall's tau distance to the perfect ranking: the share of swapped pairs, 1 − AUC.
 
     Pairs are those of two classes; a tied pair is half swapped. nan where a class is absent.
@@ -98,7 +98,7 @@ def kendall_distance(table: ScoreTable) -> FloatArray:
     return 1 - auc(table)
 
 
-def weighted_auc(table: ScoreTable) -> FloatArray:
+def weighted_auc(table: ScoreTable) -> Numbers:
     r"""Area under the ROC curve whose axes are as long as the classes are large.
 
     .. math:: \mathrm{wAUC} = \pi_0 \pi_1 \mathrm{AUC}
@@ -117,7 +117,7 @@ def weighted_auc(table: ScoreTable) -> FloatArray:
     return ratio(auc(table) * _pairs(table.weights), table.n_cases**2)
 
 
-def auc_of_hull(table: ScoreTable) -> FloatArray:
+def auc_of_hull(table: ScoreTable) -> Numbers:
     """Area under the convex hull of the ROC curve (AUCH).
 
     Equals ``auc(isotonic(table))`` and is never below `auc`. nan where a class is absent. Shape
@@ -182,7 +182,7 @@ def standardized_partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) 
     return (1 + ratio(area - blind, np.asarray(best - blind))) / 2
 
 
-def average_precision(table: ScoreTable) -> FloatArray:
+def average_precision(table: ScoreTable) -> Numbers:
     r"""Area under the precision-recall curve as a step function.
 
     .. math:: \sum_j (R_j - R_{j+1})\, P_j

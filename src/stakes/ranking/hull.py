@@ -120,7 +120,7 @@ def roc_hull(table: ScoreTable) -> Roc:
     )
 
 
-def is_convex(table: ScoreTable) -> BoolArray:
+def is_convex(table: ScoreTable) -> BoolArray | np.bool_:
     """Whether the ROC curve is its own convex hull: (...,) booleans.
 
     True when the share of positives does not fall from one score to the next higher one
@@ -136,4 +136,5 @@ def is_convex(table: ScoreTable) -> BoolArray:
     weights = table.weights
     share = ratio(weights[..., 1], weights[..., 0] + weights[..., 1])
     reached = np.maximum.accumulate(np.where(np.isnan(share), 0.0, share), axis=-1)
-    return np.asarray(~np.any(share * _slack(weights) < reached, axis=-1))
+    falls: BoolArray | np.bool_ = np.any(share * _slack(weights) < reached, axis=-1)
+    return ~falls

@@ -6,7 +6,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray, unwrapped
+from stakes._check import FloatArray, Numbers, unwrapped
 from stakes.ranking.roc import roc, scaled, weights_above
 from stakes.tally import ScoreTable
 
@@ -14,7 +14,7 @@ from stakes.tally import ScoreTable
 _REACHED = 1e-12
 
 
-def equal_error_rate(table: ScoreTable) -> FloatArray:
+def equal_error_rate(table: ScoreTable) -> Numbers:
     """Error rate at the point of the ROC curve where both classes have the same one.
 
     The curve is followed along its straight lines, so the point may lie between two thresholds or
@@ -38,7 +38,7 @@ def equal_error_rate(table: ScoreTable) -> FloatArray:
     return unwrapped(ratio(crossing, alarms[..., :1])[..., 0])
 
 
-def kolmogorov_smirnov(table: ScoreTable) -> FloatArray:
+def kolmogorov_smirnov(table: ScoreTable) -> Numbers:
     r"""Largest distance between the score distributions of the two classes.
 
     .. math:: \max_t |F_0(t) - F_1(t)| = \max_t |\mathrm{hit\ rate} - \mathrm{false\ alarm\ rate}|
@@ -56,7 +56,7 @@ def kolmogorov_smirnov(table: ScoreTable) -> FloatArray:
     return unwrapped(np.max(np.abs(curve.hit_rate - curve.false_alarm_rate), axis=-1))
 
 
-def sensitivity_at_specificity(table: ScoreTable, specificity: float) -> FloatArray:
+def sensitivity_at_specificity(table: ScoreTable, specificity: float) -> Numbers:
     """Highest hit rate among the thresholds whose specificity reaches a target.
 
     Thresholds of the data only: nothing is interpolated, because a mixture of two thresholds needs
@@ -77,7 +77,7 @@ def sensitivity_at_specificity(table: ScoreTable, specificity: float) -> FloatAr
     return unwrapped(np.take_along_axis(hit_rate, cut, axis=-1)[..., 0])
 
 
-def specificity_at_sensitivity(table: ScoreTable, sensitivity: float) -> FloatArray:
+def specificity_at_sensitivity(table: ScoreTable, sensitivity: float) -> Numbers:
     """Highest specificity among the thresholds whose hit rate reaches a target.
 
     The mirror of `sensitivity_at_specificity`, under the same reading.

@@ -4,6 +4,8 @@ What moves is an axis: `CostProportion`, `CostRatio`, `Prior` (decisions as they
 `Classifiers` (scores, each with its own threshold-choice methods). Four verbs take any of them:
 `cost_curves`, `cheapest_regions`, `crossing`, `bootstrap_crossings`. `sensitivity` says how far
 each cost and each prior may move.
+
+Takes tallies.
 """
 
 from stakes.regions.axes import (

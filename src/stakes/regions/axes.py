@@ -254,7 +254,7 @@ class Classifiers(Axis):
                 ]
             )
 
-        return each(nearest)(tally) if tally.weights.ndim > 1 else nearest(tally)
+        return np.asarray(each(nearest)(tally)) if tally.weights.ndim > 1 else nearest(tally)
 
     def _refuse_odd_pairs(self) -> None:
         for name, pair in self.pairs.items():

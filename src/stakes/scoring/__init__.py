@@ -5,6 +5,8 @@
 - of cases: `case_scores`, `mean_score`, `normalized_score`, `score_moments`;
 - of tables: `table_score`, `normalized_table_score`, `brier`, `log_loss`, `mean_absolute_error`,
   `calibration_loss`, `refinement_loss` over bins.
+
+Takes rows where a function is about cases, and tallies where it is about tables.
 """
 
 from __future__ import annotations

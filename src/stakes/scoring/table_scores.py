@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes._arithmetic import ratio, weighted_sum
-from stakes._check import FloatArray, unwrapped
+from stakes._check import FloatArray, Numbers, unwrapped
 from stakes.errors import InputError
 from stakes.scoring.bins import Bins, bin_sums, require_table
 from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, require_rule
@@ -69,7 +69,7 @@ def normalized_table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
         return unwrapped(table_score(table, rule) / rule.entropy(table.shares))
 
 
-def brier(table: ScoreTable) -> FloatArray:
+def brier(table: ScoreTable) -> Numbers:
     r"""Brier score of two classes, :math:`\pi_0 E_0\{s^2\} + \pi_1 E_1\{(1-s)^2\}`, of shape (…).
 
     The half scale, 0 to 1: hernandez-orallo, definition 8. It is the expected loss of the
@@ -83,7 +83,7 @@ def brier(table: ScoreTable) -> FloatArray:
     return table_score(table, HalfBrier())
 
 
-def log_loss(table: ScoreTable) -> FloatArray:
+def log_loss(table: ScoreTable) -> Numbers:
     """Mean log loss in nats, of shape (…); inf where a forecast rules out what happened.
 
     Examples
@@ -94,7 +94,7 @@ def log_loss(table: ScoreTable) -> FloatArray:
     return table_score(table, LogLoss())
 
 
-def mean_absolute_error(table: ScoreTable) -> FloatArray:
+def mean_absolute_error(table: ScoreTable) -> Numbers:
     r"""Mean absolute error :math:`\pi_0 \bar s_0 + \pi_1 (1 - \bar s_1)`, of shape (…).
 
     Not a proper rule: it rewards forecasts that are more extreme than the truth. hernandez-orallo,

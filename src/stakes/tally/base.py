@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._check import FloatArray, IntArray, Label, Labels, Numbers
 from stakes._value import Value
 from stakes.errors import InputError
 
@@ -40,9 +40,9 @@ class Tally(Value, ABC):
         """How many numbers the sums are, in all leading axes."""
 
     @property
-    def n_cases(self) -> FloatArray:
+    def n_cases(self) -> Numbers:
         """Total weight, of shape (…)."""
-        return np.asarray(self.class_weights.sum(axis=-1))
+        return self.class_weights.sum(axis=-1)  # type: ignore[no-any-return]
 
     @property
     def shares(self) -> FloatArray:

@@ -174,7 +174,9 @@ class Counts(CellTally):
     def normalized(self) -> Self:
         """Shares of all cases; they sum to one, or are nan without cases."""
         with np.errstate(invalid="ignore"):
-            return self._with(self.values / self.n_cases[..., None, None], groups=self.groups)
+            return self._with(
+                self.values / np.asarray(self.n_cases)[..., None, None], groups=self.groups
+            )
 
     def answering(self, problem: Answering) -> Self:
         """Predicted classes, (…, K, K): each decision counts for the class that it answers.

@@ -3,6 +3,8 @@
 A method says which threshold is used at each cost proportion. Its loss curve is made of pieces,
 and its expected loss over any distribution of conditions is a sum, never a grid
 (hernandez-orallo; dyrland, section 5).
+
+Takes tallies.
 """
 
 from stakes.thresholds.best import BestThreshold, best_threshold

@@ -93,7 +93,10 @@ class _Blind(Method):
 
         For `RateUniform` this is the contingency table of hernandez-orallo, section 5.1.
         """
-        values = np.zeros((*table.weights.shape[:-2], 2, 2)) + 0 * table.n_cases[..., None, None]
+        values = (
+            np.zeros((*table.weights.shape[:-2], 2, 2))
+            + 0 * np.asarray(table.n_cases)[..., None, None]
+        )
         for weights, share in self._positive_shares(table):
             for k in (0, 1):
                 values[..., k, 0] += np.sum(weights[..., k] * (1 - share), axis=-1)
