@@ -429,16 +429,25 @@ def test_every_case_is_decided_by_its_own_costs(case):
         rule.decide(given, {"amount": AMOUNTS[:3]})
 
 
-def test_a_rule_that_was_made_of_the_costs_of_every_case_asks_for_those_of_new_ones():
-    rule = Rule(FRAUD, own_costs=True)
-    costs = np.repeat(FRAUD.costs[None], Y.size, axis=0)
-    assert rule.decide(P, case_costs=costs).tolist() == Rule(FRAUD).decide(P).tolist()
-    for asked in (rule.decide, rule.expected_costs):
-        with pytest.raises(InputError, match="case_costs must hold every case's own costs"):
-            asked(P)
-    with pytest.raises(InputError, match="charges every case its own costs"):
-        rule.to_sql("p")
-    assert Rule.from_json(rule.to_json()) == rule
+@pytest.mark.parametrize("calibrator", [None, Isotonic()], ids=repr)
+def test_rules_of_reports_with_amounts_decide_as_their_systems_did(calibrator):
+    data = {"amount": AMOUNTS}
+    y, models = labelled(Y, PAYMENTS), {"new": P, "raw": Scores(5 * P - 2)}
+    options = {"weights": WEIGHTS, "replicates": 2}
+    report = evaluate(y, models, PAYMENTS, data=data, calibrator=calibrator, **options)
+    costs = PAYMENTS.case_costs(data)
+    arrays = evaluate(y, models, PAYMENTS, case_costs=costs, calibrator=calibrator, **options)
+    for system in report.systems:
+        rule, given = report.rule(system.name), models[system.model]
+        decided = rule.decide(given, data)
+        if system.name.endswith("(as is)"):
+            counts = Counts.from_decisions(y, decided, PAYMENTS, weights=WEIGHTS)
+            assert counts == system.counts
+        assert arrays.rule(system.name).decide(given, case_costs=costs).tolist() == decided.tolist()
+        assert rule.origin is not None
+    assert Report.from_json(report.to_json()).rules == report.rules
+    with pytest.raises(InputError, match="data must hold the columns that the costs depend on"):
+        arrays.rule("new (as is)").decide(P)
 
 
 def test_series_of_other_cases_are_refused():
