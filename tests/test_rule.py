@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from stakes import (
     Counts,
@@ -31,6 +33,7 @@ from stakes.calibration import (
     VectorScaling,
     from_json,
 )
+from stakes.rule._cuts import cuts_of
 
 inf = math.inf
 
@@ -68,6 +71,25 @@ CLUSTERS = np.arange(Y.size) // 4
 def report_on(problem: Problem, predictions: Any = P, **options: Any) -> Report:
     settings = {"weights": WEIGHTS, "clusters": CLUSTERS, "replicates": 20, **options}
     return evaluate(labelled(Y, problem), {"new": predictions}, problem, **settings)
+
+
+# Cuts --------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(allow_nan=False, max_value=1e308), max_size=6, unique=True))
+@example([-inf, -5e-324, 0.0, 5e-324, 1e308])
+def test_every_step_is_found_at_its_very_number(steps):
+    steps = np.unique(steps)
+    cuts = cuts_of(lambda scores: np.searchsorted(steps, scores, side="left"), -inf, inf)
+    assert cuts.at.tolist() == steps.tolist()
+    assert cuts.decisions.tolist() == list(range(steps.size + 1))
+    scores = np.concatenate([steps, np.nextafter(steps, inf), np.nextafter(steps, -inf), [inf]])
+    assert cuts(scores).tolist() == [int(np.sum(steps < score)) for score in scores]
+
+
+def test_steps_that_fall_are_found_too():
+    cuts = cuts_of(lambda scores: np.where(scores > 0.25, 0, 2), 0.0, 1.0)
+    assert (cuts.at.tolist(), cuts.decisions.tolist()) == ([0.25], [2, 0])
 
 
 # The rule of a system decides as the system did --------------------------------------------------
@@ -184,7 +206,7 @@ def test_where_nothing_is_to_be_deployed_there_is_no_rule_unless_it_is_named():
 
 @pytest.mark.parametrize("ship", [pickle.dumps, Report.to_json])
 def test_a_report_that_was_shipped_has_the_same_rules(ship):
-    report = report_on(FRAUD.with_prior(PRIOR))
+    report = report_on(FRAUD.with_prior(PRIOR), calibrator=Affine())
     shipped = ship(report)
     read = pickle.loads(shipped) if isinstance(shipped, bytes) else Report.from_json(shipped)
     assert read == report
@@ -194,19 +216,20 @@ def test_a_report_that_was_shipped_has_the_same_rules(ship):
 
 
 def test_a_map_does_not_follow_what_the_caller_does_to_the_arrays_afterwards():
-    scores, weights = 5 * P - 2, WEIGHTS.copy()
-    kept = report_on(FRAUD, Scores(scores.copy())).rule("new")
-    report = report_on(FRAUD, Scores(scores), weights=weights)
+    scores, weights = 5 * P - 2, WEIGHTS + 1
+    options = {"weights": weights, "calibrator": Isotonic()}
+    kept = report_on(FRAUD, Scores(scores.copy()), **options).rule("new")
+    report = report_on(FRAUD, Scores(scores), **options)
     scores[:], weights[:] = 0.0, 1.0
     assert report.rule("new") == kept
 
 
 def test_where_it_was_made_is_on_the_rule():
-    origin = report_on(FRAUD, seed=7).rule("new (as is)").origin
+    origin = report_on(FRAUD, seed=7, calibrator=None).rule("new (as is)").origin
     assert origin is not None
     assert (origin.seed, origin.n_rows, origin.n_cases) == (7, Y.size, WEIGHTS.sum())
     assert origin.columns == ()
-    assert repr(report_on(FRAUD).rule("new (as is)")).startswith(
+    assert repr(Rule(FRAUD, system="new (as is)")) == (
         "Rule of new (as is): posteriors; approve up to 0.01714, review up to 0.7333, block above"
     )
 
@@ -216,7 +239,7 @@ def test_where_it_was_made_is_on_the_rule():
 
 @pytest.fixture
 def rule() -> Rule:
-    return report_on(FRAUD.with_prior(PRIOR)).rule("new (recalibrated)")
+    return Rule(FRAUD.with_prior(PRIOR), map=Affine().fit(P, Y).relabelled(FRAUD.classes))
 
 
 def test_a_rule_is_read_back_exactly_from_its_text_and_its_file(rule, tmp_path):
@@ -406,16 +429,25 @@ def test_every_case_is_decided_by_its_own_costs(case):
         rule.decide(given, {"amount": AMOUNTS[:3]})
 
 
-def test_a_rule_that_was_made_of_the_costs_of_every_case_asks_for_those_of_new_ones():
-    rule = Rule(FRAUD, own_costs=True)
-    costs = np.repeat(FRAUD.costs[None], Y.size, axis=0)
-    assert rule.decide(P, case_costs=costs).tolist() == Rule(FRAUD).decide(P).tolist()
-    for asked in (rule.decide, rule.expected_costs):
-        with pytest.raises(InputError, match="case_costs must hold every case's own costs"):
-            asked(P)
-    with pytest.raises(InputError, match="charges every case its own costs"):
-        rule.to_sql("p")
-    assert Rule.from_json(rule.to_json()) == rule
+@pytest.mark.parametrize("calibrator", [None, Isotonic()], ids=repr)
+def test_rules_of_reports_with_amounts_decide_as_their_systems_did(calibrator):
+    data = {"amount": AMOUNTS}
+    y, models = labelled(Y, PAYMENTS), {"new": P, "raw": Scores(5 * P - 2)}
+    options = {"weights": WEIGHTS, "replicates": 2}
+    report = evaluate(y, models, PAYMENTS, data=data, calibrator=calibrator, **options)
+    costs = PAYMENTS.case_costs(data)
+    arrays = evaluate(y, models, PAYMENTS, case_costs=costs, calibrator=calibrator, **options)
+    for system in report.systems:
+        rule, given = report.rule(system.name), models[system.model]
+        decided = rule.decide(given, data)
+        if system.name.endswith("(as is)"):
+            counts = Counts.from_decisions(y, decided, PAYMENTS, weights=WEIGHTS)
+            assert counts == system.counts
+        assert arrays.rule(system.name).decide(given, case_costs=costs).tolist() == decided.tolist()
+        assert rule.origin is not None
+    assert Report.from_json(report.to_json()).rules == report.rules
+    with pytest.raises(InputError, match="data must hold the columns that the costs depend on"):
+        arrays.rule("new (as is)").decide(P)
 
 
 def test_series_of_other_cases_are_refused():

@@ -44,6 +44,13 @@ FRAUD = Problem(
     unit="EUR",
 )
 BINARY = Problem.binary(false_alarm=0.1, miss=0.2)  # whole numbers as labels; costs that round
+PAYMENTS = Problem(
+    {
+        "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
+        "fraud": {"approve": "amount", "review": 8, "block": 0},
+    },
+    unit="EUR",
+)
 PRIORS = {"from_prior": [0.7, 0.3], "to_prior": [0.95, 0.05]}
 
 
@@ -188,14 +195,24 @@ def test_maps_that_turn_many_classes_and_mixed_labels_have_no_sql():
 def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     FRAUD.to_toml("fraud.toml")
+    PAYMENTS.to_toml("payments.toml")
     fair = np.sqrt(P) / (np.sqrt(P) + np.sqrt(1 - P))
-    table = {"label": np.array(FRAUD.classes)[Y], "p_new": P, "p_fair": fair}
+    table = {
+        "label": np.array(FRAUD.classes)[Y],
+        "p_new": P,
+        "p_fair": fair,
+        "amount": amounts(Y.size),
+    }
     pyarrow.parquet.write_table(pa.table(table), "old.parquet")
     fresh = cases(3_000)[1][2_000:]
     single = pa.array(np.round(fresh, 2).astype(np.float32))
     columns = {"id": range(fresh.size), "p_new": fresh, "p_single": single, "s": 9 * fresh - 5}
-    new = pa.table(columns)
+    new = pa.table({**columns, "amount": amounts(fresh.size)})
     pyarrow.parquet.write_table(new, "new.parquet")
+
+
+def amounts(n_cases: int) -> Any:
+    return np.random.default_rng(n_cases).lognormal(4, 1, n_cases).round(2)
 
 
 def run(*arguments: str) -> Result:
@@ -206,16 +223,17 @@ def written(name: str) -> Any:
     return pyarrow.parquet.read_table(name)
 
 
-def test_from_predictions_to_a_decided_file_in_python_and_on_the_command_line():
+@pytest.mark.parametrize(("problem", "stakes"), [(FRAUD, "fraud"), (PAYMENTS, "payments")])
+def test_from_predictions_to_a_decided_file_in_python_and_on_the_command_line(problem, stakes):
     new = written("new.parquet")
-    report = evaluate_frame("old.parquet", FRAUD, y_true="label", models={"new": "p_new"})
+    report = evaluate_frame("old.parquet", problem, y_true="label", models={"new": "p_new"})
     rule = report.rule()
     rule.to_json("rule.json")
-    decided = Rule.from_json("rule.json").decide(new["p_new"])
+    decided = Rule.from_json("rule.json").decide(new["p_new"], new)
     assert len(set(decided.to_pylist())) == 3, "the chain decides something"
 
     evaluated = run(
-        *("evaluate", "old.parquet", "-p", "fraud.toml", "--truth", "label"),
+        *("evaluate", "old.parquet", "-p", f"{stakes}.toml", "--truth", "label"),
         *("--model", "new=p_new", "--json", "report.json", "--rule-out", "by_command.json"),
     )
     assert evaluated.exit_code == 0, evaluated.stderr
@@ -260,19 +278,15 @@ def test_scores_and_other_columns_and_single_precision_are_decided_as_in_python(
 
 
 def test_every_row_of_a_file_is_decided_by_its_own_costs():
-    costs = {"legit": {"approve": 0, "block": 5}, "fraud": {"approve": "amount", "block": 0}}
-    problem = Problem(costs)
-    Rule(problem).to_json("rule.json")
-    problem.to_toml("amounts.toml")
+    Rule(PAYMENTS).to_json("rule.json")
     new = written("new.parquet")
-    amounts = np.arange(len(new)) * 0.1
-    pyarrow.parquet.write_table(new.append_column("amount", pa.array(amounts)), "paid.parquet")
-    expected = bayes_decisions(new["p_new"].to_numpy(), problem, data={"amount": amounts})
-    for how in (("--rule", "rule.json"), ("-p", "amounts.toml")):
-        done = run("decide", "paid.parquet", *how, "--model", "p_new", "-o", "d.parquet")
+    expected = bayes_decisions(new["p_new"].to_numpy(), PAYMENTS, data=new)
+    for how in (("--rule", "rule.json"), ("-p", "payments.toml")):
+        done = run("decide", "new.parquet", *how, "--model", "p_new", "-o", "d.parquet")
         assert done.exit_code == 0, done.stderr
         assert written("d.parquet")["decision"].to_pylist() == expected.tolist()
-    done = run("decide", "new.parquet", "--rule", "rule.json", "--model", "p_new", "-o", "d.csv")
+    pyarrow.parquet.write_table(new.drop_columns("amount"), "less.parquet")
+    done = run("decide", "less.parquet", "--rule", "rule.json", "--model", "p_new", "-o", "d.csv")
     assert done.exit_code == 2
     assert "'amount'" in done.stderr
 

@@ -1,7 +1,9 @@
 """Report: everything that `evaluate` found out, as a value.
 
-A report holds numbers, tallies and sentences, never rows. It prints itself, and turns into JSON,
-Markdown, HTML and frames; none of these computes anything.
+A report holds numbers, tallies, sentences and rules. It prints itself, and turns into JSON,
+Markdown, HTML and frames; none of these computes anything, but that a calibration map is fitted
+when its rule is first asked for or written. Until then the scores that it needs stay in memory;
+they are never written.
 """
 
 from __future__ import annotations

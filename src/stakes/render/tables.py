@@ -252,23 +252,24 @@ def _largest(values: Iterable[float | None]) -> float:
 
 def _regions(report: Report) -> Iterator[Section]:
     for regions in report.regions:
-        zones = [" to ".join(_text.point(end, 3) for end in zone) for zone in regions.unclear]
-        rows = tuple(
-            (
-                " to ".join(_text.point(end, 3) for end in (part.low, part.high)),
-                listed(part.cheapest, NAME),
-                zone,
-            )
-            for part, zone in zip(regions.parts, [*zones, ""], strict=True)
-        )
+        spans = _spans([(part.low, part.high) for part in regions.parts])
+        zones = _spans(regions.unclear)
+        columns = [spans, [listed(part.cheapest, NAME) for part in regions.parts]]
+        header: tuple[str, ...] = (middle(regions.axis, NAME), "cheapest")
+        text = "where only this number moves"
+        if len(zones) == len(spans) - 1:  # unknown where cases have costs of their own
+            columns.append([*zones, ""])
+            header = (*header, "cannot tell from the next")
+            text = f"{text}; and where the data cannot tell it from the next"
         yield Section(
             f"Where each system wins: {regions.axis}",
-            (
-                f"The cheapest on these cases, {_FROZEN}, where only this number moves; and where "
-                f"the data cannot tell it from the next.",
-            ),
-            Table((middle(regions.axis, NAME), "cheapest", "cannot tell from the next"), rows),
+            (f"The cheapest on these cases, {_FROZEN}, {text}.",),
+            Table(header, tuple(zip(*columns, strict=True))),
         )
+
+
+def _spans(pairs: Iterable[tuple[float, float]]) -> list[str]:
+    return [" to ".join(_text.point(end, 3) for end in pair) for pair in pairs]
 
 
 def _margins(report: Report) -> Section:

@@ -61,7 +61,6 @@ class Rule(Value):
     map : a fitted calibration map, whose posteriors are decided on
     from_prior, to_prior : the priors between which posteriors are moved before they decide
     threshold : the second of two decisions is taken for scores above it, whatever they cost
-    own_costs : whether every case brings its own costs as an array, in place of the problem's
     system, model : their names in the report
     origin : where the rule was made
 
@@ -84,7 +83,6 @@ class Rule(Value):
     from_prior: FloatArray | None = None
     to_prior: FloatArray | None = None
     threshold: float | None = None
-    own_costs: bool = False
     system: str = "rule"
     model: str = "model"
     origin: Origin | None = None
@@ -135,7 +133,6 @@ class Rule(Value):
         rows, rounding = self._read(given)
         if self.threshold is not None:
             return self._above(rows if rows.ndim == 1 else rows[:, 1])
-        self._require_own(case_costs)
         is_line = rows.ndim == 1 or self.map is not None
         is_line = is_line or (np.ndim(given.values) == 1 and rounding is None)
         if is_line and case_costs is None and self.cuts is not None:
@@ -155,7 +152,6 @@ class Rule(Value):
                 argument="predictions",
             )
         _check.aligned(predictions=given, data=data)
-        self._require_own(case_costs)
         rows = self._posteriors(self._read(given)[0])
         return expected_costs(rows, self.problem, data=data, case_costs=case_costs)
 
@@ -165,14 +161,6 @@ class Rule(Value):
             return given.read("predictions"), None
         rows, _ = given.normalised("predictions", self.problem.classes)
         return rows, given.rounding("predictions", self.problem.classes)
-
-    def _require_own(self, case_costs: object) -> None:
-        if self.own_costs and case_costs is None:
-            raise InputError(
-                f"case_costs must hold every case's own costs, with which {self.system} was "
-                f"evaluated; they are missing. Pass them, of shape (n, K, M).",
-                argument="case_costs",
-            )
 
     @cached_property
     def cuts(self) -> Cuts | None:
@@ -208,7 +196,7 @@ class Rule(Value):
             return f"has {self.problem.n_classes} classes"
         if self.map is not None and not self.map.monotone:
             return f"has a map of the kind {self.map.kind}"
-        if self.threshold is None and (self.own_costs or self.problem.columns):
+        if self.threshold is None and self.problem.columns:
             return "charges every case its own costs"
         return None
 
@@ -276,7 +264,6 @@ class Rule(Value):
             "map": None if self.map is None else encoded(self.map),
             **priors,
             "threshold": plain_number(self.threshold),
-            "own_costs": self.own_costs,
             "origin": None if self.origin is None else vars(self.origin),
         }
 
@@ -312,7 +299,6 @@ class Rule(Value):
             from_prior=body["from_prior"],
             to_prior=body["to_prior"],
             threshold=number_of(body["threshold"]),
-            own_costs=body["own_costs"],
             system=body["system"],
             model=body["model"],
             origin=origin,
