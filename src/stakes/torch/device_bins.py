@@ -243,7 +243,7 @@ def _case_losses(score: Tensor, positive: Tensor, scale: Scale) -> Tensor:
     else:
         own = torch.where(positive, score, -score)
         lost = own == -torch.inf
-        surprise = torch.nn.functional.softplus(torch.where(lost, 0.0, -own))
+        surprise = torch.nn.functional.softplus(torch.where(lost, -torch.inf, -own))
         square = torch.sigmoid(-own) ** 2
     return torch.stack([surprise, square, lost.double()])
 
