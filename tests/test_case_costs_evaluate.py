@@ -415,13 +415,13 @@ def test_the_page_shows_costs_of_cases_without_sliders_and_says_so():
     pytest.importorskip("jinja2")
     world = World(300)
     page = evaluate(
-        world.y, world.models, PAYMENTS, data=world.data, by=world.by, volume=1000, period="day"
+        world.y, world.models, PAYMENTS, data=world.data, by=world.by, volume=100_000, period="day"
     ).to_html()
     assert "this page has no sliders" in page
     assert "<script" not in page
     assert "0.02*amount" in page
     assert NO_MODEL in page
-    assert "1,000 cases a day" in page.replace("\u00a0", " ")
+    assert "100,000 cases a day" in page.replace("\u00a0", " ")
     assert "factor on the cost of approve for fraud" in page
     running = evaluate(world.y, world.models, TWO.at(amount=50), running_costs={"weak": 0.1})
     assert "running costs of their own" in running.to_html()
