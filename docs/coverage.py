@@ -23,7 +23,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # processes share the cores,
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from coverage_study import bootstraps, intervals, reports
+from coverage_study import amounts, bootstraps, intervals, reports
+from coverage_study.amounts import Amounts
 from coverage_study.populations import Design
 from coverage_study.words import page, with_shrunk_table
 
@@ -78,6 +79,15 @@ def report_designs() -> list[Design]:
     return made
 
 
+def amount_designs() -> list[Amounts]:
+    """Lognormal amounts, from light to heavy tails."""
+    spreads, sizes = (0.5, 1.0, 1.5, 2.0), (200, 1_000)
+    made = [Amounts(s, p, n) for s in spreads for p in (0.1, 0.5) for n in sizes]
+    made += [Amounts(s, 0.02, 1_000) for s in spreads]
+    made += [Amounts(s, 0.1, 10_000) for s in (1.0, 2.0)]
+    return [*made, Amounts(1.0, 0.1, 1_000, prior=True)]
+
+
 def _data_sets(design: Design) -> int:
     """As many as the time allows."""
     if design.kind == "recalibrated":
@@ -93,6 +103,7 @@ def tasks(share: float) -> list[Task]:
     made = [Task("report", max(4, round(share * _data_sets(one))), (one,)) for one in designs]
     many = max(40, round(share * 1_000))
     made.append(Task("shrunk", max(12, round(share * 600)), ()))
+    made += [Task("amounts", max(8, round(share * 600)), (one,)) for one in amount_designs()]
     for prevalence in (0.5, 0.02, 0.002):
         for stated in (False, True):
             made.append(Task("interval", many, (prevalence, stated)))
@@ -114,6 +125,7 @@ def run(task: Task) -> list[dict[str, Any]]:
         "interval": _intervals,
         "bootstrap": _bootstraps,
         "shrunk": _shrunk,
+        "amounts": _amounts,
     }
     rows = studies[task.section](task)
     spent = (time.process_time() - start) / len(rows)
@@ -126,6 +138,12 @@ def _reported(task: Task) -> list[dict[str, Any]]:
     about = {"systems": design.candidates, "design": design.title, "kind": design.kind}
     about |= {"n": design.size, "prevalence": design.prevalence, "clusters": design.clusters}
     return [about | reports.row_of(design, task.samples, task.seed)]
+
+
+def _amounts(task: Task) -> list[dict[str, Any]]:
+    (design,) = task.arguments
+    about = {"sigma": design.sigma, "prevalence": design.prevalence, "n": design.size}
+    return [about | {"prior": design.prior} | amounts.row_of(design, task.samples, task.seed)]
 
 
 def _shrunk(task: Task) -> list[dict[str, Any]]:

@@ -329,3 +329,29 @@ def test_scores_weighed_by_stakes_cost_at_every_threshold_what_the_cases_cost(pr
     np.testing.assert_allclose(found, brute, rtol=1e-9)
     best = stakes.best_threshold(table, stand)
     assert best.cost == pytest.approx(min(brute), rel=1e-9)
+
+
+# Other packages ----------------------------------------------------------------------------------
+
+
+def test_the_numbers_of_empulse_come_out():
+    """What empulse 0.13.1 prints for its own example, and for drawn costs.
+
+    With y_true = [0, 1, 1, 0], y_pred = [0, 1, 0, 0], fp_cost = [4, 1, 2, 2] and fn_cost =
+    [1, 3, 3, 1] ``cost_loss(…, normalize=True)`` is 0.75 and ``savings_score(…)`` 0.5; for the
+    cases drawn below they are 4.23285 and −0.11287848214086171.
+    """
+    costs = Problem([["tn_cost", "fp_cost"], ["fn_cost", "tp_cost"]])
+    few = {"fp_cost": [4, 1, 2, 2], "fn_cost": [1, 3, 3, 1], "tn_cost": [0] * 4, "tp_cost": [0] * 4}
+    small = ([0, 1, 1, 0], [0, 1, 0, 0], few, 0.75, 0.5)
+    rng, n = np.random.default_rng(0), 200
+    y, d = (rng.random(n) < 0.3).astype(int), (rng.random(n) < 0.4).astype(int)
+    names = ("tp_cost", "fp_cost", "tn_cost", "fn_cost")
+    drawn_costs = {name: rng.lognormal(1, 1, n).round(3) for name in names}
+    large = (y, d, drawn_costs, 4.23285, -0.11287848214086171)
+    for truth, decided, data, cost, saved in (small, large):
+        given = {"problem": costs, "data": data}
+        found = metrics.expected_cost(truth, decided, **given)
+        constant = [metrics.expected_cost(truth, [d] * len(truth), **given) for d in (0, 1)]
+        assert found == pytest.approx(cost, rel=1e-9)
+        assert 1 - found / min(constant) == pytest.approx(saved, rel=1e-9)

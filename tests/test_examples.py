@@ -1,4 +1,4 @@
-"""The example of ``make demo`` runs as it is, quietly, and says what it is there to say."""
+"""The examples run as they are, quietly, and say what they are there to say."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import sys
 from functools import cache
 from pathlib import Path
 
-DEMO = Path(__file__).parents[1] / "examples" / "fraud.py"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 @cache
-def demo() -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", str(DEMO)]
+def example(name: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def demo() -> subprocess.CompletedProcess[str]:
+    return example("fraud.py")
 
 
 def test_the_demo_runs_without_a_warning() -> None:
@@ -33,3 +37,11 @@ def test_the_demo_shows_accuracy_preferring_the_dearer_model() -> None:
 def test_the_demo_makes_naive_decisions_the_cluster_of_normalised_costs() -> None:
     [naive] = [line for line in demo().stdout.splitlines() if line.startswith("approve everything")]
     assert naive.split()[2:] == ["0.900", "1.000", "99.50%"]
+
+
+def test_amounts_pick_another_model_than_their_mean_does() -> None:
+    done = example("amounts.py")
+    assert done.stderr == ""
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    said = " ".join(done.stdout.split())
+    assert "The mean costs pick the model for small frauds, the amounts the one for large" in said

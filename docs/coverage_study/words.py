@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coverage_study.amounts import COLUMNS as AMOUNT_COLUMNS
 from coverage_study.bootstraps import CASE_KINDS, CLUSTER_KINDS
 from coverage_study.populations import FloatArray
 from coverage_study.reports import BINS, COLUMNS, shares_right
@@ -85,6 +86,18 @@ median width. Clusters here have class shares and decisions of their own (intrac
 
 {_interval_table(intervals)}
 
+## Costs of single cases
+
+Payments with lognormal amounts, whose logarithms have the standard deviation σ, some of them
+frauds (*prevalence*); a fraud that is approved costs its amount. One system takes for each case the
+decision that its own costs make the cheapest (*own costs*), another the one that is the cheapest
+for the mean amount (*mean costs*). *NEC* is the normalised cost of the first, *difference* what the
+second costs more, *width* the median width of the first interval over the true cost. Up to σ = 1
+intervals keep their level; beyond, the largest losses of a sample say too little about those to
+come, and a report warns where ten cases are a quarter of the cost.
+
+{_amount_table([row for row in rows if row["section"] == "amounts"])}
+
 ## Bootstrap, formulas, areas and Brier scores
 
 The other intervals of the library: `bootstrap` (percentile), `bootstrap_bca`, `bootstrap_t`
@@ -111,6 +124,21 @@ WHY = """Why, and what follows from it:
   bootstrap is narrower there because it falls short of its level; an interval that covers cannot be
   as narrow.
 """
+
+
+def _amount_table(rows: list[Row]) -> str:
+    lines = [
+        "| σ | prevalence | n | own costs | mean costs | NEC | difference | width | data sets |"
+    ]
+    lines.append("|---|---|---|---|---|---|---|---|---|")
+    for row in rows:
+        shares = [f"{row[name]:.1f}" for name in AMOUNT_COLUMNS]
+        goal = row["sigma"] <= 1
+        marked = [f"**{one}**" if goal and float(one) < LEAST else one for one in shares]
+        prior = ", prior stated" if row["prior"] else ""
+        about = f"{row['sigma']:g} | {row['prevalence']:g}{prior} | {row['n']:,}"
+        lines.append(f"| {about} | {' | '.join(marked)} | {row['width']:.2f} | {row['samples']} |")
+    return "\n".join(lines)
 
 
 # Goals -------------------------------------------------------------------------------------------

@@ -28,6 +28,9 @@ def evaluate_frame(
     clusters: str | None = None,
     memory_limit: str | int = "2GiB",
     posterior_prior: object = None,
+    running_costs: Mapping[str, float] | None = None,
+    volume: float | None = None,
+    period: str | None = None,
     calibrator: Calibrator | None = _SELECT,
     level: float = 0.95,
     replicates: int = 2000,
@@ -51,7 +54,8 @@ def evaluate_frame(
         Beyond it, the engine tallies the rows, and the report says what was therefore left out.
         To work on arrays takes up to ten times as much. Labels of files, and beyond the limit of
         lazy frames, match by text.
-    posterior_prior, calibrator, level, replicates, seed : as in `stakes.evaluate`
+    posterior_prior, running_costs, volume, period, calibrator, level, replicates, seed : as in
+        `stakes.evaluate`. Columns that costs depend on are those of the frame.
 
     Examples
     --------
@@ -74,6 +78,9 @@ def evaluate_frame(
         memory_limit=memory_limit,
         posterior_prior=posterior_prior,
         calibrator=calibrator,
+        running_costs=running_costs,
+        volume=volume,
+        period=period,
         level=level,
         replicates=replicates,
         seed=seed,

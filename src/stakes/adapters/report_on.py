@@ -14,7 +14,7 @@ from stakes.adapters.sources import Rows, Source, checked, opened
 from stakes.adapters.tallies import tallied_evidence
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
-from stakes.evaluation import Evidence, evaluate, report_of
+from stakes.evaluation import Evidence, evaluate, read_operation, report_of
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.rows import Posteriors
@@ -67,10 +67,29 @@ def _evaluated(rows: Rows, problem: Problem, **asked: Any) -> Report:
     return evaluate(rows.y_true, rows.models, problem, **extra, **asked)
 
 
-def _concluded(evidence: Evidence, *, level: float, replicates: int, seed: int) -> Report:
+def _concluded(
+    evidence: Evidence,
+    *,
+    level: float,
+    replicates: int,
+    seed: int,
+    running_costs: object,
+    volume: object,
+    period: object,
+) -> Report:
     rng = np.random.default_rng(_check.whole("seed", seed, low=0))
     level, replicates = _check.level(level), _check.whole("replicates", replicates, low=2)
-    return report_of(evidence, replicates=replicates, seed=int(seed), rng=rng, level=level)
+    operation = read_operation(
+        running_costs, volume, period, [one.model for one in evidence.models]
+    )
+    return report_of(
+        evidence,
+        replicates=replicates,
+        seed=int(seed),
+        rng=rng,
+        level=level,
+        operation=operation,
+    )
 
 
 def _with_columns(report: Report, columns: Columns) -> Report:

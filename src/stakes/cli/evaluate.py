@@ -23,6 +23,8 @@ from stakes.cli.output import check_targets, said, write
 from stakes.errors import InputError
 from stakes.report import Report
 
+_PASSED = ("memory_limit", "volume", "period", "level", "replicates", "seed")
+
 
 @click.command(epilog=EXPLAINED)
 @file_argument
@@ -56,6 +58,19 @@ from stakes.report import Report
     show_default=True,
     help="Of the random numbers: folds and simulated samples.",
 )
+@click.option(
+    "--running-cost",
+    "running_costs",
+    multiple=True,
+    metavar="MODEL=COST",
+    help="What a model costs to run, per case scored. Repeat it for several models.",
+)
+@click.option(
+    "--volume",
+    type=click.FloatRange(min=0, min_open=True),
+    help="How many cases there will be: costs per case are shown as totals, too.",
+)
+@click.option("--period", metavar="WORD", help="In which these cases come, such as year.")
 @click.option("--html", metavar="OUT", help="Write the interactive page.")
 @click.option("--json", metavar="OUT", help="Write the report as JSON; - for standard output.")
 @click.option("--markdown", metavar="OUT", help="Write the report as Markdown; - for stdout.")
@@ -91,7 +106,8 @@ def evaluate(
         request,
         posterior_prior=held,
         calibrator=calibrator_named(options["calibrate"]),
-        **{name: options[name] for name in ("memory_limit", "level", "replicates", "seed")},
+        running_costs=_running_costs(options["running_costs"]),
+        **{name: options[name] for name in _PASSED},
     )
     write(report, targets)
     if rule_out is not None:
@@ -116,3 +132,20 @@ def _write_rule(report: Report, path: str) -> None:
     rule = report.rule()
     rule.to_json(path)
     said(f"wrote {path}: the rule of {rule.system}")
+
+
+def _running_costs(stated: tuple[str, ...]) -> dict[str, float]:
+    """Costs by model, of MODEL=COST."""
+    found = {}
+    for text in stated:
+        model, _, cost = text.rpartition("=")
+        try:
+            found[model] = float(cost)
+        except ValueError:
+            model = ""
+        if not model:
+            raise InputError(
+                f"--running-cost must be stated as MODEL=COST, a number; got {text}.",
+                argument="--running-cost",
+            )
+    return found

@@ -16,6 +16,7 @@ from stakes.evaluation.decision_rules import (
 )
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
+from stakes.evaluation.operation import read_operation
 from stakes.evaluation.predictions import ROUNDED, UNNORMALISED
 from stakes.evaluation.sentences import left_out, no_decision, no_move, number
 
@@ -37,6 +38,7 @@ __all__ = [
     "no_decision",
     "no_move",
     "number",
+    "read_operation",
     "report_of",
     "rules_of",
 ]

@@ -41,14 +41,15 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
     script but its own.
     """
     style, script = _part("page.css"), _wrapped("\n".join(_part(f"{name}.js") for name in _SCRIPTS))
-    unit = report.problem.unit
+    unit, still = report.problem.unit, _still(report)
     page = _template(lambda text: tied(text, unit)).render(
         report=report,
         sections=[*stakes_sections(report.problem), *sections(report)],
         number=number,
         percent=percent,
         proportion=proportion,
-        data=_as_json(page_data(report)),
+        still=still,
+        data="" if still else _as_json(page_data(report)),
         style=style,
         script=script,
         policy=_policy(style, script),
@@ -59,6 +60,19 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
     if path is not None:
         write_whole(path, text)
     return text
+
+
+def _still(report: Report) -> str:
+    """Why a page has no sliders; nothing where it has."""
+    if report.problem.columns:
+        return (
+            "Every case has its own costs, so this page has no sliders: what each system costs is "
+            "shown for the costs as they are written, and what would flip the verdict for factors "
+            "on them, with the decisions as they are made now."
+        )
+    if report.assumptions.running_costs:
+        return "Models have running costs of their own, so this page has no sliders."
+    return ""
 
 
 # The frame ---------------------------------------------------------------------------------------

@@ -1,0 +1,111 @@
+"""Costs of every case in frames and files, through Python and through the command line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("duckdb")
+pytest.importorskip("narwhals")
+pytest.importorskip("pandas")
+pytest.importorskip("polars")
+pytest.importorskip("pyarrow")
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+
+from stakes import Columns, InputError, Problem, evaluate, evaluate_frame
+from test_case_costs_evaluate import PAYMENTS, World
+from test_cli import run
+
+WORLD = World(200)
+ROWS = {
+    "truth": WORLD.y.tolist(),
+    "amount": WORLD.data["amount"],
+    **{f"p_{name}": p for name, p in WORLD.models.items()},
+}
+TABLE = pa.table(ROWS)
+MODELS = {"weak": "p_weak", "strong": "p_strong"}
+TOML = """
+unit = "EUR"
+[costs]
+legit = { approve = 0, review = 3, block = "5 + 0.02*amount" }
+fraud = { approve = "amount", review = 8, block = 0 }
+"""
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return evaluate(WORLD.y, WORLD.models, PAYMENTS, data=WORLD.data, calibrator=None)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "lazy", "pyarrow", "relation", "parquet"])
+def test_costs_of_cases_are_the_same_from_every_frame_and_file(kind, expected, tmp_path):
+    pa.parquet.write_table(TABLE, tmp_path / "rows.parquet")
+    frame = {
+        "pandas": lambda: pd.DataFrame(ROWS),
+        "polars": lambda: pl.DataFrame(ROWS),
+        "lazy": lambda: pl.DataFrame(ROWS).lazy(),
+        "pyarrow": lambda: TABLE,
+        "relation": lambda: duckdb.from_arrow(TABLE),
+        "parquet": lambda: str(tmp_path / "rows.parquet"),
+    }[kind]()
+    found = evaluate_frame(frame, PAYMENTS, y_true="truth", models=MODELS, calibrator=None)
+    assert [one.cost for one in found.systems] == [one.cost for one in expected.systems]
+    assert found.verdict == expected.verdict
+
+
+def test_a_frame_without_the_column_of_the_costs_is_refused():
+    asked = {"y_true": "truth", "models": MODELS, "calibrator": None}
+    with pytest.raises(InputError, match="has no column 'amount'"):
+        evaluate_frame(TABLE.drop_columns(["amount"]), PAYMENTS, **asked)
+    texts = TABLE.set_column(1, "amount", pa.array(["12"] * 200))
+    with pytest.raises(InputError, match="'amount' of the frame must hold numbers"):
+        evaluate_frame(texts, PAYMENTS, **asked)
+    gaps = TABLE.set_column(1, "amount", pa.array([None, *ROWS["amount"][1:]], pa.float64()))
+    with pytest.raises(InputError, match="amount"):
+        evaluate_frame(gaps, PAYMENTS, **asked)
+
+
+def test_rows_beyond_the_limit_of_memory_are_refused_with_a_remedy():
+    with pytest.raises(InputError, match=r"memory_limit must leave room.*problem\.mean\(data\)"):
+        evaluate_frame(
+            pl.DataFrame(ROWS).lazy(), PAYMENTS, y_true="truth", models=MODELS, memory_limit=100
+        )
+
+
+def test_the_columns_of_costs_are_not_taken_for_models():
+    shares = {**ROWS, "amount": np.linspace(0, 1, 200)}
+    found = Columns.guess(pa.table(shares), PAYMENTS)
+    assert [one.values for one in found.models.values()] == ["p_weak", "p_strong"]
+
+
+def test_the_command_line_charges_every_case_its_own_costs(expected, tmp_path):
+    (tmp_path / "fraud.toml").write_text(TOML)
+    assert Problem.from_toml(tmp_path / "fraud.toml") == PAYMENTS
+    pd.DataFrame(ROWS).to_csv(tmp_path / "rows.csv", index=False)
+    command = ["evaluate", str(tmp_path / "rows.csv"), "--problem", str(tmp_path / "fraud.toml")]
+    command += ["--calibrate", "none", "--json", str(tmp_path / "report.json")]
+    command += ["--running-cost", "p_strong=0.02", "--volume", "250000", "--period", "year"]
+    done = run(*command)
+    assert done.exit_code == 0, done.output
+    assert "250,000 cases a year" in " ".join(done.output.split())
+    found = json.loads((tmp_path / "report.json").read_text())
+    costs = {one["name"]: one["cost"]["value"] for one in found["systems"]}
+    strong = expected.system("strong (as is)").cost.value
+    assert costs["p_strong (as is)"] == pytest.approx(strong + 0.02, rel=1e-9)
+    assert found["problem"]["costs"][0][2] == "5 + 0.02*amount"
+    assert found["assumptions"]["volume"] == 250_000
+    assert found["systems"][0]["total"]["value"] == pytest.approx(250_000 * costs["p_weak (as is)"])
+    shown = run("problem", "show", str(tmp_path / "fraud.toml"))
+    assert "by its columns: amount" in shown.output
+    assert run("problem", "check", str(tmp_path / "fraud.toml")).exit_code == 0
+    bad = run(*command, "--running-cost", "p_strong")
+    assert bad.exit_code == 2
+    assert "MODEL=COST" in bad.output + bad.stderr
