@@ -45,7 +45,7 @@ from stakes.report import Report
 @click.option(
     "--replicates",
     type=click.IntRange(min=2),
-    default=2000,
+    default=500,
     show_default=True,
     help="Simulated samples behind the cost of miscalibration, with --calibrate none.",
 )

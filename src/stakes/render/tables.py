@@ -252,23 +252,29 @@ def _largest(values: Iterable[float | None]) -> float:
 
 def _regions(report: Report) -> Iterator[Section]:
     for regions in report.regions:
-        zones = [" to ".join(_text.point(end, 3) for end in zone) for zone in regions.unclear]
+        known = len(regions.unclear) == len(regions.parts) - 1
+        zones = [_zone(ends) for ends in regions.unclear] + [""]
+        header = (middle(regions.axis, NAME), "cheapest", *["cannot tell from the next"] * known)
         rows = tuple(
             (
-                " to ".join(_text.point(end, 3) for end in (part.low, part.high)),
+                _zone((part.low, part.high)),
                 listed(part.cheapest, NAME),
-                zone,
+                *zones[place : place + 1] * known,
             )
-            for part, zone in zip(regions.parts, [*zones, ""], strict=True)
+            for place, part in enumerate(regions.parts)
         )
         yield Section(
             f"Where each system wins: {regions.axis}",
             (
-                f"The cheapest on these cases, {_FROZEN}, where only this number moves; and where "
-                f"the data cannot tell it from the next.",
+                f"The cheapest on these cases, {_FROZEN}, where only this number moves"
+                f"{'; and where the data cannot tell it from the next' * known}.",
             ),
-            Table((middle(regions.axis, NAME), "cheapest", "cannot tell from the next"), rows),
+            Table(header, rows),
         )
+
+
+def _zone(ends: tuple[float, float]) -> str:
+    return " to ".join(_text.point(end, 3) for end in ends)
 
 
 def _margins(report: Report) -> Section:
@@ -279,10 +285,16 @@ def _margins(report: Report) -> Section:
     left = len(report.margins) - len(nearest)
     more = f"; {left} more are in the JSON" if left else ""
     best = report.best
+    unknown = all(isnan(one.clear_low) and isnan(one.clear_high) for one in report.margins)
+    clearly = (
+        ". From where on the data can tell is not known for these costs"
+        if unknown
+        else ", and where it is clear that today's choice costs more. Up to there it is a "
+        "contender, and the data cannot tell"
+    )
     text = (
-        f"Each number moved alone, {_FROZEN}: where another costs as little on these cases, and "
-        f"where it is clear that today's choice costs more. Up to there it is a contender, and the "
-        f"data cannot tell. The nearest first{more}."
+        f"Each number moved alone, {_FROZEN}: where another costs as little on these cases"
+        f"{clearly}. The nearest first{more}."
     )
     if report.verdict.deploy is None and best.cost.value < report.naive.cost:
         text += f" By the costs on these cases, where {best.name} is the cheapest."
@@ -297,7 +309,9 @@ def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
     )
 
     def said(side: str, point: float) -> str:
-        return f"{side} {rounding.flip(point, one.value, scale)}" if isfinite(point) else "never"
+        if isfinite(point):
+            return f"{side} {rounding.flip(point, one.value, scale)}"
+        return "–" if isnan(point) else "never"
 
     flips = [
         (said(side, point), said(side, clear), middle(str(rival), NAME))
