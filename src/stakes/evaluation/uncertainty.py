@@ -122,7 +122,7 @@ class Costs:
     def expected_normalized(self, name: str) -> Interval:
         """Normalised cost of the chosen system once deployed: corrected as its cost is."""
         share, regret = self.normalized(name), self._value(name) - self._perfect
-        if not (share.value > 0 and regret > 0):
+        if not (0 < share.value < np.inf and regret > 0):
             return share
         unit = regret / share.value  # what the best constant decision costs above perfect ones
         bias, reach = self._effect.bias / unit, self._effect.reach / unit
