@@ -1,9 +1,11 @@
 """Write docs/coverage.md: how often what `evaluate` says is true, by simulation.
 
-``python docs/coverage.py`` runs everything (about a quarter of an hour on two cores), writes the
-numbers to docs/coverage.json and the page to docs/coverage.md, and prints its time. With
-``--resume`` rows that docs/coverage.json has are kept; ``--share 0.5`` takes half as many data
-sets; ``--page`` writes the page alone; ``--quick`` runs a few data sets and writes nothing.
+``python docs/coverage.py`` runs everything, with 300 data sets or more in every row (about twenty
+minutes on two cores), writes the numbers to docs/coverage.json and the page to docs/coverage.md,
+and prints its time. ``--minutes 15`` begins no row after that time, so that the run ends soon
+after it; with ``--resume`` rows that docs/coverage.json has with as many data sets are kept, and
+the next run goes on where the last one ended. ``--share 0.5`` takes half as many data sets;
+``--page`` writes the page alone; ``--quick`` runs a few data sets and writes nothing.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ PAGE = Path(__file__).with_suffix(".md")
 NUMBERS = Path(__file__).with_suffix(".json")
 VERDICT = Path(__file__).with_name("verdict.md")
 SEED = 20260301
+DATA_SETS = 300  # of every design whose data sets go through `evaluate`
 
 
 # Tasks -------------------------------------------------------------------------------------------
@@ -88,19 +91,10 @@ def amount_designs() -> list[Amounts]:
     return [*made, Amounts(1.0, 0.1, 1_000, prior=True)]
 
 
-def _data_sets(design: Design) -> int:
-    """As many as the time allows."""
-    if design.kind == "recalibrated":
-        return {1: 200, 2: 100, 4: 60}[design.systems]
-    if design.kind == "tuned":
-        return {1: 300, 2: 200, 12: 100}[design.systems]
-    return {12: 150, 60: 60}.get(design.systems, 300)
-
-
 def tasks(share: float) -> list[Task]:
     """Everything that is run, with a share of the data sets."""
     designs = report_designs()
-    made = [Task("report", max(4, round(share * _data_sets(one))), (one,)) for one in designs]
+    made = [Task("report", max(4, round(share * DATA_SETS)), (one,)) for one in designs]
     many = max(40, round(share * 1_000))
     made.append(Task("shrunk", max(12, round(share * 600)), ()))
     made += [Task("amounts", max(8, round(share * 600)), (one,)) for one in amount_designs()]
@@ -203,13 +197,29 @@ def _bootstraps(task: Task) -> list[dict[str, Any]]:
 # The run -----------------------------------------------------------------------------------------
 
 
-def collect(wanted: list[Task], known: dict[str, list[dict[str, Any]]], save: bool) -> None:
-    """Run what is not known yet, the quick sections first, two at a time; save after each."""
-    missing = [task for task in wanted if task.key not in known]
+def _is_known(task: Task, known: dict[str, list[dict[str, Any]]]) -> bool:
+    """Whether the rows of a task are there, from as many data sets."""
+    return task.key in known and known[task.key][0]["samples"] >= task.samples
+
+
+def collect(
+    wanted: list[Task], known: dict[str, list[dict[str, Any]]], save: bool, seconds_left: float
+) -> None:
+    """Run what is not known yet, the quick sections first, two at a time; save after each.
+
+    No task is begun once the time is over.
+    """
+    end = time.perf_counter() + seconds_left
+    missing = [task for task in wanted if not _is_known(task, known)]
     missing.sort(key=lambda task: (task.section == "report", "decisions" in task.key))
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         futures = {pool.submit(run, task): task for task in missing}
         for future in as_completed(futures):
+            if future.cancelled():
+                continue
+            if time.perf_counter() > end:
+                for waiting in futures:
+                    waiting.cancel()
             task = futures[future]
             known[task.key] = future.result()
             seconds = sum(row["seconds"] for row in known[task.key])
@@ -247,9 +257,15 @@ def main(options: list[str]) -> None:
         for row in read():
             known.setdefault(row["key"], []).append(row)
     if "--page" not in options:
-        collect(wanted, known, save=not quick)
+        given = options[options.index("--minutes") + 1] if "--minutes" in options else "inf"
+        collect(wanted, known, save=not quick, seconds_left=60 * float(given))
     spent = sum(row["seconds"] for rows in known.values() for row in rows)
     print(f"{time.perf_counter() - start:.0f} s, of which {spent:.0f} s of processor time in rows")
+    left = [task for task in wanted if not _is_known(task, known)]
+    if left:
+        print(f"{len(left)} of {len(wanted)} tasks are to be run; --resume goes on with them")
+    if any(task.key not in known for task in wanted):
+        return
     if quick:
         page([row for task in wanted for row in known[task.key]])
     else:

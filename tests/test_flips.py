@@ -140,3 +140,40 @@ def test_the_text_says_up_to_where_the_data_cannot_tell(report):
     assert part.table.header == ("moved alone", "now", "as cheap", "clearly", "to")
     assert "Up to there it is a contender, and the data cannot tell." in " ".join(part.sentences)
     assert stakes.Report.from_json(report.to_json()) == report
+
+
+def test_where_only_points_are_known_the_tables_do_not_speak_of_what_is_clear(report):
+    _, truth, decided = report
+    problem = Problem.binary(false_alarm=1, miss=2)
+    made = stakes.evaluate(truth, decided, problem, running_costs={"bold": 0.01})
+    (part,) = (one for one in sections(made) if one.title.startswith("What would flip"))
+    assert "not known" in " ".join(part.sentences)
+    assert {row[3] for row in part.table.rows} <= {"–", "never"}
+    parts = [one for one in sections(made) if one.title.startswith("Where each system wins")]
+    assert all(len(one.table.header) == 2 for one in parts)
+
+
+def test_a_close_call_between_the_rules_of_one_model_is_said_first():
+    rng = np.random.default_rng(2)
+    truth = (rng.random(150) < 0.4).astype(int)
+    posteriors = 1 / (1 + np.exp(-(2 * truth - 1 + rng.normal(size=150))))
+    verdict = stakes.evaluate(
+        truth, {"only": posteriors}, Problem.binary(false_alarm=1, miss=2)
+    ).verdict
+    assert len(verdict.contenders) > 1
+    assert verdict.sentences[0].startswith(" or ".join(verdict.contenders) + ": the data cannot")
+
+
+def test_the_normalised_cost_of_the_verdict_is_corrected_as_its_cost_is():
+    rng = np.random.default_rng(3)
+    truth = (rng.random(300) < 0.4).astype(int)
+    decided = {f"m{i}": (truth + rng.normal(size=300) > 0.5).astype(int) for i in range(5)}
+    report = stakes.evaluate(truth, decided, Problem.binary(false_alarm=1, miss=2))
+    verdict, best = report.verdict, report.best
+    span = report.naive.cost - report.perfect_cost
+    assert verdict.cost.value > best.cost.value
+    expected = (verdict.cost.value - report.perfect_cost) / span
+    assert verdict.normalized.value == pytest.approx(expected, rel=1e-12)
+    assert verdict.normalized.low == best.normalized.low
+    moved = (verdict.cost.high - best.cost.high) / span
+    assert verdict.normalized.high - best.normalized.high == pytest.approx(moved, rel=1e-9)

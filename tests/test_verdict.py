@@ -275,7 +275,12 @@ def test_intervals_of_the_saving_cover_where_two_blind_decisions_tie():
             cells, counts, models=["m"], classes=problem.classes, decisions=problem.decisions
         )
         sample = Sample(joint, counts.reshape(2, 2).sum(axis=1), None)
-        evidence: Any = SimpleNamespace(sample=sample, rules=rules, partition_costs={})
+        evidence: Any = SimpleNamespace(
+            sample=sample,
+            rules=rules,
+            partition_costs={},
+            beside=lambda names: np.zeros(len(names)),
+        )
         costs = costs_of(sample, problem, evidence, 0.95)
         saving = costs.expected_saving("m")
         covered += saving.low <= truth <= saving.high

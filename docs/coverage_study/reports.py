@@ -77,7 +77,7 @@ def _true_cost(design: Design, rows: Rows, system: System, place: int) -> float:
     normal = ndtri((np.arange(FINE) + 0.5) / FINE)
     posterior = design.posterior(place, normal + np.array([[0.0], [design.skill[place]]]))
     if system.rule == RECALIBRATED:
-        options = {"weights": rows.weights, "prior": design.problem.prior, "groups": rows.cluster}
+        options = {"weights": rows.weights, "prior": design.problem.prior, "clusters": rows.cluster}
         fitted = Select().fit(rows.models[system.model], rows.y, classes=range(2), **options)
         posterior = fitted(posterior.ravel()).reshape(posterior.shape)
     both = np.stack([1 - posterior, posterior], axis=-1).reshape(-1, 2)

@@ -88,11 +88,11 @@ class Verdict(Value):
     where no system is cheaper than the best decision made without looking: a model that saves
     nothing is not worth running. `reason` is the sentence that says why.
 
-    `cost` and `saving_over_naive` (against always taking the decision that `Report.naive` names, or
-    against `Report.no_model` where that is cheaper; negative where a model costs more) are those of
-    the cheapest system to expect once it is deployed: the system was chosen on the cases that
-    measure its cost, which flatters it, and both are corrected for that. `System.cost` is what it
-    cost on these cases.
+    `cost`, `normalized` and `saving_over_naive` (against always taking the decision that
+    `Report.naive` names, or against `Report.no_model` where that is cheaper; negative where a model
+    costs more) are those of the cheapest system to expect once it is deployed: the system was
+    chosen on the cases that measure its cost, which flatters it, and they are corrected for that.
+    `System.cost` is what it cost on these cases.
 
     `contenders` are the systems that the data cannot tell from the cheapest, which is the first of
     them; the set holds the system that is truly the cheapest as often as the level says. One is
@@ -110,6 +110,7 @@ class Verdict(Value):
     reason: str
     cheapest: str | None
     cost: Interval
+    normalized: Interval
     contenders: tuple[str, ...]
     runner_up: str | None
     saving_over_naive: Interval

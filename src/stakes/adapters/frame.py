@@ -33,7 +33,7 @@ def evaluate_frame(
     period: str | None = None,
     calibrator: Calibrator | None = _SELECT,
     level: float = 0.95,
-    replicates: int = 2000,
+    replicates: int = 500,
     seed: int = 0,
 ) -> Report:
     """`stakes.evaluate` for columns of a frame or of files, named by text.

@@ -47,7 +47,7 @@ _PASSED = ("memory_limit", "volume", "period", "level", "replicates", "seed")
 @click.option(
     "--replicates",
     type=click.IntRange(min=2),
-    default=2000,
+    default=500,
     show_default=True,
     help="Simulated samples behind the cost of miscalibration, with --calibrate none.",
 )

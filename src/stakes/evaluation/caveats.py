@@ -161,7 +161,8 @@ def _miscalibration(
         looked = miscalibrations.get(model.model)
         certain = looked is not None and looked.certain
         if as_is is not None and repaired is not None:
-            certain = costs.saving(as_is, repaired).low > 0
+            # What the data cannot tell from the cheapest does not clearly waste anything.
+            certain = costs.saving(as_is, repaired).low > 0 and not costs.is_contender(as_is)
         wasted, share = model.calibration_cost, model.calibration_share
         if not certain or wasted is None or share is None or share <= _COSTLY:
             continue

@@ -40,7 +40,7 @@ def evaluate(
     period: str | None = None,
     calibrator: Calibrator | None = _SELECT,
     level: float = 0.95,
-    replicates: int = 2000,
+    replicates: int = 500,
     seed: int = 0,
 ) -> Report:
     """What the decisions of these models cost, which to deploy, and how sure one can be.

@@ -119,6 +119,17 @@ class Costs:
         found = effect.saving(saving.value, saving.low, saving.high)
         return Interval(found.value, found.low, found.high)
 
+    def expected_normalized(self, name: str) -> Interval:
+        """Normalised cost of the chosen system once deployed: corrected as its cost is."""
+        share, regret = self.normalized(name), self._value(name) - self._perfect
+        if not (0 < share.value < np.inf and regret > 0):
+            return share
+        unit = regret / share.value  # what the best constant decision costs above perfect ones
+        bias, reach = self._effect.bias / unit, self._effect.reach / unit
+        effect = replace(self._effect, bias=bias, reach=reach, most=self._worst)
+        found = effect.cost(share.value, share.low, share.high)
+        return Interval(found.value, found.low, found.high)
+
     def more(self, name: str) -> Interval:
         """Cost of a system above the cheapest, by an interval that holds for all at once."""
         place = self.choice.names.index(name)

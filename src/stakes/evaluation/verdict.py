@@ -34,10 +34,10 @@ def verdict_of(
     rivals = [named[str(name)] for name in costs.choice.names]
     contenders = tuple(named[str(name)] for name in costs.choice.contenders)
     aided = _unaided(naive, costs)
-    words = _Words(evidence.problem, costs.level, aided, costs.perfect, rivals, contenders, naive)
-    expected = costs.expected(best.name)
+    words = _Words(evidence.problem, costs.level, aided, rivals, contenders, naive)
+    expected, share = costs.expected(best.name), costs.expected_normalized(best.name)
     if saving.value > 0:
-        found = _deployed(best, expected, saving, costs, words)
+        found = _deployed(best, expected, share, saving, costs, words)
         return _with_totals(found, evidence.operation, words)
     sentences = (words.none(best, expected, saving), words.at_best(best, expected, saving))
     found = Verdict(
@@ -46,6 +46,7 @@ def verdict_of(
         reason=sentences[0],
         cheapest=None,
         cost=expected,
+        normalized=share,
         contenders=(),
         runner_up=None,
         saving_over_naive=saving,
@@ -67,23 +68,30 @@ def _with_totals(verdict: Verdict, operation: Operation, words: _Words) -> Verdi
 
 
 def _deployed(
-    best: System, expected: Interval, saving: Interval, costs: Costs, words: _Words
+    best: System,
+    expected: Interval,
+    share: Interval,
+    saving: Interval,
+    costs: Costs,
+    words: _Words,
 ) -> Verdict:
     """Deploy the best system; the runner-up is one of another model where there are several."""
     others = [one for one in words.rivals if one.model != best.model or not words.several]
     others = [one for one in others if one is not best and not isnan(one.cost.value)]
     rival = cheapest_of(others) if others else None
     over_rival = None if rival is None else costs.more(rival.name)
-    said = [words.close_call(saving), words.deploy(best, expected), words.saves(best, saving)]
+    saves = words.saves(best, saving, share)
+    said = [words.close_call(saving), words.deploy(best, expected), saves]
     if rival is not None and over_rival is not None:
         said.append(words.against_rival(rival, over_rival))
     apart = None if rival is None else not words.other_contenders(best)
     return Verdict(
         deploy=best,
         model=best.model,
-        reason=words.saves(best, saving),
+        reason=saves,
         cheapest=best.name,
         cost=expected,
+        normalized=share,
         contenders=tuple(one.name for one in words.contenders),
         runner_up=None if rival is None else rival.name,
         saving_over_naive=saving,
@@ -113,7 +121,6 @@ class _Words:
     problem: Problem
     level: float
     naive: NaiveDecision
-    perfect: float  # cost of the best decision of each class
     rivals: list[System]  # that may win
     contenders: tuple[System, ...]  # that cannot be told from the cheapest, which is the first
     constant: NaiveDecision  # the best constant decision, the unit of normalised costs
@@ -150,19 +157,23 @@ class _Words:
         return f"always deciding {self.naive.decision}"
 
     def close_call(self, saving: Interval) -> str:
-        """Which models the data cannot tell from each other, if there are several."""
-        models = list(dict.fromkeys(one.model for one in self.contenders))
-        if len(models) < 2:
+        """Which models the data cannot tell from each other, or else which rules of one model."""
+        if len(self.contenders) < 2:
             return ""
-        spared = self._spared(saving, either="either" if len(models) == 2 else "each of them")
-        return f"{_listed(models)}: the data cannot tell which is the cheapest{spared}."
+        models = list(dict.fromkeys(one.model for one in self.contenders))
+        which, names = "which", models
+        if len(models) == 1:
+            which, names = "which of these rules", [one.name for one in self.contenders]
+        spared = self._spared(saving, either="either" if len(names) == 2 else "each of them")
+        return f"{_listed(names)}: the data cannot tell {which} is the cheapest{spared}."
 
     def _spared(self, saving: Interval, *, either: str) -> str:
         """What contenders save: the first as expected, the best of other models as on the cases."""
-        blind = self.naive.cost
+        blind, first = self.naive.cost, self.contenders[0].model
+        rules = all(one.model == first for one in self.contenders)
         costs: dict[str, float] = {}
         for one in self.contenders[1:]:
-            costs.setdefault(one.model, one.cost.value)
+            costs.setdefault(one.name if rules else one.model, one.cost.value)
         saved = [saving.value, *(blind - cost for cost in costs.values())]
         if not 0 < saving.value <= blind:
             return ""
@@ -186,19 +197,14 @@ class _Words:
             f"of {len(self.rivals)} systems."
         )
 
-    def saves(self, best: System, saving: Interval) -> str:
+    def saves(self, best: System, saving: Interval, share: Interval) -> str:
         """What that saves against not looking."""
         sure = "" if not saving.low <= 0 else ", but the data cannot rule out that it saves nothing"
         return (
             f"Against {self._always}, which costs {self._blind(best)}, it saves "
             f"{self._money(saving)} per case{self._span(saving)}{sure}; its normalised cost is "
-            f"{rounded(self._normalized(saving), best.normalized)}."
+            f"{rounded(share.value, share)}."
         )
-
-    def _normalized(self, saving: Interval) -> float:
-        """What is left of the cost of the best constant decision above perfect ones."""
-        spared = saving.value + self.constant.cost - self.naive.cost
-        return 1 - spared / (self.constant.cost - self.perfect)
 
     def totals(
         self, operation: Operation, cost: Interval, saving: Interval, *, deployed: bool

@@ -280,10 +280,16 @@ def _margins(report: Report) -> Section:
     left = len(report.margins) - len(nearest)
     more = f"; {left} more are in the JSON" if left else ""
     best = report.best
+    unknown = all(isnan(one.clear_low) and isnan(one.clear_high) for one in report.margins)
+    clearly = (
+        ". From where on the data can tell is not known for these costs"
+        if unknown
+        else ", and where it is clear that today's choice costs more. Up to there it is a "
+        "contender, and the data cannot tell"
+    )
     text = (
-        f"Each number moved alone, {_FROZEN}: where another costs as little on these cases, and "
-        f"where it is clear that today's choice costs more. Up to there it is a contender, and the "
-        f"data cannot tell. The nearest first{more}."
+        f"Each number moved alone, {_FROZEN}: where another costs as little on these cases"
+        f"{clearly}. The nearest first{more}."
     )
     if report.verdict.deploy is None and best.cost.value < report.naive.cost:
         text += f" By the costs on these cases, where {best.name} is the cheapest."
@@ -298,7 +304,9 @@ def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
     )
 
     def said(side: str, point: float) -> str:
-        return f"{side} {rounding.flip(point, one.value, scale)}" if isfinite(point) else "never"
+        if isfinite(point):
+            return f"{side} {rounding.flip(point, one.value, scale)}"
+        return "–" if isnan(point) else "never"
 
     flips = [
         (said(side, point), said(side, clear), middle(str(rival), NAME))

@@ -51,6 +51,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "told_apart": report.verdict.told_apart,
         "contenders": report.verdict.contenders,
         "expected": _ends(report.verdict.cost),
+        "normalized": _ends(report.verdict.normalized),
         "saving": _ends(report.verdict.saving_over_naive),
         "cheapest": [one.name for one in report.systems].index(report.best.name),
         "systems": [_system(report, one, added=added) for one, added in _systems(report)],

@@ -88,7 +88,7 @@ function showVerdict() {
   );
 }
 
-function factsOf({ best, naive, perfect, looking, changed }) {
+function factsOf({ best, naive, looking, changed }) {
   const rivals = SYSTEMS.filter((one) => one.candidate && !one.added).length;
   const measure = (name, value, interval, said = costText) => {
     const known = !changed && Number.isFinite(interval[1]);
@@ -105,14 +105,13 @@ function factsOf({ best, naive, perfect, looking, changed }) {
   };
   const expected = changed ? best.reported : numbers(DATA.expected);
   const saving = changed ? [naive.cost - best.cost, NaN, NaN] : numbers(DATA.saving);
-  const share = changed ? best.normalized : 1 - saving[0] / (naive.cost - perfect);
-  const shares = best.reportedShare.map((end) => end + share - best.reportedShare[0]);
+  const shares = changed ? [best.normalized, NaN, NaN] : numbers(DATA.normalized);
   return [
     ...(looking ? [] : [measure(`cost of ${always}`, naive.cost, [naive.cost, NaN, NaN])]),
     measure(own, changed ? best.cost : expected[0], expected),
     ...(looking ? [measure(`saved against ${always}`, saving[0], saving)] : []),
     {
-      ...measure("normalised cost", share, shares, metricText),
+      ...measure("normalised cost", shares[0], shares, metricText),
       note: "1 is not looking, 0 is perfect",
     },
     ...(changed || !looking ? [] : [contenders]),
