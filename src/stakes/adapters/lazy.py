@@ -26,9 +26,8 @@ from stakes.adapters.columns import (
 from stakes.adapters.expressions import code_of, sum_of, whether
 from stakes.adapters.sources import Lazy
 from stakes.errors import InputError
-from stakes.evaluation import ROUNDED, UNNORMALISED
 from stakes.problem import Problem
-from stakes.rows import Decisions, Posteriors, Scores
+from stakes.rows import ROUNDED, UNNORMALISED, Decisions, Posteriors, Scores
 
 TRUTH, WEIGHT, CLUSTER = "truth", "weight", "cluster"  # columns of a prepared frame
 

@@ -25,10 +25,10 @@ from stakes.adapters.lazy import TRUTH, WEIGHT, column_of
 from stakes.adapters.sources import Lazy
 from stakes.adapters.zoom_bins import Grid, ScoreGrid, UnitGrid, finer
 from stakes.decide import class_ratios, regrets, shift_prior
-from stakes.evaluation import DECISIONS, POSTERIORS, SCORES, ModelTallies
+from stakes.evaluation import ModelTallies
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
-from stakes.rows import Decisions, Posteriors, Scores
+from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
 from stakes.tally import Bins, BitGrid, Counts, ScoreTable
 
 _PREDICTED, _BIN = "predicted", "bin"

@@ -16,6 +16,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes._text import number
 from stakes.adapters.columns import Columns, group_labels
 from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, whether
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts, by_column, facts_of, prepared
@@ -32,7 +33,6 @@ from stakes.evaluation import (
     named,
     no_decision,
     no_move,
-    number,
     rules_of,
 )
 from stakes.problem import Problem

@@ -5,28 +5,14 @@ The only home of defaults; the report prints what was chosen.
 
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.cases import LIBRARIES
-from stakes.evaluation.decision_rules import (
-    DECISIONS,
-    POSTERIORS,
-    SCORES,
-    Rule,
-    is_movable,
-    named,
-    rules_of,
-)
+from stakes.evaluation.decision_rules import Rule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.evaluation.operation import read_operation
-from stakes.evaluation.predictions import ROUNDED, UNNORMALISED
-from stakes.evaluation.sentences import left_out, no_decision, no_move, number
+from stakes.evaluation.sentences import left_out, no_decision, no_move
 
 __all__ = [
-    "DECISIONS",
     "LIBRARIES",
-    "POSTERIORS",
-    "ROUNDED",
-    "SCORES",
-    "UNNORMALISED",
     "Evidence",
     "ModelTallies",
     "Rule",
@@ -37,7 +23,6 @@ __all__ = [
     "named",
     "no_decision",
     "no_move",
-    "number",
     "read_operation",
     "report_of",
     "rules_of",

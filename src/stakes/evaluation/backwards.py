@@ -11,8 +11,6 @@ from stakes.evaluation.cases import Cases
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.report import Interval
 
-__all__ = ["LEVEL", "backwards_class", "own_class_leads"]
-
 LEVEL = 0.95  # beyond it a model that ranks backwards does so not by chance
 
 _BLOCK = 1 << 16  # rows at a time, so that memory stays flat

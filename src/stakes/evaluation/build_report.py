@@ -33,8 +33,6 @@ from stakes.report import (
 )
 from stakes.tally import Counts, ScoreTable
 
-__all__ = ["report_of"]
-
 
 def report_of(
     evidence: Evidence,

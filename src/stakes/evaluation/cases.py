@@ -14,8 +14,6 @@ from stakes.errors import InputError
 from stakes.problem import CaseCosts, Problem
 from stakes.rows import Decisions, Posteriors, Scores, as_predictions
 
-__all__ = ["LIBRARIES", "Cases", "frame_library", "read_cases", "read_models", "refuse_misaligned"]
-
 LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
 
 _MOST = 2.0**53  # beyond, whole numbers cannot be told from their neighbours

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from stakes._text import number, percent, whole_percent
 from stakes.evaluation.charging import FEW, MUCH, dearest_share
-from stakes.evaluation.decision_rules import POSTERIORS
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.miscalibration import Miscalibration
-from stakes.evaluation.sentences import money, number, percent, rounded, whole_percent
+from stakes.evaluation.sentences import money, rounded
 from stakes.evaluation.slice_costs import SMALLEST
 from stakes.evaluation.uncertainty import Costs
 from stakes.problem import Problem
@@ -25,8 +25,7 @@ from stakes.report import (
     Verdict,
     cheapest_of,
 )
-
-__all__ = ["caveats_of"]
+from stakes.rows import POSTERIORS
 
 _FEW_CLUSTERS = 6
 _SHIFT = 1.25  # factor on the odds of a class between the data and the prior that is worth a word

@@ -12,8 +12,6 @@ from stakes.decide import cheapest_decisions
 from stakes.evaluation.cases import Cases
 from stakes.inference import LossSample
 
-__all__ = ["FEW", "MUCH", "NO_MODEL", "Charges", "charges_of", "dearest_share"]
-
 NO_MODEL = "costs and prior, no model"  # the decision that each case's own costs make, blindly
 
 FEW, MUCH = 10, 0.25  # so few cases are worth a word where they are so much of the cost

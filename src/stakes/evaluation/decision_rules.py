@@ -12,19 +12,9 @@ from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED, RECALIBRATED, TUNED, TUNED_APART
-from stakes.rows import DECISIONS, POSTERIORS, SCORES
+from stakes.rows import DECISIONS, POSTERIORS
 from stakes.tally import ScoreTable
 from stakes.thresholds import StakesTable, best_threshold
-
-__all__ = [
-    "DECISIONS",
-    "POSTERIORS",
-    "SCORES",
-    "Rule",
-    "is_movable",
-    "named",
-    "rules_of",
-]
 
 _TAGS = {
     AS_DECIDED: "as decided",

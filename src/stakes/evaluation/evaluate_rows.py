@@ -19,8 +19,6 @@ from stakes.problem import Problem
 from stakes.report import Report
 from stakes.rows import Decisions
 
-__all__ = ["evaluate"]
-
 _SELECT = Select()
 
 

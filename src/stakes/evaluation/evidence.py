@@ -22,8 +22,6 @@ from stakes.report import Caveat
 from stakes.scoring import Brier, LogLoss
 from stakes.tally import Counts, JointCounts, ScoreTable
 
-__all__ = ["RULES", "Evidence", "ModelTallies", "Sample"]
-
 RULES = (LogLoss(), Brier())  # the losses of every model
 
 

@@ -33,8 +33,6 @@ from stakes.regions import (
 from stakes.report import System
 from stakes.tally import Counts
 
-__all__ = ["flips_of"]
-
 _Pair = tuple[float, float]
 
 

@@ -26,8 +26,6 @@ from stakes.rows import Scores
 from stakes.tally import Counts, ScoreTable
 from stakes.thresholds import best_threshold, weighed
 
-__all__ = ["Folds", "recalibrated", "tuned_apart"]
-
 _FOLDS = 5
 _FEW_CASES = 20_000  # up to which the luck of the folds shows: several partitions are averaged
 _MANY_CASES = 200_000  # from which each fit takes so long that there are fewer folds
@@ -145,7 +143,7 @@ class FitOnAll:
     """The map of all cases, fitted when it is called; the folds were for evaluation only."""
 
     rows: CheckedRows
-    units: IntArray | None
+    clusters: IntArray | None
     calibrator: Calibrator
     classes: Labels
 
@@ -157,8 +155,9 @@ class FitOnAll:
         return cls(kept, _copy(folds.clusters), calibrator, folds.cases.problem.classes)
 
     def __call__(self) -> CalibrationMap:
+        """Fit it."""
         everything = np.ones(len(self.rows.codes), dtype=bool)
-        return self.rows.fitted(self.calibrator, everything, self.units).relabelled(self.classes)
+        return self.rows.fitted(self.calibrator, everything, self.clusters).relabelled(self.classes)
 
 
 def _copy(column: Any) -> Any:

@@ -19,8 +19,6 @@ from stakes.regions import Margin, Prior, Regions, cheapest_regions, sensitivity
 from stakes.report import System
 from stakes.tally import Counts
 
-__all__ = ["case_margins", "case_regions"]
-
 
 def case_regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regions, ...]:
     """Where each system wins over the prior of the last class."""

@@ -12,8 +12,6 @@ from stakes.evaluation.uncertainty import Costs
 from stakes.report import Interval, ModelQuality, Pick, System, cheapest_of
 from stakes.scoring import mean_over_classes
 
-__all__ = ["disagreement_of", "picks_of"]
-
 _LOG_LOSS, _BRIER, _SUMMED = "log loss", "Brier score", "summed Brier score"
 _LOSSES = (_LOG_LOSS, _BRIER, _SUMMED)  # lower is better
 

@@ -16,16 +16,14 @@ from scipy.special import expit
 from stakes._check import FloatArray
 from stakes.calibration import calibration_line, largest_finite, log_odds
 from stakes.decide import bayes_decision_indices, shift_prior
-from stakes.evaluation.decision_rules import POSTERIORS
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.measures import expected_cost
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 from stakes.report import BAYES, MOVED
+from stakes.rows import POSTERIORS
 from stakes.scoring import posterior_pairs
 from stakes.tally import ScoreTable
-
-__all__ = ["Miscalibration", "best_cost", "miscalibration_of"]
 
 _DOUBT = 0.01  # share of calibrated samples that would seem to lose as much
 

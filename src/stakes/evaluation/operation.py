@@ -9,8 +9,6 @@ from stakes import _check
 from stakes.errors import InputError
 from stakes.report import Interval
 
-__all__ = ["Operation", "read_operation"]
-
 
 @dataclass(frozen=True)
 class Operation:

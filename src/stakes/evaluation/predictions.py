@@ -12,7 +12,7 @@ from stakes.calibration import CalibrationMap, Calibrator
 from stakes.decide import cheapest_decisions, class_ratios, shift_prior
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.decision_rules import DECISIONS, POSTERIORS, SCORES, Rule, is_movable
+from stakes.evaluation.decision_rules import Rule, is_movable
 from stakes.evaluation.folds import Folds, recalibrated, tuned_apart
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 from stakes.problem import CaseCosts
@@ -24,9 +24,7 @@ from stakes.report import (
     TUNED_APART,
     Caveat,
 )
-from stakes.rows import ROUNDED, UNNORMALISED, Decisions, Posteriors, Scores
-
-__all__ = ["ROUNDED", "UNNORMALISED", "Predictions", "read_predictions"]
+from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
 
 
 @dataclass(frozen=True, eq=False)

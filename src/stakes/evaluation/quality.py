@@ -10,7 +10,6 @@ from stakes._check import FloatArray
 from stakes.conditions import Beta, CostProportions
 from stakes.evaluation.backwards import LEVEL as BEYOND_NOISE
 from stakes.evaluation.backwards import backwards_class
-from stakes.evaluation.decision_rules import POSTERIORS
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.score_bins import held_recalibrated
@@ -18,6 +17,7 @@ from stakes.evaluation.uncertainty import Costs
 from stakes.inference import Estimate, Logit, auc_error
 from stakes.ranking import auc
 from stakes.report import BAYES, MOVED, RECALIBRATED, Interval, ModelQuality
+from stakes.rows import POSTERIORS
 from stakes.scoring import mean_over_classes
 from stakes.tally import ScoreTable
 from stakes.thresholds import (
@@ -28,8 +28,6 @@ from stakes.thresholds import (
     expected_loss,
     h_measure,
 )
-
-__all__ = ["quality_of"]
 
 _SLACK = 1.05  # a method within 5 % of another is as good
 _NEAR = 1.25  # and within 25 % of the best in hindsight it is good

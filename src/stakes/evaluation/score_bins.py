@@ -8,13 +8,11 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes.decide import bayes_decision_indices, shift_prior
-from stakes.evaluation.decision_rules import POSTERIORS
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.problem import Problem
 from stakes.report import FEWER_BINS, MOST_BINS, TUNED
+from stakes.rows import POSTERIORS
 from stakes.tally import ScoreTable
-
-__all__ = ["decision_changes", "held_recalibrated", "held_table"]
 
 _STRIDE = 1 << 12  # scores from one look at the decision to the next
 

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from stakes._text import measured, number, percent, point, whole_percent
+from stakes._text import measured, number, percent
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, Caveat, Interval
-
-__all__ = [
-    "left_out",
-    "money",
-    "no_decision",
-    "no_move",
-    "number",
-    "percent",
-    "point",
-    "rounded",
-    "span",
-    "whole_percent",
-]
 
 
 def rounded(value: float, like: Interval) -> str:

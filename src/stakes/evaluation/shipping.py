@@ -11,8 +11,6 @@ from stakes.evaluation.evidence import Evidence
 from stakes.report import MOVED, RECALIBRATED, TUNED, TUNED_APART
 from stakes.rule import Origin, Rule, Rules
 
-__all__ = ["shipped_rules"]
-
 
 def shipped_rules(evidence: Evidence, seed: int) -> Rules:
     """Everything needed to decide new cases, system by system; maps are fitted when asked for."""

@@ -8,15 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from stakes._check import Label
+from stakes._text import whole_percent
 from stakes.errors import InputError
 from stakes.evaluation.charging import FEW, MUCH, dearest_share
 from stakes.evaluation.evidence import Evidence, Sample
-from stakes.evaluation.sentences import whole_percent
 from stakes.evaluation.uncertainty import costs_of
 from stakes.problem import Problem
 from stakes.report import Slice, SliceCost
-
-__all__ = ["SMALLEST", "slices_of"]
 
 SMALLEST = 10  # cases of a class below which they say little about it
 _FEW_CLUSTERS = 10

@@ -12,15 +12,14 @@ from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.evaluation.backwards import own_class_leads
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.charging import Charges, charges_of
-from stakes.evaluation.decision_rules import POSTERIORS, named, rules_of
+from stakes.evaluation.decision_rules import named, rules_of
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.predictions import Predictions
 from stakes.report import RECALIBRATED, TUNED_APART
+from stakes.rows import POSTERIORS
 from stakes.scoring import class_means
 from stakes.tally import Counts, JointCounts, ScoreTable
 from stakes.thresholds import StakesTable, weighed
-
-__all__ = ["evidence_of"]
 
 
 def evidence_of(

@@ -42,8 +42,6 @@ from stakes.problem import Problem
 from stakes.report import BAYES, MOVED, RECALIBRATED, Interval
 from stakes.tally import Counts, JointCounts
 
-__all__ = ["Costs", "LossCosts", "costs_of"]
-
 _AT_ONCE = 1 << 22  # numbers of the tables of systems that are looked at together
 
 

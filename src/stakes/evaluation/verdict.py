@@ -7,16 +7,15 @@ from math import isfinite, isnan
 
 import numpy as np
 
+from stakes._text import number, point, whole_percent
 from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.operation import Operation
-from stakes.evaluation.sentences import money, number, point, rounded, span, whole_percent
+from stakes.evaluation.sentences import money, rounded, span
 from stakes.evaluation.uncertainty import Costs
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 from stakes.report import AS_DECIDED, Interval, NaiveDecision, System, Verdict, cheapest_of
-
-__all__ = ["verdict_of"]
 
 
 def verdict_of(

@@ -2,11 +2,11 @@
 
 from stakes.render.html import to_html
 from stakes.render.json import from_json, to_json
-from stakes.render.layout import plain
+from stakes.render.layout import Section, plain
 from stakes.render.markdown import to_markdown
 from stakes.render.notebook import to_notebook
 from stakes.render.plain_text import to_text, wrapped
-from stakes.render.tables import Section, number, sections, stakes_sections
+from stakes.render.tables import number, sections, stakes_sections
 
 __all__ = [
     "Section",

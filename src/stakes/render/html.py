@@ -25,8 +25,6 @@ from stakes.render.page.data import page_data
 from stakes.render.tables import number, sections, stakes_sections
 from stakes.report import FEWER_BINS, MOST_BINS, Report
 
-__all__ = ["to_html"]
-
 _SCRIPTS = (
     *("numbers", "digits", "text", "charts", "state", "inputs"),
     *("sections", "tables", "curves", "page"),

@@ -23,8 +23,6 @@ from stakes.problem import Problem
 from stakes.report import Report
 from stakes.rule import Rule, Rules
 
-__all__ = ["from_json", "plain", "to_json"]
-
 SCHEMA = "stakes-report/2"
 
 # What NDArray[…] is made of differs between versions of numpy; that two are equal does not.

@@ -9,22 +9,6 @@ from textwrap import shorten
 
 from stakes._text import PAD
 
-__all__ = [
-    "NAME",
-    "WIDTH",
-    "Section",
-    "Table",
-    "cleaned",
-    "filled",
-    "folded",
-    "listed",
-    "middle",
-    "plain",
-    "shortened",
-    "tied",
-    "width_of",
-]
-
 WIDTH = 96  # columns of text
 _GAP = 2  # between two columns of a table
 NAME = 30  # characters of a name in a cell

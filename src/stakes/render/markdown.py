@@ -11,8 +11,6 @@ from stakes.render.layout import Section, Table
 from stakes.render.tables import sections, stakes_sections
 from stakes.report import Report
 
-__all__ = ["to_markdown"]
-
 
 def to_markdown(report: Report, path: str | Path | None = None) -> str:
     """All sections, with tables that GitHub and others show as tables."""

@@ -8,8 +8,6 @@ from stakes._text import html_table
 from stakes.render.tables import sections
 from stakes.report import Report
 
-__all__ = ["to_notebook"]
-
 
 def to_notebook(report: Report) -> str:
     """Headings, sentences and tables as HTML without styles or scripts."""

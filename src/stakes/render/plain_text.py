@@ -9,8 +9,6 @@ from stakes.render.layout import WIDTH, Section, plain
 from stakes.render.tables import sections, stakes_sections
 from stakes.report import Report
 
-__all__ = ["to_text", "wrapped"]
-
 
 def to_text(report: Report) -> str:
     """All sections, one below the other."""

@@ -8,18 +8,6 @@ from math import inf, isfinite, isnan, nan
 from stakes import _text
 from stakes.report import Interval, Report, System
 
-__all__ = [
-    "aligned",
-    "cell",
-    "cost",
-    "ends",
-    "flip",
-    "metric",
-    "ranked",
-    "told",
-    "triple",
-]
-
 Triple = tuple[float, float, float]
 
 

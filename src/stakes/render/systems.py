@@ -26,8 +26,6 @@ from stakes.render.rounding import (
 )
 from stakes.report import BAYES, MOVED, RECALIBRATED, TUNED_APART, Report, Slice, System
 
-__all__ = ["slice_section", "system_sections"]
-
 _EXPLAINED = {
     BAYES: "As is: Bayes decisions by the posteriors as they came.",
     MOVED: "Moved: Bayes decisions by posteriors moved to the prior of the problem.",

@@ -29,8 +29,6 @@ from stakes.render.layout import (
 from stakes.render.systems import slice_section, system_sections
 from stakes.report import ModelQuality, Report, System
 
-__all__ = ["Section", "Table", "number", "sections", "stakes_sections"]
-
 _NEAREST = 8  # margins that are shown; the JSON holds all of them
 _DEAREST = 20  # cells that are listed, where there are too many for a table
 _FROZEN = "with the decisions as they are made now"

@@ -14,7 +14,6 @@ from stakes import _check
 from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.evaluation import (
-    POSTERIORS,
     Evidence,
     ModelTallies,
     Sample,
@@ -27,6 +26,7 @@ from stakes.evaluation import (
 from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.report import Caveat, Report
+from stakes.rows import POSTERIORS
 from stakes.tally import Counts, JointCounts, ScoreTable
 from stakes.torch.device_bins import BinnedScores, Scale
 from stakes.torch.device_cases import bayes_decisions, cell_sums, probabilities

@@ -22,8 +22,6 @@ from stakes.report import (
 )
 from stakes.tally import ScoreTable
 
-__all__ = ["page_data"]
-
 # How the page decides again when the stakes move; all other rules stay as they were tallied.
 WAYS = {BAYES: "as is", MOVED: "moved", RECALIBRATED: "recalibrated", TUNED: "tuned"}
 
