@@ -25,8 +25,8 @@ from stakes.adapters.sources import Lazy
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import (
+    DecisionRule,
     Evidence,
-    Rule,
     Sample,
     is_movable,
     left_out,
@@ -123,7 +123,7 @@ def _rules(
     found: Sequence[Tallied],
     problem: Problem,
     calibrator: Calibrator | None,
-) -> dict[str, Rule]:
+) -> dict[str, DecisionRule]:
     """The rules of every model by the name of their system."""
     rules = [
         _at_edge(rule, one.bins)
@@ -147,7 +147,7 @@ def _rules(
     return named(rules, problem)
 
 
-def _at_edge(rule: Rule, bins: Bins | None) -> Rule:
+def _at_edge(rule: DecisionRule, bins: Bins | None) -> DecisionRule:
     """A tuned threshold at the end of its bin, so that it parts no bin."""
     if bins is None or rule.name != TUNED or rule.threshold is None:
         return rule
@@ -214,7 +214,7 @@ def _joint(
     rows: Lazy,
     more: Sequence[str],
     models: Sequence[LazyModel],
-    rules: dict[str, Rule],
+    rules: dict[str, DecisionRule],
     limit: int,
 ) -> _Joint:
     """One group-by over classes, decisions of all systems, and more columns: groups, clusters."""

@@ -5,7 +5,7 @@ The only home of defaults; the report prints what was chosen.
 
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.cases import LIBRARIES
-from stakes.evaluation.decision_rules import Rule, is_movable, named, rules_of
+from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.evaluation.operation import read_operation
@@ -13,9 +13,9 @@ from stakes.evaluation.sentences import left_out, no_decision, no_move
 
 __all__ = [
     "LIBRARIES",
+    "DecisionRule",
     "Evidence",
     "ModelTallies",
-    "Rule",
     "Sample",
     "evaluate",
     "is_movable",

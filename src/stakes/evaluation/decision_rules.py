@@ -27,7 +27,7 @@ _TAGS = {
 
 
 @dataclass(frozen=True)
-class Rule:
+class DecisionRule:
     """A model with a way to decide."""
 
     model: str
@@ -46,7 +46,7 @@ def rules_of(
     movable: bool,
     recalibrated: bool,
     tuned_apart: bool,
-) -> Iterator[Rule]:
+) -> Iterator[DecisionRule]:
     """Every rule that a model allows, the plainest first.
 
     `stakes` are the scores weighed by the costs of every case, where these differ.
@@ -55,16 +55,16 @@ def rules_of(
     want of any other rule.
     """
     if kind == DECISIONS:
-        yield Rule(model, AS_DECIDED)
+        yield DecisionRule(model, AS_DECIDED)
         return
     binary = (problem.n_classes, problem.n_decisions) == (2, 2)
     threshold = problem.threshold if binary and not problem.columns else None
     if kind == POSTERIORS:
-        yield Rule(model, BAYES, threshold)
+        yield DecisionRule(model, BAYES, threshold)
         if movable:
-            yield Rule(model, MOVED, threshold)
+            yield DecisionRule(model, MOVED, threshold)
     if recalibrated:
-        yield Rule(model, RECALIBRATED, threshold)
+        yield DecisionRule(model, RECALIBRATED, threshold)
     if problem.columns:
         table, problem = (None, problem) if stakes is None else stakes
     if binary and table is not None:
@@ -72,8 +72,8 @@ def rules_of(
         if not np.isnan(best):
             honest = kind == POSTERIORS or recalibrated or tuned_apart
             if tuned_apart:
-                yield Rule(model, TUNED_APART, float(best))
-            yield Rule(model, TUNED, float(best), eligible=not honest)
+                yield DecisionRule(model, TUNED_APART, float(best))
+            yield DecisionRule(model, TUNED, float(best), eligible=not honest)
 
 
 def is_movable(held: FloatArray, prior: FloatArray) -> bool:
@@ -82,7 +82,7 @@ def is_movable(held: FloatArray, prior: FloatArray) -> bool:
     return bool(np.abs(held - prior).max() > 1e-9 and not lost.any())
 
 
-def named(rules: Iterable[Rule], problem: Problem) -> dict[str, Rule]:
+def named(rules: Iterable[DecisionRule], problem: Problem) -> dict[str, DecisionRule]:
     """Rules by the name of their system: the model's, and the rule's in brackets."""
     listed = list(rules)
     if not listed:

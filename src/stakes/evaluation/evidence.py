@@ -15,7 +15,7 @@ import numpy as np
 from stakes._check import FloatArray, IntArray, Label
 from stakes.calibration import CalibrationMap
 from stakes.evaluation.charging import Charges
-from stakes.evaluation.decision_rules import Rule
+from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.operation import Operation
 from stakes.problem import Problem
 from stakes.report import Caveat
@@ -80,7 +80,7 @@ class Evidence:
     problem: Problem
     n_rows: int
     sample: Sample
-    rules: dict[str, Rule]  # by the name of the system
+    rules: dict[str, DecisionRule]  # by the name of the system
     models: tuple[ModelTallies, ...]
     slices: tuple[tuple[str | None, Label, Sample], ...]  # column that makes the groups, group
     posterior_prior: FloatArray

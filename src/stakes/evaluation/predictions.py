@@ -12,7 +12,7 @@ from stakes.calibration import CalibrationMap, Calibrator
 from stakes.decide import cheapest_decisions, class_ratios, shift_prior
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.decision_rules import Rule, is_movable
+from stakes.evaluation.decision_rules import DecisionRule, is_movable
 from stakes.evaluation.folds import Folds, recalibrated, tuned_apart
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 from stakes.problem import CaseCosts
@@ -50,7 +50,7 @@ class Predictions:
         """Posteriors (n, K) for the prior of the report, where they came for another."""
         return None if self.moving is None else shift_prior(self.posteriors, *self.moving)
 
-    def decisions(self, rule: Rule, costs: FloatArray | CaseCosts) -> IntArray:
+    def decisions(self, rule: DecisionRule, costs: FloatArray | CaseCosts) -> IntArray:
         """What the model decides by a rule of its own."""
         if rule.name == TUNED:
             return np.asarray(np.asarray(self.scores) > rule.threshold, dtype=np.intp)

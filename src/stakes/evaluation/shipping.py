@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stakes._version import __version__
-from stakes.evaluation.decision_rules import Rule as SystemRule
+from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.evidence import Evidence
 from stakes.report import MOVED, RECALIBRATED, TUNED, TUNED_APART
 from stakes.rule import Origin, Rule, Rules
@@ -27,7 +27,7 @@ def shipped_rules(evidence: Evidence, seed: int) -> Rules:
 
 
 def _rule(
-    name: str, rule: SystemRule, evidence: Evidence, origin: Origin
+    name: str, rule: DecisionRule, evidence: Evidence, origin: Origin
 ) -> Rule | Callable[[], Rule]:
     tallied = next(one for one in evidence.models if one.model == rule.model)
     common: dict[str, Any] = {
