@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import isfinite, isnan
+from math import isfinite, isnan, nan
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,11 @@ __all__ = ["Section", "Table", "number", "sections", "stakes_sections"]
 
 _NEAREST = 8  # margins that are shown; the JSON holds all of them
 _DEAREST = 20  # cells that are listed, where there are too many for a table
+_FACTORS = (
+    "Each cost multiplied alone, or each prior moved alone, with the decisions as they are made "
+    "now: where another costs as little on these cases. From where on that is clear is not worked "
+    "out for such costs."
+)
 _FROZEN = "with the decisions as they are made now"
 
 
@@ -252,7 +257,11 @@ def _largest(values: Iterable[float | None]) -> float:
 
 def _regions(report: Report) -> Iterator[Section]:
     for regions in report.regions:
-        zones = [" to ".join(_text.point(end, 3) for end in zone) for zone in regions.unclear]
+        told = regions.unclear or ((nan, nan),) * (len(regions.parts) - 1)
+        zones = [
+            "–" if isnan(low) else f"{_text.point(low, 3)} to {_text.point(high, 3)}"
+            for low, high in told
+        ]
         rows = tuple(
             (
                 " to ".join(_text.point(end, 3) for end in (part.low, part.high)),
@@ -284,6 +293,8 @@ def _margins(report: Report) -> Section:
         f"where it is clear that today's choice costs more. Up to there it is a contender, and the "
         f"data cannot tell. The nearest first{more}."
     )
+    if _moves_factors(report):
+        text = f"{_FACTORS} The nearest first{more}."
     if report.verdict.deploy is None and best.cost.value < report.naive.cost:
         text += f" By the costs on these cases, where {best.name} is the cheapest."
     return Section("What would flip the verdict", (text,), Table(header, rows))
@@ -297,6 +308,8 @@ def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
     )
 
     def said(side: str, point: float) -> str:
+        if isnan(point):
+            return "–"
         return f"{side} {rounding.flip(point, one.value, scale)}" if isfinite(point) else "never"
 
     flips = [
