@@ -427,3 +427,11 @@ def test_the_page_shows_costs_of_cases_without_sliders_and_says_so():
     assert "running costs of their own" in running.to_html()
     plain = evaluate(world.y, world.models, TWO.at(amount=50))
     assert "<script" in plain.to_html()
+
+
+def test_the_rule_of_a_report_decides_by_the_costs_of_each_case():
+    world = World(300)
+    report = evaluate(world.y, world.models, PAYMENTS, data=world.data, calibrator=None)
+    decided = report.rule("strong (as is)").decide(world.models["strong"], world.data)
+    expected = stakes.bayes_decisions(world.models["strong"], PAYMENTS, data=world.data)
+    np.testing.assert_array_equal(decided, expected)

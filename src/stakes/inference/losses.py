@@ -212,28 +212,31 @@ class LossSample:
         """The same for several systems less one, along the last leading axis."""
         return _stacked([self.difference_support(name, base) for name in names])
 
-    def _beyond(self, values: FloatArray) -> float:
-        """Where the 0.4 of a case stands; see above."""
-        seen = float(values.max(initial=0.0))
-        return max(seen, min(2 * max(seen, self._typical), self._largest))
+    def _beyond(self, values: FloatArray) -> FloatArray:
+        """Where the 0.4 of a case stands in each stratum, (R,); see above."""
+        found = []
+        for rows, typical in zip(self._strata, self._typical, strict=True):
+            seen = float(values[rows].max(initial=0.0))
+            largest = float(self.dearest[rows].max(initial=0.0))
+            found.append(max(seen, min(2 * max(seen, typical), largest)))
+        return np.array(found)
 
     @property
     def beyond_all(self) -> float:
         """More than any mean loss is expected to be: what the dearest case costs."""
-        return self._largest
-
-    @cached_property
-    def _largest(self) -> float:
         return float(self.dearest.max(initial=0.0))
 
     @cached_property
-    def _typical(self) -> float:
-        """What the dearest decision costs in the mean, in the class where that is most."""
+    def _typical(self) -> FloatArray:
+        """What the dearest decision costs in the mean, by class; where that is most, without."""
         mass = np.bincount(self.truth, self.weights, self.n_classes)
         sums = np.bincount(self.truth, self._weights(slice(None)) * self.dearest, self.n_classes)
-        return float((sums[mass > 0] / mass[mass > 0]).max(initial=0.0))
+        means = sums / np.where(mass > 0, mass, 1.0)
+        return means if self.prior is not None else means.max(keepdims=True)
 
-    def _support(self, values: FloatArray, highest: float, lowest: float) -> Support:
+    def _support(
+        self, values: FloatArray, highest: FloatArray, lowest: FloatArray | float
+    ) -> Support:
         """Values in bins, stratum by stratum, with effective numbers of cases."""
         binned = [_bins(values[rows], self._own(rows)) for rows in self._strata]
         size = max(len(means) for means, _ in binned)

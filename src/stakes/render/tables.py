@@ -31,6 +31,11 @@ from stakes.report import ModelQuality, Report, System
 
 _NEAREST = 8  # margins that are shown; the JSON holds all of them
 _DEAREST = 20  # cells that are listed, where there are too many for a table
+_FACTORS = (
+    "Each cost multiplied alone, or each prior moved alone, with the decisions as they are made "
+    "now: where another costs as little on these cases. From where on that is clear is not worked "
+    "out for such costs."
+)
 _FROZEN = "with the decisions as they are made now"
 
 
@@ -289,6 +294,8 @@ def _margins(report: Report) -> Section:
         f"Each number moved alone, {_FROZEN}: where another costs as little on these cases"
         f"{clearly}. The nearest first{more}."
     )
+    if _moves_factors(report):
+        text = f"{_FACTORS} The nearest first{more}."
     if report.verdict.deploy is None and best.cost.value < report.naive.cost:
         text += f" By the costs on these cases, where {best.name} is the cheapest."
     return Section("What would flip the verdict", (text,), Table(header, rows))

@@ -1,0 +1,149 @@
+"""Losses of single cases: errors, bins and likelihoods against tables and plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stakes import Problem
+from stakes.inference import (
+    LossSample,
+    contenders,
+    cost_errors,
+    profile_ends,
+    profile_threshold,
+    ratio_ends,
+)
+from stakes.inference.losses import _bins, _codes
+from stakes.tally import JointCounts
+
+PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
+
+
+def drawn(n: int, *, seed: int = 0, weights: str = "", clusters: int | None = None, prior=None):
+    """The same cases as losses and as a table of joint decisions."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n) < 0.3).astype(np.intp)
+    decided = {
+        name: np.clip(rng.normal(2.0 * truth, spread) + 0.3, 0, 2).astype(np.intp)
+        for name, spread in (("a", 0.6), ("b", 0.9))
+    }
+    weight = {
+        "": None,
+        "whole": rng.integers(1, 4, n).astype(float),
+        "fractional": rng.lognormal(0, 0.5, n),
+    }[weights]
+    codes = None if clusters is None else rng.integers(0, clusters, n)
+    problem = PROBLEM.with_prior(prior)
+    own = problem.costs[truth]
+    losses = np.stack([own[np.arange(n), one] for one in decided.values()])
+    sample = LossSample(
+        names=tuple(decided),
+        losses=losses,
+        dearest=own.max(axis=1),
+        perfect=own.min(axis=1),
+        truth=truth,
+        n_classes=2,
+        prior=problem.prior,
+        weights=weight,
+        whole=weights != "fractional",
+        clusters=codes,
+    )
+    columns = {"y_true": truth, **decided}
+    joint = JointCounts._of_codes(columns, tuple(decided), problem, weight, clusters=codes)
+    squares = None
+    if weights == "fractional":
+        both = JointCounts._of_codes(columns, tuple(decided), problem, weight**2, clusters=codes)
+        squares = both.weights
+    return sample, joint, problem, squares
+
+
+@pytest.mark.parametrize("prior", [None, [0.8, 0.2]])
+@pytest.mark.parametrize("clusters", [None, 12])
+@pytest.mark.parametrize("weights", ["", "whole", "fractional"])
+def test_errors_of_losses_are_those_of_the_table_where_costs_are_constant(weights, clusters, prior):
+    sample, joint, problem, squares = drawn(400, weights=weights, clusters=clusters, prior=prior)
+    found = sample.errors(None)
+    expected = cost_errors(joint, problem, squares=squares)
+    np.testing.assert_allclose(found.costs, expected.costs, rtol=1e-9)
+    np.testing.assert_allclose(found.covariance, expected.covariance, rtol=1e-9)
+    assert found.degrees == expected.degrees
+
+
+@pytest.mark.parametrize("prior", [None, [0.8, 0.2]])
+@pytest.mark.parametrize(("weights", "clusters"), [("", None), ("fractional", None), ("", 12)])
+def test_intervals_of_losses_are_those_of_the_table_where_costs_are_constant(
+    weights, clusters, prior
+):
+    """Up to where the 0.4 of a case stands, which a table knows and losses do not."""
+    sample, joint, problem, squares = drawn(2000, weights=weights, clusters=clusters, prior=prior)
+    support = sample.cost_support("a")
+    threshold = profile_threshold(0.95, support.degrees)
+    low, high = profile_ends(support, threshold)
+    from stakes.inference import Clusters, cost_support
+
+    counts = joint.model("a")
+    table = None if squares is None else joint.with_cell_weights(squares).model("a").values
+    scheme = None if clusters is None else Clusters()
+    known = cost_support(counts, problem, squares=table, scheme=scheme)
+    expected = profile_ends(known, threshold)
+    np.testing.assert_allclose((low, high), expected, rtol=0.01)
+
+
+def test_a_class_in_one_cluster_leaves_errors_unknown():
+    sample, *_ = drawn(60, clusters=5, prior=[0.5, 0.5])
+    alone = np.where(sample.truth == 1, 0, sample.clusters)
+    errors = LossSample(**{**vars(sample), "clusters": alone}).errors(None)
+    assert errors.degrees == 0
+    assert np.isnan(errors.covariance).all()
+
+
+@pytest.mark.parametrize("n", [40, 3000])
+def test_bins_keep_the_sum_and_nearly_all_of_the_variance(n):
+    rng = np.random.default_rng(1)
+    values = np.where(rng.random(n) < 0.7, 0.0, rng.lognormal(3, 1.5, n))
+    weights = rng.random(n)
+    means, counts = _bins(values, weights)
+    assert counts.sum() == pytest.approx(weights.sum())
+    assert counts @ means == pytest.approx(weights @ values)
+    spread = [np.average((v - weights @ values / weights.sum()) ** 2, weights=w)
+              for v, w in ((means, counts), (values, weights))]  # fmt: skip
+    assert spread[0] == pytest.approx(spread[1], rel=2e-3)
+    assert means.max() == values.max()
+    assert len(means) <= 512
+    assert len(np.unique(_codes(np.zeros(n)))) == 1
+
+
+def test_the_ends_of_a_ratio_are_where_its_test_changes():
+    rng = np.random.default_rng(2)
+    above, below = rng.lognormal(0, 0.5, 300), rng.lognormal(1, 0.5, 300)
+    sample = LossSample(**{**vars(drawn(300)[0]), "dearest": above})
+    q = float(profile_threshold(0.95, np.asarray(np.inf)))
+    low, high = ratio_ends(sample, above, below, q)
+    value = above.mean() / below.mean()
+    assert low < value < high
+    # the plain Wald interval of a ratio is near by
+    error = np.std(above - value * below) / below.mean() / np.sqrt(300)
+    assert (low, high) == pytest.approx((value - 1.96 * error, value + 1.96 * error), rel=0.25)
+    assert ratio_ends(sample, above, 0 * below, q) == pytest.approx((np.nan, np.nan), nan_ok=True)
+
+
+def test_known_costs_beside_the_decisions_move_differences_and_nothing_else():
+    _, joint, problem, _ = drawn(400)
+    plain = contenders(joint, problem, level=0.95)
+    added = contenders(joint, problem, level=0.95, added=np.array([1.5, 1.5]))
+    np.testing.assert_allclose(added.costs, plain.costs + 1.5)
+    np.testing.assert_allclose(added.low, plain.low, rtol=1e-6, atol=1e-9)
+    gap = plain.costs[1] - plain.costs[0]
+    turned = contenders(joint, problem, level=0.95, added=np.array([gap, 0.0]) * 2)
+    assert turned.cheapest != plain.cheapest
+    np.testing.assert_allclose(turned.differences.max(), abs(gap))
+
+
+def test_a_mistake_that_no_case_shows_is_inside_the_interval():
+    sample, *_ = drawn(200)
+    nothing = LossSample(**{**vars(sample), "losses": 0 * sample.losses})
+    threshold = profile_threshold(0.95, np.asarray(np.inf))
+    low, high = profile_ends(nothing.cost_support("a"), threshold)
+    assert low == 0
+    assert 1 < high < 3 / 200 * 2 * 180
