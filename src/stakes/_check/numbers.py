@@ -11,8 +11,8 @@ from stakes._check.kinds import BoolArray, FloatArray, described, frozen
 from stakes.errors import InputError
 
 
-def _real(name: str, values: object, ndim: int | None) -> FloatArray:
-    """A read-only float64 copy of real numbers; nan and infinities still inside."""
+def _real(name: str, values: object, ndim: int | None, *, borrowed: bool = False) -> FloatArray:
+    """Read-only float64 numbers, nan and infinities still inside: a copy, or a view if borrowed."""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O" and not any(isinstance(item, str) for item in array.flat):
@@ -31,6 +31,8 @@ def _real(name: str, values: object, ndim: int | None) -> FloatArray:
             f"Reshape it, or pass one axis less.",
             argument=name,
         )
+    if borrowed and array.dtype == np.float64 and type(array) is np.ndarray:
+        return cast(FloatArray, frozen(array.view()))
     return cast(FloatArray, frozen(np.array(array, dtype=np.float64)))
 
 
@@ -167,16 +169,20 @@ def rounding(values: object) -> FloatArray | None:
     return np.abs(array.astype(np.float64)) * (float(np.finfo(array.dtype).eps) / 2)
 
 
-def real_scores(name: str, values: object) -> FloatArray:
-    """One score for every case: real numbers or infinities."""
-    array = _real(name, values, 1)
-    refuse(
-        name,
-        np.isnan(array),
-        array,
-        "must hold numbers that can be ordered",
-        "Remove the cases without a score first.",
-    )
+def real_scores(name: str, values: object, *, borrowed: bool = False) -> FloatArray:
+    """One score for every case: real numbers or infinities.
+
+    Borrowed scores are read before the caller goes on and never kept, so they are not copied.
+    """
+    array = _real(name, values, 1, borrowed=borrowed)
+    if np.isnan(array.min(initial=np.inf)):  # nan is the least of all, in one pass
+        refuse(
+            name,
+            np.isnan(array),
+            array,
+            "must hold numbers that can be ordered",
+            "Remove the cases without a score first.",
+        )
     return array
 
 

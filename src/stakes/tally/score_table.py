@@ -12,12 +12,8 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
 from stakes.tally.base import CellTally, leading_index
 from stakes.tally.counts import Counts
-from stakes.tally.read_rows import (
-    Rows,
-    cell_sums,
-    read_rows,
-    refuse_too_many,
-)
+from stakes.tally.pooling import pooled
+from stakes.tally.read_rows import Rows, read_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -92,10 +88,10 @@ class ScoreTable(CellTally):
         """
         _check.aligned(y_true=y_true, scores=scores, weights=weights, by=by, clusters=clusters)
         names, truth = two_classes(y_true, positive)
-        score = _check.real_scores("scores", scores)
+        score = _check.real_scores("scores", scores, borrowed=True)
         rows = read_rows({"y_true": truth, "scores": score}, weights, by, clusters)
-        distinct, pooled = _pool(rows)
-        return cls._trusted(scores=distinct, weights=pooled, classes=names, groups=rows.groups)
+        distinct, weight = pooled(rows)
+        return cls._trusted(scores=distinct, weights=weight, classes=names, groups=rows.groups)
 
     @classmethod
     def _of_codes(
@@ -105,8 +101,8 @@ class ScoreTable(CellTally):
         kept = None if weights is None or weights.all() else weights > 0
         if weights is not None and kept is not None:
             codes, scores, weights = codes[kept], scores[kept], weights[kept]
-        distinct, pooled = _pool(Rows((codes, scores), weights, None, None))
-        return cls._trusted(scores=distinct, weights=pooled, classes=classes, groups=None)
+        distinct, weight = pooled(Rows((codes, scores), weights, None, None))
+        return cls._trusted(scores=distinct, weights=weight, classes=classes, groups=None)
 
     @property
     def class_weights(self) -> FloatArray:  # noqa: D102
@@ -228,37 +224,6 @@ class ScoreTable(CellTally):
             return f"ScoreTable of shape {self.weights.shape[:-2]}, {span}"
         positives = self.weights[:, 1].sum()
         return f"ScoreTable of {self.n_cases:.7g} cases, {positives:.7g} positive, {span}"
-
-
-def _pool(rows: Rows) -> tuple[FloatArray, FloatArray]:
-    """The distinct scores in order, and the weight of each class at each of them."""
-    label, values = rows.columns
-    if rows.weights is not None or rows.group is not None:
-        order = np.argsort(values)
-        ordered = values[order]
-        starts = _run_starts(ordered)
-        refuse_too_many(len(rows.groups or ()), 2 * starts.size)
-        rank = np.empty(values.size, dtype=np.intp)
-        rank[order] = np.repeat(np.arange(starts.size), np.diff(starts, append=values.size))
-        return ordered[starts] + 0.0, cell_sums(rows, rank * 2 + label, (starts.size, 2))
-    # Cases that count once need no record of who is who: two plain sorts beat one argsort.
-    distinct = np.sort(values)
-    distinct += 0.0  # one zero only
-    sizes: Any = 1
-    if values.size and (distinct[1:] == distinct[:-1]).any():
-        starts = _run_starts(distinct)
-        distinct, sizes = distinct[starts], np.diff(starts, append=values.size)
-    rarer = int(2 * np.count_nonzero(label) <= label.size)
-    scores, counts = np.unique(values[label == rarer], return_counts=True)
-    weights = np.zeros((2, distinct.size)).T  # each class in one piece: columns are read one by one
-    weights[np.searchsorted(distinct, scores), rarer] = counts
-    np.subtract(sizes, weights[:, rarer], out=weights[:, 1 - rarer])
-    return distinct, weights
-
-
-def _run_starts(ordered: FloatArray | IntArray) -> IntArray:
-    """Where each run of equal values begins."""
-    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
 
 
 def two_classes(y_true: object, positive: Label | None) -> tuple[Labels | None, IntArray]:

@@ -1,0 +1,145 @@
+"""Scores of single cases, sorted and pooled: the distinct ones, and the weight of each class there.
+
+Cases that count once are sorted as whole numbers, (bits of the score, label), which one sort of
+plain numbers puts in order; nothing records who is who. Weights travel with their scores. Arrays
+are read in blocks that fit into the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes._check import BoolArray, FloatArray, IntArray
+from stakes.tally.read_rows import Rows, cell_sums, refuse_too_many
+
+_BLOCK = 1 << 14
+_MANY = 1 << 15  # cases from which sorting in two stages pays
+_BUCKETS = 1 << 14
+_SLICE = 1 << 12  # cases that are sorted at once, where the buckets are small enough
+_ONE = np.uint64(1)
+
+
+def pooled(rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """The distinct scores in order, and the weight (…, S, 2) of each class at each of them."""
+    label, values = rows.columns
+    if rows.group is not None:
+        return _grouped(rows)
+    if rows.weights is not None:
+        return _weighed(label, values, rows.weights)
+    if not values.min(initial=0.0) < 0:
+        return _counted(label, values, mirrored=False)
+    below = values < 0
+    parts = [
+        _counted(label[chosen], values[chosen], mirrored=mirrored)
+        for chosen, mirrored in ((below, True), (~below, False))
+    ]
+    scores, weights = zip(*parts, strict=True)
+    return np.concatenate(scores), np.concatenate([part.T for part in weights], axis=1).T
+
+
+def _counted(label: IntArray, values: FloatArray, *, mirrored: bool) -> tuple[Any, Any]:
+    """Scores and counts of cases that count once; scores are all below zero (mirrored), or none.
+
+    Without its sign the bits of a score are 63, in the order of the scores; those below zero are
+    inverted, which turns their order round. The 64th bit of a key is the label.
+    """
+    keys = np.empty(values.size, dtype=np.uint64)
+    scores, weights = keys.view(np.float64), np.empty((2, values.size))
+    for block in blocks(values.size):
+        np.add(values[block], 0.0, out=scores[block])  # one zero only
+        key = keys[block]
+        if mirrored:
+            np.invert(key, out=key)
+        key <<= _ONE
+        key |= label[block].astype(np.uint64)
+    keys.sort()
+    for block in blocks(values.size):
+        key = keys[block]
+        weights[1, block] = key & _ONE
+        np.subtract(1.0, weights[1, block], out=weights[0, block])
+        key >>= _ONE
+        if mirrored:
+            np.invert(key, out=key)
+    return _without_ties(scores, weights)
+
+
+def _weighed(label: IntArray, values: FloatArray, weights: FloatArray) -> tuple[Any, Any]:
+    """The same with weights above zero; those of equal scores are added in the order of rows."""
+    cases = np.empty(values.size, dtype=np.complex128)
+    for block in blocks(values.size):
+        np.add(values[block], 0.0, out=cases.real[block])
+        np.multiply(weights[block], 2 * label[block] - 1, out=cases.imag[block])  # sign: the class
+    cases, cuts = _bucketed(cases, values)
+    scores, columns = np.empty(values.size), np.empty((2, values.size))
+    for first, last in pairwise(cuts):
+        part = cases[first:last]
+        own = np.ascontiguousarray(part.real)
+        order = own.argsort()
+        np.take(own, order, out=scores[first:last])
+        if _repeated(scores[first:last]).any():
+            order = own.argsort(kind="stable")
+        weight = part.imag[order]
+        np.maximum(-weight, 0.0, out=columns[0, first:last])
+        np.maximum(weight, 0.0, out=columns[1, first:last])
+    return _without_ties(scores, columns)
+
+
+def _bucketed(
+    cases: npt.NDArray[np.complex128], values: FloatArray
+) -> tuple[npt.NDArray[np.complex128], list[int]]:
+    """Cases in the order of their buckets of scores, else of rows, and where slices of them begin.
+
+    All scores of a slice are below all of the next. SciPy's change of a sparse matrix from rows
+    to columns is a counting sort.
+    """
+    if not _MANY <= cases.size <= np.iinfo(np.int32).max:
+        return cases, [0, cases.size]
+    low, high = float(values.min()), float(values.max())
+    scale = (_BUCKETS - 1) / (high - low) if 0 < high - low < np.inf else np.inf
+    if scale == np.inf:
+        return cases, [0, cases.size]
+    from scipy.sparse import csr_array
+
+    bucket = np.empty(cases.size, dtype=np.int32)
+    for block in blocks(cases.size):
+        bucket[block] = (values[block] - low) * scale
+    ends = np.array([0, cases.size], dtype=np.int32)
+    columns = csr_array((cases, bucket, ends), shape=(1, _BUCKETS)).tocsc()
+    starts = columns.indptr
+    chosen = np.searchsorted(starts, np.arange(0, cases.size, _SLICE))
+    return columns.data, [*np.unique(starts[chosen]).tolist(), cases.size]
+
+
+def _grouped(rows: Rows) -> tuple[FloatArray, FloatArray]:
+    label, values = rows.columns
+    order = np.argsort(values)
+    ordered = values[order]
+    starts = np.flatnonzero(np.concatenate([[True], ~_repeated(ordered)]))
+    refuse_too_many(len(rows.groups or ()), 2 * starts.size)
+    rank = np.empty(values.size, dtype=np.intp)
+    rank[order] = np.repeat(np.arange(starts.size), np.diff(starts, append=values.size))
+    return ordered[starts] + 0.0, cell_sums(rows, rank * 2 + label, (starts.size, 2))
+
+
+def _without_ties(scores: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sorted scores and weights (2, n) with equal scores pooled; each class stays in one piece."""
+    if any(_repeated(scores[block.start : block.stop + 1]).any() for block in blocks(scores.size)):
+        new = np.concatenate([[True], ~_repeated(scores)])
+        scores, place = scores[new], np.cumsum(new) - 1
+        weights = np.stack([np.bincount(place, column) for column in weights])  # row after row
+    return scores, weights.T
+
+
+def _repeated(ordered: FloatArray) -> BoolArray:
+    return np.asarray(ordered[1:] == ordered[:-1])
+
+
+def blocks(size: int) -> Iterator[slice]:
+    """Slices of so many numbers that fit into the cache."""
+    for start in range(0, size, _BLOCK):
+        yield slice(start, start + _BLOCK)
