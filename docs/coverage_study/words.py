@@ -92,9 +92,11 @@ Payments with lognormal amounts, whose logarithms have the standard deviation σ
 frauds (*prevalence*); a fraud that is approved costs its amount. One system takes for each case the
 decision that its own costs make the cheapest (*own costs*), another the one that is the cheapest
 for the mean amount (*mean costs*). *NEC* is the normalised cost of the first, *difference* what the
-second costs more, *width* the median width of the first interval over the true cost. Up to σ = 1
-intervals keep their level; beyond, the largest losses of a sample say too little about those to
-come, and a report warns where ten cases are a quarter of the cost.
+second costs more, *width* the median width of the first interval over the true cost. Simulation
+errors are up to 1.8 points for 200 data sets. Where the 0.4 of a case stands was chosen among eight
+ways on populations of this kind (other seeds), so that these rows are no test on new ground. Up to
+σ = 1 no row is below 93; beyond, some fall far short: the largest losses of a sample say too little
+about those to come, and a report warns where ten cases are a quarter of the cost.
 
 {_amount_table([row for row in rows if row["section"] == "amounts"])}
 
