@@ -14,6 +14,7 @@ import numpy.typing as npt
 import stakes
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 SHARE = 0.05  # of frauds
 PAYMENTS = stakes.Problem(
@@ -25,7 +26,7 @@ PAYMENTS = stakes.Problem(
 )
 
 
-def posterior(fraud: FloatArray, evidence: FloatArray, rng: np.random.Generator) -> FloatArray:
+def posterior(fraud: BoolArray, evidence: FloatArray, rng: np.random.Generator) -> FloatArray:
     """A calibrated probability, from log-odds whose evidence has the mean ± evidence."""
     noise = np.sqrt(2 * evidence) * rng.standard_normal(fraud.size)
     log_odds = np.where(fraud, evidence, -evidence) + noise + np.log(SHARE / (1 - SHARE))

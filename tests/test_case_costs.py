@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -350,7 +351,7 @@ def test_the_numbers_of_empulse_come_out():
     drawn_costs = {name: rng.lognormal(1, 1, n).round(3) for name in names}
     large = (y, d, drawn_costs, 4.23285, -0.11287848214086171)
     for truth, decided, data, cost, saved in (small, large):
-        given = {"problem": costs, "data": data}
+        given: dict[str, Any] = {"problem": costs, "data": data}
         found = metrics.expected_cost(truth, decided, **given)
         constant = [metrics.expected_cost(truth, [d] * len(truth), **given) for d in (0, 1)]
         assert found == pytest.approx(cost, rel=1e-9)

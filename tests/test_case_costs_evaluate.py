@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -83,10 +85,12 @@ def test_costs_of_a_report_are_those_of_the_rows(prior, weighted):
     shares = np.array(report.assumptions.prior)
     blind = stakes.bayes_decisions(np.tile(shares, (len(world.y), 1)), PAYMENTS, data=world.data)
     alone = brute(world, problem, blind, weights, prior)[0]
+    assert report.no_model is not None
     assert report.no_model.cost.value == pytest.approx(alone, rel=1e-9)
     named = min(alone, constant.min())
     saving = report.verdict.saving_over_naive.value
     assert saving == pytest.approx(named - report.verdict.cost.value, rel=1e-9)
+    assert system.spent is not None
     assert system.spent.sum() == pytest.approx(
         sum(system.counts.values.sum(axis=1) * _class_costs(world, decided, weights)), rel=1e-9
     )
@@ -121,6 +125,7 @@ def test_costs_that_are_the_same_in_every_case_cost_what_a_constant_problem_says
         assert one.cost.value == pytest.approx(other.cost.value, rel=1e-9)
         assert one.normalized.value == pytest.approx(other.normalized.value, rel=1e-9)
     assert by_case.naive.cost == pytest.approx(constant.naive.cost)
+    assert by_case.no_model is not None
     assert by_case.no_model.cost.value == pytest.approx(constant.naive.cost)
     assert by_case.verdict.cheapest == constant.verdict.cheapest
 
@@ -162,6 +167,7 @@ def test_a_model_that_loses_to_the_costs_alone_is_not_deployed():
     blind = stakes.bayes_decisions(np.full(2000, 0.15), PAYMENTS, data=world.data)
     poor = np.where(rng.random(2000) < 0.3, "review", blind)
     report = evaluate(world.y, {"poor": Decisions(poor)}, PAYMENTS, data=world.data)
+    assert report.no_model is not None
     assert report.no_model.cost.value < report.best.cost.value < report.naive.cost
     assert report.verdict.deploy is None
     assert "without a model" in report.verdict.reason
@@ -185,7 +191,7 @@ def test_clusters_widen_the_intervals_of_losses():
     world = World(300)
     twice = {name: np.tile(p, 2) for name, p in world.models.items()}
     data = {"amount": np.tile(world.data["amount"], 2)}
-    common = {"data": data, "calibrator": None}
+    common: dict[str, Any] = {"data": data, "calibrator": None}
     alone = evaluate(np.tile(world.y, 2), twice, PAYMENTS, **common)
     pairs = evaluate(
         np.tile(world.y, 2), twice, PAYMENTS, clusters=np.tile(np.arange(300), 2), **common
@@ -264,17 +270,18 @@ def test_a_factor_on_a_cost_flips_the_verdict_where_the_report_says():
     [margin] = [one for one in report.margins if one.what.endswith("review for legit")]
     assert margin.value == 1
     assert margin.high_rival is not None
+    charged: list[Any] = [*report.systems, report.no_model]
 
     def cheapest(factor):
-        spent = {one.name: one.spent.copy() for one in (*report.systems, report.no_model)}
+        spent = {one.name: one.spent.copy() for one in charged}
         for table in spent.values():
             table[0, 1] *= factor
-        totals = {name: table.sum() for name, table in spent.items()}
+        totals: dict[str, float] = {name: table.sum() for name, table in spent.items()}
         for d, decision in enumerate(PAYMENTS.decisions):
             losses = PAYMENTS.case_costs(world.data)[np.arange(800), (world.y == "fraud") * 1, d]
             own = losses * np.where((world.y == "legit") & (d == 1), factor, 1)
             totals[f"always {decision}"] = own.sum()
-        return min(totals, key=totals.get)
+        return min(totals, key=totals.__getitem__)
 
     assert cheapest(margin.high * 0.999) == report.best.name
     assert cheapest(margin.high * 1.001) == margin.high_rival
@@ -323,7 +330,7 @@ def test_data_of_other_cases_are_refused():
 @pytest.mark.parametrize("problem", [PAYMENTS, PAYMENTS.at(amount=80).with_prior([0.9, 0.1])])
 def test_running_costs_are_part_of_every_cost_of_a_model(problem):
     world = World()
-    common = {"data": world.data, "calibrator": None}
+    common: dict[str, Any] = {"data": world.data, "calibrator": None}
     free = evaluate(world.y, world.models, problem, **common)
     paid = evaluate(world.y, world.models, problem, running_costs={"strong": 0.25}, **common)
     for before, after in zip(free.systems, paid.systems, strict=True):
@@ -347,7 +354,7 @@ def test_running_costs_are_part_of_every_cost_of_a_model(problem):
 @pytest.mark.parametrize("problem", [PAYMENTS, PAYMENTS.at(amount=80)])
 def test_a_model_that_costs_more_to_run_than_it_saves_is_not_deployed(problem):
     world = World()
-    common = {"data": world.data, "calibrator": None}
+    common: dict[str, Any] = {"data": world.data, "calibrator": None}
     [free, paid] = [
         evaluate(
             world.y, {"strong": world.models["strong"]}, problem, running_costs=costs, **common
@@ -379,6 +386,8 @@ def test_a_volume_turns_costs_into_totals_for_people_and_machines(problem):
         period="year",
     )  # fmt: skip
     system = report.system("strong (as is)")
+    assert system.total is not None
+    assert report.verdict.total_saving is not None
     assert system.total.value == pytest.approx(250_000 * system.cost.value)
     assert report.verdict.total_saving.high == pytest.approx(
         250_000 * report.verdict.saving_over_naive.high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_costs_of_cases_are_the_same_from_every_frame_and_file(kind, expected, t
 
 
 def test_a_frame_without_the_column_of_the_costs_is_refused():
-    asked = {"y_true": "truth", "models": MODELS, "calibrator": None}
+    asked: dict[str, Any] = {"y_true": "truth", "models": MODELS, "calibrator": None}
     with pytest.raises(InputError, match="has no column 'amount'"):
         evaluate_frame(TABLE.drop_columns(["amount"]), PAYMENTS, **asked)
     texts = TABLE.set_column(1, "amount", pa.array(["12"] * 200))

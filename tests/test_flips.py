@@ -1,5 +1,7 @@
 """Where the verdict flips is a matter of the contenders, as in the verdict itself."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,7 @@ def tallied(*, prior=None, clusters=None, weighted=False, n=800, seed=0):
     by = None if clusters is None else rng.integers(0, clusters, n)
     joint = JointCounts.from_decisions(truth, decided, PROBLEM, weights=weights, clusters=by)
     squares = None
-    if weighted:
+    if weights is not None:
         more = {"weights": weights**2, "clusters": by}
         squares = JointCounts.from_decisions(truth, decided, PROBLEM, **more)
     problem = PROBLEM if prior is None else PROBLEM.with_prior(prior)
@@ -91,7 +93,7 @@ def test_a_choice_also_leaves_where_a_blind_decision_clearly_saves():
         for own in ((), blind)
     )
     assert 0.5 < beside < min(alone, 1.0)
-    pair = {"level": 0.95, "among": ("first", "always a"), "reachable": reachable}
+    pair: dict[str, Any] = {"level": 0.95, "among": ("first", "always a"), "reachable": reachable}
     for share, held in ((beside - 1e-3, True), (beside + 1e-3, False)):
         moved = problem.with_prior([share, 1 - share])
         assert ("first" in contenders(joint, moved, **pair).contenders) is held
@@ -137,6 +139,7 @@ def test_clear_flips_lie_beyond_ties_and_zones_hold_their_borders(report):
 def test_the_text_says_up_to_where_the_data_cannot_tell(report):
     report = report[0]
     (part,) = (one for one in sections(report) if one.title.startswith("What would flip"))
+    assert part.table is not None
     assert part.table.header == ("moved alone", "now", "as cheap", "clearly", "to")
     assert "Up to there it is a contender, and the data cannot tell." in " ".join(part.sentences)
     assert stakes.Report.from_json(report.to_json()) == report
@@ -148,9 +151,10 @@ def test_where_only_points_are_known_the_tables_do_not_speak_of_what_is_clear(re
     made = stakes.evaluate(truth, decided, problem, running_costs={"bold": 0.01})
     (part,) = (one for one in sections(made) if one.title.startswith("What would flip"))
     assert "not known" in " ".join(part.sentences)
+    assert part.table is not None
     assert {row[3] for row in part.table.rows} <= {"–", "never"}
     parts = [one for one in sections(made) if one.title.startswith("Where each system wins")]
-    assert all(len(one.table.header) == 2 for one in parts)
+    assert all(one.table is not None and len(one.table.header) == 2 for one in parts)
 
 
 def test_a_close_call_between_the_rules_of_one_model_is_said_first():

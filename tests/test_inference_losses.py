@@ -53,6 +53,7 @@ def drawn(n: int, *, seed: int = 0, weights: str = "", clusters: int | None = No
     joint = JointCounts._of_codes(columns, tuple(decided), problem, weight, clusters=codes)
     squares = None
     if weights == "fractional":
+        assert weight is not None
         both = JointCounts._of_codes(columns, tuple(decided), problem, weight**2, clusters=codes)
         squares = both.weights
     return sample, joint, problem, squares

@@ -14,7 +14,7 @@ NASTY = np.array(
 def slow_table(y, scores, weights=None):
     """Distinct scores by a set, sums in the order of the rows."""
     weights = np.ones(len(y)) if weights is None else weights
-    sums = {}
+    sums: dict[float, list[float]] = {}
     for label, score, weight in zip(y, scores, weights, strict=True):
         sums.setdefault(float(score) + 0.0, [0.0, 0.0])[label] += weight
     distinct = sorted(sums)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from stakes import Decisions, Problem, Report, evaluate
 from stakes._text import measured, supported
-from stakes.render.layout import middle
-from stakes.render.tables import Section, sections
+from stakes.render.layout import Section, middle
+from stakes.render.tables import sections
 from stakes.report import Interval
 
 FRAUD = Problem(

@@ -94,7 +94,7 @@ def test_steps_that_fall_are_found_too():
 
 # The rule of a system decides as the system did --------------------------------------------------
 
-PRIOR = [0.9, 0.1]
+PRIOR: Any = [0.9, 0.1]
 
 
 @pytest.mark.parametrize("problem", [FRAUD, BINARY, FRAUD.with_prior(PRIOR)], ids=str)
@@ -112,6 +112,7 @@ def test_rules_of_posteriors_decide_as_their_systems_did(problem, single):
 def test_a_moved_rule_is_that_of_moved_posteriors():
     report = report_on(FRAUD.with_prior(PRIOR), calibrator=None, posterior_prior=[0.6, 0.4])
     rule = report.rule("new (moved)")
+    assert rule.from_prior is not None
     np.testing.assert_allclose(rule.from_prior, [0.6, 0.4])
     moved = shift_prior(P, [0.6, 0.4], PRIOR)
     assert rule.decide(P).tolist() == bayes_decisions(moved, FRAUD).tolist()
@@ -217,7 +218,7 @@ def test_a_report_that_was_shipped_has_the_same_rules(ship):
 
 def test_a_map_does_not_follow_what_the_caller_does_to_the_arrays_afterwards():
     scores, weights = 5 * P - 2, WEIGHTS + 1
-    options = {"weights": weights, "calibrator": Isotonic()}
+    options: dict[str, Any] = {"weights": weights, "calibrator": Isotonic()}
     kept = report_on(FRAUD, Scores(scores.copy()), **options).rule("new")
     report = report_on(FRAUD, Scores(scores), **options)
     scores[:], weights[:] = 0.0, 1.0
@@ -248,8 +249,9 @@ def test_a_rule_is_read_back_exactly_from_its_text_and_its_file(rule, tmp_path):
     assert path.read_text(encoding="utf-8") == text
     for source in (text, path, str(path), json.dumps(json.loads(text), indent=2)):
         assert Rule.from_json(source) == rule
+    moved: dict[str, Any] = {"from_prior": [0.2, 0.8], "to_prior": PRIOR}
     thresholds = [Rule(BINARY, threshold=t) for t in (-inf, inf, 0.1)]
-    for one in (*thresholds, Rule(FRAUD, from_prior=[0.2, 0.8], to_prior=PRIOR)):
+    for one in (*thresholds, Rule(FRAUD, **moved)):
         assert Rule.from_json(one.to_json()) == one
 
 
@@ -280,7 +282,8 @@ def test_a_changed_truncated_or_newer_file_is_refused_with_its_reason(rule, tmp_
         for source in (wrong, path):
             with pytest.raises(InputError, match=reason):
                 Rule.from_json(source)
-    for source in (tmp_path / "none.json", "", None, 3):
+    absent: list[Any] = [tmp_path / "none.json", "", None, 3]
+    for source in absent:
         with pytest.raises(InputError, match="source must be the JSON of a rule, or the path"):
             Rule.from_json(source)
 
@@ -395,9 +398,10 @@ PAYMENTS = Problem(
 AMOUNTS = np.random.default_rng(2).lognormal(4, 1, Y.size).round(2)
 LINE = Affine().fit(P, Y).relabelled(PAYMENTS.classes)
 STEEP = Logistic().fit(5 * P - 2, Y).relabelled(PAYMENTS.classes)
+BEFORE: Any = [0.7, 0.3]
 CHARGED: dict[str, tuple[Rule, Any, Any]] = {
     "as is": (Rule(PAYMENTS), P, P),
-    "moved": (Rule(PAYMENTS, from_prior=[0.7, 0.3], to_prior=PRIOR), P, None),
+    "moved": (Rule(PAYMENTS, from_prior=BEFORE, to_prior=PRIOR), P, None),
     "recalibrated": (Rule(PAYMENTS, map=LINE), P, LINE(P)),
     "scores": (Rule(PAYMENTS, "scores", map=STEEP), 5 * P - 2, STEEP(5 * P - 2)),
 }
@@ -407,7 +411,7 @@ CHARGED: dict[str, tuple[Rule, Any, Any]] = {
 def test_every_case_is_decided_by_its_own_costs(case):
     rule, given, posteriors = CHARGED[case]
     if posteriors is None:
-        posteriors = shift_prior(P, [0.7, 0.3], PRIOR)
+        posteriors = shift_prior(P, BEFORE, PRIOR)
     expected = [
         bayes_decisions([p], PAYMENTS.at(amount=amount))[0]
         for p, amount in zip(posteriors, AMOUNTS, strict=True)
@@ -433,7 +437,7 @@ def test_every_case_is_decided_by_its_own_costs(case):
 def test_rules_of_reports_with_amounts_decide_as_their_systems_did(calibrator):
     data = {"amount": AMOUNTS}
     y, models = labelled(Y, PAYMENTS), {"new": P, "raw": Scores(5 * P - 2)}
-    options = {"weights": WEIGHTS, "replicates": 2}
+    options: dict[str, Any] = {"weights": WEIGHTS, "replicates": 2}
     report = evaluate(y, models, PAYMENTS, data=data, calibrator=calibrator, **options)
     costs = PAYMENTS.case_costs(data)
     arrays = evaluate(y, models, PAYMENTS, case_costs=costs, calibrator=calibrator, **options)

@@ -51,7 +51,7 @@ PAYMENTS = Problem(
     },
     unit="EUR",
 )
-PRIORS = {"from_prior": [0.7, 0.3], "to_prior": [0.95, 0.05]}
+PRIORS: dict[str, Any] = {"from_prior": [0.7, 0.3], "to_prior": [0.95, 0.05]}
 
 
 def cases(n_cases: int) -> tuple[Any, Any]:
@@ -141,7 +141,9 @@ def test_cuts_are_where_the_cheapest_decision_changes(name):
         expected = bayes_decisions(rule.map(scores), rule.problem)
     else:
         both = np.column_stack([1 - scores, scores])
-        ratio = 1.0 if rule.from_prior is None else rule.to_prior / rule.from_prior
+        ratio: Any = 1.0
+        if rule.from_prior is not None and rule.to_prior is not None:
+            ratio = rule.to_prior / rule.from_prior
         places = (both * ratio @ rule.problem.costs).argmin(axis=1)
         expected = np.array(rule.problem.decisions)[places]
     assert (rule.decide(scores) == expected).all()
@@ -174,11 +176,13 @@ def test_maps_of_many_classes_are_lines_for_two_of_them(calibrator):
     rule = Rule(FRAUD, map=calibrator.fit(rows, Y).relabelled(FRAUD.classes))
     scores = np.linspace(0.001, 0.999, 997)
     assert rule.cuts is not None
+    assert rule.map is not None
     assert (rule.decide(scores) == bayes_decisions(rule.map(scores), FRAUD)).all()
 
 
 def test_maps_that_turn_many_classes_and_mixed_labels_have_no_sql():
     histogram = mapped(Histogram(EqualMass(5)), FRAUD)
+    assert histogram.map is not None
     assert histogram.decide(P).tolist() == bayes_decisions(histogram.map(P), FRAUD).tolist()
     with pytest.raises(InputError, match="has a map of the kind histogram"):
         histogram.to_sql("p")

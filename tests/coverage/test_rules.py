@@ -65,7 +65,7 @@ class World:
 
     def report(self, rng: np.random.Generator) -> Report:
         y, scores = self.draw(self.n_cases, rng)
-        options = {"calibrator": self.calibrator, "level": LEVEL, "replicates": 2}
+        options: dict[str, Any] = {"calibrator": self.calibrator, "level": LEVEL, "replicates": 2}
         return evaluate(y, {"model": self.said(scores)}, self.problem, **options)
 
     def cost(self, rule: Rule) -> float:
@@ -92,7 +92,8 @@ WORLDS = {
 @cache
 def shares_held(name: str, n_reports: int) -> dict[str, float]:
     """How often the interval of each system held what its rule costs; of the verdict, too."""
-    rng, held = np.random.default_rng(4), {}
+    rng = np.random.default_rng(4)
+    held: dict[str, list[bool]] = {}
     for _ in range(n_reports):
         report = WORLDS[name].report(rng)
         truth = {one.name: WORLDS[name].cost(report.rule(one.name)) for one in report.systems}

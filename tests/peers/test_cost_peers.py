@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,9 +15,9 @@ COSTS = ("tn_cost", "fp_cost", "fn_cost", "tp_cost")  # classes in rows, decisio
 BY_NAME = Problem([COSTS[:2], COSTS[2:]])
 
 
-def savings(y: object, decided: object, data: object) -> float:
+def savings(y: Any, decided: Any, data: object) -> float:
     """What decisions save of the cost of the best constant one."""
-    common = {"problem": BY_NAME, "data": data}
+    common: dict[str, Any] = {"problem": BY_NAME, "data": data}
     constant = [metrics.expected_cost(y, np.full(len(y), d), **common) for d in (0, 1)]
     return 1 - metrics.expected_cost(y, decided, **common) / min(constant)
 

@@ -14,7 +14,9 @@ from stakes.errors import InputError
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
-Numbers = FloatArray | np.float64  # a number for each table: an array, or a number of one table
+# A number for each table: an array, or np.float64 of one table. Any stands for the latter, so that
+# typed code can index an array of them and call float() on one, with no cast.
+Numbers = FloatArray | Any
 Label = str | int | bool
 Labels = tuple[Label, ...]
 

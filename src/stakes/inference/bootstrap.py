@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, Numbers
 from stakes.errors import InputError
 from stakes.inference.cells import Measure, T, checked_tally, numbers
 from stakes.inference.estimate import Estimate, IntervalType
@@ -22,7 +22,7 @@ _KEPT = (1 << 22) - (1 << 12)  # just below 32 MiB, the most that glibc takes fo
 
 
 def bootstrap(
-    measure: Callable[..., FloatArray],
+    measure: Callable[..., Numbers],
     tally: T,
     problem: Problem | None = None,
     *,
@@ -63,7 +63,7 @@ def bootstrap(
 
 
 def bootstrap_bca(
-    measure: Callable[..., FloatArray],
+    measure: Callable[..., Numbers],
     tally: T,
     problem: Problem | None = None,
     *,
@@ -90,8 +90,8 @@ def bootstrap_bca(
 
 
 def bootstrap_t(
-    measure: Callable[..., FloatArray],
-    standard_error: Callable[..., FloatArray],
+    measure: Callable[..., Numbers],
+    standard_error: Callable[..., Numbers],
     tally: T,
     problem: Problem | None = None,
     *,
@@ -161,8 +161,8 @@ def estimate_of(
 
 
 def of_problem(
-    measure: Callable[..., FloatArray], problem: Problem | None
-) -> Callable[[Any], FloatArray]:
+    measure: Callable[..., Numbers], problem: Problem | None
+) -> Callable[[Any], Numbers]:
     """A measure of a tally and a problem as one of the tally; the measure itself without one."""
     return measure if problem is None else lambda tally: measure(tally, problem)
 

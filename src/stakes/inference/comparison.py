@@ -11,7 +11,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import least, least_shares, mean_defined
-from stakes._check import FloatArray, Label, Labels
+from stakes._check import FloatArray, Label, Labels, Numbers
 from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
@@ -139,7 +139,7 @@ class Comparison(Value):
 
 
 def compare(
-    measure: Callable[..., FloatArray],
+    measure: Callable[..., Numbers],
     tally: T,
     names: object,
     problem: Problem | None = None,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._check import FloatArray
+from stakes._check import FloatArray, Numbers
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.bootstrap import carried, estimate_of, intervals_of, replicate_blocks
@@ -116,7 +116,7 @@ def uncertain_problems(
 
 
 def bootstrap_problems(
-    measure: Callable[[T, Problem], FloatArray],
+    measure: Callable[[T, Problem], Numbers],
     tally: T,
     problems: Sequence[Problem],
     *,

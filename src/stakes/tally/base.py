@@ -42,7 +42,7 @@ class Tally(Value, ABC):
     @property
     def n_cases(self) -> Numbers:
         """Total weight, of shape (…)."""
-        return self.class_weights.sum(axis=-1)  # type: ignore[no-any-return]
+        return self.class_weights.sum(axis=-1)
 
     @property
     def shares(self) -> FloatArray:
