@@ -6,9 +6,9 @@ import pytest
 from stakes import ScoreTable
 
 NASTY = np.array(
-    [-np.inf, -1e308, -2.5, -1.0, -5e-324, -0.0, 0.0, 5e-324, 2.2e-308, 1e-300, 0.1, 0.1 + 1e-17]
-    + [0.3, np.nextafter(0.3, 1), 1.0, np.nextafter(1.0, 2), 2.0, 2.5, 1e308, np.inf]
-)
+    [-np.inf, -1e308, -2.5, -1.0, -5e-324, -0.0, 0.0, 5e-324, 2.2e-308, 1e-300, 0.1, 0.1 + 1e-17,
+     0.3, np.nextafter(0.3, 1), 1.0, np.nextafter(1.0, 2), 2.0, 2.5, 1e308, np.inf]
+)  # fmt: skip
 
 
 def slow_table(y, scores, weights=None):
@@ -87,4 +87,4 @@ def test_the_rows_of_the_caller_stay_as_they_are():
         ScoreTable.from_scores(y, scores, weights=weight)
     assert y.tolist() == [1, 0, 1]
     assert np.signbit(scores).tolist() == [True, False, True]
-    assert y.flags.writeable and scores.flags.writeable and weights.flags.writeable
+    assert all(one.flags.writeable for one in (y, scores, weights))
