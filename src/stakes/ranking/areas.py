@@ -11,7 +11,6 @@ from stakes.ranking.hull import hull_cuts
 from stakes.ranking.roc import scaled, weights_above
 from stakes.tally import ScoreTable
 
-
 _PIECE = 1 << 16  # scores that meet within the cache, before the pieces meet each other
 
 
