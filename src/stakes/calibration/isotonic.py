@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
@@ -113,6 +112,8 @@ def fit_blocks(
     scores: FloatArray, weights: FloatArray, positive: BoolArray, classes: Labels
 ) -> FittedIsotonic:
     """Pool equal scores, then adjacent violators."""
+    from scipy.optimize import isotonic_regression
+
     order = _order(scores)
     ordered = scores[order]
     mass = weights if (weights == 1).all() else weights[order]
