@@ -36,10 +36,9 @@ from stakes.calibration import (
     logistic,
     multiclass,
 )
-from stakes.calibration import isotonic as isotonic_module
 from stakes.calibration.crossfit import fold_numbers
 from stakes.errors import InputError
-from stakes.tally import ScoreTable
+from stakes.tally import ScoreTable, pooling
 
 inf = math.inf
 
@@ -324,9 +323,14 @@ def test_sorting_in_two_stages_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
     rng = np.random.default_rng(2)
     smooth = rng.normal(size=3000)
     for scores in (smooth, smooth.round(2), smooth**9, np.append(smooth, [inf, -inf]), np.ones(9)):
-        monkeypatch.setattr(isotonic_module, "_MANY", 0)
-        ordered = scores[isotonic_module._order(scores)]
-        assert np.array_equal(ordered, np.sort(scores))
+        y, weights = rng.integers(0, 2, scores.size), rng.random(scores.size) + 0.5
+        once = Isotonic().fit(scores, y, weights=weights)
+        with monkeypatch.context() as patched:
+            patched.setattr(pooling, "_MANY", 0)
+            patched.setattr(pooling, "_SLICE", 64)
+            twice = Isotonic().fit(scores, y, weights=weights)
+        assert np.array_equal(once.knots, twice.knots)
+        assert np.array_equal(once.values, twice.values)
 
 
 # Fits by likelihood ------------------------------------------------------------------------------

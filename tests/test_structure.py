@@ -65,7 +65,7 @@ PLAN: dict[str, tuple[str, ...]] = {
 
 # Folder → its files, from the ground up: each may import those before it.
 FLOORS: dict[str, str] = {
-    "_check": "kinds labels numbers groups alignment shares",
+    "_check": "kinds encoding labels numbers groups alignment shares",
     "adapters": (
         "columns data_files frame sources duck expressions guessing zoom_bins lazy "
         "model_tallies tallies report_on"
@@ -106,7 +106,8 @@ FLOORS: dict[str, str] = {
     "rule": "_reading _cuts _json _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted",
     "simulate": "_line random_counts gaussian",
-    "tally": "base read_rows counts loss_moments joint_counts score_table bit_bins joint_scores",
+    "tally": "base read_rows pooling counts loss_moments joint_counts score_table bit_bins "
+    "joint_scores",
     "thresholds": "weighed_scores case_losses methods best loss",
     "torch": (
         "triton_kernels triton_door check_tensors device_bins device_cases exact_scores epoch_sums "

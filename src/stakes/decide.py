@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 16  # rows at a time, so that memory stays flat
+_FEW = 1 << 12  # those whose products stay in the cache, and on one thread
 _UNREACHED = 1e-9  # of the largest regret: how much dearer a decision is that is never the cheapest
 _MOST_WHOLE = 2.0**53  # below, differences of whole numbers are exact
 _EPS = np.finfo(np.float64).eps
@@ -90,7 +91,7 @@ def bayes_decision_indices(
     as in `expected_costs`.
     """
     wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
-    rows = wrapped.read("posteriors", problem.classes)
+    rows = wrapped.read("posteriors", problem.classes, borrowed=True)
     rounding = wrapped.rounding("posteriors", problem.classes)
     return cheapest_decisions(rows, costs_of_cases(rows, problem, data, case_costs), rounding)
 
@@ -115,7 +116,7 @@ def cheapest_decisions(
         return chosen
     costs = _worth(costs, ratios)
     slack, regret = tie_slack(costs), regrets(costs)
-    for block in _blocks(len(rows)):
+    for block in _blocks(len(rows), _FEW):
         expected = np.ascontiguousarray((rows[block] @ regret).T)
         off = slack if rounding is None else (slack + rounding[block] @ regret).T
         chosen[block] = _first_cheapest(expected, off)
@@ -141,12 +142,14 @@ def _cheapest_of_each(rows: FloatArray, costs: FloatArray, off: FloatArray | Non
 
 def _first_cheapest(expected: FloatArray, slack: FloatArray) -> IntArray:
     """The first decision (B,) of those whose costs (M, B) differ by rounding, (M,) or (M, B)."""
-    columns = list(zip(expected, slack, strict=True))
-    limit = reduce(np.minimum, (cost + most for cost, most in columns))
-    chosen = np.empty(expected.shape[1], dtype=np.intp)
-    for place, (cost, most) in reversed(list(enumerate(columns))):
-        chosen[cost <= limit + most] = place
-    return chosen
+    limit = reduce(np.minimum, (cost + most for cost, most in zip(expected, slack, strict=True)))
+    dearer = np.ones(expected.shape[1], dtype=np.bool_)  # as all decisions so far
+    small = np.uint8 if len(expected) < 256 else np.intp
+    chosen: npt.NDArray[Any] = np.zeros(expected.shape[1], dtype=small)
+    for cost, most in zip(expected, slack, strict=True):
+        dearer &= cost > limit + most
+        chosen += dearer
+    return chosen.astype(np.intp)
 
 
 def regrets(costs: FloatArray) -> FloatArray:
@@ -404,9 +407,9 @@ def costs_of_cases(
     return costs
 
 
-def _blocks(n_rows: int) -> Iterator[slice]:
-    for start in range(0, n_rows, _BLOCK):
-        yield slice(start, start + _BLOCK)
+def _blocks(n_rows: int, size: int = _BLOCK) -> Iterator[slice]:
+    for start in range(0, n_rows, size):
+        yield slice(start, start + size)
 
 
 def class_ratios(old: FloatArray, new: FloatArray) -> FloatArray:

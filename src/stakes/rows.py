@@ -60,11 +60,14 @@ class Posteriors(_Predicted):
 
     classes: Any = None
 
-    def read(self, name: str, classes: Labels) -> FloatArray:
-        """Posteriors of shape (n, K), columns in the order of the problem's classes."""
+    def read(self, name: str, classes: Labels, *, borrowed: bool = False) -> FloatArray:
+        """Posteriors of shape (n, K), columns in the order of the problem's classes.
+
+        Borrowed ones are read at once and never kept, so that they need no copy.
+        """
         bare = self.unframed()
         order = bare._order(name, classes)
-        values = _check.posteriors(name, bare.values, len(classes))
+        values = _check.posteriors(name, bare.values, len(classes), borrowed=borrowed)
         return values if bare.classes is None else values[:, order]
 
     def normalised(self, name: str, classes: Labels) -> tuple[FloatArray, tuple[int, float] | None]:

@@ -9,16 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stakes._check.encoding import categories
 from stakes._check.kinds import IntArray, Label, Labels
-from stakes._check.labels import (
-    categories,
-    in_order,
-    label_array,
-    labels,
-    missing,
-    plain,
-    refuse_lazy,
-)
+from stakes._check.labels import in_order, label_array, labels, missing, plain, refuse_lazy
 from stakes.errors import InputError
 
 MISSING = "(missing)"  # the group of cases that are in none

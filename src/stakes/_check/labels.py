@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from collections.abc import KeysView, Mapping, Set
 from itertools import repeat
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from stakes._check.encoding import (
+    Categories,
+    categories,
+    dictionary,
+    distinct_integers,
+    distinct_texts,
+    from_low,
+    integer_positions,
+    integer_range,
+    numbered_objects,
+    text_positions,
+)
 from stakes._check.kinds import BoolArray, IntArray, Label, Labels, described, frozen, listed
 from stakes.errors import InputError
 
 _MOST = 2**63 - 1  # the largest number that arrays of signed numbers hold
+_FEW = 1000  # different objects up to which each of them is looked at, and not each row
+_CLOSE = 30  # integers no farther apart are labels, whether or not each of them occurs
 _ONE_EACH = "Pass a list or an array of one dimension."
 
 
@@ -102,7 +116,7 @@ def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
     _refuse_frames(name, values)
     array = np.asarray(values)
     if array.dtype.kind not in "biufUMm":
-        array = array.astype(object)
+        array = array.astype(object, copy=False)
     if array.ndim != 1:
         raise InputError(
             f"{name} must hold one label for every case; its shape is {array.shape}. {remedy}",
@@ -155,12 +169,21 @@ def missing(array: npt.NDArray[Any]) -> BoolArray:
         return np.asarray(np.isnan(array))
     if array.dtype.kind in "Mm":
         return np.asarray(np.isnat(array))
-    if array.dtype.kind != "O":
+    if array.dtype.kind != "O" or _few_and_present(array):
         return np.zeros(array.shape, dtype=bool)
     try:
         return np.asarray((array == None) | (array != array), dtype=bool)  # noqa: E711
     except (TypeError, ValueError):  # pandas.NA says neither yes nor no to a comparison
         return np.array([_absent(item) for item in array.tolist()], dtype=bool)
+
+
+def _few_and_present(array: npt.NDArray[Any]) -> bool:
+    """Whether an array of objects holds a few different ones, none of which is missing."""
+    try:
+        found = set(array.tolist())
+    except TypeError:  # something that cannot be a label
+        return False
+    return len(found) <= _FEW and not any(map(_absent, found))
 
 
 def _absent(item: Any) -> bool:
@@ -185,9 +208,6 @@ def _labelled(name: str, values: object, remedy: str) -> npt.NDArray[Any]:
 
 def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:
     """Where each value stands among the labels; -1 where it does not."""
-    if array.dtype.kind in "bi" and names == tuple(range(len(names))):
-        known = array.min(initial=0) >= 0 and array.max(initial=0) < len(names)
-        return array.astype(np.intp) if known else np.where(array < len(names), array, -1)
     result = np.full(array.shape, -1, dtype=np.intp)
     if array.dtype.kind == "u" and array.max(initial=0) > _MOST:
         array = array.astype(object)  # numpy compares such numbers with signed ones as floats
@@ -201,6 +221,15 @@ def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:
     mine = [k for k, one in enumerate(names) if _comparable(one, array.dtype.kind)]
     if not mine:
         return result
+    quick = None
+    if array.dtype.kind in "biu":
+        quick = integer_positions(array, names, mine)
+    elif array.dtype.kind == "U":
+        quick = text_positions(array, np.array([names[k] for k in mine]))
+        if quick is not None and len(mine) < len(names):
+            quick = np.where(quick < 0, -1, np.array(mine, dtype=np.intp)[quick])
+    if quick is not None:
+        return quick
     order = np.array(sorted(mine, key=lambda k: names[k]), dtype=np.intp)
     known = np.array([names[k] for k in order])
     near = np.minimum(np.searchsorted(known, array), len(known) - 1)
@@ -219,16 +248,19 @@ def codes(name: str, values: object, names: Labels, *, remedy: str = _ONE_EACH) 
 
     `remedy` says what to do with values that have not one dimension.
     """
-    coded = categories(values)
-    if coded is not None and np.min(coded.codes, initial=0) >= 0:
-        place = np.zeros(len(coded.values), dtype=np.intp)
+    coded = _coded(values)
+    if coded is not None:
         used = np.flatnonzero(np.bincount(coded.codes))
-        place[used] = codes(name, [coded.values[k] for k in used], names)
-        return cast(IntArray, frozen(place[coded.codes]))
+        place = np.zeros(len(coded.values), dtype=np.intp)
+        place[used] = _positions(_objects([coded.values[k] for k in used]), names)
+        if place.min(initial=0) < 0 and categories(values) is not None:
+            codes(name, [coded.values[k] for k in used], names)  # says which one is unknown
+        if place.min(initial=0) >= 0:
+            return cast(IntArray, frozen(_moved(coded.codes, place)))
     array = _labelled(name, values, remedy)
     result = _positions(array, names)
-    unknown = np.flatnonzero(result < 0)
-    if unknown.size:
+    if result.min(initial=0) < 0:
+        unknown = np.flatnonzero(result < 0)
         first = plain(array[unknown[0]])
         twin = next((label for label in names if str(label) == str(first)), None)
         hint = f" {first!r} and {twin!r} are different labels." if twin is not None else ""
@@ -246,32 +278,77 @@ def decisions(name: str, values: object, names: Labels) -> IntArray:
     return codes(name, values, names, remedy="Pass posteriors through bayes_decisions first.")
 
 
-class Categories(NamedTuple):
-    """The categories of a column, in their order, and the position of each row's; -1: none."""
+def _objects(values: list[Any]) -> npt.NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
-    values: list[Any]
-    codes: npt.NDArray[Any]
+
+def _coded(values: Any) -> Categories | None:
+    """What a column already knows of its distinct labels; None where one is missing, or nothing."""
+    coded = categories(values)
+    if coded is not None:
+        return coded if np.min(coded.codes, initial=0) >= 0 else None
+    return dictionary(values)
 
 
-def categories(values: Any) -> Categories | None:
-    """The categories of a column that has some; None where it is a plain one."""
-    coded: Any
-    for coded in (values, getattr(values, "cat", None)):  # a categorical, a pandas series of them
-        if hasattr(coded, "categories") and hasattr(coded, "codes"):
-            return Categories(list(coded.categories), np.asarray(coded.codes))
-    if str(getattr(values, "dtype", "")).startswith("Enum("):  # polars
-        found = list(values.dtype.categories)
-        return Categories(found, np.asarray(values.to_physical().cast(int).fill_null(-1)))
-    return None
+def _moved(codes: npt.NDArray[Any], place: IntArray) -> IntArray:
+    """Codes with each one replaced by its place, unless that is itself."""
+    if np.array_equal(place, np.arange(place.size)):
+        return codes.astype(np.intp)
+    return np.asarray(place[codes])
+
+
+def encoded(name: str, values: object) -> tuple[FoundLabels, IntArray]:
+    """Sorted labels, and the position of every row's; integers that do not occur may be among them.
+
+    One reading of the rows does what `distinct` and then `codes` do.
+    """
+    coded = _coded(values)
+    array = None if coded is not None else label_array(name, values, _ONE_EACH)
+    if array is not None and array.dtype.kind == "O":
+        coded = numbered_objects(array)
+        if coded is not None and any(map(_absent, coded.values)):
+            coded = None
+    if coded is not None and coded.codes.size:
+        used = np.flatnonzero(np.bincount(coded.codes))
+        texts = _objects([coded.values[k] for k in used])
+        found = distinct(name, texts)
+        place = np.zeros(len(coded.values), dtype=np.intp)
+        place[used] = codes(name, texts, found)
+        return found, cast(IntArray, frozen(_moved(coded.codes, place)))
+    return _found(name, _labelled(name, values if array is None else array, _ONE_EACH))
+
+
+def _found(name: str, array: npt.NDArray[Any]) -> tuple[FoundLabels, IntArray]:
+    """What `encoded` says of an array in which no label is missing."""
+    span = integer_range(array) if array.dtype.kind in "iu" else None
+    if span is not None and span[1] - span[0] <= _CLOSE:
+        found = FoundLabels(range(span[0], span[1] + 1))
+        return found, cast(IntArray, frozen(from_low(array, span[0])))
+    where: IntArray | None = None
+    if array.dtype.kind == "U":
+        known, where = distinct_texts(array)
+    else:
+        known = in_order(name, array)
+    found = FoundLabels(labels(name, known))
+    return found, cast(IntArray, frozen(_positions(array, found) if where is None else where))
 
 
 def distinct(name: str, values: object) -> FoundLabels:
     """The sorted distinct labels of the rows."""
+    coded = _coded(values)
+    if coded is not None and coded.codes.size:
+        values = [coded.values[k] for k in np.flatnonzero(np.bincount(coded.codes))]
     return FoundLabels(labels(name, in_order(name, _labelled(name, values, _ONE_EACH))))
 
 
 def in_order(name: str, array: npt.NDArray[Any]) -> Any:
     """The distinct values of an array in which none is missing, sorted."""
+    if array.dtype.kind in "biu":
+        return distinct_integers(array)
+    if array.dtype.kind == "U":
+        return distinct_texts(array)[0]
     if array.dtype.kind != "O":
         return np.unique(array)
     try:

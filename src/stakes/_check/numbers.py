@@ -133,16 +133,20 @@ def no_leading_axes(
         )
 
 
-def probabilities(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
-    """Numbers in [0, 1]."""
-    array = _real(name, values, ndim)
-    refuse(
-        name,
-        ~((array >= 0) & (array <= 1)),  # written positively, so that nan is bad too
-        array,
-        "must hold probabilities in [0, 1]",
-        _no_probabilities(array),
-    )
+def probabilities(
+    name: str, values: object, *, ndim: int | None = None, borrowed: bool = False
+) -> FloatArray:
+    """Numbers in [0, 1]; borrowed ones are read at once and never kept."""
+    array = _real(name, values, ndim, borrowed=borrowed)
+    # Written positively, so that nan is bad too: it is both the least and the largest number.
+    if not (array.min(initial=0.0) >= 0 and array.max(initial=0.0) <= 1):
+        refuse(
+            name,
+            ~((array >= 0) & (array <= 1)),
+            array,
+            "must hold probabilities in [0, 1]",
+            _no_probabilities(array),
+        )
     return array
 
 

@@ -69,7 +69,7 @@ def prior(name: str, values: object, classes: Labels) -> FloatArray:
     return array
 
 
-def posteriors(name: str, values: object, size: int) -> FloatArray:
+def posteriors(name: str, values: object, size: int, *, borrowed: bool = False) -> FloatArray:
     """Posteriors of shape (n, size); an (n,) array is P(second class) of two."""
     if hasattr(values, "columns"):
         raise InputError(
@@ -77,7 +77,7 @@ def posteriors(name: str, values: object, size: int) -> FloatArray:
             f"Pass its values, columns in the order of the classes.",
             argument=name,
         )
-    array = probabilities(name, values)
+    array = probabilities(name, values, borrowed=borrowed)
     if array.ndim == 1 and size == 2:
         rows = np.empty((2, array.size)).T  # each class in one piece: columns are read one by one
         np.subtract(1, array, out=rows[:, 0])
@@ -90,7 +90,7 @@ def posteriors(name: str, values: object, size: int) -> FloatArray:
             f"Column k belongs to classes[k].",
             argument=name,
         )
-    totals = array.sum(axis=1)
+    totals = array @ np.ones(size)
     tolerance = max(_sum_tolerance(values), _SUM_TOLERANCE_SINGLE)
     refuse(
         name,

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import expit
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
@@ -32,6 +31,8 @@ from stakes.rows import read_posteriors
 
 def posteriors_of(odds: FloatArray, scores: object) -> FloatArray:
     """Posteriors of log-odds: P(second class) when the scores came as such, else of both."""
+    from scipy.special import expit
+
     if is_one_column(scores):
         return np.asarray(expit(odds))
     return np.stack([expit(-odds), expit(odds)], axis=1)
@@ -92,6 +93,8 @@ class FittedLogistic(CalibrationMap):
 
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), of finite scores (n,)."""
+        from scipy.special import expit
+
         values = _check.floats("scores", real_scores(scores, self.classes))
         with np.errstate(over="ignore"):
             return np.asarray(expit(values * self.slope + self.intercept))

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
@@ -30,9 +29,8 @@ from stakes.calibration.maps import (
 )
 from stakes.errors import InputError
 from stakes.rows import read_posteriors
-
-_MANY = 50_000  # scores from which sorting in two stages pays
-_BUCKETS = 1 << 16
+from stakes.tally.pooling import pooled
+from stakes.tally.read_rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,31 +111,15 @@ def fit_blocks(
     scores: FloatArray, weights: FloatArray, positive: BoolArray, classes: Labels
 ) -> FittedIsotonic:
     """Pool equal scores, then adjacent violators."""
-    order = _order(scores)
-    ordered = scores[order]
-    mass = weights if (weights == 1).all() else weights[order]
-    hits = mass * positive[order]
-    new = ordered[1:] != ordered[:-1]
-    if not new.all():
-        starts = np.concatenate([[0], np.flatnonzero(new) + 1])
-        ordered = ordered[starts]
-        mass, hits = np.add.reduceat(mass, starts), np.add.reduceat(hits, starts)
-    pooled = isotonic_regression(hits / mass, weights=mass)
-    first, last = pooled.blocks[:-1], pooled.blocks[1:] - 1
+    from scipy.optimize import isotonic_regression
+
+    own = None if (weights == 1).all() else weights
+    ordered, sums = pooled(Rows((positive.astype(np.intp), scores), own, None, None))
+    hits, mass = np.ascontiguousarray(sums[:, 1]), sums[:, 0] + sums[:, 1]
+    fitted = isotonic_regression(hits / mass, weights=mass)
+    first, last = fitted.blocks[:-1], fitted.blocks[1:] - 1
     shares = np.add.reduceat(hits, first) / np.add.reduceat(mass, first)
     return _from_blocks(ordered, first, last, np.clip(shares, 0.0, 1.0), classes)
-
-
-def _order(scores: FloatArray) -> IntArray:
-    """Positions that sort the scores: by coarse buckets first, which leaves little to do."""
-    low, high = scores.min(), scores.max()
-    if scores.size < _MANY or not (np.isfinite(high - low) and low < high):
-        return np.argsort(scores)
-    bucket = ((scores - low) * ((_BUCKETS - 1) / (high - low))).astype(np.uint16)
-    if np.bincount(bucket).max() > scores.size // 64:  # too uneven to help
-        return np.argsort(scores)
-    coarse = np.argsort(bucket, kind="stable")  # a radix sort, for keys of 16 bits
-    return np.asarray(coarse[np.argsort(scores[coarse], kind="stable")])
 
 
 def _from_blocks(

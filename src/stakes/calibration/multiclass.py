@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-from scipy.special import softmax
 
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.calibration.calibrator import (
@@ -63,6 +62,8 @@ class FittedVector(CalibrationMap):
 
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
+        from scipy.special import softmax
+
         rows = read_posteriors("scores", scores, self.classes)
         logits = bounded_logs(rows, self.limit) * self.slopes + self.intercepts
         return in_shape_of(scores, softmax(logits, axis=1))
@@ -98,6 +99,8 @@ class FittedFullAffine(CalibrationMap):
 
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
+        from scipy.special import softmax
+
         rows = read_posteriors("scores", scores, self.classes)
         logits = bounded_logs(rows, self.limit) @ self.matrix.T + self.intercepts
         return in_shape_of(scores, softmax(logits, axis=1))

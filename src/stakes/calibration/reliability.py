@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit, ndtr
 
 from stakes import _check
 from stakes._arithmetic import ratio
@@ -249,6 +247,8 @@ def spiegelhalter(table: ScoreTable) -> CalibrationTest:
     >>> float(found.statistic.round(3)), float(found.p_value.round(3))
     (1.532, 0.126)
     """
+    from scipy.special import ndtr
+
     scores = probability_scores(table)
     slant = 1 - 2 * scores
     terms = np.stack([-scores * slant, (1 - scores) * slant], axis=-1)
@@ -325,6 +325,9 @@ def calibration_in_the_large(table: ScoreTable) -> FloatArray:
 
 def _shift(odds: FloatArray, weights: FloatArray) -> float:
     """The root a of the mean of σ(odds + a) minus the share of positives, which rises in a."""
+    from scipy.optimize import brentq
+    from scipy.special import expit
+
     share = weights.sum(axis=1) / weights.sum()
     positives, negatives = weights[:, 1].sum(), weights[:, 0].sum()
     target = positives / (positives + negatives)

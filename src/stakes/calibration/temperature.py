@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import softmax
 
 from stakes._check import FloatArray, Labels
 from stakes.calibration.calibrator import (
@@ -57,6 +55,8 @@ class FittedTemperature(CalibrationMap):
 
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
+        from scipy.special import softmax
+
         rows = read_posteriors("scores", scores, self.classes)
         logits = (bounded_logs(rows, self.limit) + self.offsets) / self.temperature
         return in_shape_of(scores, softmax(logits, axis=1))
@@ -128,6 +128,8 @@ def _best_coldness(lead: FloatArray, share: FloatArray) -> tuple[float, bool]:
 
 def _root(slope: Callable[[float], float]) -> float:
     """Where a function that rises from below zero to above it is zero."""
+    from scipy.optimize import brentq
+
     is_above = slope(1.0) < 0
     near, far = 1.0, 8.0 if is_above else 1 / 8
     while (slope(far) < 0) == is_above:

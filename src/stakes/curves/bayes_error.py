@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from stakes._arithmetic import ratio
 from stakes._check import FloatArray
@@ -37,6 +36,8 @@ class BayesErrorRate(Value):
 
     def __call__(self, prior_log_odds: npt.ArrayLike) -> FloatArray:
         """Error rate at these prior log-odds."""
+        from scipy.special import expit
+
         log_odds = np.asarray(prior_log_odds, dtype=np.float64)
         false_alarm_rate, miss_rate = self._rates(log_odds)
         return np.asarray(expit(log_odds) * miss_rate + expit(-log_odds) * false_alarm_rate)
@@ -80,6 +81,8 @@ class BayesErrorPlot(Value):
     @staticmethod
     def reference(prior_log_odds: npt.ArrayLike) -> FloatArray:
         """Error rate of the best constant decision, the smaller of the two priors."""
+        from scipy.special import expit
+
         return np.asarray(expit(-np.abs(np.asarray(prior_log_odds, dtype=np.float64))))
 
     def columns(self, prior_log_odds: npt.ArrayLike) -> dict[str, FloatArray]:

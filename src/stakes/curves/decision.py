@@ -105,12 +105,14 @@ def decision_curve(table: ScoreTable) -> DecisionCurve:
     if not negative + prevalence > 0:
         nothing = Curve.undefined(0.0, 1.0)
         return DecisionCurve(nothing, nothing, nothing, float("nan"))
-    starts = np.concatenate([[0.0], scores[(scores > 0) & (scores < 1)], [1.0]])
-    treated = above[np.searchsorted(scores, starts, side="right")]
-    pieces = np.zeros((starts.size, 4))
-    pieces[:, 0], pieces[:, 3] = treated[:, 1], -treated[:, 0]
+    first, last = np.searchsorted(scores, [0.0, 1.0], side="right")
+    last -= scores[-1] == 1  # those within (0, 1)
+    knots = np.concatenate([[0.0], scores[first:last], [1.0, 1.0]])
+    pieces = np.zeros((knots.size - 1, 4))
+    pieces[:-1, 0], pieces[:-1, 3] = above[first : last + 1, 1], -above[first : last + 1, 0]
     return DecisionCurve(
-        net_benefit=Curve(np.append(starts, 1.0), pieces),  # the last piece is the point p = 1
+        # The last piece, of zeros, is the point p = 1.
+        net_benefit=Curve._trusted(knots=knots, coefficients=pieces),
         treat_all=Curve([0.0, 1.0], [[prevalence, 0.0, 0.0, -negative]]),
         treat_none=Curve([0.0, 1.0], [[0.0]]),
         prevalence=prevalence,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from stakes._arithmetic import ratio
 from stakes._check import FloatArray
@@ -137,6 +136,8 @@ def detection_error_tradeoff(table: ScoreTable) -> DetectionErrorTradeoff:
     >>> curve.miss_rate.tolist(), curve.miss_probit.tolist()
     ([0.0, 0.0, 0.5, 1.0], [-inf, -inf, 0.0, inf])
     """
+    from scipy.special import ndtri
+
     above = weights_above(table.weights)
     totals = above[..., :1, :]
     false_alarm_rate = ratio(above[..., 0], totals[..., 0])

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import expit
 
 from stakes._check import FloatArray
 from stakes.calibration import calibration_line, largest_finite, log_odds
@@ -84,6 +83,8 @@ def _on_a_line(table: ScoreTable) -> FloatArray:
     They hold for the class shares of the table. Isotonic regression would leave steps, which the
     best thresholds of drawn classes find again: calibrated scores would seem to lose something.
     """
+    from scipy.special import expit
+
     line = calibration_line(table)
     if not line.slope > 0:
         return np.full(table.scores.size, table.shares[1])

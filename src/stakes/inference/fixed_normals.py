@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtri
 
 from stakes._check import FloatArray
 
@@ -33,6 +32,8 @@ def fixed_uniforms(count: int, dimensions: int) -> FloatArray:
 @lru_cache(maxsize=16)
 def fixed_normals(count: int, dimensions: int) -> FloatArray:
     """Standard normal numbers (count, dimensions): the normal quantiles of `fixed_uniforms`."""
+    from scipy.special import ndtri
+
     numbers = np.asarray(ndtri(fixed_uniforms(count, dimensions)))
     numbers.setflags(write=False)
     return numbers

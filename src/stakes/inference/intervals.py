@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
 
 from stakes._check import BoolArray, FloatArray
 from stakes.errors import InputError
@@ -89,6 +88,8 @@ class ExpandedPercentile(IntervalType):
 
     def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Quantiles at a level that is higher by what n things do not tell."""
+        from scipy.special import ndtr
+
         _need_replicates(estimate, "ExpandedPercentile")
         shape = estimate.value.shape
         distance = student_quantile(self.effective_count(shape), (1 + level) / 2)
@@ -148,6 +149,8 @@ class BCa(IntervalType):
         return low, high
 
     def _bias(self, estimate: Estimate) -> FloatArray:
+        from scipy.special import ndtri
+
         replicates, value = estimate.replicates, estimate.value
         with np.errstate(invalid="ignore", divide="ignore"):
             equal = np.abs(replicates - value) <= _TIE * np.maximum(np.abs(value), _TIE)
@@ -157,6 +160,8 @@ class BCa(IntervalType):
             return np.where(np.isnan(value), np.nan, np.where(np.isinf(bias), 0.0, bias))
 
     def _share(self, bias: FloatArray, share: float) -> FloatArray:
+        from scipy.special import ndtr, ndtri
+
         with np.errstate(invalid="ignore"):
             reach = bias + ndtri(share)
             return np.asarray(ndtr(bias + reach / (1 - self.acceleration * reach)))
@@ -200,6 +205,8 @@ class Normal(IntervalType):
 
     def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Symmetric about the value."""
+        from scipy.special import ndtri
+
         reach = ndtri((1 + level) / 2) * estimate.standard_error
         return estimate.value - reach, estimate.value + reach
 
@@ -213,6 +220,8 @@ class Logit(IntervalType):
 
     def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Symmetric about the value on the scale of log-odds."""
+        from scipy.special import expit, logit, ndtri
+
         value = estimate.value
         with np.errstate(divide="ignore", invalid="ignore"):
             centre = logit(value)
@@ -233,6 +242,8 @@ class Wilson(IntervalType):
 
     def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Within [0, 1], and not of width zero at rates of 0 and 1."""
+        from scipy.special import ndtri
+
         rate = estimate.value
         with np.errstate(divide="ignore", invalid="ignore"):
             square = ndtri((1 + level) / 2) ** 2 / self.n_cases

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainc, chdtrc, gammaln
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label
@@ -49,11 +48,15 @@ class McNemar(Value):
     @property
     def chi2_p(self) -> FloatArray:
         """Two-sided p-value of the χ² statistic; for 25 such cases and more."""
+        from scipy.special import chdtrc
+
         return np.where(np.isnan(self.statistic), 1.0, chdtrc(1, np.nan_to_num(self.statistic)))
 
     @property
     def exact_p(self) -> FloatArray:
         """Two-sided p-value of the binomial test: never too small, often too large."""
+        from scipy.special import betainc
+
         fewer, more = self._sorted()
         tied = fewer == more
         # P(X <= fewer) of a binomial with probability one half, by the incomplete beta function
@@ -66,6 +69,8 @@ class McNemar(Value):
 
         Fagerland et al. 2013 recommend it: its size is close to nominal with few cases too.
         """
+        from scipy.special import gammaln
+
         fewer, more = self._sorted()
         total = fewer + more
         chance = gammaln(total + 1) - gammaln(fewer + 1) - gammaln(more + 1) - total * np.log(2)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
@@ -158,6 +157,8 @@ def _chosen_pairs(comparison: Comparison, pairs: object) -> tuple[tuple[Label, L
 
 def _student_reach(count: FloatArray, furthest: FloatArray, share: float) -> FloatArray:
     """How far the intervals go, in standard errors of replicates; a pair's share of the level."""
+    from scipy.special import ndtr
+
     tail = ndtr(-furthest)
     tail = np.where(count < _FEW, np.minimum(tail, share / 2), tail)
     return np.where(np.isinf(count), furthest, -student_quantile(count, tail))

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
@@ -144,6 +143,8 @@ def profile_threshold(level: float, degrees: FloatArray) -> FloatArray:
     >>> profile_threshold(0.95, np.array([np.inf, 5, 0])).round(2)
     array([3.84, 6.61,  inf])
     """
+    from scipy.special import ndtri, stdtrit
+
     share = (1 + level) / 2
     some, finite = degrees >= 1, np.isfinite(degrees)
     student = stdtrit(np.where(some & finite, degrees, 1.0), share)

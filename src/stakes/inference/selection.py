@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betainc, gammaincc, stdtr, stdtrit
 
 from stakes import _check
 from stakes._arithmetic import least
@@ -352,14 +351,20 @@ class _MaxLaw:
         return square
 
     def _student(self, share: float) -> float:
+        from scipy.special import stdtrit
+
         infinite = np.isinf(self.degrees)
         return float(-stdtrit(1e10 if infinite else self.degrees, share))
 
     def _student_tail(self, distance: FloatArray) -> FloatArray:
+        from scipy.special import stdtr
+
         infinite = np.isinf(self.degrees)
         return np.asarray(stdtr(1e10 if infinite else self.degrees, -distance))
 
     def _mean_tail(self, square: FloatArray) -> FloatArray:
+        from scipy.special import betainc, gammaincc
+
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(square > 0, square / self.extent**2, 0.0)
         if np.isinf(self.degrees):

@@ -7,7 +7,6 @@ estimate with n − 1 degrees of freedom. An infinite n gives the normal's back.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from stakes._check import FloatArray
 
@@ -18,6 +17,8 @@ def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:
     >>> student_quantile(np.array([5.0, np.inf]), 0.975).round(3)
     array([3.104, 1.96 ])
     """
+    from scipy.special import ndtri, stdtrit
+
     few = np.isfinite(n)
     own = np.where(few, n, 2.0)
     return np.asarray(
@@ -31,6 +32,8 @@ def student_tail(n: FloatArray, distance: FloatArray) -> FloatArray:
     >>> student_tail(np.array([5.0, np.inf]), np.array([3.104, 1.96])).round(3)
     array([0.025, 0.025])
     """
+    from scipy.special import ndtr, stdtr
+
     few = np.isfinite(n)
     own = np.where(few, n, 2.0)
     scaled = np.asarray(-distance) * np.sqrt((own - 1) / own)
@@ -39,4 +42,6 @@ def student_tail(n: FloatArray, distance: FloatArray) -> FloatArray:
 
 def normal_scores(n: FloatArray, distance: FloatArray) -> FloatArray:
     """Distances of a normal variable that are as unlikely as these are with n things drawn."""
+    from scipy.special import ndtri
+
     return np.where(np.isfinite(n), -ndtri(student_tail(n, distance)), distance)

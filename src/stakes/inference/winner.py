@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
 
 from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
@@ -83,6 +82,8 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     against : a system of the tally that was not chosen, such as a blind decision; the effect is
         then that on the difference to it
     """
+    from scipy.special import ndtri, stdtrit
+
     rivals = choice.errors.among(_rivals(choice, against))
     if len(rivals.names) < 2 or rivals.degrees == 0:
         return SelectionEffect(0.0, 0.0, 1.0, choice.least, choice.most)
@@ -114,6 +115,8 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     comparisons. Systems that are no contenders have 0. Two systems in few clusters: Student's
     :math:`T_{G-1}(gap / se)`.
     """
+    from scipy.special import stdtr
+
     rivals = choice.errors.among(_rivals(choice, None))
     costs, degrees, size = rivals.costs, rivals.degrees, len(rivals.names)
     places = [choice.names.index(name) for name in rivals.names]

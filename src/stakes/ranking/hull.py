@@ -28,7 +28,11 @@ def single(table: ScoreTable, what: str) -> FloatArray:
 
 
 def _slack(weights: FloatArray) -> float:
-    return 1.0 if np.array_equal(weights, np.floor(weights)) else 1.0 + _STRAIGHT
+    pieces = (
+        weights[..., first : first + _PIECE, :] for first in range(0, weights.shape[-2], _PIECE)
+    )
+    whole = all(np.array_equal(piece, np.floor(piece)) for piece in pieces)
+    return 1.0 if whole else 1.0 + _STRAIGHT
 
 
 def hull_cuts(weights: FloatArray) -> IntArray:
@@ -56,31 +60,31 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     weights = scaled(weights)
     starts = np.arange(n_scores)
     pieces = [
-        _pooled(starts[first : first + _PIECE], weights[first : first + _PIECE], slack)
+        _pooled(starts[first : first + _PIECE], weights[first : first + _PIECE].T, slack)
         for first in range(0, n_scores, _PIECE)
     ]
-    starts, blocks = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    starts, blocks = (np.concatenate(parts, axis=-1) for parts in zip(*pieces, strict=True))
     starts, _ = _pooled(starts, blocks, slack)
     return np.concatenate([[0], starts[1:], [n_scores]]).astype(np.intp)
 
 
 def _pooled(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArray, FloatArray]:
-    """Pool adjacent blocks until the share of positives rises strictly.
+    """Pool adjacent blocks (2, B) until the share of positives rises strictly.
 
     A point of the curve that is not above the line through its two neighbours is not a vertex of
     the hull, whatever becomes of the neighbours; so one sweep may remove all such points at once.
     """
-    occupied = blocks[:, 0] + blocks[:, 1] > 0
+    occupied = blocks[0] + blocks[1] > 0
     if not occupied.all():
-        starts, blocks = starts[occupied], blocks[occupied]
+        starts, blocks = starts[occupied], blocks[:, occupied]
     while starts.size > 1:
-        negative, positive = blocks[:, 0], blocks[:, 1]
+        negative, positive = blocks
         rises = positive[:-1] * negative[1:] * slack < negative[:-1] * positive[1:]
         kept = np.flatnonzero(np.concatenate([[True], rises]))
         removed = starts.size - kept.size
         if removed == 0:
             break
-        starts, blocks = starts[kept], np.add.reduceat(blocks, kept, axis=0)
+        starts, blocks = starts[kept], np.stack([np.add.reduceat(one, kept) for one in blocks])
         if removed < _SWEEP * (removed + starts.size):
             return _walked(starts, blocks, slack)
     return starts, blocks
@@ -89,13 +93,13 @@ def _pooled(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArra
 def _walked(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArray, FloatArray]:
     """Pool one block at a time: linear even where sweeps would each remove a single vertex."""
     pooled: list[tuple[int, float, float]] = []
-    for start, (negative, positive) in zip(starts.tolist(), blocks.tolist(), strict=True):
+    for start, (negative, positive) in zip(starts.tolist(), blocks.T.tolist(), strict=True):
         while pooled and not pooled[-1][2] * negative * slack < pooled[-1][1] * positive:
             start, more_negative, more_positive = pooled.pop()
             negative, positive = negative + more_negative, positive + more_positive
         pooled.append((start, negative, positive))
-    columns = np.array(pooled)
-    return starts[np.searchsorted(starts, columns[:, 0])], columns[:, 1:]
+    columns = np.array(pooled).T
+    return starts[np.searchsorted(starts, columns[0])], columns[1:]
 
 
 def roc_hull(table: ScoreTable) -> Roc:

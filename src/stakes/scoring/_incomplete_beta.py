@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import beta, betainc
 
 from stakes._check import FloatArray
 
@@ -17,6 +16,8 @@ def incomplete_beta(x: FloatArray, complement: FloatArray, a: float, b: float) -
     The complement is 1 − x, which the caller knows better than this function could: for b < 1 the
     answer depends on how far from one x is.
     """
+    from scipy.special import beta, betainc
+
     if b >= 1:
         return np.asarray(beta(a, b) * betainc(a, b, x))
     split = (a + 1) / (a + b + 2)  # up to here the fraction is quick, from here on the series

@@ -15,10 +15,14 @@ from stakes.scoring.bins import Bins, bin_sums, require_table
 from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, require_rule
 from stakes.tally import ScoreTable
 
+_BLOCK = 1 << 14  # scores at a time, so that their losses stay in the cache
+
 
 def probability_scores(table: ScoreTable) -> FloatArray:
     """The scores, (S,), when all of them are probabilities; others are refused."""
     require_table(table)
+    if table.scores[0] >= 0 and table.scores[-1] <= 1:  # they are in order
+        return table.scores
     outside = np.flatnonzero(~((table.scores >= 0) & (table.scores <= 1)))
     if outside.size:
         raise InputError(
@@ -50,8 +54,12 @@ def table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
     0.0976
     """
     require_rule(rule)
-    losses = rule.losses_by_class(posterior_pairs(probability_scores(table)))
-    return ratio(weighted_sum(table.weights, losses, axis=(-2, -1)), table.n_cases)
+    scores, total = probability_scores(table), np.zeros(table.leading)
+    for start in range(0, scores.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        losses = rule.losses_by_class(posterior_pairs(scores[part]))
+        total = total + weighted_sum(table.weights[..., part, :], losses, axis=(-2, -1))
+    return ratio(unwrapped(total), table.n_cases)
 
 
 def normalized_table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
@@ -72,6 +71,8 @@ class BetaScore(BinaryRule):
     beta: float
 
     def __post_init__(self) -> None:
+        from scipy.special import betaln
+
         alpha, beta = _check.number("alpha", self.alpha), _check.number("beta", self.beta)
         if not (alpha > -1 and beta > -1):
             raise InputError(

@@ -21,7 +21,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from stakes._check import BoolArray, FloatArray, IntArray
 
@@ -55,6 +54,8 @@ class Bells:
 
 def normal_probability(low: FloatArray, high: FloatArray) -> FloatArray:
     """Probability that a standard normal falls between low and high, precise in both tails."""
+    from scipy.special import ndtr
+
     upper = low > 0  # there the complements are the small, exact numbers
     return np.asarray(np.where(upper, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low)))
 

@@ -12,7 +12,7 @@ from stakes._check import FloatArray, IntArray, Labels
 from stakes._text import html_table, text_table
 from stakes.errors import InputError
 from stakes.tally.base import CellTally
-from stakes.tally.read_rows import Answering, Labelled, Rows, cell_sums, read_rows
+from stakes.tally.read_rows import Answering, Labelled, Rows, pair_sums, read_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -113,23 +113,36 @@ class Counts(CellTally):
         dog    1    1
         """
         _check.aligned(y_true=y_true, y_pred=y_pred, weights=weights, by=by, clusters=clusters)
-        names = _labels_of(y_true, y_pred) if labels is None else _check.labels("labels", labels)
-        truth = _check.codes("y_true", y_true, names)
-        predicted = _check.decisions("y_pred", y_pred, names)
+        if labels is None:
+            names, truth, predicted = _encoded(y_true, y_pred)
+        else:
+            names = _check.labels("labels", labels)
+            truth = _check.codes("y_true", y_true, names)
+            predicted = _check.decisions("y_pred", y_pred, names)
         rows = read_rows({"y_true": truth, "y_pred": predicted}, weights, by, clusters)
-        if labels is None and len(rows.columns[0]) < len(truth):  # labels of weight zero are absent
-            present = np.unique(np.concatenate(rows.columns))
-            names = _check.FoundLabels(names[place] for place in present)
-            rows = rows._replace(columns=tuple(np.searchsorted(present, c) for c in rows.columns))
-        return cls._of_rows(rows, names, names)
+        counts = cls._of_rows(rows, names, names)
+        return counts if labels is not None else counts._without_absent()
+
+    def _without_absent(self) -> Self:
+        """The square table without the labels of which there are no cases, and no decisions."""
+        of_all = self.values.reshape(-1, *self.values.shape[-2:]).sum(axis=0)
+        present = np.flatnonzero(of_all.any(axis=0) | of_all.any(axis=1))
+        if present.size == self.n_classes:
+            return self
+        names = _check.FoundLabels((self.classes or ())[place] for place in present)
+        return self._trusted(
+            values=self.values[..., present[:, None], present],
+            classes=names,
+            decisions=names,
+            groups=self.groups,
+        )
 
     @classmethod
     def _of_rows(cls, rows: Rows, classes: Labels, decisions: Labels) -> Self:
         """Count rows whose columns are the positions of class and decision."""
         shape = (len(classes), len(decisions))
-        cell = rows.columns[0] * shape[1] + rows.columns[1]
         return cls._trusted(
-            values=cell_sums(rows, cell, shape),
+            values=pair_sums(rows, shape),
             classes=classes,
             decisions=decisions,
             groups=rows.groups,
@@ -253,10 +266,20 @@ class Counts(CellTally):
         return html_table(*self._table(), f"Counts of {self.n_cases:.7g} cases")
 
 
-def _labels_of(y_true: object, y_pred: object) -> Labels:
-    """All labels that occur, sorted."""
-    both = dict.fromkeys((*_check.distinct("y_true", y_true), *_check.distinct("y_pred", y_pred)))
-    return _check.distinct("the labels of y_true and y_pred", list(both))
+def _encoded(y_true: object, y_pred: object) -> tuple[Labels, IntArray, IntArray]:
+    """All labels that occur, sorted, and the position of every row's."""
+    first, truth = _check.encoded("y_true", y_true)
+    second, predicted = _check.encoded("y_pred", y_pred)
+    if first == second and set(map(type, first)) == set(map(type, second)):
+        return first, truth, predicted
+    both = dict.fromkeys((*first, *second))
+    names = _check.distinct("the labels of y_true and y_pred", list(both))
+    place = {label: k for k, label in enumerate(names)}
+    truth, predicted = (
+        codes if own == names[: len(own)] else np.array([place[one] for one in own])[codes]
+        for own, codes in ((first, truth), (second, predicted))
+    )
+    return names, truth, predicted
 
 
 def _axis_labels(name: str, values: object, size: int) -> Labels | None:

@@ -15,6 +15,7 @@ from stakes.errors import InputError
 
 _MOST_CELLS = 1 << 26  # half a gibibyte of weights
 _LARGEST_CODE = 1 << 62
+_BLOCK = 1 << 15  # rows that are counted at a time, within the cache
 _DENSE_CELLS = 1 << 20  # up to here one pass of counting beats a sort
 
 
@@ -92,6 +93,19 @@ def refuse_too_many(groups: int, cells: int) -> None:
             f"fewer groups; clusters of scores belong in tally.JointScores.from_scores(…, "
             f"clusters=…)."
         )
+
+
+def pair_sums(rows: Rows, shape: tuple[int, int]) -> FloatArray:
+    """The weight of every pair of positions that rows of two columns hold."""
+    first, second = rows.columns
+    if rows.weights is not None or rows.group is not None:
+        return cell_sums(rows, first * shape[1] + second, shape)
+    counts = np.zeros(prod(shape), dtype=np.intp)
+    for start in range(0, len(first), _BLOCK):
+        cell = first[start : start + _BLOCK] * shape[1]
+        cell += second[start : start + _BLOCK]
+        counts += np.bincount(cell, minlength=counts.size)
+    return counts.astype(np.float64).reshape(shape)
 
 
 def cell_sums(rows: Rows, cell: IntArray, shape: tuple[int, ...]) -> FloatArray:

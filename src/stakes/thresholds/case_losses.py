@@ -75,4 +75,4 @@ def threshold_of_cut(table: ScoreTable, cut: IntArray) -> FloatArray:
     A lowest score of -inf is parted from the others by the lowest finite number.
     """
     lowest = np.finfo(np.float64).min
-    return np.where(cut > 0, np.maximum(table.thresholds[cut], lowest), -np.inf)
+    return np.where(cut > 0, np.maximum(table.scores[np.maximum(cut, 1) - 1], lowest), -np.inf)

@@ -1,0 +1,190 @@
+"""Columns of labels as whole numbers, without a sort of all rows.
+
+Categories and dictionaries are read as their library holds them. Integers within a narrow range
+need no search, and text is found among known labels by a hash that every word is checked after.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes._check.kinds import IntArray
+
+_NARROW = 1 << 16  # how far apart the least and the largest integer may be to be counted
+_BLOCK = 1 << 13
+_SAMPLE = 1 << 12  # rows whose distinct texts are looked up in all others
+_SLOTS = 12  # bits of the hash that are looked at
+_MOST_TEXTS = 1 << 8
+
+
+class Categories(NamedTuple):
+    """The categories of a column, in their order, and the position of each row's; -1: none."""
+
+    values: list[Any]
+    codes: npt.NDArray[Any]
+
+
+def categories(values: Any) -> Categories | None:
+    """The categories of a column that has some; None where it is a plain one."""
+    coded: Any
+    for coded in (values, getattr(values, "cat", None)):  # a categorical, a pandas series of them
+        if hasattr(coded, "categories") and hasattr(coded, "codes"):
+            return Categories(list(coded.categories), np.asarray(coded.codes))
+    if str(getattr(values, "dtype", "")).startswith("Enum("):  # polars
+        found = list(values.dtype.categories)
+        return Categories(found, np.asarray(values.to_physical().cast(int).fill_null(-1)))
+    return None
+
+
+def dictionary(values: Any) -> Categories | None:
+    """The distinct texts of a column of Polars or Arrow, as its library finds them; None: another.
+
+    None also where texts are missing: those who read the rows one by one say which.
+    """
+    kind = str(getattr(values, "dtype", ""))
+    if kind == "String" and type(values).__module__.startswith("polars."):
+        if values.null_count():
+            return None
+        texts = values.unique().sort().to_list()
+        codes = values.cast(sys.modules["polars"].Enum(texts)).to_physical()
+        return Categories(texts, np.asarray(codes))
+    if hasattr(values, "dictionary_encode") and "string" in str(getattr(values, "type", "")):
+        if values.null_count:
+            return None
+        found = values.dictionary_encode()
+        if hasattr(found, "combine_chunks"):
+            found = found.combine_chunks()
+        if hasattr(found, "indices") and not found.dictionary.null_count:
+            return Categories(found.dictionary.to_pylist(), np.asarray(found.indices))
+    return None
+
+
+def integer_range(array: npt.NDArray[Any]) -> tuple[int, int] | None:
+    """Bounds of integers or booleans, zero or the least one; None where they are far apart."""
+    if not array.size:
+        return None
+    if array.dtype.kind == "i":
+        top = int(array.view(f"{array.dtype.byteorder}u{array.dtype.itemsize}").max())
+        if top < _NARROW and top < 1 << (8 * array.dtype.itemsize - 1):  # none is below zero
+            return 0, top
+    low, high = int(array.min()), int(array.max())
+    return (low, high) if high - low < _NARROW and abs(high) < 1 << 62 else None
+
+
+def from_low(array: npt.NDArray[Any], low: int) -> IntArray:
+    """Integers less their least: an array that is so already is returned as a view."""
+    plain = array.astype(np.intp, copy=False)
+    return plain.view() if low == 0 else np.asarray(plain - low)
+
+
+def distinct_integers(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The sorted distinct integers or booleans."""
+    span = integer_range(array)
+    if span is None:
+        return np.unique(array)
+    low, high = span
+    if high - low <= 1:
+        return np.unique([array.min(), array.max()])
+    occurring = np.flatnonzero(np.bincount(from_low(array, low))) + low
+    return np.asarray(occurring.astype(array.dtype))
+
+
+def integer_positions(
+    array: npt.NDArray[Any], names: Sequence[Any], mine: Sequence[int]
+) -> IntArray | None:
+    """Where each integer stands among those labels that are integers; None: too far apart."""
+    span = integer_range(array)
+    if span is None:
+        return None
+    low, high = span
+    place = np.full(1 + high - low, -1, dtype=np.intp)
+    for k in mine:
+        if low <= names[k] <= high:
+            place[names[k] - low] = k
+    if np.array_equal(place, np.arange(low, high + 1)):
+        return from_low(array, 0)
+    return np.asarray(place[from_low(array, low)])
+
+
+def numbered_objects(array: npt.NDArray[Any]) -> Categories | None:
+    """Different objects by equality, as they first occur; None where one cannot be a label."""
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
+    try:
+        codes = np.fromiter(map(numbers.__getitem__, array.tolist()), np.intp, array.size)
+    except TypeError:
+        return None
+    return Categories(list(numbers), codes)
+
+
+def distinct_texts(array: npt.NDArray[np.str_]) -> tuple[npt.NDArray[np.str_], IntArray | None]:
+    """The sorted distinct texts, and where each row's stands among them, if that was looked up.
+
+    Those of the first rows are looked up in all; only rows that have none of these are sorted.
+    """
+    known = np.unique(array[:_SAMPLE])
+    where = text_positions(array, known) if array.size > _SAMPLE else None
+    if where is None:
+        return np.unique(array), None
+    others = array[where < 0]
+    return (np.union1d(known, others), None) if others.size else (known, where)
+
+
+def text_positions(array: npt.NDArray[np.str_], known: npt.NDArray[np.str_]) -> IntArray | None:
+    """Where each text stands among distinct ones, -1: nowhere; None where there are too many.
+
+    Code points are read two to a word. A hash of the words proposes one label, all of whose words
+    are then compared with those of the text, so that no other text can pass for it.
+    """
+    size = array.dtype.itemsize // 4
+    short = np.flatnonzero(np.char.str_len(known) <= size)  # longer ones cannot occur
+    if not size or not short.size or known.size > _MOST_TEXTS:
+        return None
+    labels = _words(known[short].astype(f"U{size}"), size)
+    factors, place = _hash(labels)
+    if place is None:
+        return None
+    result = np.empty(array.size, dtype=np.intp)
+    for start in range(0, array.size, _BLOCK):
+        words = _words(array[start : start + _BLOCK], size)
+        near = place[_slots(words, factors)]
+        wrong = labels.take(near, axis=0) != words
+        if wrong.any():
+            near = np.where(wrong.any(axis=1), -1, near)
+        result[start : start + _BLOCK] = near
+    return result if short.size == known.size else np.where(result < 0, -1, short[result])
+
+
+def _words(array: npt.NDArray[np.str_], size: int) -> npt.NDArray[np.uint64]:
+    """Texts (n,) of at most so many code points, as words (n, W) of two each."""
+    native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    units = native.view(np.uint32).reshape(array.size, -1)
+    if units.shape[1] == size and size % 2 == 0:
+        return units.view(np.uint64)
+    wide = np.zeros((array.size, size + size % 2), dtype=np.uint32)
+    wide[:, : units.shape[1]] = units
+    return wide.view(np.uint64)
+
+
+def _slots(words: npt.NDArray[np.uint64], factors: npt.NDArray[np.uint64]) -> IntArray:
+    mixed = np.einsum("ij,j->i", words, factors)
+    return np.asarray((mixed >> np.uint64(64 - _SLOTS)).view(np.int64))
+
+
+def _hash(labels: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], IntArray | None]:
+    """Factors that give every label a slot of its own, and the label of each slot."""
+    for seed in range(64):
+        rng = np.random.default_rng(seed)
+        factors = np.asarray(rng.integers(0, 2**64, labels.shape[1], dtype=np.uint64))
+        slots = _slots(labels, factors)
+        if np.unique(slots).size == slots.size:
+            place = np.zeros(1 << _SLOTS, dtype=np.intp)  # an empty slot proposes any label
+            place[slots] = np.arange(slots.size)
+            return factors, place
+    return factors, None
