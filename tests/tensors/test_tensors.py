@@ -28,6 +28,7 @@ from stakes.torch import (
     bayes_decisions,
     counts,
     loss_moments,
+    score_auc,
     score_bins,
     score_hull,
     score_table,
@@ -191,12 +192,15 @@ def test_sorted_keys_make_the_table_of_numpy_in_blocks_of_any_size(dtype, block,
 @pytest.mark.parametrize("block", [977, 1 << 26])
 def test_the_hull_of_a_tensor_is_that_of_its_table(dtype, block, monkeypatch):
     monkeypatch.setattr(exact_room, "_BLOCK", block)
+    monkeypatch.setattr(exact_room, "_SMALL", 100)
+    monkeypatch.setattr(exact_room, "_SAMPLE", 40)
     for scores in (np.abs(NASTY), PROBABLE, RNG.random(N) + TRUTH):
         given = tensor(scores, dtype)
         found = score_hull(given, torch.tensor(TRUTH))
         table = ScoreTable.from_scores(TRUTH, given.double().numpy())
         assert found.n_scores == table.scores.size
         assert found.auc == pytest.approx(float(auc(table)), abs=1e-15)
+        assert score_auc(given, torch.tensor(TRUTH)) == found.auc
         hull = roc_hull(table)
         np.testing.assert_array_equal(hull.thresholds[1:-1], found.table.scores[:-1])
         assert found.table.scores[-1] == table.scores[-1]
@@ -333,7 +337,7 @@ def test_more_cases_than_one_sort_can_number_are_refused_before_it():
 
 def test_more_cells_than_can_be_numbered_are_refused():
     with pytest.raises(InputError, match="cells of classes and decisions must be fewer than 2³¹"):
-        cases_room.cell_sums(Y, Y, None, (1 << 16, 1 << 16))
+        cases_room.add_cells(Y, Y, None, (1 << 16, 1 << 16), P, Y)
 
 
 def test_a_table_that_does_not_fit_names_the_hull(monkeypatch):

@@ -21,13 +21,13 @@ from stakes.errors import MissingExtraError
 if TYPE_CHECKING:
     from stakes.torch.device_bins import BinnedScores, Scale, score_bins
     from stakes.torch.device_cases import bayes_decisions, counts, loss_moments
-    from stakes.torch.exact_scores import ScoreHull, score_hull, score_table
+    from stakes.torch.exact_scores import ScoreHull, score_auc, score_hull, score_table
     from stakes.torch.modules import BayesCost, Evaluation, ExpectedCost, NormalizedCost, ScoreBins
 
 _HOME = {
     "device_bins": ("BinnedScores", "Scale", "score_bins"),
     "device_cases": ("bayes_decisions", "counts", "loss_moments"),
-    "exact_scores": ("ScoreHull", "score_hull", "score_table"),
+    "exact_scores": ("ScoreHull", "score_auc", "score_hull", "score_table"),
     "modules": ("BayesCost", "Evaluation", "ExpectedCost", "NormalizedCost", "ScoreBins"),
 }
 _FILE_OF = {name: file for file, names in _HOME.items() for name in names}
@@ -44,6 +44,7 @@ __all__ = [
     "bayes_decisions",
     "counts",
     "loss_moments",
+    "score_auc",
     "score_bins",
     "score_hull",
     "score_table",

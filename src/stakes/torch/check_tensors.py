@@ -6,6 +6,7 @@ the counts travel with the tally; `refuse` reads them once, at the end.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -63,8 +64,14 @@ def no_faults(device: torch.device) -> Tensor:
 
 def refuse(faults: Tensor) -> None:
     """Raise the first complaint, if there is any; this waits for the device."""
-    for number, rule in zip(faults.tolist(), RULES, strict=True):
+    refuse_entries(dict(enumerate(faults.tolist())))
+
+
+def refuse_entries(faults: Mapping[int, int]) -> None:
+    """Raise the first complaint about entries of which so many break a rule, if there is any."""
+    for place, number in faults.items():
         if number:
+            rule = RULES[place]
             raise InputError(
                 f"{rule.argument} {rule.rule}; {number:,} entries do not. {rule.remedy} Entries "
                 f"are checked on the device, which does not tell which ones these are.",

@@ -159,21 +159,16 @@ class BinSums:
             self._add_block(scores[block], y_true[block], weight, scale)
 
     def _add_by_kernel(self, scores: Tensor, y_true: Tensor, scale: Scale) -> None:
-        cells, rests, sums = kernels.add_bins(
+        unit = scale is Scale.PROBABILITIES
+        kernels.add_bins(
             scores,
             y_true,
-            self.low,
-            self.high,
+            (self.cells, self.rests, self.low, self.high, self.losses, self.faults),
             n_bins=BitGrid.N_BINS,
-            unit=scale is Scale.PROBABILITIES,
+            unit=unit,
             loss=scale.value,
+            rules=(PROBABILITY if unit else SCORE, LABEL),
         )
-        self.cells += cells
-        self.rests += rests
-        self.losses += sums[:6].view(3, 2)
-        rule = PROBABILITY if scale is Scale.PROBABILITIES else SCORE
-        self.faults[rule] += sums[6].long()
-        self.faults[LABEL] += sums[7].long()
 
     def _add_block(self, raw: Tensor, y_true: Tensor, weights: Tensor | None, scale: Scale) -> None:
         score = raw if raw.dtype == torch.float64 else raw.float()

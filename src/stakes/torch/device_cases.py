@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,6 +18,8 @@ from stakes.torch.check_tensors import (
     DECISION,
     LABEL,
     LOSS,
+    PROBABILITY,
+    SUM,
     WEIGHT,
     aligned,
     floating,
@@ -25,12 +29,15 @@ from stakes.torch.check_tensors import (
     refuse_many,
 )
 from stakes.torch.device_bins import read_weights
+from stakes.torch.triton_door import decisions as kernel
 from stakes.torch.triton_door import kernels
 
 _BLOCK = {"cpu": 1 << 16, "cuda": 1 << 22}
 _LOOP = 16  # classes up to which expected costs are summed one by one, in a fixed order
 # Bits of the mantissa and the lowest exponent: what half, single … precision may be off by.
 _PRECISION = {torch.float16: (10, -14), torch.bfloat16: (7, -126), torch.float32: (23, -126)}
+# By how much a row of posteriors may miss a sum of one.
+_ROW_SUMS = {torch.float16: 5e-3, torch.bfloat16: 2e-2, torch.float32: 1e-6, torch.float64: 1e-6}
 
 
 @torch.no_grad()
@@ -47,39 +54,39 @@ def counts(
     array([[1., 0., 1.],
            [0., 1., 0.]])
     """
-    sums, faults = cell_sums(
-        positions("decisions", decisions),
-        positions("y_true", y_true),
-        None if weights is None else read_weights(weights),
-        problem.costs.shape,
-    )
+    decided, truth = positions("decisions", decisions), positions("y_true", y_true)
+    weight = None if weights is None else read_weights(weights)
+    sums = torch.zeros(problem.costs.size, dtype=torch.float64, device=decided.device)
+    faults = no_faults(decided.device)
+    add_cells(decided, truth, weight, problem.costs.shape, sums, faults)
     refuse(faults)
     return counts_of(sums, problem)
 
 
 def counts_of(sums: Tensor, problem: Problem) -> Counts:
     """The table of sums that were checked before."""
-    values = sums.double().cpu().numpy().reshape(problem.costs.shape)
+    values = sums.cpu().numpy().reshape(problem.costs.shape)
     return Counts(values, classes=problem.classes, decisions=problem.decisions)
 
 
-def cell_sums(
-    decided: Tensor, y_true: Tensor, weights: Tensor | None, shape: tuple[int, ...]
-) -> tuple[Tensor, Tensor]:
-    """The weight (K × M) of every cell, and the faults; nothing waits for the device."""
+def add_cells(
+    decided: Tensor,
+    y_true: Tensor,
+    weights: Tensor | None,
+    shape: tuple[int, ...],
+    sums: Tensor,
+    faults: Tensor,
+) -> None:
+    """Add the weight of every cell to K × M sums, and the faults; nothing waits for the device."""
     aligned(decisions=decided, y_true=y_true, weights=weights)
     n_classes, n_decisions = shape
     n_cells = n_classes * n_decisions
     refuse_many("cells of classes and decisions", n_cells, "Merge rare classes.")
-    faults = no_faults(decided.device)
     fast = decided.is_cuda and kernels is not None and n_cells < kernels.MOST_CELLS
     if fast and weights is None and len(decided):
-        sums, outside = kernels.cell_counts(
-            y_true.contiguous(), decided.contiguous(), n_classes, n_decisions
-        )
-        faults[LABEL] += outside[0]
-        faults[DECISION] += outside[1]
-        return sums, faults
+        cases = y_true.contiguous(), decided.contiguous()
+        kernels.add_cells(*cases, sums, faults, shape, (LABEL, DECISION))
+        return
     known = (y_true >= 0) & (y_true < n_classes)
     taken = (decided >= 0) & (decided < n_decisions)
     faults[LABEL] += (~known).sum()
@@ -92,7 +99,7 @@ def cell_sums(
         sound = (weight >= 0) & (weight < torch.inf)
         faults[WEIGHT] += (~sound).sum()
         mass = torch.where(used & sound, weight, 0.0)
-    return _summed(cell, mass, n_cells + 1)[:-1], faults
+    sums += _summed(cell, mass, n_cells + 1)[:-1]
 
 
 def _summed(cell: Tensor, mass: Tensor, n_cells: int) -> Tensor:
@@ -127,6 +134,33 @@ def bayes_decisions(posteriors: Tensor, problem: Problem, *, logits: bool = Fals
     tensor([0, 1, 2])
     """
     given = floating("posteriors", posteriors, ndim=(1, 2))
+    _refuse_width(given, problem)
+    if len(given) and has_kernel(given, problem):
+        made = kernel.decide(given, costs_on(problem, given.device), logits=logits)
+        assert isinstance(made, Tensor)
+        return made
+    size = _BLOCK.get(given.device.type, 1 << 16)
+    parts = [
+        _cheapest(given[start : start + size], problem.costs, logits)
+        for start in range(0, len(given), size)
+    ]
+    return torch.cat(parts) if parts else given.new_zeros(0, dtype=torch.int64)
+
+
+def posterior_faults(given: Tensor, logits: bool) -> Tensor:
+    """Entries outside [0, 1], and rows that miss a sum of one; nan logits are found later."""
+    faults = no_faults(given.device)
+    if logits:
+        faults[PROBABILITY] += given.isnan().sum()
+        return faults
+    faults[PROBABILITY] += (~((given >= 0) & (given <= 1))).sum()
+    if given.ndim == 2:
+        off = (given.double().sum(dim=1) - 1).abs()
+        faults[SUM] += (off > _ROW_SUMS[given.dtype]).sum()
+    return faults
+
+
+def _refuse_width(given: Tensor, problem: Problem) -> None:
     width = given.shape[1] if given.ndim == 2 else 2
     if width != problem.n_classes:
         raise InputError(
@@ -134,12 +168,47 @@ def bayes_decisions(posteriors: Tensor, problem: Problem, *, logits: bool = Fals
             f"shape is {tuple(given.shape)}.",
             argument="posteriors",
         )
-    size = _BLOCK.get(given.device.type, 1 << 16)
-    parts = [
-        _cheapest(given[start : start + size], problem.costs, logits)
-        for start in range(0, len(given), size)
-    ]
-    return torch.cat(parts) if parts else given.new_zeros(0, dtype=torch.int64)
+
+
+def add_decisions(
+    given: Tensor, truth: Tensor, problem: Problem, sums: tuple[Tensor, ...], *, logits: bool
+) -> Tensor:
+    """Decide and count by one kernel, where `has_kernel`; what it sums besides, of an epoch.
+
+    `sums` are counts of decisions and faults; of an epoch also squared weights and counts of the
+    most probable classes.
+    """
+    aligned(posteriors=given, y_true=truth)
+    _refuse_width(given, problem)
+    made = kernel.decide(
+        given,
+        costs_on(problem, given.device),
+        logits=logits,
+        labels=truth.contiguous(),
+        sums=kernel.Sums(*sums),
+        sum_slack=_ROW_SUMS[given.dtype],
+        rules=(PROBABILITY, SUM, LABEL, DECISION),
+    )
+    assert isinstance(made, Tensor)
+    return made
+
+
+def has_kernel(given: Tensor, problem: Problem) -> bool:
+    """Whether one kernel decides: on a GPU, for few classes and few decisions."""
+    if kernel is None or not given.is_cuda:
+        return False
+    return bool(max(problem.costs.shape) <= kernel.MOST_COLUMNS)
+
+
+def costs_on(problem: Problem, device: torch.device) -> Tensor:
+    """Regrets and slacks (K + 1, M) on a device, without waiting for what the device does."""
+    return _on_device(_regrets_and_slacks(problem), device)
+
+
+@lru_cache(maxsize=64)
+def _regrets_and_slacks(problem: Problem) -> FloatArray:
+    costs = problem.costs
+    return np.concatenate([regrets(costs), np.broadcast_to(tie_slack(costs), (1, costs.shape[1]))])
 
 
 def _cheapest(given: Tensor, costs: FloatArray, logits: bool) -> Tensor:

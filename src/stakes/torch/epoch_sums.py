@@ -28,8 +28,16 @@ from stakes.problem import Problem
 from stakes.report import Caveat, Report
 from stakes.rows import POSTERIORS
 from stakes.tally import Counts, JointCounts, ScoreTable
+from stakes.torch.check_tensors import no_faults
 from stakes.torch.device_bins import BinnedScores, Scale
-from stakes.torch.device_cases import bayes_decisions, cell_sums, probabilities
+from stakes.torch.device_cases import (
+    add_cells,
+    add_decisions,
+    bayes_decisions,
+    has_kernel,
+    posterior_faults,
+    probabilities,
+)
 
 _REPLICATES = 2000
 
@@ -73,19 +81,28 @@ class EpochSums:
     ) -> None:
         """Add cases, in place, without waiting for the device."""
         problem, size = self.problem, self.problem.n_classes
+        if weight is None and len(given) and has_kernel(given, problem):
+            self._add_by_kernel(given, truth, logits=logits, faults=faults)
+            return
+        faults += posterior_faults(given, logits)
         choice = bayes_decisions(given, problem, logits=logits)
-        sums, found = cell_sums(choice, truth, weight, problem.costs.shape)
-        self.decided += sums
-        faults += found
-        if weight is None:
-            self.squares += sums
-        else:
-            self.squares += cell_sums(choice, truth, weight.double() ** 2, problem.costs.shape)[0]
+        add_cells(choice, truth, weight, problem.costs.shape, self.decided, faults)
+        squared = None if weight is None else weight.double() ** 2
+        ignored = no_faults(given.device)  # they were counted above
+        add_cells(choice, truth, squared, problem.costs.shape, self.squares, ignored)
         exact = probabilities(given) if logits else given.double()
         exact = torch.stack([1 - exact, exact], dim=1) if exact.ndim == 1 else exact
         likely = exact.argmax(dim=1)
-        self.predicted += cell_sums(likely, truth, weight, (size, size))[0]
+        add_cells(likely, truth, weight, (size, size), self.predicted, ignored)
         self._add_losses(exact, truth, weight)
+
+    def _add_by_kernel(
+        self, given: Tensor, truth: Tensor, *, logits: bool, faults: Tensor
+    ) -> None:
+        sums = (self.decided, faults, self.squares, self.predicted)
+        losses = add_decisions(given, truth, self.problem, sums, logits=logits).sum(dim=0)
+        self.proper += losses[:3]
+        self.rows[0] += losses[3]
 
     def _add_losses(self, exact: Tensor, truth: Tensor, weight: Tensor | None) -> None:
         known = (truth >= 0) & (truth < self.problem.n_classes)

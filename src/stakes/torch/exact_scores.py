@@ -1,27 +1,38 @@
 """The exact table of scores, and the exact hull where the table would not fit.
 
-Scores are sorted as whole numbers, (bits << 1) + label, so that one sort carries both. Runs of
-equal scores follow from neighbours, and the weights of runs from running sums at their ends.
+Scores are sorted as whole numbers, (bits << 1) + label, so that one sort carries both; what follows
+reads the distinct keys and their numbers only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from stakes._check import FloatArray, Labels
+from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.tally import ScoreTable
-from stakes.torch.check_tensors import LABEL, SCORE, WEIGHT, no_faults, refuse, refuse_many
+from stakes.torch.check_tensors import (
+    LABEL,
+    SCORE,
+    WEIGHT,
+    no_faults,
+    refuse,
+    refuse_entries,
+    refuse_many,
+)
 from stakes.torch.device_bins import order_keys, read_scores
+from stakes.torch.triton_door import kernels
 
-_BLOCK = 1 << 26  # sorted scores at a time, so that what is made on the way stays small
+_BLOCK = 1 << 27  # distinct keys at a time, so that what is made on the way stays small
 _MOST_SCORES = 1 << 27  # three gigabytes of table
-_SMALL = 1 << 14  # cuts that are left for the host
+_SAMPLE = 1 << 12  # corners whose hull tells which others may be vertices
+_SMALL = 1 << 14  # corners that are left for the host
 _SIGN = {torch.int32: torch.iinfo(torch.int32).min, torch.int64: torch.iinfo(torch.int64).min}
 
 
@@ -72,6 +83,23 @@ def score_table(
 
 
 @torch.no_grad()
+def score_auc(scores: Tensor, y_true: Tensor) -> float:
+    """The exact AUC of the scores of two classes, ties counting one half; nan where one is absent.
+
+    For cases that count once, and fewer than 2³¹ of them. One number leaves the device.
+
+    Examples
+    --------
+    >>> import torch
+    >>> score_auc(torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([0, 0, 1, 1]))
+    0.75
+    """
+    runs = _runs(*_read(scores, y_true))
+    doubled, zeros = _doubled_u(runs)
+    return _area(doubled, zeros, runs.n_cases - zeros)
+
+
+@torch.no_grad()
 def score_hull(scores: Tensor, y_true: Tensor, *, classes: Labels = (0, 1)) -> ScoreHull:
     """The exact AUC and hull of the scores of two classes; a few kilobytes leave the device.
 
@@ -84,21 +112,36 @@ def score_hull(scores: Tensor, y_true: Tensor, *, classes: Labels = (0, 1)) -> S
     >>> hull.auc, hull.table.scores.round(2).tolist()
     (0.75, [0.1, 0.4, 0.8])
     """
-    score, truth, _ = _checked(scores, y_true, None)
-    keys = _sorted_keys(score, truth)
-    doubled, n_scores, cuts = 0, 0, []
-    for run in _runs(keys):
-        doubled, n_scores = doubled + run.doubled_u, n_scores + run.n_scores
-        cuts.append(run.cuts)
-    ends, positives = _swept(torch.cat(cuts, dim=1), _SMALL)
-    total, ones = len(keys), int(positives[-1])
-    ends, positives = _walked(ends.tolist(), positives.tolist())
-    both = np.diff(np.stack([ends - positives, positives], axis=1), axis=0).astype(np.float64)
-    highest = keys[torch.as_tensor(ends[1:] - 1, device=keys.device)]
-    made = _floats(highest, score.dtype).cpu().numpy().astype(np.float64)
-    table = ScoreTable._trusted(scores=made, weights=both, classes=classes, groups=None)
-    pairs = ones * (total - ones)
-    return ScoreHull(doubled / (2 * pairs) if pairs else float("nan"), table, n_scores)
+    score, truth = _read(scores, y_true)
+    runs = _runs(score, truth)
+    doubled, zeros = _doubled_u(runs)
+    n_scores, corners = 0, [torch.zeros((3, 1), dtype=torch.int64, device=score.device)]
+    for ends in _ends(runs):
+        n_scores += ends.shape[1]
+        corners.append(_candidates(torch.cat([corners[-1][:, -1:], ends], dim=1))[:, 1:])
+    places, cases, ones = _vertices(_candidates(torch.cat(corners, dim=1)).cpu().numpy())
+    highest = runs.keys[torch.as_tensor(places[1:], device=score.device)]
+    table = ScoreTable._trusted(
+        scores=_floats(highest, score.dtype).cpu().numpy().astype(np.float64),
+        weights=np.diff(np.stack([cases - ones, ones], axis=1), axis=0).astype(np.float64),
+        classes=classes,
+        groups=None,
+    )
+    return ScoreHull(_area(doubled, zeros, runs.n_cases - zeros), table, n_scores)
+
+
+def _area(doubled_u: int, zeros: int, ones: int) -> float:
+    """The AUC out of twice the pairs in order."""
+    return doubled_u / (2 * zeros * ones) if zeros and ones else float("nan")
+
+
+def _read(scores: object, y_true: object) -> tuple[Tensor, Tensor]:
+    """Scores and labels of at least one case; entries are checked as keys are made."""
+    score, truth, _ = read_scores(scores, y_true, None)
+    refuse_many("the cases of one sort", len(score), "Use score_bins, or add tables of parts.")
+    if not len(score):
+        raise InputError("scores must hold at least one case of positive weight; there are none.")
+    return score, truth
 
 
 def _checked(
@@ -118,43 +161,60 @@ def _checked(
     return score, truth, weight
 
 
-# Keys --------------------------------------------------------------------------------------------
+# Runs of equal keys ------------------------------------------------------------------------------
 
 
-def _sorted_keys(score: Tensor, truth: Tensor) -> Tensor:
-    """(bits << 1) + label in the order of the scores, in as few bits as will do.
+class _Runs(NamedTuple):
+    """Distinct keys (bits << 1) + label, in the order of the scores, and how often each occurs."""
+
+    keys: Tensor
+    counts: Tensor
+    n_cases: int
+
+
+def _runs(score: Tensor, truth: Tensor) -> _Runs:
+    """One sort of keys; entries that cannot be used are refused before it."""
+    keys = _keys(score, truth)
+    if keys.is_cuda:  # the one sort of torch that carries no positions along
+        return _Runs(*torch.unique(keys, return_counts=True), len(keys))
+    # A sort by numpy is several times as fast as one by torch.
+    in_order = torch.from_numpy(np.sort(keys.numpy()))
+    return _Runs(*torch.unique_consecutive(in_order, return_counts=True), len(keys))
+
+
+def _keys(score: Tensor, truth: Tensor) -> Tensor:
+    """(bits << 1) + label as whole numbers in the order of the scores, in as few bits as will do.
 
     The sign bit is turned round where the bits take all the others, so that signed numbers sort.
     """
-    if score.dtype == torch.float64:
-        raw = torch.where(score == 0, 0.0, score)
-        if bool((raw < 0).any()):
-            raise InputError(
-                "scores must be zero or more, or single precision, for a hull; doubles of both "
-                "signs leave no bit for the label. Pass scores.float(), or use score_table."
-            )
-        return _pack(raw.view(torch.int64), truth, torch.int64)
+    double = score.dtype == torch.float64
+    kind = torch.int64 if double else torch.int32
+    if score.is_cuda and kernels is not None:
+        keys, (bad_scores, bad_labels, negative) = kernels.score_keys(score, truth)
+    else:
+        raw = score if double else score.float()
+        bits = torch.where(raw == 0, 0.0, raw).view(kind)
+        keys = (bits << 1).add_(truth).bitwise_xor_(_SIGN[kind])
+        unknown = (truth != 0) & (truth != 1)
+        bad_scores, bad_labels, negative = torch.stack(
+            [score.isnan().sum(), unknown.sum(), (score < 0).sum()]
+        ).tolist()
+    refuse_entries({SCORE: bad_scores, LABEL: bad_labels})
+    if not negative:
+        return keys
+    if double:
+        raise InputError(
+            "scores must be zero or more, or single precision, for a hull; doubles of both "
+            "signs leave no bit for the label. Pass scores.float(), or use score_table."
+        )
     raw = score.float()
     bits = torch.where(raw == 0, 0.0, raw).view(torch.int32)
-    if bool((bits >= 0).all()):
-        return _pack(bits, truth, torch.int32)
     order = bits ^ ((bits >> 31) & torch.iinfo(torch.int32).max)
-    return torch.sort((order.long() << 1) + truth).values
-
-
-def _pack(bits: Tensor, truth: Tensor, kind: torch.dtype) -> Tensor:
-    """Sorted keys of scores of zero or more."""
-    keys = (bits << 1).add_(truth).bitwise_xor_(_SIGN[kind])
-    return torch.sort(keys).values
-
-
-def _order(keys: Tensor) -> Tensor:
-    """The same number for equal scores."""
-    return keys >> 1
+    return (order.long() << 1) + truth
 
 
 def _floats(keys: Tensor, dtype: torch.dtype) -> Tensor:
-    """The scores of sorted keys."""
+    """The scores of keys."""
     if dtype == torch.float64:
         return (((keys ^ _SIGN[keys.dtype]) >> 1) & torch.iinfo(torch.int64).max).view(dtype)
     most = torch.iinfo(torch.int32).max
@@ -164,79 +224,113 @@ def _floats(keys: Tensor, dtype: torch.dtype) -> Tensor:
     return (order ^ ((order >> 31) & most)).view(torch.float32)
 
 
-# Runs of equal scores ----------------------------------------------------------------------------
+def _doubled_u(runs: _Runs) -> tuple[int, int]:
+    """Twice the pairs in order, ties counting one half, and the cases of the first class."""
+    if runs.keys.is_cuda and kernels is not None:
+        return kernels.doubled_u(runs.keys, runs.counts)
+    ones = runs.counts * (runs.keys & 1)
+    zeros = runs.counts - ones
+    below = torch.cumsum(zeros, dim=0)
+    # Negatives of the same score are the run right before.
+    tied = torch.where(runs.keys[1:] >> 1 == runs.keys[:-1] >> 1, ones[1:] * zeros[:-1], 0)
+    return int(2 * (ones * below).sum() - tied.sum()), int(below[-1])
 
 
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    """The runs of equal scores that end in one block of sorted keys."""
-
-    cuts: Tensor  # (2, runs): cases, and positives, up to and including the run; after sweeping
-    doubled_u: int  # twice the pairs in order, ties counting one half
-    n_scores: int
-
-
-def _ends(keys: Tensor) -> Iterator[Tensor]:
-    """(2, runs): how many cases, and how many positives, lie up to the end of each run."""
-    positives = 0
-    for start in range(0, len(keys), _BLOCK):
-        block = keys[start : start + _BLOCK]
-        order = _order(keys[start : start + _BLOCK + 1])
+def _ends(runs: _Runs) -> Iterator[Tensor]:
+    """(3, scores): place of the last key of each score, cases and positives up to its end."""
+    before = torch.zeros((2, 1), dtype=torch.int64, device=runs.keys.device)
+    for start in range(0, len(runs.keys), _BLOCK):
+        keys = runs.keys[start : start + _BLOCK]
+        counts = runs.counts[start : start + _BLOCK]
+        order = runs.keys[start : start + _BLOCK + 1] >> 1
         last = order[1:] != order[:-1]
-        if len(last) < len(block):  # the last score of all ends its run
+        if len(last) < len(keys):  # the last key of all ends its score
             last = torch.cat([last, last.new_ones(1)])
-        ones = torch.cumsum(block & 1, dim=0, dtype=torch.int32)
         place = torch.nonzero(last).squeeze(1)
-        yield torch.stack([place + (start + 1), ones[place].long() + positives])
-        positives += int(ones[-1])
+        sums = torch.stack([counts, counts * (keys & 1)]).cumsum(dim=1).add_(before)
+        before = sums[:, -1:]
+        yield torch.cat([(place + start)[None], sums[:, place]])
 
 
-def _runs(keys: Tensor) -> Iterator[_Runs]:
-    """What the AUC and the hull need of every block, after the origin."""
-    held = torch.zeros((2, 1), dtype=torch.int64, device=keys.device)
-    yield _Runs(held, 0, 0)
-    for ends in _ends(keys):
-        if not ends.shape[1]:
-            continue
-        corners = torch.cat([held, ends], dim=1)
-        cases, ones = corners.diff(dim=1)
-        zeros_below = corners[0, :-1] - corners[1, :-1]
-        doubled = int((ones * (2 * zeros_below + (cases - ones))).sum())
-        held = corners[:, -1:]
-        yield _Runs(_swept(corners, 1 << 18)[:, 1:], doubled, ends.shape[1])
+# The hull ----------------------------------------------------------------------------------------
 
 
-def _swept(corners: Tensor, enough: int) -> Tensor:
-    """Corners of the ROC curve without those that are not above the line through neighbours.
+def _candidates(corners: Tensor) -> Tensor:
+    """Corners (3, …) that may be vertices of the hull, out of all corners of a stretch, in order.
 
-    Such a corner is no vertex of the hull, whatever becomes of its neighbours, so that one sweep
-    removes all of them at once. Products of whole numbers below 2³¹ are exact.
+    The hull of a sample of corners lies within the hull of all: what is not below its lines, and
+    no vertex of it, is no vertex. Products of whole numbers below 2³¹ are exact.
     """
-    while corners.shape[1] > max(enough, 2):
-        cases, ones = corners.diff(dim=1)
-        zeros = cases - ones
-        kept = ones[:-1] * zeros[1:] < zeros[:-1] * ones[1:]
-        end = kept.new_ones(1)
-        fewer = corners[:, torch.cat([end, kept, end])]
+    while corners.shape[1] > _SMALL:
+        step = -(-corners.shape[1] // _SAMPLE)
+        sample = torch.cat([corners[:, ::step], corners[:, -1:]], dim=1)
+        cases, ones = sample[1:].cpu().numpy()
+        at = _hull(cases, ones)
+        lines = torch.as_tensor(_lines(cases, ones, at), device=corners.device)
+        kept = _below(corners, lines, step)
+        kept[torch.as_tensor(at * step, device=kept.device).clamp_(max=len(kept) - 1)] = True
+        fewer = corners[:, torch.nonzero(kept).squeeze(1)]
         if fewer.shape[1] > 0.9 * corners.shape[1]:
             return fewer
         corners = fewer
     return corners
 
 
-def _walked(ends: list[int], positives: list[int]) -> tuple[FloatArray, FloatArray]:
-    """The vertices of the hull, one corner at a time."""
-    hull: list[tuple[int, int]] = []
-    for case, one in zip(ends, positives, strict=True):
+def _below(corners: Tensor, lines: Tensor, step: int) -> Tensor:
+    """Whether each corner lies below the line of its part of the sample; a part has `step`."""
+    whole = corners.shape[1] // step
+    kept = torch.empty(corners.shape[1], dtype=torch.bool, device=corners.device)
+    for part, line in (
+        (slice(0, whole * step), lines[:, :whole]),
+        (slice(whole * step, None), lines[:, whole : whole + 1]),
+    ):
+        if kept[part].numel():
+            cases, ones = corners[1:, part].view(2, line.shape[1], -1)
+            case, one, width, height = line[:, :, None]
+            out = kept[part].view(line.shape[1], -1)
+            torch.lt((ones - one).mul_(width), (cases - case).mul_(height), out=out)
+    return kept
+
+
+def _lines(cases: IntArray, ones: IntArray, at: IntArray) -> IntArray:
+    """(4, parts): start and direction of the line of the hull at each part of a sample."""
+    segment = np.searchsorted(at, np.arange(cases.size - 1), side="right") - 1
+    start, end = at[segment], at[segment + 1]
+    return np.stack([cases[start], ones[start], cases[end] - cases[start], ones[end] - ones[start]])
+
+
+def _vertices(corners: IntArray) -> IntArray:
+    """The corners that are vertices of the hull."""
+    return np.asarray(corners[:, _hull(corners[1], corners[2])])
+
+
+def _hull(cases: IntArray, ones: IntArray) -> IntArray:
+    """Positions of the vertices of the hull of corners in order.
+
+    A corner that is not below the line through its neighbours is no vertex, whatever becomes of
+    them, so that all of these go at once; the last few are walked one at a time.
+    """
+    at = np.arange(cases.size)
+    while at.size > 2:
+        width, height = np.diff(cases[at]), np.diff(ones[at])
+        kept = np.concatenate([[True], height[:-1] * width[1:] < height[1:] * width[:-1], [True]])
+        if kept.all():
+            break
+        at = at[kept] if kept.sum() < 0.8 * at.size else _walked(at, cases, ones)
+    return at
+
+
+def _walked(at: IntArray, cases: IntArray, ones: IntArray) -> IntArray:
+    """The vertices among these positions, one corner at a time."""
+    hull: list[tuple[int, int, int]] = []
+    for corner in zip(cases[at].tolist(), ones[at].tolist(), at.tolist(), strict=True):
         while len(hull) > 1:
-            (before, ones_before), (case_0, one_0) = hull[-2:]
-            ones, cases = one_0 - ones_before, case_0 - before
-            if ones * (case - case_0) < (one - one_0) * cases:  # the share of positives rises
-                break
+            (case_0, one_0, _), (case_1, one_1, _) = hull[-2:]
+            if (one_1 - one_0) * (corner[0] - case_1) < (corner[1] - one_1) * (case_1 - case_0):
+                break  # the share of positives rises
             hull.pop()
-        hull.append((case, one))
-    cases_up_to, ones_up_to = np.array(hull, dtype=np.int64).T
-    return cases_up_to, ones_up_to
+        hull.append(corner)
+    return np.array([place for _, _, place in hull])
 
 
 # Tables ------------------------------------------------------------------------------------------
@@ -245,15 +339,14 @@ def _walked(ends: list[int], positives: list[int]) -> tuple[FloatArray, FloatArr
 def _unweighted(score: Tensor, truth: Tensor) -> tuple[FloatArray, FloatArray]:
     if score.dtype == torch.float64 and bool((score < 0).any()):
         return _weighted(score, truth, torch.ones_like(score))
-    keys = _sorted_keys(score, truth)
-    values, counts, held = [], [], torch.zeros((2, 1), dtype=torch.int64, device=keys.device)
-    n_scores = 0
-    for ends in _ends(keys):
+    runs, values, counts, n_scores = _runs(score, truth), [], [], 0
+    before = torch.zeros((3, 1), dtype=torch.int64, device=score.device)
+    for ends in _ends(runs):
         n_scores += ends.shape[1]
         _refuse_large(n_scores)
-        cases, ones = torch.cat([held, ends], dim=1).diff(dim=1)
-        held = ends[:, -1:] if ends.shape[1] else held
-        values.append(_floats(keys[ends[0] - 1], score.dtype).cpu())
+        _, cases, ones = torch.cat([before, ends], dim=1).diff(dim=1)
+        before = ends[:, -1:] if ends.shape[1] else before
+        values.append(_floats(runs.keys[ends[0]], score.dtype).cpu())
         counts.append(torch.stack([cases - ones, ones]).cpu())
     weights = torch.cat(counts, dim=1).double().numpy().T
     return torch.cat(values).double().numpy(), weights

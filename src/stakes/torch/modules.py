@@ -18,15 +18,20 @@ from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.tally import Counts
-from stakes.torch.check_tensors import PROBABILITY, SUM, floating, no_faults, positions, refuse
+from stakes.torch.check_tensors import floating, no_faults, positions, refuse
 from stakes.torch.device_bins import BinnedScores, BinSums, Scale, read_scores, read_weights
-from stakes.torch.device_cases import bayes_decisions, cell_sums, counts_of
+from stakes.torch.device_cases import (
+    add_cells,
+    add_decisions,
+    bayes_decisions,
+    counts_of,
+    has_kernel,
+    posterior_faults,
+)
 from stakes.torch.epoch_sums import EpochSums
 
 _BIN_STATES = ("cells", "rests", "low", "high", "losses", "faults")
 _REDUCTIONS = {"low": "min", "high": "max"}
-# By how much a row of posteriors may miss a sum of one.
-_SUMS = {torch.float16: 5e-3, torch.bfloat16: 2e-2, torch.float32: 1e-6, torch.float64: 1e-6}
 
 
 class _Tallied(Metric):
@@ -72,12 +77,6 @@ class _Counting(_Tallied):
         self._add_sums("cells", (problem.costs.size,))
         self._add_faults()
 
-    def _count(self, decided: Tensor, target: object, weights: object) -> None:
-        weight = None if weights is None else read_weights(weights)
-        truth = positions("y_true", target)
-        sums, faults = cell_sums(decided, truth, weight, self.problem.costs.shape)
-        self.cells += sums
-        self.faults += faults
 
     def _counts(self) -> Counts:
         refuse(self.faults)
@@ -107,7 +106,9 @@ class ExpectedCost(_Counting):
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
         """Count decisions."""
-        self._count(positions("decisions", preds), target, weights)
+        decided, truth = positions("decisions", preds), positions("y_true", target)
+        weight = None if weights is None else read_weights(weights)
+        add_cells(decided, truth, weight, self.problem.costs.shape, self.cells, self.faults)
 
     def compute(self) -> Tensor:
         """The cost of all decisions so far."""
@@ -150,9 +151,15 @@ class BayesCost(_Counting):
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
         """Decide, and count."""
         given = floating("posteriors", preds, ndim=(1, 2))
+        truth = positions("y_true", target)
+        if weights is None and len(given) and has_kernel(given, self.problem):
+            sums = (self.cells, self.faults)
+            add_decisions(given, truth, self.problem, sums, logits=self.logits)
+            return
         decided = bayes_decisions(given, self.problem, logits=self.logits)
         self.faults += posterior_faults(given, self.logits)
-        self._count(decided, target, weights)
+        weight = None if weights is None else read_weights(weights)
+        add_cells(decided, truth, weight, self.problem.costs.shape, self.cells, self.faults)
 
     def compute(self) -> Tensor:
         """The cost of all decisions so far."""
@@ -244,7 +251,6 @@ class Evaluation(_Tallied):
         given = floating("posteriors", preds, ndim=(1, 2))
         truth = positions("y_true", target)
         weight = None if weights is None else read_weights(weights)
-        self.faults += posterior_faults(given, self.logits)
         self._sums().add(given, truth, weight, logits=self.logits, faults=self.faults)
         if self.problem.n_classes == 2:
             scores = given if given.ndim == 1 else _second(given, self.logits)
@@ -281,19 +287,6 @@ class Evaluation(_Tallied):
         report = self._synced(made)
         assert isinstance(report, Report)
         return report
-
-
-def posterior_faults(given: Tensor, logits: bool) -> Tensor:
-    """Entries outside [0, 1], and rows that miss a sum of one; nan logits are found later."""
-    faults = no_faults(given.device)
-    if logits:
-        faults[PROBABILITY] += given.isnan().sum()
-        return faults
-    faults[PROBABILITY] += (~((given >= 0) & (given <= 1))).sum()
-    if given.ndim == 2:
-        off = (given.double().sum(dim=1) - 1).abs()
-        faults[SUM] += (off > _SUMS[given.dtype]).sum()
-    return faults
 
 
 def _second(rows: Tensor, logits: bool) -> Tensor:

@@ -3,7 +3,9 @@
 from typing import Any
 
 kernels: Any
+decisions: Any
 try:
+    from stakes.torch import triton_decisions as decisions
     from stakes.torch import triton_kernels as kernels
 except ImportError:
-    kernels = None
+    kernels = decisions = None

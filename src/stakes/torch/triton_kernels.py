@@ -6,8 +6,6 @@ where Triton is installed, as it is with torch for CUDA.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -116,22 +114,61 @@ def _bins_kernel(  # type: ignore[no-untyped-def]
     tl.store(out + 7, tl.sum((inside & ~known).to(tl.int32)).to(tl.float64))
 
 
-def add_bins(
+@triton.jit
+def _fold_kernel(  # type: ignore[no-untyped-def]
+    packed,
+    cells,
+    rests,
+    totals,
+    losses,
+    faults,
+    n_cells,
+    N_COPIES: tl.constexpr,
+    SCORE_RULE: tl.constexpr,
+    LABEL_RULE: tl.constexpr,
+    LAST: tl.constexpr,
+    SIZE: tl.constexpr,
+):
+    """Add packed sums to those of all cases; after the last ones, the losses and faults too."""
+    program = tl.program_id(0)
+    cell = program * SIZE + tl.arange(0, SIZE)
+    inside = cell < n_cells
+    cases = tl.zeros((SIZE,), tl.int64)
+    rest = tl.zeros((SIZE,), tl.int64)
+    for copy in tl.static_range(N_COPIES):
+        both = tl.load(packed + copy * n_cells + cell, inside, 0)
+        cases += (both >> 38) & 0x3FFFFFF
+        rest += both & 0x3FFFFFFFFF
+    used = inside & (cases > 0)
+    tl.store(cells + cell, tl.load(cells + cell, used, 0.0) + cases.to(tl.float64), used)
+    tl.store(rests + cell, tl.load(rests + cell, used, 0.0) + rest.to(tl.float64), used)
+    if LAST:
+        place = tl.arange(0, 8)
+        own = (place < 6) & (program == 0)
+        total = tl.load(totals + place, own, 0.0)
+        tl.store(losses + place, tl.load(losses + place, own, 0.0) + total, own)
+        if program == 0:
+            bad_scores, bad_labels = tl.load(totals + 6).to(tl.int64), tl.load(totals + 7)
+            tl.store(faults + SCORE_RULE, tl.load(faults + SCORE_RULE) + bad_scores)
+            tl.store(faults + LABEL_RULE, tl.load(faults + LABEL_RULE) + bad_labels.to(tl.int64))
+
+
+def add_bins(  # noqa: PLR0913
     scores: Tensor,
     labels: Tensor,
-    low: Tensor,
-    high: Tensor,
+    states: tuple[Tensor, ...],
     *,
     n_bins: int,
     unit: bool,
     loss: int,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Cases and rests of every cell, and the sums of `N_SUMS`; low and high keys are updated."""
+    rules: tuple[int, int],
+) -> None:
+    """Add cases to cells, rests, low and high keys, losses and faults, all in place."""
+    cells, rests, low, high, losses, faults = states
     n_cases, n_cells = len(scores), 2 * n_bins
     copies = 1 if n_cases < MOST_PACKED // 8 else COPIES
     launch = MOST_PACKED * copies // 2
     sums = scores.new_zeros((-(-n_cases // BLOCK), N_SUMS), dtype=torch.float64)
-    totals: list[Tensor] = []
     with torch.cuda.device(scores.device):
         for first in range(0, n_cases, launch):
             packed = scores.new_zeros((copies, n_cells), dtype=torch.int64)
@@ -153,10 +190,22 @@ def add_bins(
                 SIZE=BLOCK,
                 num_warps=8,
             )
-            cases = ((packed >> COUNT_SHIFT) & (2 * MOST_PACKED - 1)).sum(dim=0)
-            rests = (packed & ((1 << COUNT_SHIFT) - 1)).sum(dim=0)
-            totals = [cases, rests] if not totals else [totals[0] + cases, totals[1] + rests]
-    return totals[0], totals[1], sums.sum(dim=0)
+            last = end == n_cases
+            _fold_kernel[(-(-n_cells // BLOCK),)](
+                packed,
+                cells,
+                rests,
+                sums.sum(dim=0) if last else sums,
+                losses,
+                faults,
+                n_cells,
+                N_COPIES=copies,
+                SCORE_RULE=rules[0],
+                LABEL_RULE=rules[1],
+                LAST=last,
+                SIZE=BLOCK,
+                num_warps=4,
+            )
 
 
 @triton.jit
@@ -164,9 +213,12 @@ def _cells_kernel(  # type: ignore[no-untyped-def]
     rows,
     columns,
     sums,
+    faults,
     n_cases,
     n_rows,
     n_columns,
+    ROW_RULE: tl.constexpr,
+    COLUMN_RULE: tl.constexpr,
     N_CELLS: tl.constexpr,
     SIZE: tl.constexpr,
     STEPS: tl.constexpr,
@@ -189,35 +241,143 @@ def _cells_kernel(  # type: ignore[no-untyped-def]
         found += tl.histogram(cell, N_CELLS)
         bad_rows += tl.sum((inside & ~right_row).to(tl.int32))
         bad_columns += tl.sum((inside & ~right_column).to(tl.int32))
-    tl.atomic_add(sums + cells, found.to(tl.int64), sem="relaxed")
-    tl.atomic_add(sums + N_CELLS, bad_rows.to(tl.int64), sem="relaxed")
-    tl.atomic_add(sums + N_CELLS + 1, bad_columns.to(tl.int64), sem="relaxed")
+    real = (cells < n_rows * n_columns) & (found > 0)
+    tl.atomic_add(sums + cells, found.to(tl.float64), real, sem="relaxed")
+    tl.atomic_add(faults + ROW_RULE, bad_rows.to(tl.int64), bad_rows > 0, sem="relaxed")
+    tl.atomic_add(faults + COLUMN_RULE, bad_columns.to(tl.int64), bad_columns > 0, sem="relaxed")
 
 
 MOST_CELLS = 1 << 10  # of a table that is counted within each block
 
 
-def cell_counts(rows: Tensor, columns: Tensor, n_rows: int, n_columns: int) -> tuple[Tensor, Any]:
-    """Cases of every cell of a small table, and how many rows and columns lie outside it."""
-    size = max(16, 1 << (n_rows * n_columns).bit_length())  # one more than the cells, at least
-    sums = torch.zeros(size + 2, dtype=torch.int64, device=rows.device)
-    n_cases, steps = len(rows), 8
+def add_cells(
+    rows: Tensor,
+    columns: Tensor,
+    sums: Tensor,
+    faults: Tensor,
+    shape: tuple[int, ...],
+    rules: tuple[int, int],
+) -> None:
+    """Add the cases of every cell of a small table, and the rows and columns outside it."""
+    n_cases, steps = len(rows), 1 if len(rows) < 1 << 22 else 8
     with torch.cuda.device(rows.device):
         _cells_kernel[(-(-n_cases // (BLOCK * steps)),)](
             _bytes(rows),
             _bytes(columns),
             sums,
+            faults,
             n_cases,
-            n_rows,
-            n_columns,
-            N_CELLS=size,
+            *shape,
+            ROW_RULE=rules[0],
+            COLUMN_RULE=rules[1],
+            N_CELLS=_power(shape[0] * shape[1] + 1),
             SIZE=BLOCK,
             STEPS=steps,
             num_warps=4,
         )
-    return sums[: n_rows * n_columns], sums[size:]
+
+
+def _power(number: int) -> int:
+    """A power of two that is no smaller, and 16 at least."""
+    return max(16, 1 << (number - 1).bit_length())
 
 
 def _bytes(values: Tensor) -> Tensor:
     """Booleans as the bytes that they are."""
     return values.view(torch.uint8) if values.dtype == torch.bool else values
+
+
+# Sorted scores -----------------------------------------------------------------------------------
+
+
+@triton.jit
+def _keys_kernel(  # type: ignore[no-untyped-def]
+    scores,
+    labels,
+    keys,
+    faults,
+    n_cases,
+    DOUBLE: tl.constexpr,
+    SIZE: tl.constexpr,
+):
+    place = tl.program_id(0).to(tl.int64) * SIZE + tl.arange(0, SIZE)
+    inside = place < n_cases
+    raw = tl.load(scores + place, inside, 0.0)
+    label = tl.load(labels + place, inside, 0)
+    if DOUBLE:
+        score = tl.where(raw == 0.0, 0.0, raw)  # one zero only
+        key = (score.to(tl.int64, bitcast=True) << 1) + label.to(tl.int64)
+        key = key ^ -9223372036854775808
+    else:
+        single = raw.to(tl.float32)
+        score = tl.where(single == 0.0, 0.0, single)
+        key = (score.to(tl.int32, bitcast=True) << 1) + label.to(tl.int32)
+        key = key ^ -2147483648
+    tl.store(keys + place, key, inside)
+    bad_scores = tl.sum((inside & (score != score)).to(tl.int32))
+    bad_labels = tl.sum((inside & (label != 0) & (label != 1)).to(tl.int32))
+    negative = tl.sum((inside & (score < 0.0)).to(tl.int32))
+    tl.atomic_add(faults, bad_scores.to(tl.int64), bad_scores > 0, sem="relaxed")
+    tl.atomic_add(faults + 1, bad_labels.to(tl.int64), bad_labels > 0, sem="relaxed")
+    tl.atomic_add(faults + 2, negative.to(tl.int64), negative > 0, sem="relaxed")
+
+
+def score_keys(scores: Tensor, labels: Tensor) -> tuple[Tensor, list[int]]:
+    """Keys of scores of zero or more; how many are nan, have no class, and are below zero."""
+    double = scores.dtype == torch.float64
+    keys = torch.empty(
+        len(scores), dtype=torch.int64 if double else torch.int32, device=scores.device
+    )
+    faults = torch.zeros(3, dtype=torch.int64, device=scores.device)
+    with torch.cuda.device(scores.device):
+        _keys_kernel[(-(-len(scores) // BLOCK),)](
+            scores.contiguous(),
+            _bytes(labels.contiguous()),
+            keys,
+            faults,
+            len(scores),
+            DOUBLE=double,
+            SIZE=BLOCK,
+            num_warps=4,
+        )
+    return keys, faults.tolist()
+
+
+@triton.jit
+def _zeros_kernel(keys, counts, zeros, n_runs, SIZE: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Cases of the first class in each block of runs."""
+    program = tl.program_id(0)
+    place = program.to(tl.int64) * SIZE + tl.arange(0, SIZE)
+    inside = place < n_runs
+    first = (tl.load(keys + place, inside, 1) & 1) == 0
+    tl.store(zeros + program, tl.sum(tl.load(counts + place, inside & first, 0)))
+
+
+@triton.jit
+def _pairs_kernel(keys, counts, upto, pairs, n_runs, SIZE: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Twice the pairs in order whose case of the second class lies in each block of runs."""
+    program = tl.program_id(0)
+    place = program.to(tl.int64) * SIZE + tl.arange(0, SIZE)
+    inside = place < n_runs
+    key = tl.load(keys + place, inside, 0)
+    count = tl.load(counts + place, inside, 0)
+    second = inside & ((key & 1) == 1)
+    below = tl.cumsum(tl.where(second, 0, count), 0)
+    below += tl.load(upto + program - 1, program > 0, 0)
+    after = inside & (place > 0)
+    tied = after & ((tl.load(keys + place - 1, after, 0) >> 1) == (key >> 1))
+    ties = tl.load(counts + place - 1, tied, 0)
+    tl.store(pairs + program, tl.sum(tl.where(second, count * (2 * below - ties), 0)))
+
+
+def doubled_u(keys: Tensor, counts: Tensor) -> tuple[int, int]:
+    """Twice the pairs in order, ties counting one half, and the cases of the first class."""
+    n_runs = len(keys)
+    n_blocks = -(-n_runs // BLOCK)
+    zeros, pairs = torch.empty((2, n_blocks), dtype=torch.int64, device=keys.device)
+    with torch.cuda.device(keys.device):
+        _zeros_kernel[(n_blocks,)](keys, counts, zeros, n_runs, SIZE=BLOCK, num_warps=4)
+        upto = torch.cumsum(zeros, dim=0)
+        _pairs_kernel[(n_blocks,)](keys, counts, upto, pairs, n_runs, SIZE=BLOCK, num_warps=4)
+    doubled, total = torch.stack([pairs.sum(), upto[-1]]).tolist()
+    return doubled, total

@@ -1,0 +1,233 @@
+"""The kernel of Bayes decisions: one pass decides, counts and sums the losses of an epoch.
+
+It adds expected costs up in the order of the plain code of `device_cases`, without fused steps, so
+that CPU and GPU decide alike.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from stakes.torch.triton_kernels import _bytes, _power
+
+MOST_COLUMNS = 16  # classes, and decisions, up to which the kernel serves
+# Bits of the mantissa and the lowest exponent: what half, single … precision may be off by.
+PRECISION = {torch.float16: (10, -14), torch.bfloat16: (7, -126), torch.float32: (23, -126)}
+
+
+@triton.jit
+def _half_gap(raw, MANTISSA: tl.constexpr, LOWEST: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Half the gap from each number to the next of its precision."""
+    bits = tl.abs(raw.to(tl.float32)).to(tl.int32, bitcast=True)
+    power = tl.maximum((bits >> 23) - 127, LOWEST) - (MANTISSA + 1)
+    return ((power + 1023).to(tl.int64) << 52).to(tl.float64, bitcast=True)
+
+
+@triton.jit
+def _count(cells, cell, N_REAL: tl.constexpr, N_CELLS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Add the cases of each cell; what counts nowhere has the last one."""
+    found = tl.histogram(cell.to(tl.int32), N_CELLS)
+    place = tl.arange(0, N_CELLS)
+    real = (place < N_REAL) & (found > 0)
+    tl.atomic_add(cells + place, found.to(tl.float64), real, sem="relaxed")
+
+
+@triton.jit
+def _fault(faults, rule, broken):  # type: ignore[no-untyped-def]
+    """Add the entries that break a rule."""
+    number = tl.sum(broken.to(tl.int32))
+    tl.atomic_add(faults + rule, number.to(tl.int64), number > 0, sem="relaxed")
+
+
+@triton.jit
+def _decisions_kernel(  # type: ignore[no-untyped-def]
+    given,
+    labels,
+    costs,
+    chosen,
+    decided,
+    squares,
+    predicted,
+    sums,
+    faults,
+    n_cases,
+    row_step,
+    column_step,
+    sum_slack,
+    N_CLASSES: tl.constexpr,
+    N_DECISIONS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    VECTOR: tl.constexpr,
+    LOGITS: tl.constexpr,
+    MANTISSA: tl.constexpr,
+    LOWEST: tl.constexpr,
+    DEPTH: tl.constexpr,  # 0 decides, 1 counts, 2 sums what an epoch needs
+    PROBABILITY: tl.constexpr,
+    SUM: tl.constexpr,
+    LABEL: tl.constexpr,
+    DECISION: tl.constexpr,
+    N_CELLS: tl.constexpr,
+    N_PREDICTED: tl.constexpr,
+    SIZE: tl.constexpr,
+):
+    program = tl.program_id(0)
+    case = program.to(tl.int64) * SIZE + tl.arange(0, SIZE)
+    inside = case < n_cases
+    column = tl.arange(0, WIDTH)
+    real = column < N_DECISIONS
+    rows = given + case * row_step
+    label = tl.zeros((SIZE,), tl.int64)
+    if DEPTH > 0:
+        label = tl.load(labels + case, inside, 0).to(tl.int64)
+    highest = tl.full((SIZE,), -float("inf"), tl.float64)
+    total = tl.zeros((SIZE,), tl.float64)
+    if LOGITS and not VECTOR:
+        for k in tl.static_range(N_CLASSES):
+            logit = tl.load(rows + k * column_step, inside, 0.0).to(tl.float64)
+            highest = tl.maximum(highest, logit)
+        for k in tl.static_range(N_CLASSES):
+            logit = tl.load(rows + k * column_step, inside, 0.0).to(tl.float64)
+            total += tl.exp(logit - highest)
+    fits = case >= 0
+    bad = tl.zeros((SIZE,), tl.int32)
+    expected = tl.zeros((SIZE, WIDTH), tl.float64)
+    error = tl.zeros((SIZE, WIDTH), tl.float64)
+    whole = tl.zeros((SIZE,), tl.float64)
+    square = tl.zeros((SIZE,), tl.float64)
+    own = tl.zeros((SIZE,), tl.float64)
+    top = tl.full((SIZE,), -1.0, tl.float64)
+    likely = tl.zeros((SIZE,), tl.int64)
+    for k in tl.static_range(N_CLASSES):
+        raw = tl.load(rows if VECTOR else rows + k * column_step, inside, 0.0)
+        exact = raw.to(tl.float64)
+        if LOGITS:
+            broken = exact != exact
+            if VECTOR:
+                exact = 1.0 / (1.0 + tl.exp(-exact))
+            else:
+                exact = tl.exp(exact - highest) / total
+        else:
+            broken = ~((exact >= 0.0) & (exact <= 1.0))
+        fits = fits & (exact >= 0.0) & (exact <= 1.0)
+        if VECTOR and k == 0:
+            exact = 1.0 - exact
+        else:
+            bad += (inside & broken).to(tl.int32)
+        cost = tl.load(costs + k * N_DECISIONS + column, real, 0.0)
+        expected += exact[:, None] * cost[None, :]
+        if MANTISSA > 0:
+            error += _half_gap(raw, MANTISSA, LOWEST)[:, None] * cost[None, :]
+        if DEPTH > 0:
+            whole += exact
+        if DEPTH > 1:
+            square += exact * exact
+            own = tl.where(label == k, exact, own)
+            likely = tl.where(exact > top, k, likely)
+            top = tl.where(exact > top, exact, top)
+    slack = tl.load(costs + N_CLASSES * N_DECISIONS + column, real, 0.0)
+    off = error + slack[None, :]
+    expected = tl.where(real[None, :], expected, float("inf"))
+    limit = tl.min(expected + off, axis=1)
+    within = expected <= limit[:, None] + off
+    choice = tl.min(tl.where(within, column[None, :], WIDTH), axis=1)
+    if DEPTH == 0:
+        tl.store(chosen + case, tl.where(fits, choice, -1).to(tl.int64), inside)
+    else:
+        known = inside & (label >= 0) & (label < N_CLASSES)
+        cell = tl.where(known & fits, label * N_DECISIONS + choice, N_CELLS - 1)
+        _count(decided, cell, N_CLASSES * N_DECISIONS, N_CELLS)
+        number = tl.sum(bad)
+        tl.atomic_add(faults + PROBABILITY, number.to(tl.int64), number > 0, sem="relaxed")
+        _fault(faults, LABEL, inside & ~known)
+        _fault(faults, DECISION, inside & ~fits)
+        if not LOGITS and not VECTOR:
+            _fault(faults, SUM, inside & (tl.abs(whole - 1.0) > sum_slack))
+        if DEPTH > 1:
+            _count(squares, cell, N_CLASSES * N_DECISIONS, N_CELLS)
+            cell = tl.where(known, label * N_CLASSES + likely, N_PREDICTED - 1)
+            _count(predicted, cell, N_CLASSES * N_CLASSES, N_PREDICTED)
+            lost = own == 0.0
+            surprise = -tl.log(tl.where(lost, 1.0, own))
+            distance = square - 2.0 * own + 1.0
+            out = sums + program.to(tl.int64) * (4 * N_CLASSES)
+            for k in tl.static_range(N_CLASSES):
+                mine = known & (label == k)
+                tl.store(out + k, tl.sum(tl.where(mine, surprise, 0.0)))
+                tl.store(out + N_CLASSES + k, tl.sum(tl.where(mine, distance, 0.0)))
+                tl.store(out + 2 * N_CLASSES + k, tl.sum(tl.where(mine & lost, 1.0, 0.0)))
+                tl.store(out + 3 * N_CLASSES + k, tl.sum(tl.where(mine, 1.0, 0.0)))
+
+
+class Sums(NamedTuple):
+    """What is added up, in place; `squares` and `predicted` of an epoch only."""
+
+    decided: Tensor
+    faults: Tensor
+    squares: Tensor | None = None
+    predicted: Tensor | None = None
+
+
+def decide(
+    given: Tensor,
+    costs: Tensor,
+    *,
+    logits: bool,
+    labels: Tensor | None = None,
+    sums: Sums | None = None,
+    sum_slack: float = 0.0,
+    rules: tuple[int, int, int, int] = (0, 0, 0, 0),
+) -> Tensor:
+    """Decisions (n,); with labels, counts of them; of an epoch, losses (blocks, 4, K) of classes.
+
+    `costs` (K + 1, M) are regrets, then slacks; `rules` where faults of probabilities, their sums,
+    labels and decisions are counted.
+    """
+    n_cases, n_classes, n_decisions = len(given), len(costs) - 1, costs.shape[1]
+    depth = 0 if sums is None else 1 if sums.squares is None else 2
+    width = 1 << (n_decisions - 1).bit_length()
+    size = max(128, 1024 // width)
+    n_blocks = -(-n_cases // size)
+    mantissa, lowest = (0, 0) if logits else PRECISION.get(given.dtype, (0, 0))
+    shape = {0: (n_cases,), 1: (0,), 2: (n_blocks, 4, n_classes)}[depth]
+    kind = torch.float64 if depth else torch.int64
+    out = torch.empty(shape, dtype=kind, device=given.device)
+    decided, faults, squares, predicted = sums or (costs, costs, None, None)
+    with torch.cuda.device(given.device):
+        _decisions_kernel[(n_blocks,)](
+            given,
+            given if labels is None else _bytes(labels),
+            costs,
+            out,
+            decided,
+            decided if squares is None else squares,
+            decided if predicted is None else predicted,
+            out,
+            faults,
+            n_cases,
+            given.stride(0),
+            given.stride(1) if given.ndim == 2 else 0,
+            sum_slack,
+            N_CLASSES=n_classes,
+            N_DECISIONS=n_decisions,
+            WIDTH=width,
+            VECTOR=given.ndim == 1,
+            LOGITS=logits,
+            MANTISSA=mantissa,
+            LOWEST=lowest,
+            DEPTH=depth,
+            PROBABILITY=rules[0],
+            SUM=rules[1],
+            LABEL=rules[2],
+            DECISION=rules[3],
+            N_CELLS=_power(n_classes * n_decisions + 1),
+            N_PREDICTED=_power(n_classes * n_classes + 1),
+            SIZE=size,
+            num_warps=4,
+            enable_fp_fusion=False,
+        )
+    return out
