@@ -176,10 +176,12 @@ def _runs(score: Tensor, truth: Tensor) -> _Runs:
     """One sort of keys; entries that cannot be used are refused before it."""
     keys = _keys(score, truth)
     if keys.is_cuda:  # the one sort of torch that carries no positions along
-        return _Runs(*torch.unique(keys, return_counts=True), len(keys))
+        found, counts = torch.unique(keys, return_counts=True)
+        return _Runs(found, counts, len(keys))
     # A sort by numpy is several times as fast as one by torch.
     in_order = torch.from_numpy(np.sort(keys.numpy()))
-    return _Runs(*torch.unique_consecutive(in_order, return_counts=True), len(keys))
+    found, counts = torch.unique_consecutive(in_order, return_counts=True)
+    return _Runs(found, counts, len(keys))
 
 
 def _keys(score: Tensor, truth: Tensor) -> Tensor:
