@@ -97,19 +97,19 @@ def distinct_integers(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def integer_positions(
-    array: npt.NDArray[Any], names: Sequence[Any], mine: Sequence[int]
+    array: npt.NDArray[Any], names: tuple[Any, ...], mine: Sequence[int]
 ) -> IntArray | None:
     """Where each integer stands among those labels that are integers; None: too far apart."""
     span = integer_range(array)
     if span is None:
         return None
     low, high = span
+    if low == 0 and high < len(names) and names[: high + 1] == tuple(range(high + 1)):
+        return from_low(array, 0)
     place = np.full(1 + high - low, -1, dtype=np.intp)
     for k in mine:
         if low <= names[k] <= high:
             place[names[k] - low] = k
-    if np.array_equal(place, np.arange(low, high + 1)):
-        return from_low(array, 0)
     return np.asarray(place[from_low(array, low)])
 
 

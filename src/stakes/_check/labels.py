@@ -286,6 +286,8 @@ def _objects(values: list[Any]) -> npt.NDArray[Any]:
 
 def _coded(values: Any) -> Categories | None:
     """What a column already knows of its distinct labels; None where one is missing, or nothing."""
+    if isinstance(values, np.ndarray | list | tuple):
+        return None
     coded = categories(values)
     if coded is not None:
         return coded if np.min(coded.codes, initial=0) >= 0 else None

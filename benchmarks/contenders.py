@@ -1,0 +1,422 @@
+"""The rows of the benchmark: for each, what we do, what a peer does, and a floor below both.
+
+A contender is made in a process of its own (`run.py` sees to it): the function draws the data,
+imports what it needs and returns the call to be timed. ``python benchmarks/contenders.py ROW NAME
+REPETITIONS`` prints the processor seconds of each call after a warm-up, and the peak of memory;
+without arguments it lists the rows, their goals and contenders.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Call = Callable[[], Any]
+
+
+class Row(NamedTuple):
+    """One line of the table: contenders by name, ours first; what the ratio is to."""
+
+    goal: str
+    contenders: dict[str, Callable[[], Call]]
+
+
+def _scores(n: int) -> tuple[Any, Any, Any]:
+    """Labels, calibrated scores that are all distinct, and weights."""
+    rng = np.random.default_rng(1)
+    scores = rng.random(n)
+    return (rng.random(n) < scores).astype(np.int64), scores, rng.random(n) + 0.5
+
+
+def _labels(n: int, size: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, size, n)
+    return y, np.where(rng.random(n) < 0.8, y, rng.integers(0, size, n))
+
+
+def _text(n: int) -> tuple[Any, Any]:
+    names = np.array(["approve", "block", "escalate", "review", "wait"])
+    y, decided = _labels(n, len(names))
+    return names[y], names[decided]
+
+
+def _auc_ours(n: int, weighted: bool) -> Call:
+    from stakes import ScoreTable, auc
+
+    y, scores, weights = _scores(n)
+    chosen = weights if weighted else None
+    return lambda: auc(ScoreTable.from_scores(y, scores, weights=chosen))
+
+
+def _auc_sklearn(n: int, weighted: bool) -> Call:
+    from sklearn.metrics import roc_auc_score
+
+    y, scores, weights = _scores(n)
+    chosen = weights if weighted else None
+    return lambda: roc_auc_score(y, scores, sample_weight=chosen)
+
+
+def _sort_polars(n: int) -> Call:
+    import polars
+
+    series = polars.Series(_scores(n)[1])
+    return lambda: series.sort()
+
+
+def _sort_numpy(n: int) -> Call:
+    scores = _scores(n)[1]
+    return lambda: np.sort(scores)
+
+
+def _many_ours(n: int) -> Call:
+    import stakes
+    from stakes.ranking import roc
+    from stakes.scoring import brier, log_loss
+
+    y, scores, _ = _scores(n)
+    problem = stakes.Problem.binary(false_alarm=1, miss=5)
+    methods = (
+        stakes.ScoreFixed(0.5),
+        stakes.RateFixed(0.5),
+        stakes.ScoreUniform(),
+        stakes.RateUniform(),
+        stakes.ScoreDriven(),
+        stakes.RateDriven(),
+        stakes.Optimal(),
+    )
+
+    def call() -> Any:
+        table = stakes.ScoreTable.from_scores(y, scores)
+        return (
+            [measure(table) for measure in (stakes.auc, roc, brier, log_loss)],
+            stakes.best_threshold(table, problem),
+            [stakes.expected_loss(table, one, stakes.CostProportions()) for one in methods],
+        )
+
+    return call
+
+
+def _many_sklearn(n: int) -> Call:
+    from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score, roc_curve
+
+    y, scores, _ = _scores(n)
+    return lambda: [f(y, scores) for f in (roc_auc_score, roc_curve, brier_score_loss, log_loss)]
+
+
+def _counts_ours(y: Any, decided: Any) -> Call:
+    from stakes import Counts
+
+    return lambda: Counts.from_labels(y, decided)
+
+
+def _counts_sklearn(y: Any, decided: Any) -> Call:
+    from sklearn.metrics import confusion_matrix
+
+    return lambda: confusion_matrix(y, decided)
+
+
+def _bincount(n: int, size: int) -> Call:
+    y, decided = _labels(n, size)
+    cells = y * size + decided
+    return lambda: np.bincount(cells)
+
+
+def _as_objects(n: int) -> tuple[Any, Any]:
+    y, decided = _text(n)
+    return y.astype(object), decided.astype(object)
+
+
+def _as_categories(n: int) -> tuple[Any, Any]:
+    import pandas
+
+    y, decided = _text(n)
+    return pandas.Categorical(y), pandas.Categorical(decided)
+
+
+def _as_polars(n: int) -> tuple[Any, Any]:
+    import polars
+
+    y, decided = _text(n)
+    return polars.Series(y), polars.Series(decided)
+
+
+def _as_arrow(n: int) -> tuple[Any, Any]:
+    import pyarrow
+
+    y, decided = _text(n)
+    return pyarrow.array(y), pyarrow.array(decided)
+
+
+def _counts_row(goal: str, make: Callable[[], tuple[Any, Any]], **floors: Any) -> Row:
+    return Row(
+        goal,
+        {
+            "stakes": lambda: _counts_ours(*make()),
+            "scikit-learn": lambda: _counts_sklearn(*map(np.asarray, make())),
+            **floors,
+        },
+    )
+
+
+def _decisions(n: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(1)
+    posteriors = rng.dirichlet(np.ones(10), n)
+    return posteriors, rng.random((10, 11))
+
+
+def _decisions_ours(n: int) -> Call:
+    from stakes import Problem, bayes_decision_indices
+
+    posteriors, costs = _decisions(n)
+    problem = Problem(costs)
+    return lambda: bayes_decision_indices(posteriors, problem)
+
+
+def _decisions_numpy(n: int) -> Call:
+    posteriors, costs = _decisions(n)
+    return lambda: (posteriors @ costs).argmin(1)
+
+
+def _h_ours(n: int) -> Call:
+    from stakes import Beta, ScoreTable, h_measure
+
+    y, scores, _ = _scores(n)
+    return lambda: h_measure(ScoreTable.from_scores(y, scores), Beta(2, 2))
+
+
+def _h_peer(n: int) -> Call:
+    from hmeasure import h_score
+
+    y, scores, _ = _scores(n)
+    return lambda: h_score(y, scores)
+
+
+def _net_benefit_ours(n: int) -> Call:
+    from stakes import ScoreTable
+    from stakes.curves import decision_curve
+
+    y, scores, _ = _scores(n)
+    grid = np.arange(0, 1, 0.01)
+    return lambda: decision_curve(ScoreTable.from_scores(y, scores)).net_benefit(grid)
+
+
+def _net_benefit_peer(n: int) -> Call:
+    import pandas
+    from dcurves import dca
+
+    y, scores, _ = _scores(n)
+    frame = pandas.DataFrame({"y": y, "model": scores})
+    return lambda: dca(data=frame, outcome="y", modelnames=["model"])
+
+
+def _fit_ours(name: str, n: int) -> Call:
+    from stakes import calibration
+
+    y, scores, _ = _scores(n)
+    return lambda: getattr(calibration, name)().fit(scores, y)
+
+
+def _isotonic_sklearn(n: int) -> Call:
+    from sklearn.isotonic import IsotonicRegression
+
+    y, scores, _ = _scores(n)
+    return lambda: IsotonicRegression(out_of_bounds="clip").fit(scores, y)
+
+
+def _logistic_sklearn(n: int, log_odds: bool) -> Call:
+    from sklearn.linear_model import LogisticRegression
+
+    y, scores, _ = _scores(n)
+    column = (np.log(scores / (1 - scores)) if log_odds else scores)[:, None]
+    return lambda: LogisticRegression(C=np.inf).fit(column, y)
+
+
+def _platt_sklearn(n: int) -> Call:
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.linear_model import LogisticRegression
+
+    y, scores, _ = _scores(n)
+    column = scores[:, None]
+    scorer = FrozenEstimator(LogisticRegression().fit(column[:1000], y[:1000]))
+    fit = CalibratedClassifierCV(scorer, method="sigmoid", ensemble=False, cv=2).fit
+    return lambda: fit(column, y)
+
+
+class Reported(float):
+    """Seconds that a call measured by itself."""
+
+
+def _import(statement: str) -> Call:
+    """The statement alone, in a fresh interpreter each time."""
+    code = f"import time; t = time.process_time(); {statement}; print(time.process_time() - t)"
+    command = [sys.executable, "-c", code]
+    return lambda: Reported(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+def _f1_ours(n: int) -> Call:
+    from stakes import Counts
+    from stakes.measures.confusion import f_beta
+
+    y, decided = _labels(n, 2)
+    return lambda: f_beta(Counts.from_labels(y, decided), 1.0)
+
+
+def _f1_sklearn(n: int) -> Call:
+    from sklearn.metrics import f1_score
+
+    y, decided = _labels(n, 2)
+    return lambda: f1_score(y, decided)
+
+
+def _cost_ours(n: int) -> Call:
+    from stakes import Problem
+    from stakes.metrics import expected_cost
+
+    y, decided = _labels(n, 2)
+    problem = Problem.binary(false_alarm=1, miss=5)
+    return lambda: expected_cost(y, decided, problem=problem)
+
+
+def _cost_sklearn(n: int) -> Call:
+    from sklearn.metrics import confusion_matrix
+
+    y, decided = _labels(n, 2)
+    costs = np.array([[0, 1], [5, 0]])
+    return lambda: (confusion_matrix(y, decided) * costs).sum() / len(y)
+
+
+MANY, SOME = 5_000_000, 1_000_000
+ROWS: dict[str, Row] = {
+    "table and AUC, 5e6 distinct scores": Row(
+        ">= 14 x scikit-learn, <= 1.7 x Polars' sort",
+        {
+            "stakes": lambda: _auc_ours(MANY, False),
+            "scikit-learn": lambda: _auc_sklearn(MANY, False),
+            "Polars' sort": lambda: _sort_polars(MANY),
+            "numpy's sort": lambda: _sort_numpy(MANY),
+        },
+    ),
+    "the same, weighted": Row(
+        ">= 8 x",
+        {
+            "stakes": lambda: _auc_ours(MANY, True),
+            "scikit-learn": lambda: _auc_sklearn(MANY, True),
+        },
+    ),
+    "with ROC, Brier, log loss, threshold, seven losses": Row(
+        ">= 15 x (scikit-learn does four of them)",
+        {
+            "stakes": lambda: _many_ours(MANY),
+            "scikit-learn": lambda: _many_sklearn(MANY),
+        },
+    ),
+    "counts, 5e6 integers, 2 labels": _counts_row(
+        ">= 25 x", lambda: _labels(MANY, 2), bincount=lambda: _bincount(MANY, 2)
+    ),
+    "counts, 5e6 integers, 10 labels": _counts_row(
+        ">= 25 x", lambda: _labels(MANY, 10), bincount=lambda: _bincount(MANY, 10)
+    ),
+    "counts, 1e6 text": _counts_row(">= 20 x", lambda: _text(SOME)),
+    "counts, 1e6 objects": _counts_row(">= 40 x", lambda: _as_objects(SOME)),
+    "counts, 1e6 categorical": _counts_row(">= 40 x", lambda: _as_categories(SOME)),
+    "counts, 1e6 Polars strings": _counts_row(">= 40 x", lambda: _as_polars(SOME)),
+    "counts, 1e6 Arrow strings": _counts_row(">= 40 x", lambda: _as_arrow(SOME)),
+    "Bayes decisions, 1e6 x 10 x 11": Row(
+        "<= 1 x the product",
+        {
+            "stakes": lambda: _decisions_ours(SOME),
+            "(P @ C).argmin(1)": lambda: _decisions_numpy(SOME),
+        },
+    ),
+    "H, 1e6": Row(">= 20 x", {"stakes": lambda: _h_ours(SOME), "hmeasure": lambda: _h_peer(SOME)}),
+    "decision curve, 1e5": Row(
+        ">= 60 x",
+        {
+            "stakes": lambda: _net_benefit_ours(100_000),
+            "dcurves": lambda: _net_benefit_peer(100_000),
+        },
+    ),
+    "isotonic, 1e6": Row(
+        ">= 5 x",
+        {
+            "stakes": lambda: _fit_ours("Isotonic", SOME),
+            "scikit-learn": lambda: _isotonic_sklearn(SOME),
+        },
+    ),
+    "affine map, 1e6": Row(
+        "",
+        {
+            "stakes": lambda: _fit_ours("Affine", SOME),
+            "scikit-learn": lambda: _logistic_sklearn(SOME, True),
+        },
+    ),
+    "logistic map, 1e6": Row(
+        "",
+        {
+            "stakes": lambda: _fit_ours("Logistic", SOME),
+            "scikit-learn": lambda: _logistic_sklearn(SOME, False),
+        },
+    ),
+    "Platt's map, 1e6": Row(
+        "",
+        {
+            "stakes": lambda: _fit_ours("Platt", SOME),
+            "scikit-learn": lambda: _platt_sklearn(SOME),
+        },
+    ),
+    "import of evaluate": Row(
+        "<= 2.6 x numpy's import",
+        {
+            "stakes": lambda: _import("from stakes import evaluate"),
+            "sklearn.metrics": lambda: _import("import sklearn.metrics"),
+            "numpy": lambda: _import("import numpy"),
+        },
+    ),
+    "one F1, n = 100": Row(
+        ">= 20 x", {"stakes": lambda: _f1_ours(100), "scikit-learn": lambda: _f1_sklearn(100)}
+    ),
+    "one expected cost, n = 100": Row(
+        ">= 10 x", {"stakes": lambda: _cost_ours(100), "scikit-learn": lambda: _cost_sklearn(100)}
+    ),
+}
+
+
+def timed(call: Call, repetitions: int) -> list[float]:
+    """Seconds of single calls after a warm-up; quick calls are repeated within each."""
+    start = time.process_time()
+    reported = call()
+    once = time.process_time() - start
+    if isinstance(reported, Reported):
+        return [float(call()) for _ in range(repetitions)]
+    inner = max(1, min(1000, int(0.02 / max(once, 1e-9))))
+    seconds = []
+    for _ in range(repetitions):
+        start = time.process_time()
+        for _ in range(inner):
+            call()
+        seconds.append((time.process_time() - start) / inner)
+    return seconds
+
+
+def main(row: str, name: str, repetitions: int) -> None:
+    """Print what `run.py` reads."""
+    call = ROWS[row].contenders[name]()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds = timed(call, repetitions)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print(json.dumps({"seconds": seconds, "peak_mib": peak / 1024}))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 1:
+        print(json.dumps({row: [goal, list(names)] for row, (goal, names) in ROWS.items()}))
+    else:
+        main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
