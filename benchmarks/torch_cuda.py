@@ -41,6 +41,7 @@ from stakes.torch import (
     bayes_decisions,
     counts,
     loss_moments,
+    score_auc,
     score_bins,
     score_hull,
     score_table,
@@ -112,6 +113,7 @@ def _compare(scores: Any, positive: Any, weights: Any, scale: Scale, whole: bool
     if weights is None and (scores.dtype != torch.float64 or scale is Scale.PROBABILITIES):
         hull = score_hull(*there[:2])
         assert abs(hull.auc - float(auc(expected))) < 1e-14
+        assert score_auc(*there[:2]) == hull.auc == score_auc(scores, truth)
         np.testing.assert_array_equal(roc_hull(expected).thresholds[1:-1], hull.table.scores[:-1])
 
 
@@ -135,6 +137,7 @@ def check_decisions(size: int) -> None:
                 weight = None if weights is None else torch.tensor(weights, device=GPU)
                 found = counts(decided, torch.tensor(truth, device=GPU), problem, weight)
                 np.testing.assert_array_equal(found.values, table.values)
+            check_updates(problem, posteriors, torch.tensor(truth))
     losses = torch.tensor(rng.random((size, 3)))
     truth = torch.tensor(rng.integers(0, 4, size))
     two = [
@@ -142,6 +145,23 @@ def check_decisions(size: int) -> None:
     ]
     np.testing.assert_allclose(two[0], two[1], rtol=1e-12)
     print(f"decisions: {size:,} cases: CPU, GPU and numpy agree")
+
+
+def check_updates(problem: Problem, posteriors: Any, truth: Any) -> None:
+    """States of modules on both devices, of posteriors and of logits, in all precisions."""
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        for logits in (False, True):
+            given = posteriors.to(dtype) * (8 if logits else 1)
+            made = [Evaluation(problem, logits=logits).to(device) for device in ("cpu", GPU)]
+            made += [BayesCost(problem, logits=logits).to(device) for device in ("cpu", GPU)]
+            for metric in made:
+                metric.update(given.to(metric.device), truth.to(metric.device))
+            for here, there in (made[:2], made[2:]):
+                for name in here._defaults:
+                    parts = [getattr(one, name).cpu().numpy() for one in (here, there)]
+                    close = name in ("proper", "losses")
+                    same = np.testing.assert_allclose if close else np.testing.assert_array_equal
+                    same(*parts, **({"rtol": 1e-12} if close else {}))
 
 
 # Time --------------------------------------------------------------------------------------------
@@ -217,6 +237,7 @@ def _bins(scores: Any, truth: Any, goal: float) -> None:
 def _exact(scores: Any, truth: Any, goal: float) -> None:
     small = len(scores) <= 10**8
     theirs = milliseconds(lambda: binary_auroc(scores, truth.int()), 2) if small else None
+    show("exact AUC", milliseconds(lambda: score_auc(scores, truth)), theirs)
     ours = milliseconds(lambda: best_threshold(score_hull(scores, truth).table, PROBLEM), 3)
     show("exact AUC, hull and best threshold", ours, theirs)
     hull = score_hull(scores, truth)

@@ -18,6 +18,7 @@ from stakes.torch.check_tensors import (
     DECISION,
     LABEL,
     LOSS,
+    PRECISION,
     PROBABILITY,
     SUM,
     WEIGHT,
@@ -34,8 +35,6 @@ from stakes.torch.triton_door import kernels
 
 _BLOCK = {"cpu": 1 << 16, "cuda": 1 << 22}
 _LOOP = 16  # classes up to which expected costs are summed one by one, in a fixed order
-# Bits of the mantissa and the lowest exponent: what half, single … precision may be off by.
-_PRECISION = {torch.float16: (10, -14), torch.bfloat16: (7, -126), torch.float32: (23, -126)}
 # By how much a row of posteriors may miss a sum of one.
 _ROW_SUMS = {torch.float16: 5e-3, torch.bfloat16: 2e-2, torch.float32: 1e-6, torch.float64: 1e-6}
 
@@ -202,12 +201,14 @@ def has_kernel(given: Tensor, problem: Problem) -> bool:
 
 def costs_on(problem: Problem, device: torch.device) -> Tensor:
     """Regrets and slacks (K + 1, M) on a device, without waiting for what the device does."""
-    return _on_device(_regrets_and_slacks(problem), device)
+    costs = problem.costs
+    return _on_device(_regrets_and_slacks(costs.tobytes(), costs.shape), device)
 
 
 @lru_cache(maxsize=64)
-def _regrets_and_slacks(problem: Problem) -> FloatArray:
-    costs = problem.costs
+def _regrets_and_slacks(content: bytes, shape: tuple[int, ...]) -> FloatArray:
+    """Made once for each matrix of costs, since an update takes little longer."""
+    costs = np.frombuffer(content).reshape(shape)
     return np.concatenate([regrets(costs), np.broadcast_to(tie_slack(costs), (1, costs.shape[1]))])
 
 
@@ -255,7 +256,7 @@ def probabilities(logits: Tensor) -> Tensor:
 
 def _rounding(rows: Tensor) -> Tensor:
     """Half the gap from each number to the next of its precision."""
-    mantissa, lowest = _PRECISION[rows.dtype]
+    mantissa, lowest = PRECISION[rows.dtype]
     exponent = (rows.float().abs().view(torch.int32) >> 23) - 127
     power = exponent.clamp(min=lowest).long() - mantissa - 1
     return ((power + 1023) << 52).view(torch.float64)

@@ -101,8 +101,8 @@ class EpochSums:
     ) -> None:
         sums = (self.decided, faults, self.squares, self.predicted)
         losses = add_decisions(given, truth, self.problem, sums, logits=logits).sum(dim=0)
-        self.proper += losses[:3]
-        self.rows[0] += losses[3]
+        self.proper.add_(losses[:3])
+        self.rows[0].add_(losses[3])
 
     def _add_losses(self, exact: Tensor, truth: Tensor, weight: Tensor | None) -> None:
         known = (truth >= 0) & (truth < self.problem.n_classes)

@@ -249,9 +249,10 @@ def _ends(runs: _Runs) -> Iterator[Tensor]:
         if len(last) < len(keys):  # the last key of all ends its score
             last = torch.cat([last, last.new_ones(1)])
         place = torch.nonzero(last).squeeze(1)
-        sums = torch.stack([counts, counts * (keys & 1)]).cumsum(dim=1).add_(before)
-        before = sums[:, -1:]
-        yield torch.cat([(place + start)[None], sums[:, place]])
+        cases = torch.cumsum(counts, dim=0).add_(before[0])
+        ones = torch.cumsum(counts * (keys & 1), dim=0).add_(before[1])
+        before = torch.stack([cases[-1:], ones[-1:]])
+        yield torch.stack([place + start, cases[place], ones[place]])
 
 
 # The hull ----------------------------------------------------------------------------------------

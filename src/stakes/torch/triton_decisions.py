@@ -13,11 +13,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from stakes.torch.check_tensors import PRECISION
 from stakes.torch.triton_kernels import _bytes, _power
 
 MOST_COLUMNS = 16  # classes, and decisions, up to which the kernel serves
-# Bits of the mantissa and the lowest exponent: what half, single … precision may be off by.
-PRECISION = {torch.float16: (10, -14), torch.bfloat16: (7, -126), torch.float32: (23, -126)}
 
 
 @triton.jit
@@ -107,10 +106,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
         exact = raw.to(tl.float64)
         if LOGITS:
             broken = exact != exact
-            if VECTOR:
-                exact = 1.0 / (1.0 + tl.exp(-exact))
-            else:
-                exact = tl.exp(exact - highest) / total
+            exact = 1.0 / (1.0 + tl.exp(-exact)) if VECTOR else tl.exp(exact - highest) / total
         else:
             broken = ~((exact >= 0.0) & (exact <= 1.0))
         fits = fits & (exact >= 0.0) & (exact <= 1.0)

@@ -153,7 +153,7 @@ def _fold_kernel(  # type: ignore[no-untyped-def]
             tl.store(faults + LABEL_RULE, tl.load(faults + LABEL_RULE) + bad_labels.to(tl.int64))
 
 
-def add_bins(  # noqa: PLR0913
+def add_bins(
     scores: Tensor,
     labels: Tensor,
     states: tuple[Tensor, ...],
@@ -168,7 +168,8 @@ def add_bins(  # noqa: PLR0913
     n_cases, n_cells = len(scores), 2 * n_bins
     copies = 1 if n_cases < MOST_PACKED // 8 else COPIES
     launch = MOST_PACKED * copies // 2
-    sums = scores.new_zeros((-(-n_cases // BLOCK), N_SUMS), dtype=torch.float64)
+    made = torch.empty if loss else torch.zeros  # without losses, only faults are written
+    sums = made((-(-n_cases // BLOCK), N_SUMS), dtype=torch.float64, device=scores.device)
     with torch.cuda.device(scores.device):
         for first in range(0, n_cases, launch):
             packed = scores.new_zeros((copies, n_cells), dtype=torch.int64)
