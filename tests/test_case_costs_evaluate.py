@@ -444,3 +444,11 @@ def test_the_rule_of_a_report_decides_by_the_costs_of_each_case():
     decided = report.rule("strong (as is)").decide(world.models["strong"], world.data)
     expected = stakes.bayes_decisions(world.models["strong"], PAYMENTS, data=world.data)
     np.testing.assert_array_equal(decided, expected)
+
+
+def test_a_constant_decision_is_named_where_the_costs_of_each_case_decide_the_same():
+    y = np.repeat(["legit", "fraud"], [80, 20])
+    p = np.where(y == "fraud", 0.7, 0.1)
+    costs = {"legit": {"ok": 0, "block": "5 + 0*amount"}, "fraud": {"ok": 40, "block": 0}}
+    said = " ".join(evaluate(y, {"m": p}, Problem(costs), data={"amount": p}).verdict.sentences)
+    assert "Against always deciding block" in said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stakes import Problem
+from stakes import Decisions, Problem, evaluate
 from stakes.inference import (
     LossSample,
     contenders,
@@ -89,6 +89,44 @@ def test_intervals_of_losses_are_those_of_the_table_where_costs_are_constant(
     known = cost_support(counts, problem, squares=table, scheme=scheme)
     expected = profile_ends(known, threshold)
     np.testing.assert_allclose((low, high), expected, rtol=0.01)
+
+
+@pytest.mark.parametrize("prior", [None, [0.8, 0.2]])
+def test_what_a_case_costs_whatever_is_decided_moves_no_difference_and_no_ratio(prior):
+    sample, *_ = drawn(300, prior=prior)
+    rng = np.random.default_rng(3)
+    whatever = np.where(sample.truth == 1, 1000 * rng.lognormal(0, 1, 300), 0.0)
+    parts = {name: vars(sample)[name] + whatever for name in ("losses", "dearest", "perfect")}
+    moved = LossSample(**{**vars(sample), **parts})
+    q = profile_threshold(0.95, np.asarray(np.inf))
+
+    def ends(one: LossSample):
+        above, below = one.loss("a") - one.perfect, one.dearest - one.perfect
+        ratio = ratio_ends(one, above, below, float(q))
+        return (*profile_ends(one.difference_support("a", "b"), q), *ratio)
+
+    np.testing.assert_allclose(ends(moved), ends(sample), rtol=1e-6)
+
+
+@pytest.mark.parametrize("prior", [None, [0.8, 0.2]])
+def test_constant_expressions_have_the_intervals_of_their_numbers(prior):
+    """Also where a class costs something whatever is decided, and against a constant decision."""
+    rng = np.random.default_rng(5)
+    y = (rng.random(300) < 0.2).astype(int)
+    wrong = rng.random((2, 300)) < [[0.1], [0.2]]
+    models = {"a": Decisions(y ^ wrong[0]), "b": Decisions(y * ~wrong[1])}
+    table = [[0, 2], [50, 20]]
+    written = [[f"{cost} + 0*amount" for cost in row] for row in table]
+    known = evaluate(y, models, Problem(table, prior=prior))
+    found = evaluate(y, models, Problem(written, prior=prior), data={"amount": rng.random(300)})
+    for one, other in zip(known.systems, found.systems, strict=True):
+        assert ends_of(other.cost) == pytest.approx(ends_of(one.cost), rel=1e-6)
+    saved, saves = known.verdict.saving_over_naive, found.verdict.saving_over_naive
+    assert ends_of(saves) == pytest.approx(ends_of(saved), rel=1e-6)
+
+
+def ends_of(interval):
+    return interval.value, interval.low, interval.high
 
 
 def test_a_class_in_one_cluster_leaves_errors_unknown():

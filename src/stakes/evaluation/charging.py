@@ -82,6 +82,7 @@ def charges_of(cases: Cases, decided: Mapping[str, IntArray]) -> Charges:
         weights=cases.weights,
         whole=cases.whole,
         clusters=None if cases.clusters is None else cases.clusters.codes,
+        unaided=1 + len(constant),
     )
     return Charges(sample, base, spent, blind)
 

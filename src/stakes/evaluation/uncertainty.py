@@ -337,7 +337,8 @@ def _loss_costs(sample: Sample, problem: Problem, evidence: Evidence, level: flo
         most=losses.beyond_all,
         added=added,
     )
-    unaided = losses.names[len(evidence.rules) :]
+    blind, *constant = losses.names[len(evidence.rules) :]
+    unaided = (*constant, blind)  # a constant decision wins ties: it is the simpler one
     named = min(unaided, key=lambda name: errors.costs[losses.names.index(name)])
     return LossCosts(
         sample.joint,

@@ -8,9 +8,11 @@ and the largest that is possible was not seen. The likelihood is that of the los
 .. math:: \max\bigl(\max_i l_i,\ \min(2 \max(\max_i l_i, \bar d),\ \max_i d_i)\bigr)
 
 with the losses l, what the dearest decision costs each case, d, and its mean in the class where
-that is largest. Twice the largest loss is for heavy tails: it lies below what the next n cases will
-bring. The mean is for rare mistakes: a sample without a single one still knows what one would
-cost. ``docs/coverage.md`` says how often such intervals cover.
+that is largest. Of differences and of normalised losses, d is what the decision about each case can
+make of a difference: an amount that a case costs whatever is decided moves none of them. Twice the
+largest loss is for heavy tails: it lies below what the next n cases will bring. The mean is for
+rare mistakes: a sample without a single one still knows what one would cost. ``docs/coverage.md``
+says how often such intervals cover.
 
 Losses are (J, n): systems in rows, cases in columns.
 """
@@ -49,6 +51,7 @@ class LossSample:
     weights : (n,), or None where each case counts once
     whole : whether weights are numbers of cases
     clusters : (n,) codes, or None where cases were drawn one by one
+    unaided : how many of the last systems need no predictions: what they cost each case is known
     """
 
     names: Labels
@@ -61,6 +64,7 @@ class LossSample:
     weights: FloatArray | None
     whole: bool
     clusters: IntArray | None
+    unaided: int = 0
 
     def loss(self, name: Label) -> FloatArray:
         """The losses (n,) of one system."""
@@ -201,23 +205,33 @@ class LossSample:
     def cost_support(self, name: Label) -> Support:
         """What the cost of one system can be."""
         own = self.loss(name)
-        return self._support(own, self._beyond(own), own.min(initial=0.0))
+        least = [self.perfect[rows].min(initial=np.inf) for rows in self._strata]
+        lowest = np.where(np.isinf(least), 0.0, least)
+        return self._support(own, self._beyond(own, self.dearest), lowest)
 
     def difference_support(self, first: Label, second: Label) -> Support:
         """What the cost of one system less that of another can be."""
         values = self.loss(first) - self.loss(second)
-        return self._support(values, self._beyond(values), -self._beyond(-values))
+        (low, high), (other_low, other_high) = self._range(first), self._range(second)
+        highest = self._beyond(values, high - other_low)
+        return self._support(values, highest, -self._beyond(-values, other_high - low))
 
     def differences(self, names: Labels, base: Label) -> Support:
         """The same for several systems less one, along the last leading axis."""
         return _stacked([self.difference_support(name, base) for name in names])
 
-    def _beyond(self, values: FloatArray) -> FloatArray:
-        """Where the 0.4 of a case stands in each stratum, (R,); see above."""
+    def _range(self, name: Label) -> tuple[FloatArray, FloatArray]:
+        """The least and the most (n,) that a system can cost each case."""
+        if self.names.index(name) < len(self.names) - self.unaided:
+            return self.perfect, self.dearest
+        return self.loss(name), self.loss(name)
+
+    def _beyond(self, values: FloatArray, reach: FloatArray) -> FloatArray:
+        """Where the 0.4 of a case stands in each stratum, (R,), d being the reach; see above."""
         found = []
-        for rows, typical in zip(self._strata, self._typical, strict=True):
+        for rows, typical in zip(self._strata, self._typical(reach), strict=True):
             seen = float(values[rows].max(initial=0.0))
-            largest = float(self.dearest[rows].max(initial=0.0))
+            largest = float(reach[rows].max(initial=0.0))
             found.append(max(seen, min(2 * max(seen, typical), largest)))
         return np.array(found)
 
@@ -226,11 +240,10 @@ class LossSample:
         """More than any mean loss is expected to be: what the dearest case costs."""
         return float(self.dearest.max(initial=0.0))
 
-    @cached_property
-    def _typical(self) -> FloatArray:
-        """What the dearest decision costs in the mean, by class; where that is most, without."""
+    def _typical(self, reach: FloatArray) -> FloatArray:
+        """The mean of the reach (n,) by class; without a prior where that is most."""
         mass = np.bincount(self.truth, self.weights, self.n_classes)
-        sums = np.bincount(self.truth, self._weights(slice(None)) * self.dearest, self.n_classes)
+        sums = np.bincount(self.truth, _times(reach, self.weights), self.n_classes)
         means = sums / np.where(mass > 0, mass, 1.0)
         return means if self.prior is not None else means.max(keepdims=True)
 
@@ -323,8 +336,9 @@ def ratio_ends(
     if not (unit > 0 and np.isfinite(threshold)):
         return (0.0, np.inf) if unit > 0 else (np.nan, np.nan)
     a, b, counts = sample.ratio_cells(above, below)
-    dear, shares = sample._beyond(above), sample.shares
-    most, q = float(below.max(initial=0.0)), np.asarray(threshold)
+    dear, shares = sample._beyond(above, sample.dearest - sample.perfect), sample.shares
+    most = np.array([below[rows].max(initial=0.0) for rows in sample._strata])
+    q = np.asarray(threshold)
 
     def upper(ratio: float) -> float:
         values = a - ratio * b
