@@ -159,6 +159,8 @@ def test_thresholds_refuse_costs_of_cases():
         ([["-" * 60 + "amount", 1]], "inside each other"),
         ([["amount > 3", 1]], "expected a number"),
         ({"legit": {"go": "fraud"}, "fraud": {"go": 1}}, "'fraud' is a class"),
+        ([["loan amount", 1]], r'odd names are written column\["…"\]'),
+        ([["amount", "1/0"]], r"^costs\[0\]\[1\]: 1 / 0 is undefined"),
         ([["1e200", "amount"]], "within 1e"),
         ([[np.nan, "amount"]], "costs must hold finite"),
         ([[None, "amount"]], "costs must hold finite"),
@@ -177,7 +179,8 @@ def test_costs_that_cannot_be_read_are_refused(costs, message):
     [
         ({"hourly rate": [1.0]}, r"data must have the column 'amount'.*'hourly rate'"),
         ({"amount": [1.0, 2.0], "hourly rate": [1.0]}, "same cases"),
-        ({"amount": ["12", "13"], "hourly rate": [1, 1]}, r"data\['amount'\] must hold real"),
+        ({"amount": ["12", "13"], "hourly rate": [1, 1]}, "2 of 2 are text.*'12' in row 0"),
+        ({"amount": [1, "12,5"], "hourly rate": [1, 1]}, "1 of 2 are text.*'12,5' in row 1"),
         ({"amount": [1, None, None], "hourly rate": [1, 1, 1]}, r"2 of 3 .*first in row 1"),
         ({"amount": [1, np.nan], "hourly rate": [1, 1]}, r"1 of 2 .*row 1"),
         ({"amount": [1, np.inf], "hourly rate": [1, 1]}, r"1 of 2 does not, the first being inf"),

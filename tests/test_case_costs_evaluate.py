@@ -408,13 +408,43 @@ def test_a_volume_turns_costs_into_totals_for_people_and_machines(problem):
         ({"running_costs": {"weak": -1}}, r"running_costs\['weak'\]"),
         ({"running_costs": {"weak": "much"}}, r"running_costs\['weak'\]"),
         ({"volume": -5}, "volume"),
-        ({"period": "year"}, "period must be a word"),
+        ({"volume": 0}, "volume must be above zero"),
+        ({"volume": np.inf}, "volume must be one real number that is finite and at least 0"),
+        ({"period": "year"}, "period must stand beside a volume"),
+        ({"volume": 5, "period": " "}, "period must be a word"),
+        ({"volume": 5, "period": 3}, "period must be a word"),
     ],
 )
 def test_running_costs_and_volumes_that_make_no_sense_are_refused(options, message):
     world = World(50)
     with pytest.raises(InputError, match=message):
         evaluate(world.y, world.models, PAYMENTS, data=world.data, **options)
+
+
+@pytest.mark.parametrize("spread", [0, 1])
+def test_costs_of_another_number_of_cases_are_refused_by_their_name(spread):
+    world = World(50)
+    costs = np.ones((49, 2, 3)) + spread * np.arange(49)[:, None, None]
+    with pytest.raises(InputError, match=r"case_costs .* of which there are 50; it has 49 rows"):
+        evaluate(world.y, world.models, PAYMENTS, case_costs=costs)
+
+
+def test_series_of_other_cases_are_refused_in_a_mapping_as_in_a_frame():
+    pd = pytest.importorskip("pandas")
+    world = World(50)
+    y, p = pd.Series(world.y), pd.Series(world.models["weak"])
+    turned = pd.DataFrame(world.data)[::-1]
+    rule = stakes.Rule(PAYMENTS)
+    for data in (turned, {"amount": turned["amount"]}):
+        for call in (
+            lambda data: evaluate(y, p, PAYMENTS, data=data, calibrator=None),
+            lambda data: rule.decide(p, data=data),
+            lambda data: stakes.bayes_decisions(p, PAYMENTS, data=data),
+            lambda data: stakes.expected_costs(p, PAYMENTS, data=data),
+            lambda data: stakes.metrics.bayes_cost(y, p, problem=PAYMENTS, data=data),
+        ):
+            with pytest.raises(InputError, match="same labels in another order"):
+                call(data)
 
 
 # The page ----------------------------------------------------------------------------------------

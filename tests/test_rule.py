@@ -177,6 +177,8 @@ def test_decisions_stay_as_they_are():
         rule.expected_costs(decided)
     with pytest.raises(InputError, match=r"SQL needs scores on a line.* takes decisions"):
         rule.to_sql("p")
+    with pytest.raises(InputError, match="column must be"):
+        Rule(FRAUD).to_sql(3)  # type: ignore[arg-type]
 
 
 # Which rule --------------------------------------------------------------------------------------

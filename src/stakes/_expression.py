@@ -136,7 +136,8 @@ class _Reader:
             if "nested" in str(error):
                 self.fail(f"more than {DEEPEST} parts lie inside each other", 1)
             at = (getattr(error, "offset", None) or len(self.text) + 1) + self._indent
-            self.fail("it breaks off, or has a sign without meaning", at)
+            odd = '; odd names are written column["…"]' if self.known is None else ""
+            self.fail(f"it breaks off, or has a sign without meaning{odd}", at)
 
     def require(self, node: ast.expr, truth: bool, depth: int) -> None:
         """Refuse a part that is no truth, or no number, where one belongs."""
@@ -264,7 +265,8 @@ def _computed(node: ast.BinOp, left: Any, right: Any) -> Any:
     if isinstance(value, float) and isnan(value):
         raise InputError(
             f"{ast.unparse(node)} is undefined: it is {left:g} and {right:g} that it joins. Ask "
-            f"first whether they are as they should be, such as caveats > 0 and cost / caveats > 2."
+            f"first whether they are as they should be, as in caveats > 0 and cost / caveats > "
+            f"2, or in where(amount > 0, 5 / amount, 0)."
         )
     return value
 

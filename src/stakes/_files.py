@@ -82,9 +82,10 @@ def text_of(name: str, source: object, what: str) -> str:
         fault = "it is not text in UTF-8"
     except (TypeError, ValueError) as error:  # no path at all
         fault = str(error)
+    shown = str(source) if isinstance(source, Path) else source
     raise InputError(
         f"{name} must be the JSON of {what}, or the path of a file that can be read; "
-        f"{repr(source)[:60]} cannot: {fault}. Pass what to_json wrote.",
+        f"{repr(shown)[:60]} cannot: {fault}. Pass what to_json wrote.",
         argument=name,
     )
 

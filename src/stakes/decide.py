@@ -70,6 +70,7 @@ def expected_costs(
     array([[1. , 0.8],
            [4.5, 0.1]])
     """
+    _check.aligned(posteriors=posteriors, data=data)
     rows = read_posteriors("posteriors", posteriors, problem.classes)
     expected = np.empty((len(rows), problem.n_decisions))
     costs = costs_of_cases(rows, problem, data, case_costs)
@@ -90,6 +91,7 @@ def bayes_decision_indices(
     threshold as those of double precision do. `data` or `case_costs` give every case its own costs,
     as in `expected_costs`.
     """
+    _check.aligned(posteriors=posteriors, data=data)
     wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
     rows = wrapped.read("posteriors", problem.classes, borrowed=True)
     rounding = wrapped.rounding("posteriors", problem.classes)

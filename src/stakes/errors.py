@@ -29,6 +29,8 @@ class InputError(StakesError, ValueError):
     >>> error = InputError("weights must hold numbers; 3 of 9 do not.", argument="weights")
     >>> print(error.said_of("--weights"))
     --weights must hold numbers; 3 of 9 do not.
+    >>> print(InputError("costs must be numbers.", argument="data").said_of("--data"))
+    costs must be numbers.
     """
 
     def __init__(self, message: str, *, argument: str | None = None) -> None:
@@ -36,9 +38,10 @@ class InputError(StakesError, ValueError):
         self.argument = argument
 
     def said_of(self, name: str, *, argument: str | None = None) -> InputError:
-        """The same complaint under another name of the argument."""
-        rest = str(self)[len(self.argument or "") :]
-        return InputError(f"{name}{rest}", argument=name if argument is None else argument)
+        """The same complaint under another name of the argument, where it begins with that."""
+        message, old = str(self), self.argument or ""
+        said = f"{name}{message[len(old) :]}" if message.startswith(old) else message
+        return InputError(said, argument=name if argument is None else argument)
 
 
 class MissingExtraError(StakesError, ImportError):

@@ -129,6 +129,7 @@ def bayes_cost(
     classes : K labels, optional
         The class of each column, in the order of the columns; pass ``model.classes_``, which
         scikit-learn sorts. Left out, column k belongs to ``problem.classes[k]``.
+    data, case_costs : every case's own costs, as in `expected_cost`
 
     Examples
     --------
@@ -139,7 +140,7 @@ def bayes_cost(
     >>> bayes_cost(["legit", "fraud"], y_proba, problem=problem, classes=["fraud", "legit"])
     0.0
     """
-    _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
+    _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight, data=data)
     read = _posteriors(y_proba, classes)
     decided = bayes_decisions(read, problem, data=data, case_costs=case_costs)
     return expected_cost(
@@ -172,7 +173,7 @@ def normalized_bayes_cost(
     ...     classes=["fraud", "legit"])
     1.0
     """
-    _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
+    _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight, data=data)
     read = _posteriors(y_proba, classes)
     decided = bayes_decisions(read, problem, data=data, case_costs=case_costs)
     return normalized_cost(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -16,10 +17,13 @@ from stakes.errors import InputError
 def aligned(**columns: Any) -> None:
     """Refuse series and frames whose indexes differ: their rows may be other cases.
 
-    Rows are taken by position, as those of arrays, which have no index, always are.
+    Rows are taken by position, as those of arrays, which have no index, always are. A mapping is
+    looked at column by column.
     """
     indexes: dict[str, Any] = {
-        name: getattr(column, "index", None) for name, column in columns.items()
+        name: getattr(part, "index", None)
+        for given, column in columns.items()
+        for name, part in _parts(given, column)
     }
     labelled = [(name, index) for name, index in indexes.items() if hasattr(index, "equals")]
     for name, index in labelled[1:]:
@@ -33,6 +37,12 @@ def aligned(**columns: Any) -> None:
             f"Align them by their labels ({name}.loc[{first}.index]), or call "
             f".reset_index(drop=True) on both if their rows are in the same order already."
         )
+
+
+def _parts(name: str, column: Any) -> list[tuple[str, Any]]:
+    if not isinstance(column, Mapping):
+        return [(name, column)]
+    return [(f"{name}[{key!r}]", part) for key, part in column.items()]
 
 
 def same_length(**arrays: npt.NDArray[Any]) -> int:

@@ -28,7 +28,7 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def described(values: object) -> str:
-    text = repr(values)
+    text = " ".join(repr(values).split())
     return f"{type(values).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 
 

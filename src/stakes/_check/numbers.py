@@ -94,8 +94,8 @@ def number(name: str, value: object, *, low: float = -math.inf, high: float = ma
     except (TypeError, ValueError, OverflowError):
         result = math.nan
     if isinstance(value, str) or not (math.isfinite(result) and low <= result <= high):
-        bounded = math.isfinite(low) or math.isfinite(high)
-        rule = f"within [{low:g}, {high:g}]" if bounded else "that is finite"
+        rule = "that is finite" if low == -math.inf else f"that is finite and at least {low:g}"
+        rule = f"within [{low:g}, {high:g}]" if math.isfinite(high) else rule
         raise InputError(
             f"{name} must be one real number {rule}; got {value!r}. Pass a single such number.",
             argument=name,

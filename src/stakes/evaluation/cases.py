@@ -97,6 +97,21 @@ def read_cases(
     )
 
 
+def costs_as_columns(
+    y_true: Any, problem: Problem, case_costs: Any, data: object
+) -> tuple[Problem, Mapping[str, FloatArray]]:
+    """The problem with columns for an array of costs, and these columns."""
+    charged = problem.by_case(case_costs, data)
+    rows, costs = np.shape(y_true)[:1], np.shape(case_costs)[:1]
+    if rows and rows != costs:
+        raise InputError(
+            f"case_costs must describe the cases of y_true, of which there are {rows[0]}; it has "
+            f"{costs[0]} rows. Pass one matrix for every case.",
+            argument="case_costs",
+        )
+    return charged
+
+
 def _case_costs(
     problem: Problem, data: object, n_rows: int, kept: BoolArray | None
 ) -> CaseCosts | None:

@@ -10,7 +10,13 @@ import numpy as np
 from stakes import _check
 from stakes.calibration import Calibrator, Select
 from stakes.evaluation.build_report import report_of
-from stakes.evaluation.cases import frame_library, read_cases, read_models, refuse_misaligned
+from stakes.evaluation.cases import (
+    costs_as_columns,
+    frame_library,
+    read_cases,
+    read_models,
+    refuse_misaligned,
+)
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.operation import read_operation
 from stakes.evaluation.predictions import read_predictions
@@ -101,7 +107,7 @@ def evaluate(
     replicates = _check.whole("replicates", replicates, low=2)
     _check.whole("seed", seed, low=0)
     if case_costs is not None:
-        problem, data = problem.by_case(case_costs, data)
+        problem, data = costs_as_columns(y_true, problem, case_costs, data)
     cases = read_cases(y_true, problem, weights, by, clusters, data)
     held = (
         None

@@ -42,10 +42,16 @@ def read_operation(
             f"running_costs must name models; {strangers[0]!r} is none of {', '.join(models)}.",
             argument="running_costs",
         )
-    if period is not None and (volume is None or not isinstance(period, str)):
+    if period is not None and not (isinstance(period, str) and period.strip()):
         raise InputError(
-            f"period must be a word such as 'year', beside a volume; got {period!r}. State "
-            f"volume=, the number of cases in it.",
+            f"period must be a word such as 'year'; got {period!r}. Name the time in which the "
+            f"cases come.",
+            argument="period",
+        )
+    if period is not None and volume is None:
+        raise InputError(
+            f"period must stand beside a volume; got {period!r} alone. State the number of cases "
+            f"in it, too.",
             argument="period",
         )
     return Operation(
@@ -53,6 +59,16 @@ def read_operation(
             str(name): _check.number(f"running_costs[{name!r}]", cost, low=0)
             for name, cost in running.items()
         },
-        None if volume is None else _check.number("volume", volume, low=0),
+        None if volume is None else _volume(volume),
         None if period is None else str(period),
     )
+
+
+def _volume(given: object) -> float:
+    volume = _check.number("volume", given, low=0)
+    if volume == 0:
+        raise InputError(
+            "volume must be above zero; got 0. Leave it out, or state how many cases will come.",
+            argument="volume",
+        )
+    return volume

@@ -95,4 +95,4 @@ def _notes(sample: Sample, evidence: Evidence, best: str) -> Iterator[str]:
     elif sample.clusters is not None and sample.clusters < _FEW_CLUSTERS:
         yield f"only {sample.clusters} clusters"
     if sample.charges is not None and (few := dearest_share(sample.charges.losses, best)) >= MUCH:
-        yield f"{FEW} cases are {whole_percent(few)} of the cost"
+        yield f"{FEW} cases cost {whole_percent(few)}"

@@ -112,6 +112,7 @@ def column_costs(
 ) -> CaseCosts:
     """Costs as expressions of the columns of a frame or mapping; undefined ones are refused."""
     columns = {Name(name): _column(data, name) for name in column_names(expressions)}
+    _check.aligned(data=data)
     n_cases = _check.same_length(**{f"data[{str(name)!r}]": one for name, one in columns.items()})
     costs = CaseCosts(n_cases, classes, decisions, constants, expressions, columns)
     for k, d in np.ndindex(*costs.shape):
@@ -178,6 +179,7 @@ def _column(data: Any, name: str) -> FloatArray:
         numbers = _check.floats(said, column, ndim=1)
     except InputError as error:
         _refuse_missing(said, column)
+        _refuse_text(said, column)
         raise InputError(str(error), argument="data") from None
     _refuse_large(said, numbers)
     return numbers
@@ -194,5 +196,18 @@ def _refuse_missing(said: str, column: Any) -> None:
             f"{said} must hold a number for every case; {int(gaps.sum())} of {gaps.size} are "
             f"missing, the first in row {int(np.argmax(gaps))}. A cost that is not known is not "
             f"zero: fill it in, or leave these rows out.",
+            argument="data",
+        )
+
+
+def _refuse_text(said: str, column: Any) -> None:
+    """Text by its row; what is refused for another reason is left alone."""
+    cells = np.asarray(column, dtype=object).ravel().tolist()
+    texts = [row for row, cell in enumerate(cells) if isinstance(cell, str)]
+    if texts:
+        raise InputError(
+            f"{said} must hold a number for every case; {len(texts)} of {len(cells)} are text, the "
+            f"first being {cells[texts[0]][:60]!r} in row {texts[0]}. Turn them into numbers, or "
+            f"write the costs with another column.",
             argument="data",
         )

@@ -39,7 +39,7 @@ class Charged(Value):
             f"problem must have one cost for each class and decision here; its costs depend on the "
             f"columns of each case: {names}. Take problem.at({first}=…) for the costs of one kind "
             f"of case or problem.mean(data) for mean costs; evaluate, bayes_decisions and metrics "
-            f"charge every case its own costs with data=.",
+            f"charge every case its own costs with data=, and stakes_table weighs scores by them.",
             argument="problem",
         )
 
@@ -57,6 +57,7 @@ class Charged(Value):
     def case_costs(self, data: object) -> FloatArray:
         """Every case's own costs, of shape (n, K, M), from the columns of a frame or mapping.
 
+        >>> from stakes.problem import Problem
         >>> Problem([[0, 5], ["amount", 0]]).case_costs({"amount": [10, 200]})[:, 1, 0]
         array([ 10., 200.])
         """
@@ -74,7 +75,7 @@ class Charged(Value):
         unknown = [name for name in values if name not in self.columns]
         missing = [name for name in self.columns if name not in values]
         if unknown or missing:
-            fault = f"{unknown[0]!r} is none" if unknown else f"{missing[0]!r} is missing"
+            fault = f"{unknown[0]!r} is none of them" if unknown else f"{missing[0]!r} is missing"
             raise InputError(
                 f"values must be one for each of the columns of the costs, "
                 f"{', '.join(map(repr, self.columns)) or 'of which there are none'}; {fault}."
@@ -111,7 +112,8 @@ class Charged(Value):
             names = ", ".join(map(repr, self.columns))
             raise InputError(
                 f"data must hold the columns that the costs depend on: {names}. Pass data=, a "
-                f"frame or a mapping with them, or take problem.at(…) or problem.mean(data).",
+                f"frame or a mapping with them, or case_costs=, or take problem.at(…) or "
+                f"problem.mean(data).",
                 argument="data",
             )
         return self._of_columns(data)

@@ -53,7 +53,10 @@ def _cell(
     what = f"costs[{label!r}][{decision!r}]"
     expression = parse(cost.strip(), what=what)
     if not expression.names:
-        return float(expression({})), None
+        try:
+            return float(expression({})), None
+        except InputError as error:
+            raise InputError(f"{what}: {error}", argument="costs") from None
     for name in expression.names:
         if str(name) in taken:
             raise InputError(

@@ -45,7 +45,7 @@ class Problem(Charged):
         Rows are true classes, columns are decisions. A mapping settles orientation and labels by
         name. Negative costs are gains. None lies further than 1e100 from zero. Text is an
         expression of columns that every case has: numbers, names, ``column["odd name"]``, + − * /,
-        comparisons, min, max, abs and where(condition, then, otherwise).
+        comparisons, and, or, not, min, max, abs and where(condition, then, otherwise).
     classes, decisions : sequence of str, int or bool, optional
         By default 0, 1, …; decisions are the classes when there are as many of them.
     prior : K probabilities, or mapping from class to probability, optional

@@ -179,6 +179,7 @@ class Rule(Value):
         It decides every number of double precision as `decide` does. It is NULL where the column is
         NULL, NaN, or no probability where the rule takes one: `decide` refuses these.
         """
+        _check.require("column", column, str, "Name the column of the scores.")
         if self.cuts is None:
             raise InputError(
                 f"SQL needs scores on a line: two classes, costs that all cases share, and a map "

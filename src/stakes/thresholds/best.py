@@ -47,7 +47,8 @@ def best_threshold(table: ScoreTable, problem: Problem) -> BestThreshold:
     table's (dyrland, eq 24 and 25). Not the area under the ROC curve decides between models but
     the height of the tangent. A threshold never cuts through equal scores; where several tie, it
     is the highest, with the fewest positive decisions. It is nan when the decision does not
-    matter or when a class that counts has no cases.
+    matter or when a class that counts has no cases. Where every case has its own costs,
+    `stakes_table` makes the table and the problem.
 
     Examples
     --------

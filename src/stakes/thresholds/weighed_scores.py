@@ -48,6 +48,7 @@ def stakes_table(
     >>> best.threshold, round(best.cost, 9)
     (0.3, 0.5)
     """
+    _check.aligned(y_true=y_true, scores=scores, data=data, weights=weights)
     costs = problem.charged(data, case_costs)
     if costs is None:
         costs = _constant(problem, len(np.asarray(scores)))
