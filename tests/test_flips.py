@@ -150,7 +150,7 @@ def test_where_only_points_are_known_the_tables_do_not_speak_of_what_is_clear(re
     problem = Problem.binary(false_alarm=1, miss=2)
     made = stakes.evaluate(truth, decided, problem, running_costs={"bold": 0.01})
     (part,) = (one for one in sections(made) if one.title.startswith("What would flip"))
-    assert "not known" in " ".join(part.sentences)
+    assert "not worked out" in " ".join(part.sentences)
     assert part.table is not None
     assert {row[3] for row in part.table.rows} <= {"–", "never"}
     parts = [one for one in sections(made) if one.title.startswith("Where each system wins")]

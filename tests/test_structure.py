@@ -110,8 +110,8 @@ FLOORS: dict[str, str] = {
     "joint_scores",
     "thresholds": "weighed_scores case_losses methods best loss",
     "torch": (
-        "triton_kernels triton_door check_tensors device_bins device_cases exact_scores epoch_sums "
-        "modules"
+        "triton_kernels check_tensors triton_decisions triton_door device_bins device_cases "
+        "exact_scores epoch_sums modules"
     ),
 }
 

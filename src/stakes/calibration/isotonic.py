@@ -29,8 +29,7 @@ from stakes.calibration.maps import (
 )
 from stakes.errors import InputError
 from stakes.rows import read_posteriors
-from stakes.tally.pooling import pooled
-from stakes.tally.read_rows import Rows
+from stakes.tally import Rows, pooled
 
 
 @dataclass(frozen=True, eq=False)
