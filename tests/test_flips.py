@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stakes
-from stakes import JointCounts, Problem
+from stakes import Decisions, JointCounts, Problem, evaluate
 from stakes.inference import Move, contenders, leaving_points, with_blind
 from stakes.render.tables import sections
 
@@ -181,3 +181,30 @@ def test_the_normalised_cost_of_the_verdict_is_corrected_as_its_cost_is():
     assert verdict.normalized.low == best.normalized.low
     moved = (verdict.cost.high - best.cost.high) / span
     assert verdict.normalized.high - best.normalized.high == pytest.approx(moved, rel=1e-9)
+
+
+def test_a_factor_flips_at_once_where_two_systems_tie():
+    y = np.repeat([0, 1], [60, 40])
+    alarms, misses = y.copy(), y.copy()
+    alarms[:9], misses[-3:] = 1, 0  # nine times 1 more, or three times 3 more
+    models = {"a": Decisions(alarms), "b": Decisions(misses)}
+    report = evaluate(y, models, Problem([[2, 3], [5, 2]]), running_costs={"a": 0.0})
+    ends = [(one.low, one.low_rival, one.high, one.high_rival) for one in report.margins[:4]]
+    assert ends[0][:2] == (1, "b (as decided)")
+    assert ends[1][2:] == (1, "b (as decided)")
+    assert ends[2] == (1, "b (as decided)", np.inf, None)
+    assert ends[3] == (-np.inf, None, 1, "b (as decided)")
+
+
+def test_a_factor_on_a_cost_of_nothing_never_flips():
+    """Gains are taken out of all costs and put back, which leaves rounding errors behind."""
+    rng = np.random.default_rng(2)
+    y = (rng.random(500) < 0.3).astype(int)
+    wrong = rng.random((2, 500)) < [[0.2], [0.3]]
+    models = {"a": Decisions(y ^ wrong[0]), "b": Decisions(y ^ wrong[1])}
+    problem = Problem([[0, 1], ["amount", "-0.7*amount"]])
+    report = evaluate(y, models, problem, data={"amount": rng.lognormal(1, 0.8, 500)},
+                      weights=rng.lognormal(0, 0.5, 500))  # fmt: skip
+    nothing = report.margins[0]
+    assert nothing.what == "factor on the cost of 0 for 0"
+    assert (nothing.low, nothing.high) == (-np.inf, np.inf)

@@ -76,31 +76,40 @@ def _factors(tables: dict[str, FloatArray], evidence: Evidence) -> Iterator[Marg
     names, mass = list(tables), evidence.sample.pooled.class_weights
     spent = np.stack(list(tables.values())) * (evidence.prior / mass)[:, None]
     total = spent.sum(axis=(1, 2)) + evidence.beside(tuple(names))
-    best = int(np.argmin(total))
+    rounding = 1e-12 * _size(spent, evidence)
+    best = int(np.argmax(total <= total.min() + rounding))
+    above = np.where(total - total[best] <= rounding, 0.0, total - total[best])
     problem = evidence.problem
     for k, label in enumerate(problem.classes):
         for d, decision in enumerate(problem.decisions):
-            own = spent[:, k, d]
-            moves = _moves(total - total[best], own - own[best], best)
-            low = max((move for move in moves.items() if move[1] < 0), key=_second, default=None)
-            high = min((move for move in moves.items() if move[1] > 0), key=_second, default=None)
-            reached = low is not None and 1 + low[1] >= 0  # costs do not change their sign
+            slopes = spent[:, k, d] - spent[best, k, d]
+            low, low_rival = _first(above, -slopes, rounding)
+            high, high_rival = _first(above, slopes, rounding)
+            reached = low <= 1  # costs do not change their sign
             yield Margin(
                 what=f"factor on the cost of {decision} for {label}",
                 value=1.0,
-                low=1 + low[1] if low is not None and reached else -np.inf,
-                high=np.inf if high is None else 1 + high[1],
-                low_rival=names[low[0]] if low is not None and reached else None,
-                high_rival=None if high is None else names[high[0]],
+                low=1 - low if reached else -np.inf,
+                high=1 + high,
+                low_rival=names[low_rival] if reached else None,
+                high_rival=None if np.isinf(high) else names[high_rival],
             )
 
 
-def _second(move: tuple[int, float]) -> float:
-    return move[1]
+def _size(spent: FloatArray, evidence: Evidence) -> float:
+    """The size of the numbers that were added up, which their rounding is a part of."""
+    charges = evidence.sample.charges
+    base = 0.0 if charges is None else abs(charges.base)
+    return base + float(np.abs(spent).sum(axis=(1, 2)).max())
 
 
-def _moves(above: FloatArray, slopes: FloatArray, best: int) -> dict[int, float]:
-    """By how much the factor moves until each rival is as cheap as the best."""
-    scale = 1e-12 * float(np.abs(slopes).max(initial=0.0))
-    rivals = (j for j in range(len(above)) if j != best and abs(slopes[j]) > scale)
-    return {j: float(-above[j] / slopes[j]) for j in rivals if above[j] > 0}
+def _first(above: FloatArray, slopes: FloatArray, rounding: float) -> tuple[float, int]:
+    """By how much a factor moves until a rival is as cheap as the best, and that rival.
+
+    One that ties with the best gets cheaper at once; of rivals that meet it together, the steepest
+    goes on to win.
+    """
+    nearing = slopes < -rounding
+    moves = np.where(nearing, above / np.where(nearing, -slopes, 1.0), np.inf)
+    place = int(np.lexsort((slopes, moves))[0])
+    return float(moves[place]), place
