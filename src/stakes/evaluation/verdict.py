@@ -152,7 +152,7 @@ class _Words:
     @property
     def _always(self) -> str:
         if self.naive is not self.constant:
-            return "deciding by the costs of each case and the prior, without a model"
+            return "deciding without a model by each case's costs and the prior"
         return f"always deciding {self.naive.decision}"
 
     def close_call(self, saving: Interval) -> str:
