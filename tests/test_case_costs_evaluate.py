@@ -482,3 +482,17 @@ def test_a_constant_decision_is_named_where_the_costs_of_each_case_decide_the_sa
     costs = {"legit": {"ok": 0, "block": "5 + 0*amount"}, "fraud": {"ok": 40, "block": 0}}
     said = " ".join(evaluate(y, {"m": p}, Problem(costs), data={"amount": p}).verdict.sentences)
     assert "Against always deciding block" in said
+
+
+def test_what_a_model_costs_to_run_is_normalised_by_a_cost_that_is_not_known_for_sure():
+    """In a rare class, what not looking costs varies: a known cost is then no known share of it."""
+    rng = np.random.default_rng(7)
+    y = (rng.random(1000) < 0.02).astype(int)
+    models = {"m": Decisions(y ^ (rng.random(1000) < 0.05))}
+    running = {"m": 0.3}
+    known = evaluate(y, models, Problem([[0, 1], [30, 0]]), running_costs=running)
+    by_case = Problem([[0, "1 + 0*amount"], [30, 0]])
+    found = evaluate(y, models, by_case, data={"amount": rng.random(1000)}, running_costs=running)
+    share, other = known.systems[0].normalized, found.systems[0].normalized
+    assert share.value == pytest.approx(other.value)
+    assert (share.low, share.high) == pytest.approx((other.low, other.high), rel=0.1)

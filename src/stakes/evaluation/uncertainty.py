@@ -206,16 +206,17 @@ class Costs:
         found: dict[str, Interval] = {}
         unit = self._value(self.named) - self._perfect
         for names, counts, design in self._blocks:
-            ends = profile_normalized_interval(counts, self.problem, self.level, **design)
-            values = np.asarray(normalized_cost(_summed(counts, self.joint), self.problem))
+            beside = np.array([self._beside(name) for name in names])
+            ends = profile_normalized_interval(
+                counts, self.problem, self.level, added=beside, **design
+            )
+            more = beside / unit if unit > 0 else 0.0 * beside
+            values = np.asarray(normalized_cost(_summed(counts, self.joint), self.problem)) + more
             errors = self.choice.errors.among(tuple(names))
             added = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
             threshold = profile_threshold(self.level, np.asarray(errors.degrees))
             low, high = widened(values, (ends.low, ends.high), threshold, added)
-            beside = np.array([self._beside(name) for name in names])
-            more = beside / unit if unit > 0 else 0.0 * beside
-            values = values + more
-            bounds = low.clip(min=0.0) + more, high.clip(max=self._worst) + more
+            bounds = low.clip(min=0.0), high.clip(max=self._worst + more)
             parts = zip(values.tolist(), *(end.tolist() for end in bounds), strict=True)
             found |= {name: Interval(*part) for name, part in zip(names, parts, strict=True)}
         return found

@@ -98,6 +98,7 @@ def profile_normalized_interval(
     reachable: object = None,
     squares: object = None,
     scheme: Clusters | None = None,
+    added: FloatArray | float = 0.0,
 ) -> Interval:
     r"""Interval of the normalised cost, where 0 is perfect and 1 is not looking at the case.
 
@@ -108,8 +109,9 @@ def profile_normalized_interval(
     lower and the largest of the upper ends, so that nothing breaks where blind decisions tie. A
     class without cases, which may make not looking perfect, leaves the upper end infinite.
 
-    nan where some decision is the best of every class: not looking is perfect. The arguments are
-    those of `profile_interval`.
+    nan where some decision is the best of every class: not looking is perfect. `added` (…) is what
+    a system costs per case beside its decisions; the other arguments are those of
+    `profile_interval`.
 
     Examples
     --------
@@ -127,11 +129,12 @@ def profile_normalized_interval(
         )
         naive = (regret.prior @ regret.costs).min()
         unit = naive if naive > 0 else np.nan
-        return _interval(cost.low / unit, cost.high / unit, level)
+        return _interval((cost.low + added) / unit, (cost.high + added) / unit, level)
     prior_of(counts, problem)  # refuses other labels
     cells = _cells(counts, squares, scheme)
     able = _checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
-    low, high = _normalized_ends(cells, able, regret.costs, profile_threshold(level, cells.degrees))
+    threshold = profile_threshold(level, cells.degrees)
+    low, high = _normalized_ends(cells, able, regret.costs, threshold, np.asarray(added))
     return _interval(low, high, level)
 
 
@@ -358,17 +361,18 @@ def _interval(low: FloatArray, high: FloatArray, level: float) -> Interval:
 
 
 def _normalized_ends(
-    cells: Cells, able: BoolArray, regrets: FloatArray, threshold: FloatArray
+    cells: Cells, able: BoolArray, regrets: FloatArray, threshold: FloatArray, added: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The largest of the ends over the blind decisions, (…); regrets are (K, M)."""
-    losses = regrets.ravel()
+    """The largest of the ends over the blind decisions, (…); regrets are (K, M), `added` (…)."""
+    own = regrets.reshape(1, -1)
+    losses = own + added[..., None, None]
     blind = np.repeat(regrets.T, regrets.shape[1], axis=-1)  # (D, K M): of decision d in each cell
     weights = cells.weights[..., None, :]
     of_model, of_blind = np.sum(weights * losses, axis=-1), np.sum(weights * blind, axis=-1)
     linear = losses * of_blind[..., None] - blind * of_model[..., None]
     # A rare class that few clusters hold tells little about its own design effect; that of the cost
     # itself knows more cases.
-    factors = (effective_factors(cells, v, by_class=False) for v in (linear, losses[None, :]))
+    factors = (effective_factors(cells, v, by_class=False) for v in (linear, own))
     counts = weights * np.minimum(*factors)
     possible = np.tile(able, regrets.shape[0])[..., None, :] | (counts > 0)
     # Where a blind decision was perfect, any ratio from which the first step is defined will do.
@@ -402,7 +406,7 @@ def _greatest_ratio(
     for _ in range(_STEPS):
         values = np.where(possible, losses - ratio[..., None] * blind, -np.inf)
         dearest = values.max(axis=-1, keepdims=True)
-        extra = PSEUDO_CASES * (np.arange(losses.size) == values.argmax(axis=-1)[..., None])
+        extra = PSEUDO_CASES * (np.arange(losses.shape[-1]) == values.argmax(axis=-1)[..., None])
         gaps = np.where(possible, dearest - values, 0.0)
         shares = dearest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)[
             ..., 0, :
