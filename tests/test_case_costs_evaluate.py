@@ -496,3 +496,9 @@ def test_what_a_model_costs_to_run_is_normalised_by_a_cost_that_is_not_known_for
     share, other = known.systems[0].normalized, found.systems[0].normalized
     assert share.value == pytest.approx(other.value)
     assert (share.low, share.high) == pytest.approx((other.low, other.high), rel=0.1)
+
+
+def test_a_class_that_the_prior_expects_must_have_cases_where_costs_depend_on_columns():
+    problem = Problem([[0, 5], ["amount", 0]], prior=[0.9, 0.1])
+    with pytest.raises(InputError, match="1 has none, so that nobody knows what it costs"):
+        evaluate([0] * 50, [0.2] * 50, problem, data={"amount": np.arange(50.0)})

@@ -84,6 +84,8 @@ def read_cases(
         owners = _aligned(_check.clusters(clusters), "clusters", truth, kept)
     truth = truth if kept is None else truth[kept]
     mass = np.bincount(truth, weights=weight, minlength=problem.n_classes)
+    if problem.columns:
+        _refuse_unknown(mass, problem)
     return Cases(
         problem=problem,
         n_rows=n_rows,
@@ -125,6 +127,19 @@ def _case_costs(
             argument="data",
         )
     return costs.only(kept)
+
+
+def _refuse_unknown(mass: FloatArray, problem: Problem) -> None:
+    """A class without cases costs something that only cases of it could tell."""
+    prior = np.zeros(mass.size) if problem.prior is None else problem.prior
+    unseen = np.flatnonzero((prior > 0) & (mass == 0))
+    if unseen.size:
+        raise InputError(
+            f"y_true must hold cases of every class that the prior expects, where costs depend on "
+            f"columns; {problem.classes[unseen[0]]!r} has none, so that nobody knows what it "
+            f"costs. Add cases of it, or set its prior to zero.",
+            argument="y_true",
+        )
 
 
 def _weights(given: object, n_rows: int) -> tuple[FloatArray | None, BoolArray | None]:
