@@ -129,7 +129,7 @@ def _case_costs(
     return costs.only(kept)
 
 
-def _refuse_unknown(mass: FloatArray, problem: Problem) -> None:
+def _refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:
     """A class without cases costs something that only cases of it could tell."""
     prior = np.zeros(mass.size) if problem.prior is None else problem.prior
     unseen = np.flatnonzero((prior > 0) & (mass == 0))
