@@ -348,6 +348,8 @@ def test_running_costs_are_part_of_every_cost_of_a_model(problem):
     assert verdict.saving_over_naive.value == pytest.approx(unaided - verdict.cost.value, rel=1e-9)
     assert verdict.cost.value >= paid.best.cost.value
     assert "Running costs per case" in str(paid)
+    said = "share of the cost, running costs apart" in " ".join(str(paid).split())
+    assert said == (paid.best.model == "strong")
     assert Report.from_json(paid.to_json()) == paid
 
 

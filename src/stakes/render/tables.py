@@ -115,7 +115,8 @@ def _money(report: Report) -> Section:
     total = float(parts.sum())
     shares = parts / total if total > 0 else np.zeros(parts.shape)
     what = "the regret, its cost above the best decision of the class" if below else "the cost"
-    text = f"Cases of {best.name}, class by decision, and each cell's share of {what}."
+    apart = ", running costs apart" if best.running_cost else ""
+    text = f"Cases of {best.name}, class by decision, and each cell's share of {what}{apart}."
     values = best.counts.values
     table = _cell_table(problem, values, shares)
     if width_of(table) <= WIDTH:
