@@ -119,7 +119,7 @@ def cheapest_decisions(
     costs = _worth(costs, ratios)
     slack, regret = tie_slack(costs), regrets(costs)
     for block in _blocks(len(rows), _FEW):
-        expected = np.ascontiguousarray((rows[block] @ regret).T)
+        expected = regret.T @ rows[block].T  # each decision in one piece
         off = slack if rounding is None else (slack + rounding[block] @ regret).T
         chosen[block] = _first_cheapest(expected, off)
     return chosen

@@ -29,7 +29,7 @@ from stakes.calibration.maps import (
 )
 from stakes.errors import InputError
 from stakes.rows import read_posteriors
-from stakes.tally import Rows, pooled
+from stakes.tally import ScoreTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,8 @@ def fit_blocks(
     from scipy.optimize import isotonic_regression
 
     own = None if (weights == 1).all() else weights
-    ordered, sums = pooled(Rows((positive.astype(np.intp), scores), own, None, None))
+    table = ScoreTable._of_codes(positive.astype(np.intp), scores, own, classes)
+    ordered, sums = table.scores, table.weights
     hits, mass = np.ascontiguousarray(sums[:, 1]), sums[:, 0] + sums[:, 1]
     fitted = isotonic_regression(hits / mass, weights=mass)
     first, last = fitted.blocks[:-1], fitted.blocks[1:] - 1
