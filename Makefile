@@ -18,7 +18,7 @@ BROWSER := $(if $(shell command -v chromium),,--ignore=tests/browser)
 
 # What pyproject.toml tells pytest to leave alone elsewhere; kernels need a GPU.
 TENSORS := --import-mode=importlib --strict-markers --strict-config --doctest-modules -ra \
-	--ignore=src/stakes/torch/triton_kernels.py
+	--ignore=src/stakes/torch/triton_kernels.py --ignore=src/stakes/torch/triton_decisions.py
 
 # One process for each core; the libraries below numpy would start as many threads in each again.
 PYTEST := -m pytest -n auto

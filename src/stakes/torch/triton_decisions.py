@@ -14,7 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 from stakes.torch.check_tensors import PRECISION
-from stakes.torch.triton_kernels import _bytes, _power
+from stakes.torch.triton_kernels import as_bytes, power_of_two
 
 MOST_COLUMNS = 16  # classes, and decisions, up to which the kernel serves
 
@@ -196,7 +196,7 @@ def decide(
     with torch.cuda.device(given.device):
         _decisions_kernel[(n_blocks,)](
             given,
-            given if labels is None else _bytes(labels),
+            given if labels is None else as_bytes(labels),
             costs,
             out,
             decided,
@@ -220,8 +220,8 @@ def decide(
             SUM=rules[1],
             LABEL=rules[2],
             DECISION=rules[3],
-            N_CELLS=_power(n_classes * n_decisions + 1),
-            N_PREDICTED=_power(n_classes * n_classes + 1),
+            N_CELLS=power_of_two(n_classes * n_decisions + 1),
+            N_PREDICTED=power_of_two(n_classes * n_classes + 1),
             SIZE=size,
             num_warps=4,
             enable_fp_fusion=False,

@@ -176,7 +176,7 @@ def add_bins(
             end = min(first + launch, n_cases)
             _bins_kernel[(-(-(end - first) // BLOCK),)](
                 scores,
-                _bytes(labels),
+                as_bytes(labels),
                 packed,
                 low,
                 high,
@@ -263,27 +263,27 @@ def add_cells(
     n_cases, steps = len(rows), 1 if len(rows) < 1 << 22 else 8
     with torch.cuda.device(rows.device):
         _cells_kernel[(-(-n_cases // (BLOCK * steps)),)](
-            _bytes(rows),
-            _bytes(columns),
+            as_bytes(rows),
+            as_bytes(columns),
             sums,
             faults,
             n_cases,
             *shape,
             ROW_RULE=rules[0],
             COLUMN_RULE=rules[1],
-            N_CELLS=_power(shape[0] * shape[1] + 1),
+            N_CELLS=power_of_two(shape[0] * shape[1] + 1),
             SIZE=BLOCK,
             STEPS=steps,
             num_warps=4,
         )
 
 
-def _power(number: int) -> int:
+def power_of_two(number: int) -> int:
     """A power of two that is no smaller, and 16 at least."""
     return max(16, 1 << (number - 1).bit_length())
 
 
-def _bytes(values: Tensor) -> Tensor:
+def as_bytes(values: Tensor) -> Tensor:
     """Booleans as the bytes that they are."""
     return values.view(torch.uint8) if values.dtype == torch.bool else values
 
@@ -333,7 +333,7 @@ def score_keys(scores: Tensor, labels: Tensor) -> tuple[Tensor, list[int]]:
     with torch.cuda.device(scores.device):
         _keys_kernel[(-(-len(scores) // BLOCK),)](
             scores.contiguous(),
-            _bytes(labels.contiguous()),
+            as_bytes(labels.contiguous()),
             keys,
             faults,
             len(scores),
