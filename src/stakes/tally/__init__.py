@@ -11,8 +11,7 @@ from stakes.tally.counts import Counts
 from stakes.tally.joint_counts import JointCounts
 from stakes.tally.joint_scores import JointScores
 from stakes.tally.loss_moments import LossMoments
-from stakes.tally.pooling import pooled
-from stakes.tally.read_rows import Rows, read_rows
+from stakes.tally.read_rows import read_rows
 from stakes.tally.score_table import ScoreTable
 
 __all__ = [
@@ -23,9 +22,7 @@ __all__ = [
     "JointCounts",
     "JointScores",
     "LossMoments",
-    "Rows",
     "ScoreTable",
     "Tally",
-    "pooled",
     "read_rows",
 ]

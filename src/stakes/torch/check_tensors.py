@@ -16,8 +16,8 @@ from stakes.errors import InputError
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-# Bits of the mantissa and the lowest exponent: what half, single … precision may be off by.
-PRECISION = {torch.float16: (10, -14), torch.bfloat16: (7, -126), torch.float32: (23, -126)}
+_SHORT = (torch.float16, torch.bfloat16, torch.float32)
+HALF_PRECISION = {kind: torch.finfo(kind).eps / 2 for kind in _SHORT}  # what a number may be off by
 MOST_CASES = (1 << 31) - 1  # what one sort, and one table of cells, can number
 
 

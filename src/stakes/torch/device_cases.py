@@ -16,9 +16,9 @@ from stakes.problem import Problem
 from stakes.tally import Counts, LossMoments
 from stakes.torch.check_tensors import (
     DECISION,
+    HALF_PRECISION,
     LABEL,
     LOSS,
-    PRECISION,
     PROBABILITY,
     SUM,
     WEIGHT,
@@ -255,11 +255,8 @@ def probabilities(logits: Tensor) -> Tensor:
 
 
 def _rounding(rows: Tensor) -> Tensor:
-    """Half the gap from each number to the next of its precision."""
-    mantissa, lowest = PRECISION[rows.dtype]
-    exponent = (rows.float().abs().view(torch.int32) >> 23) - 127
-    power = exponent.clamp(min=lowest).long() - mantissa - 1
-    return ((power + 1023) << 52).view(torch.float64)
+    """How far what was meant may lie from each number, as `stakes._check.rounding` has it."""
+    return rows.double().abs() * HALF_PRECISION[rows.dtype]
 
 
 @torch.no_grad()

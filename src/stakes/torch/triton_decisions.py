@@ -13,18 +13,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from stakes.torch.check_tensors import PRECISION
+from stakes.torch.check_tensors import HALF_PRECISION
 from stakes.torch.triton_kernels import as_bytes, power_of_two
 
 MOST_COLUMNS = 16  # classes, and decisions, up to which the kernel serves
-
-
-@triton.jit
-def _half_gap(raw, MANTISSA: tl.constexpr, LOWEST: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Half the gap from each number to the next of its precision."""
-    bits = tl.abs(raw.to(tl.float32)).to(tl.int32, bitcast=True)
-    power = tl.maximum((bits >> 23) - 127, LOWEST) - (MANTISSA + 1)
-    return ((power + 1023).to(tl.int64) << 52).to(tl.float64, bitcast=True)
 
 
 @triton.jit
@@ -58,13 +50,13 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
     row_step,
     column_step,
     sum_slack,
+    half_precision,
     N_CLASSES: tl.constexpr,
     N_DECISIONS: tl.constexpr,
     WIDTH: tl.constexpr,
     VECTOR: tl.constexpr,
     LOGITS: tl.constexpr,
-    MANTISSA: tl.constexpr,
-    LOWEST: tl.constexpr,
+    ROUNDED: tl.constexpr,
     DEPTH: tl.constexpr,  # 0 decides, 1 counts, 2 sums what an epoch needs
     PROBABILITY: tl.constexpr,
     SUM: tl.constexpr,
@@ -116,8 +108,8 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
             bad += (inside & broken).to(tl.int32)
         cost = tl.load(costs + k * N_DECISIONS + column, real, 0.0)
         expected += exact[:, None] * cost[None, :]
-        if MANTISSA > 0:
-            error += _half_gap(raw, MANTISSA, LOWEST)[:, None] * cost[None, :]
+        if ROUNDED:
+            error += (tl.abs(raw.to(tl.float64)) * half_precision)[:, None] * cost[None, :]
         if DEPTH > 0:
             whole += exact
         if DEPTH > 1:
@@ -188,7 +180,7 @@ def decide(
     width = 1 << (n_decisions - 1).bit_length()
     size = max(128, 1024 // width)
     n_blocks = -(-n_cases // size)
-    mantissa, lowest = (0, 0) if logits else PRECISION.get(given.dtype, (0, 0))
+    half = 0.0 if logits else HALF_PRECISION.get(given.dtype, 0.0)
     shape = {0: (n_cases,), 1: (0,), 2: (n_blocks, 4, n_classes)}[depth]
     kind = torch.float64 if depth else torch.int64
     out = torch.empty(shape, dtype=kind, device=given.device)
@@ -208,13 +200,13 @@ def decide(
             given.stride(0),
             given.stride(1) if given.ndim == 2 else 0,
             sum_slack,
+            half,
             N_CLASSES=n_classes,
             N_DECISIONS=n_decisions,
             WIDTH=width,
             VECTOR=given.ndim == 1,
             LOGITS=logits,
-            MANTISSA=mantissa,
-            LOWEST=lowest,
+            ROUNDED=half > 0,
             DEPTH=depth,
             PROBABILITY=rules[0],
             SUM=rules[1],
