@@ -218,8 +218,9 @@ def _ratio_above(
 
     def climbed(tilted: _Tilted) -> tuple[FloatArray, FloatArray]:
         """How far the mean has come, with what the further error spares, and its slope."""
-        spared = np.sqrt(np.maximum(far**2 - variance * tilted.ratio, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
+            rest = far**2 - variance * tilted.ratio
+            spared = np.sqrt(np.where(rest > 0, rest, 0.0))  # none where it is 0 · inf
             eased = np.where(spared > 0, variance / (2 * spared), 0.0)
         mean = np.sum(tilted.shares * gaps, axis=(-2, -1))
         climb = scale * np.maximum(start - mean, 0.0) + far - spared
