@@ -290,7 +290,7 @@ def test_a_system_that_is_not_there_is_answered_with_those_that_are():
         ({"models": "m"}, "models must be an array of predictions; got str"),
         ({"seed": -1}, r"seed must be one real number that is finite and at least 0; got -1"),
         ({"seed": 1.5}, "seed must be a whole number; got 1.5"),
-        ({"replicates": 0}, r"replicates must be one real number that is finite and at least 2; got 0"),
+        ({"replicates": 0}, "replicates must be one real number .* at least 2; got 0"),
         ({"replicates": 2.5}, "replicates must be a whole number; got 2.5"),
     ],
 )
