@@ -7,7 +7,7 @@ tell is a matter of the contenders: a choice is one of them until it clearly cos
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ from stakes.regions import (
 from stakes.report import System
 from stakes.tally import Counts
 
+_NEAREST = 12  # reports show fewer
 _Pair = tuple[float, float]
 
 
@@ -53,10 +54,9 @@ def flips_of(
     margins = (*found.costs, *found.priors)
     over_priors = list(_prior_lines(costs, prior))
     choice = found.cheapest
-    walks = [
-        _Walk(line, (choice, choice), (margin.low, margin.high))
-        for line, margin in zip([*_cost_lines(costs), *over_priors], margins, strict=True)
-    ]
+    lines = [*_cost_lines(costs), *over_priors]
+    near = _nearest(margins, problem)
+    walks = [_Walk(lines[k], (choice, choice), (margins[k].low, margins[k].high)) for k in near]
     axes: dict[StraightAxis, _Line] = {Prior(problem, problem.classes[-1]): over_priors[-1]}
     if problem.costs.shape == (2, 2):
         axes = {CostProportion(prior): _proportion_line(costs), **axes}
@@ -64,10 +64,24 @@ def flips_of(
     for parts, line in regions.items():
         walks += _across(parts, line)
     ends = iter(_left(walks, costs))
-    clear = tuple(_with_clear(margin, next(ends)) for margin in margins)
+    told = dict(zip(near, ends, strict=False))
+    clear = tuple(_with_clear(one, told.get(k, (nan, nan))) for k, one in enumerate(margins))
     zoned = [_with_unclear(parts, line, ends) for parts, line in regions.items()]
     ratios = [as_cost_ratios(parts) for parts in zoned[:-1]]
     return (*zoned[:-1], *ratios, zoned[-1]), clear
+
+
+def _nearest(margins: tuple[Margin, ...], problem: Problem) -> list[int]:
+    """The margins that are nearest, by the move as a part of the largest cost or of the prior.
+
+    Others, of which a problem of many classes has hundreds, are not worked out further.
+    """
+    size = float(np.abs(problem.costs).max()) or 1.0
+    parts = [
+        margin.distance / (size if place < problem.costs.size else 1.0)
+        for place, margin in enumerate(margins)
+    ]
+    return np.argsort(np.nan_to_num(parts, nan=inf), kind="stable")[:_NEAREST].tolist()
 
 
 def _with_clear(margin: Margin, ends: _Pair) -> Margin:

@@ -38,7 +38,7 @@ class Counts(CellTally):
     calm         2680     72
     tornado        23     28
     >>> (finley + finley).n_cases
-    array(5606.)
+    np.float64(5606.0)
     """
 
     values: FloatArray
