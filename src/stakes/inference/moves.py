@@ -171,7 +171,7 @@ class _Race:
         )
         worst = shown.max(axis=0)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.clip(np.log(worst), -1.0, 1.0))
+            return np.asarray(np.clip(np.log(np.maximum(worst, 0.0)), -1.0, 1.0))
 
     def _ratio(
         self, pairs: IntArray, totals: FloatArray, costs: FloatArray, prior: FloatArray | None

@@ -37,8 +37,8 @@ class Counts(CellTally):
              no alarm  alarm
     calm         2680     72
     tornado        23     28
-    >>> (finley + finley).n_cases
-    np.float64(5606.0)
+    >>> float((finley + finley).n_cases)
+    5606.0
     """
 
     values: FloatArray
