@@ -40,7 +40,7 @@ help:  ## list the targets
 demo: .venv/demo.stamp  ## evaluate the shipped example, print the report and write report.html
 	@.venv/bin/stakes demo
 
-test: .venv/test.stamp  ## run the suite in under four minutes; a skip is a failure
+test: .venv/test.stamp  ## run the quick suite; a skip is a failure
 	STAKES_NO_SKIP=1 .venv/bin/python $(PYTEST) -m "not slow" $(BROWSER)
 
 test-all: .venv/test.stamp  ## the same with the slow tests, and with more examples for each property
