@@ -7,7 +7,7 @@ tell is a matter of the contenders: a choice is one of them until it clearly cos
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf, isfinite, nan
+from math import inf, isfinite, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,7 +81,7 @@ def _nearest(margins: tuple[Margin, ...], problem: Problem) -> list[int]:
         margin.distance / (size if place < problem.costs.size else 1.0)
         for place, margin in enumerate(margins)
     ]
-    return np.argsort(np.nan_to_num(parts, nan=inf), kind="stable")[:_NEAREST].tolist()
+    return sorted(range(len(parts)), key=lambda k: inf if isnan(parts[k]) else parts[k])[:_NEAREST]
 
 
 def _with_clear(margin: Margin, ends: _Pair) -> Margin:
