@@ -99,6 +99,36 @@ def test_a_choice_also_leaves_where_a_blind_decision_clearly_saves():
         assert ("first" in contenders(joint, moved, **pair).contenders) is held
 
 
+def test_a_blind_choice_leaves_where_a_stated_prior_makes_another_cheaper():
+    """What blind decisions cost is then known: no doubt is left, and the end is exact."""
+    joint, problem, _ = tallied(prior=[0.9, 0.1])
+    names = joint.models
+    joint, reachable = with_blind(joint, problem)
+    cell = np.zeros((2, 3))
+    cell[0, 0] = 1.0  # always a costs 1.8 and 0.9 of this, always b 3.5, always c 22.5
+    moves = [
+        Move("always a", problem.costs, cell, problem.prior, None, 0.0, np.inf),
+        Move("always b", problem.costs, -cell, problem.prior, None, -2.0, np.inf),
+    ]
+    few: dict[str, Any] = {"level": 0.95, "among": ("always a", "always b"), "reachable": reachable}
+    found = leaving_points(joint, moves, blind=joint.models[len(names) :], **few)
+    assert found == pytest.approx([1.7 / 0.9, -1.7 / 0.9], rel=1e-5)
+
+
+def test_a_move_is_followed_for_a_thousand_times_the_largest_cost():
+    joint, problem, _ = tallied()
+    names = joint.models
+    joint, reachable = with_blind(joint, problem)
+    cell = np.zeros((2, 3))
+    cell[0, 0] = 1.0
+    steps = (1, 1e-2, 1e-4)  # the same move, on coarser scales of its number
+    moves = [Move("first", problem.costs, one * cell, None, None, 0.0, np.inf) for one in steps]
+    found = leaving_points(joint, moves, level=0.95, among=names, reachable=reachable)
+    assert found[1] == pytest.approx(100 * found[0], rel=1e-5)
+    assert found[1] < 1000 * 25 < 10_000 * found[0]
+    assert found[2] == np.inf
+
+
 @pytest.fixture(scope="module")
 def report():
     rng = np.random.default_rng(5)

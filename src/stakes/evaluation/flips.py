@@ -136,7 +136,7 @@ def _left(walks: list[_Walk], costs: Costs) -> list[_Pair]:
         (place, side): Move(choice, *line[:4], start=start, end=line.ends[side])
         for place, (line, choices, starts) in enumerate(walks)
         for side, (choice, start) in enumerate(zip(choices, starts, strict=True))
-        if isfinite(start) and choice
+        if isfinite(start) and start != line.ends[side] and choice
     }
     points = dict(zip(moves, costs.leaving(list(moves.values())).tolist(), strict=True))
     return [(points.get((i, 0), -inf), points.get((i, 1), inf)) for i in range(len(walks))]

@@ -54,6 +54,7 @@ PSEUDO_CASES = 0.4
 
 _STEPS = 100  # safeguarded Newton needs about ten, halving alone sixty
 _CLOSE, _NEAR = 1e-9, 1e-5  # relative, of the tilt: when to stop, and from where Newton is safe
+_ROUNDING = 1e-12  # relative, of distances between values
 _LONGEST = 5.0  # step in the log of the tilt
 _STEEPEST = 200.0  # log of the tilt, relative to the first guess, at which an end is its limit
 
@@ -179,16 +180,24 @@ def profile_ratio(
     """
     goal = np.asarray(value, dtype=np.float64)
     middle, more = np.asarray(estimate), np.asarray(variance)
-    above = _ratio_above(support.values, support.counts, support.highest, goal, middle, more)
-    return np.maximum(above, ratio_below(support, goal, middle, more))
+    above, _ = _ratio_above(support.values, support.counts, support.highest, goal, middle, more)
+    below, _ = ratio_below(support, goal, middle, more)
+    return np.maximum(above, below)
 
 
 def ratio_below(
-    support: Support, value: FloatArray, estimate: FloatArray, variance: FloatArray
-) -> FloatArray:
-    """The same of values that are not above the estimate; zero for others."""
+    support: Support,
+    value: FloatArray,
+    estimate: FloatArray,
+    variance: FloatArray,
+    near: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """The same of values that are not above the estimate, zero for others; and the tilts (R, …).
+
+    Tilts that were found for something similar are where the search starts; nan are none.
+    """
     return _ratio_above(
-        -support.values, support.counts, -support.lowest, -value, -estimate, variance
+        -support.values, support.counts, -support.lowest, -value, -estimate, variance, near
     )
 
 
@@ -208,8 +217,9 @@ def _ratio_above(
     value: FloatArray,
     estimate: FloatArray,
     variance: FloatArray,
-) -> FloatArray:
-    """The least threshold (…) at which the upper end is at least a value."""
+    near: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """The least threshold (…) at which the upper end is at least a value; tilts (R, …)."""
     gaps, counts = _with_pseudo_cases(values, counts, highest, value.shape)
     left = np.broadcast_to(highest.sum(axis=-1) - value, gaps.shape[:-2])
     far = np.maximum(value - estimate, 0.0)
@@ -227,13 +237,20 @@ def _ratio_above(
         return climb, tilted.slope * (scale / (2 * tilted.tilt) + eased)
 
     goal = scale * start - left
-    inside = (goal > 0) & (left >= 0)
+    # No tilt reaches the dearest value, but for a further error.
+    beyond = (left < 0) | (goal > 0) & (left <= _ROUNDING * scale) & (variance == 0)
+    inside = (goal > 0) & ~beyond
     first = _first_guess(gaps, counts, total) * np.where(scale > 0, scale, 1.0)
-    guess = np.log(np.where(inside, goal, 1.0)) - np.log(first)  # of log s
-    ratio = _tilted_to(
-        np.where(inside, goal, 1.0), climbed, (gaps, counts, total), guess, inside
-    ).ratio
-    return np.asarray(np.where(left < 0, np.inf, np.where(inside, ratio, 0.0)).min(axis=0))
+    goal = np.where(inside, goal, 1.0)
+    guess = np.log(goal) - np.log(first)  # of log s
+    if near is not None:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            near = np.log(near * scale)
+        guess = np.where(np.abs(near - guess) < _LONGEST, near, guess)
+    found = _tilted_to(goal, climbed, (gaps, counts, total), guess, inside)
+    ratio = np.where(beyond, np.inf, np.where(inside, found.ratio, 0.0))
+    tilt = np.divide(found.tilt, scale, where=inside, out=np.full(scale.shape, np.nan))
+    return np.asarray(ratio.min(axis=0)), tilt
 
 
 def _with_pseudo_cases(
@@ -265,12 +282,16 @@ def dearest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) 
 
 
 class _Tilted(NamedTuple):
-    """Shares (…, R, C) tilted by s towards the dear values, their ratio (…), its slope in log s."""
+    """Shares (…, R, C) tilted by s towards the dear values, their ratio (…), its slope in log s.
+
+    The level (…, R) is the u above.
+    """
 
     shares: FloatArray
     ratio: FloatArray
     slope: FloatArray
     tilt: FloatArray
+    level: FloatArray
 
 
 def _ratio_itself(tilted: _Tilted) -> tuple[FloatArray, FloatArray]:
@@ -289,11 +310,12 @@ def _tilted_to(
     `measure` gives its value and its slope in log s. Elements that are not `moving` have no such
     tilt, and what comes back of them says nothing.
     """
-    log_s = guess
+    log_s, level = guess, None
     low, high = np.full_like(guess, -np.inf), np.full_like(guess, np.inf)
     last = high
     for _ in range(_STEPS):
-        tilted = _tilted(*cells, np.exp(log_s))
+        tilted = _tilted(*cells, np.exp(log_s), level)
+        level = tilted.level
         value, slope = measure(tilted)
         short = value < goal
         low, high = np.where(short, log_s, low), np.where(short, high, log_s)
@@ -340,39 +362,51 @@ def _first_guess(gaps: FloatArray, counts: FloatArray, total: FloatArray) -> Flo
     return np.where(guess > 0, guess, 1.0)
 
 
-def _tilted(gaps: FloatArray, counts: FloatArray, total: FloatArray, s: FloatArray) -> _Tilted:
+def _tilted(
+    gaps: FloatArray,
+    counts: FloatArray,
+    total: FloatArray,
+    s: FloatArray,
+    level: FloatArray | None,
+) -> _Tilted:
+    """Shares at a tilt s (…); the level of a tilt nearby, if any, is where the search starts."""
     tilt = s[..., None, None] * gaps
-    level = _levels(tilt, counts, total)
     seen = counts > 0
+    tilt = np.where(seen, tilt, 1.0)
+    level = _levels(tilt, counts, total, level)
     divisor = np.where(seen, level[..., None] + tilt, 1.0)
-    shares = np.where(seen, counts, 0.0) / divisor
+    shares = counts / divisor
     with np.errstate(divide="ignore", invalid="ignore"):
         # log1p keeps the digits: the terms nearly cancel when there are many cases.
         logs = np.log1p(np.where(seen, (divisor - total[..., None]) / total[..., None], 0.0))
         pull = np.sum(shares / divisor * tilt, axis=-1) / np.sum(shares / divisor, axis=-1)
     ratio = 2 * np.sum(counts * logs, axis=(-2, -1))
     slope = np.sum(shares * tilt, axis=-1) - np.where(level > 0, pull, 0.0)
-    return _Tilted(shares, ratio, 2 * slope.sum(axis=-1), s)
+    return _Tilted(shares, ratio, 2 * slope.sum(axis=-1), s, level)
 
 
-def _levels(tilt: FloatArray, counts: FloatArray, total: FloatArray) -> FloatArray:
+def _levels(
+    tilt: FloatArray, counts: FloatArray, total: FloatArray, near: FloatArray | None
+) -> FloatArray:
     r"""The u ≥ 0 (…, R) with :math:`\sum_j n_j / (u + t_j) = 1`; zero where the sum stays below.
 
-    Newton's method for the reciprocal of the sum, which is concave in u (a harmonic mean), from
-    below: it never overshoots. The harmonic mean is at most the arithmetic one, which is where it
-    starts.
+    Newton's method for the reciprocal of the sum, which is concave in u (a harmonic mean): after
+    one step it is below and never overshoots. The root is at least each n − t, and at least what
+    the arithmetic mean gives, which the harmonic one never exceeds.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        start = np.where(total > 0, total - np.sum(counts * tilt, axis=-1) / total, 0.0)
-    level = np.maximum(np.maximum(start, (counts - tilt).max(axis=-1, initial=0.0)), 0.0)
-    seen = counts > 0
+        mean = np.where(total > 0, total - np.sum(counts * tilt, axis=-1) / total, 0.0)
+    least = np.maximum(np.maximum(mean, (counts - tilt).max(axis=-1, initial=0.0)), 0.0)
+    level = least if near is None else np.maximum(near, least)
     for _ in range(_STEPS):
-        divisor = np.where(seen, level[..., None] + tilt, 1.0)
-        terms = np.where(seen, counts, 0.0) / divisor
+        divisor = level[..., None] + tilt
+        terms = counts / divisor
         whole = terms.sum(axis=-1)
         steep = np.sum(terms / divisor, axis=-1)
-        step = np.maximum(whole * (whole - 1) / np.where(steep > 0, steep, 1.0), 0.0)
-        level = level + step
-        if (step <= 1e-14 * total).all():
+        step = whole * (whole - 1) / np.where(steep > 0, steep, 1.0)
+        new = np.maximum(level + step, least)
+        done = np.abs(new - level) <= 1e-14 * total
+        level = new
+        if done.all():
             break
     return np.asarray(level)

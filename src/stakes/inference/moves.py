@@ -7,9 +7,9 @@ followed at once, since most of the work of one is bookkeeping.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,10 @@ from stakes.inference.selection import max_law
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-_STEPS = 40  # regula falsi needs about eight
-_CLOSE, _ROUGH = 1e-6, 1e-2  # of the logarithm of a ratio to its threshold
-_FAR = 1 - 1e-9  # as near as a move comes to its end
+_STEPS = 60  # secants need about four, halving thirty
+_CLOSE, _ROUGH = 1e-6, 1e-2  # of the root of a ratio to that of its threshold
+_FARTHEST = 1000.0  # times the largest cost: so far a move without an end is followed
+_NEAR_END = 1 - 1e-9  # of the way: so near a move comes to its end
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,18 +50,13 @@ class Move:
     start: float
     end: float
 
-    def prior_at(self, point: float) -> FloatArray:
-        """The prior at a point, where one is stated."""
-        assert self.prior is not None
-        slope = 0.0 if self.prior_slope is None else self.prior_slope
-        return np.asarray(self.prior + point * slope)
-
-    def at(self, share: float) -> float:
-        """The point that is a share of the way from the start to the end."""
+    @property
+    def unit(self) -> float:
+        """The length of the move with its sign; where it has no end, the size of what moves."""
         if np.isfinite(self.end):
-            return self.start + (self.end - self.start) * share
+            return self.end - self.start
         size = float(max(np.abs(self.costs).max(), abs(self.start))) or 1.0
-        return self.start + float(np.sign(self.end)) * size * share / (1 - share)
+        return float(np.copysign(size, self.end))
 
 
 def leaving_points(
@@ -79,7 +75,8 @@ def leaving_points(
     Beyond that point the choice clearly costs more than the system that is then the cheapest of
     those it is compared with, by the rule of `contenders`; or clearly more than a blind decision,
     by the interval of that one difference, as a saving is reported. What fitting adds to the
-    errors is taken as it is now.
+    errors is taken as it is now. A move without an end is followed for a thousand times the
+    largest cost.
 
     Parameters
     ----------
@@ -112,71 +109,59 @@ class _Race:
 
     def ends(self) -> FloatArray:
         """Where each choice leaves: roughly, and then at the critical values of that place."""
-        start, end = np.zeros(len(self.moves)), np.full(len(self.moves), _FAR)
-        share = self._share(self._rough_limits(), start, end, _ROUGH)
-        limits = self._limits(np.minimum(share, _FAR))
-        share = self._share(limits, 0.9 * share, np.minimum(1.1 * share, _FAR), _CLOSE)
-        return np.array(
-            [
-                move.at(own) if own < _FAR else np.sign(move.end - move.start) * np.inf
-                for move, own in zip(self.moves, share.tolist(), strict=True)
-            ]
-        )
+        endless = np.isinf([move.end for move in self.moves])
+        most = np.where(endless, _FARTHEST, _NEAR_END)
+        far = np.minimum(most, (1 - _CLOSE) * self._sure_ends())
+        rough = partial(self._excess, self._rough_limits())
+        near = _crossings(rough, np.minimum(0.1, far), far, _ROUGH)
+        found = _crossings(partial(self._excess, self._limits(near)), near, far, _CLOSE)
+        never = np.copysign(np.inf, self._units)
+        return np.where(found < most, self._starts + self._units * found, never)
 
-    def _share(
-        self, limits: FloatArray, low: FloatArray, high: FloatArray, close: float
-    ) -> FloatArray:
-        """The share of the way at which a ratio reaches its limit; one where none does.
+    def _sure_ends(self) -> FloatArray:
+        """How far (B,) blind choices go: a stated prior says when another one is cheaper."""
+        if self._priors is None or not self.blind:
+            return np.full(len(self.moves), np.inf)
+        pool, first = self._places(self.blind), self._choices
+        ends = (self._totals(*self._problems(self._every, np.full(first.shape, x))) for x in (0, 1))
+        now, later = (total[self._every, first][:, None] - total[:, pool] for total in ends)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cross = np.where(later > now, np.maximum(-now, 0.0) / (later - now), np.inf)
+        return np.where(np.isin(first, pool), cross.min(axis=1), np.inf)
 
-        By regula falsi between two guesses, or from the start to the end where they are off.
+    def _excess(self, limits: FloatArray, places: IntArray, away: FloatArray) -> FloatArray:
+        """The root of the larger ratio over its limit (2, B), less one; at most one.
+
+        Of the moves in places (B',), each so many units away from its start.
         """
-        below, above = self._excess(low, limits), self._excess(high, limits)
-        if ((below >= 0) | (above <= 0) & (high < _FAR)).any():
-            low, high = np.zeros(low.shape), np.full(high.shape, _FAR)
-            below, above = self._excess(low, limits), self._excess(high, limits)
-        # Blind decisions under a stated prior cost what they cost: the start is the end.
-        never, known, side = ~(above > 0), below >= 0, np.zeros(low.shape)
-        still = never | known
-        for _ in range(_STEPS):
-            middle = (low * above - high * below) / np.where(still, 1.0, above - below)
-            middle = np.where(still, _FAR, middle)
-            now = self._excess(middle, limits)
-            short = now < 0
-            # An end that stays twice is pulled in by half of its value (Illinois).
-            below = np.where(short, now, np.where(side < 0, below / 2, below))
-            above = np.where(short, np.where(side > 0, above / 2, above), now)
-            low, high = np.where(short, middle, low), np.where(short, high, middle)
-            side = np.where(short, 1.0, -1.0)
-            if (still | (np.abs(now) < close) | (high - low < _CLOSE)).all():
-                break
-        return np.where(known, 0.0, np.where(never, 1.0, middle))
-
-    def _excess(self, share: FloatArray, limits: FloatArray) -> FloatArray:
-        """The logarithm (B,) of the larger ratio over its limit (2, B), between −1 and 1."""
-        costs, prior = self._problems(share)
-        sizes = self._counts.sum(axis=-1)[0]  # of classes
-        mass = costs / sizes.sum() if prior is None else costs * (prior / sizes)[..., None]
-        totals = np.einsum("jkd,bkd->bj", self._counts, mass)
-        first = self._places([move.choice for move in self.moves])
+        costs, prior = self._problems(places, away)
+        totals, first = self._totals(costs, prior), self._choices[places]
         pools = [self._places(pool) for pool in (self.among, self.blind) if pool]
         second = np.concatenate([pool[np.argmin(totals[:, pool], axis=1)] for pool in pools])
-        pairs = np.stack([np.tile(first, len(pools)), second], axis=1)
         times = len(pools)
+        pairs = np.stack([np.tile(first, times), second], axis=1)
         repeated = np.tile(totals, (times, 1)), np.tile(costs, (times, 1, 1))
         priors = None if prior is None else np.tile(prior, (times, 1))
-        ratio = self._ratio(pairs, *repeated, priors)
-        known = np.isfinite(limits[:times])  # else one cluster says nothing about others
-        shown = np.where(known, ratio.reshape(times, -1), 0.0) / np.where(
-            known, limits[:times], 1.0
+        searched = (np.arange(times)[:, None], places)
+        ratio, tilts = self._ratio(
+            pairs, *repeated, priors, self._tilts[:, *searched].reshape(-1, len(pairs))
         )
-        worst = shown.max(axis=0)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.clip(np.log(np.maximum(worst, 0.0)), -1.0, 1.0))
+        self._tilts[:, *searched] = tilts.reshape(-1, times, len(places))
+        ratio = ratio.reshape(times, -1)
+        own = limits[:times, places]
+        known = np.isfinite(own)  # else one cluster says nothing about others
+        shown = np.where(known, ratio, 0.0) / np.where(known, own, 1.0)
+        return np.asarray(np.minimum(np.sqrt(np.maximum(shown.max(axis=0), 0.0)) - 1, 1.0))
 
     def _ratio(
-        self, pairs: IntArray, totals: FloatArray, costs: FloatArray, prior: FloatArray | None
-    ) -> FloatArray:
-        """The likelihood ratio (P,) of no difference; zero where the first is no dearer."""
+        self,
+        pairs: IntArray,
+        totals: FloatArray,
+        costs: FloatArray,
+        prior: FloatArray | None,
+        near: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """The likelihood ratio (P,) of no difference; zero where the first is no dearer; tilts."""
         squares, fitting = self.design["squares"], self.design["fitting"]
         scheme = Clusters() if self.joint.weights.ndim == 2 else None
         support = pair_support(
@@ -187,14 +172,21 @@ class _Race:
         more = totals[rows, first] - totals[rows, second]
         none = np.zeros(more.shape)
         added = none if fitting is None else added_variances(fitting)[first, second]
-        return np.asarray(np.where(more > 0, ratio_below(support, none, more, added), 0.0))
+        ratio, tilts = ratio_below(support, none, more, added, near)
+        return np.where(more > 0, ratio, 0.0), tilts
+
+    def _totals(self, costs: FloatArray, prior: FloatArray | None) -> FloatArray:
+        """What every system costs, (B, J)."""
+        sizes = self._counts.sum(axis=-1)[0]  # of classes
+        mass = costs / sizes.sum() if prior is None else costs * (prior / sizes)[..., None]
+        return np.asarray(np.einsum("jkd,bkd->bj", self._counts, mass))
 
     def _places(self, names: Iterable[Label]) -> IntArray:
         return np.array([self.joint.models.index(name) for name in names], dtype=np.intp)
 
     def _rough_limits(self) -> FloatArray:
         """The same at the start of the first move of each choice."""
-        costs, prior = self._problems(np.zeros(len(self.moves)))
+        costs, prior = self._problems(self._every, np.zeros(len(self.moves)))
         known: dict[Label, list[float]] = {}
         for place, move in enumerate(self.moves):
             if move.choice not in known:
@@ -202,9 +194,9 @@ class _Race:
                 known[move.choice] = self._limit(move, costs[place], own)
         return np.array([known[move.choice] for move in self.moves]).T
 
-    def _limits(self, share: FloatArray) -> FloatArray:
+    def _limits(self, away: FloatArray) -> FloatArray:
         """Thresholds (2, B): the critical value among the systems, and that of one comparison."""
-        costs, prior = self._problems(share)
+        costs, prior = self._problems(self._every, away)
         priors = [None] * len(costs) if prior is None else prior
         every = zip(self.moves, costs, priors, strict=True)
         return np.array([self._limit(*one) for one in every]).T
@@ -220,18 +212,93 @@ class _Race:
         alone = profile_threshold(self.level, np.asarray(errors.degrees))
         return [float(law.quantile(1 - self.level)[0]), float(alone)]
 
-    def _problems(self, share: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        """Costs (B, K, M) and priors (B, K) a share of the way."""
-        points = [move.at(own) for move, own in zip(self.moves, share.tolist(), strict=True)]
-        along = list(zip(self.moves, points, strict=True))
-        costs = np.stack([move.costs + x * move.cost_slope for move, x in along])
-        if self.moves[0].prior is None:
-            return costs, None
-        prior = np.stack([move.prior_at(x) for move, x in along])
-        return costs, np.clip(prior, 0.0, 1.0)
+    def _problems(self, places: IntArray, away: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Costs (B, K, M) and priors (B, K) of moves, so many units away from their starts."""
+        point = (self._starts[places] + self._units[places] * away)[:, None]
+        costs, cost_slope = self._costs
+        moved = costs[places] + point[..., None] * cost_slope[places]
+        if self._priors is None:
+            return moved, None
+        prior, prior_slope = self._priors
+        return moved, np.clip(prior[places] + point * prior_slope[places], 0.0, 1.0)
+
+    @cached_property
+    def _tilts(self) -> FloatArray:
+        """What the last search of each move found, (R, 2, B): where the next one starts."""
+        strata = 1 if self._priors is None else len(self.joint.classes)
+        return np.full((strata, 2, len(self.moves)), np.nan)
+
+    @cached_property
+    def _choices(self) -> IntArray:
+        return self._places(move.choice for move in self.moves)
+
+    @cached_property
+    def _every(self) -> IntArray:
+        return np.arange(len(self.moves))
+
+    @cached_property
+    def _starts(self) -> FloatArray:
+        return np.array([move.start for move in self.moves])
+
+    @cached_property
+    def _units(self) -> FloatArray:
+        return np.array([move.unit for move in self.moves])
+
+    @cached_property
+    def _costs(self) -> tuple[FloatArray, FloatArray]:
+        """Costs (B, K, M) at zero and how they change."""
+        return (
+            np.stack([move.costs for move in self.moves]),
+            np.stack([move.cost_slope for move in self.moves]),
+        )
+
+    @cached_property
+    def _priors(self) -> tuple[FloatArray, FloatArray] | None:
+        """Priors (B, K) at zero and how they change."""
+        priors = [move.prior for move in self.moves if move.prior is not None]
+        if not priors:
+            return None
+        slopes = [
+            np.zeros(prior.shape) if move.prior_slope is None else move.prior_slope
+            for move, prior in zip(self.moves, priors, strict=True)
+        ]
+        return np.stack(priors), np.stack(slopes)
 
     @cached_property
     def _counts(self) -> FloatArray:
         """Counts (J, K, M) of all systems, clusters together."""
         values = np.stack([self.joint.model(name).values for name in self.joint.models], axis=-3)
         return values if values.ndim == 3 else values.sum(axis=0)
+
+
+def _crossings(
+    excess: Callable[[IntArray, FloatArray], FloatArray],
+    guess: FloatArray,
+    far: FloatArray,
+    close: float,
+) -> FloatArray:
+    """How far (B,) each of B moves goes until its excess is no longer negative; `far` if it stays.
+
+    Roots of ratios grow about in proportion to the distance, from −1 at the start: secants, between
+    a point that is too near and one that is not.
+    """
+    found: FloatArray = far.copy()
+    places: IntArray = np.arange(len(far))
+    now, near, beyond = guess, np.zeros(far.shape), np.full(far.shape, np.inf)
+    last, last_value = near, np.full(far.shape, -1.0)
+    for step in range(_STEPS):
+        value = excess(places, now)
+        found[places] = now
+        near, beyond = np.where(value < 0, now, near), np.where(value < 0, beyond, now)
+        ended = (np.abs(value) < close) | (near >= np.minimum(far, beyond * (1 - close)))
+        if ended.all():
+            break
+        with np.errstate(divide="ignore", invalid="ignore"):
+            secant = now - value * (now - last) / (value - last_value)
+        sound = (secant > near) & (secant < beyond) & (step < 6 or step % 3 > 0)
+        between = np.where(near > 0, np.sqrt(near * beyond), beyond / 10)
+        last, last_value = now, value
+        now = np.minimum(np.minimum(np.where(sound, secant, between), 10 * now), far)
+        places, rows = places[~ended], (now, near, beyond, last, last_value, far)
+        now, near, beyond, last, last_value, far = (row[~ended] for row in rows)
+    return found

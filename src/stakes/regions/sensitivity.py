@@ -33,7 +33,8 @@ class Margin(Value):
     low, high : where another model gets as cheap; infinite where none does, nan where unknown
     low_rival, high_rival : that model, or None
     clear_low, clear_high : where the cheapest of now is no longer a contender, and the data can
-        tell; infinite where it stays one, nan where only counts are known (see `leaving_points`)
+        tell; infinite where it stays one, or leaves for absurd costs only, nan where only counts
+        are known (see `leaving_points`)
     """
 
     what: str
