@@ -43,7 +43,7 @@ PROBLEM = Problem(
     prior=[0.9, 0.1],
     unit="EUR",
 )
-FAST = ("--replicates", "20")
+FAST = ("--replicates", "20", "--calibrate", "none")  # a later --calibrate counts
 BOTH = ("--model", "good", "--model", "poor")
 # Before click 8.2 the runner mixed the two outputs unless told otherwise.
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
@@ -82,7 +82,8 @@ def unnamed(found: Report) -> Report:
 
 
 def report(**options: Any) -> Report:
-    return evaluate(Y, {"good": GOOD, "poor": POOR}, PROBLEM, replicates=20, **options)
+    options = {"calibrator": None, "replicates": 20, **options}
+    return evaluate(Y, {"good": GOOD, "poor": POOR}, PROBLEM, **options)
 
 
 # evaluate ----------------------------------------------------------------------------------------
@@ -132,12 +133,13 @@ def test_options_reach_the_library():
 
 
 def test_without_a_word_the_calibrator_is_that_of_the_library_and_none_is_none():
-    named = [one.rule for one in report_of(on_rows("--json", "-")).systems]
-    assert "recalibrated" in " ".join(named)
+    alone = ("evaluate", "rows.csv", "-p", "fraud.toml", "--model", "good", "--replicates", "20")
+    unsaid = report_of(run(*alone, "--json", "-"))
+    assert "recalibrated" in " ".join(one.rule for one in unsaid.systems)
+    assert report_of(run(*alone, "--calibrate", "select", "--json", "-")) == unsaid
+    assert unnamed(unsaid) == evaluate(Y, {"good": GOOD}, PROBLEM, replicates=20)
     done = on_rows("--calibrate", "none", "--json", "-")
     assert unnamed(report_of(done)) == report(calibrator=None)
-    done = on_rows("--calibrate", "select", "--json", "-")
-    assert unnamed(report_of(done)) == report()
 
 
 @pytest.mark.parametrize("level", ["0", "1", "95"])
@@ -150,8 +152,8 @@ def test_a_level_that_is_none_is_bad_input(level):
 def test_raw_scores_and_decisions_are_models_too():
     table = pa.table({"y": Y.tolist(), "s": GOOD * 9 - 5, "did": ["review"] * N})
     pyarrow.parquet.write_table(table, "more.parquet")
-    models = ("--scores", "raw=s", "--model", "rule=did", "--calibrate", "isotonic")
-    done = run("evaluate", "more.parquet", "-p", "fraud.toml", *models, *FAST, "--json", "-")
+    models = ("--scores", "raw=s", "--model", "rule=did", "--calibrate", "isotonic", "--json", "-")
+    done = run("evaluate", "more.parquet", "-p", "fraud.toml", *FAST, *models)
     given = {"rule": np.array(["review"] * N), "raw": Scores(GOOD * 9 - 5)}
     expected = evaluate(Y, given, PROBLEM, calibrator=Isotonic(), replicates=20)
     assert unnamed(report_of(done)) == expected

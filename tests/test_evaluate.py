@@ -472,6 +472,7 @@ def test_miscalibration_is_said_with_a_calibrator_and_without():
             assert "of sharp costs" in texts[0]
 
 
+@pytest.mark.slow
 def test_calibrated_posteriors_seldom_seem_miscalibrated_without_a_calibrator():
     """Hindsight is corrected for its optimism: it finds nothing half of the time, and little."""
     found, said = [], 0

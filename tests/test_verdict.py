@@ -405,6 +405,7 @@ def test_posteriors_that_are_the_same_for_every_case_do_not_rank_backwards():
             assert "ranks backwards" not in kinds(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_class_of_few_large_clusters_seldom_seems_to_rank_backwards(n_classes):
     """Three patients of 100 cases each are three: taken for 150 they did in 40 % of the trials."""
@@ -418,6 +419,7 @@ def test_a_class_of_few_large_clusters_seldom_seems_to_rank_backwards(n_classes)
     assert said <= 3  # none or one is expected
 
 
+@pytest.mark.slow
 def test_with_few_cases_of_a_class_chance_seldom_ranks_them_backwards():
     """DeLong's interval alone says so in 13 % of the trials, and in 2.5 % it should."""
     y = np.repeat([0, 1], [100, 2])

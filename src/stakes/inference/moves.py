@@ -295,8 +295,8 @@ def _crossings(
             break
         with np.errstate(divide="ignore", invalid="ignore"):
             secant = now - value * (now - last) / (value - last_value)
+            between = np.where(near > 0, np.sqrt(near * beyond), beyond / 10)
         sound = (secant > near) & (secant < beyond) & (step < 6 or step % 3 > 0)
-        between = np.where(near > 0, np.sqrt(near * beyond), beyond / 10)
         last, last_value = now, value
         now = np.minimum(np.minimum(np.where(sound, secant, between), 10 * now), far)
         places, rows = places[~ended], (now, near, beyond, last, last_value, far)
