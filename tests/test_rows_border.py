@@ -199,6 +199,7 @@ def misaligned_calls() -> dict[str, Any]:
     """Everything that takes several columns of rows, given two of them as series."""
     zero_one = Problem.zero_one(2)
     rng = np.random.default_rng(0)
+    quick: dict[str, Any] = {"calibrator": None, "replicates": 2}
     return {
         "metrics": lambda y, p: metrics.bayes_cost(y, p, problem=zero_one),
         "metrics of decisions": lambda y, p: metrics.expected_cost(y, p > 0.5, problem=zero_one),
@@ -229,16 +230,14 @@ def misaligned_calls() -> dict[str, Any]:
         "score_moments": lambda y, p: score_moments(y, {"m": p}, Brier()),
         "evaluate": lambda y, p: evaluate(y, p, zero_one, replicates=2),
         "evaluate models": lambda y, p: evaluate(
-            np.array(y), {"a": Posteriors(y * 0.5), "b": p}, zero_one, replicates=2
+            np.array(y), {"a": Posteriors(y * 0.5), "b": p}, zero_one, **quick
         ),
-        "evaluate weights": lambda y, p: evaluate(
-            y, np.array(p), zero_one, weights=p, replicates=2
-        ),
+        "evaluate weights": lambda y, p: evaluate(y, np.array(p), zero_one, weights=p, **quick),
         "evaluate by": lambda y, p: evaluate(
-            y, np.array(p), zero_one, by={"half": p > 0.5}, replicates=2
+            y, np.array(p), zero_one, by={"half": p > 0.5}, **quick
         ),
         "evaluate cluster": lambda y, p: evaluate(
-            y, np.array(p), zero_one, clusters=p > 0.5, replicates=2
+            y, np.array(p), zero_one, clusters=p > 0.5, **quick
         ),
     }
 

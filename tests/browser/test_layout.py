@@ -68,8 +68,12 @@ def long_labels():
     return evaluate(np.array(problem.classes)[y], models, problem, by=groups, replicates=20)
 
 
+USUAL = ("demo", "clinic", "digits")
+
+
 @pytest.mark.parametrize(
-    "name", ["demo", "clinic", pytest.param("digits", marks=pytest.mark.slow), "long_labels"]
+    "name",
+    ["long_labels", *(pytest.param(one, marks=pytest.mark.slow) for one in USUAL)],
 )
 def test_nothing_overflows_its_box_in_any_font_at_any_width(name, opened, request):
     """Wide tables scroll inside their cards; the page itself never scrolls sideways."""

@@ -7,6 +7,7 @@ import io
 import shutil
 import tomllib
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -310,7 +311,7 @@ def test_reset_gives_the_sliders_their_ranges_back(demo, opened):
     assert page.run(reach) == before
 
 
-@pytest.mark.parametrize("typed", ["1e300", "-1e300", "1e-300", "123456789"])
+@pytest.mark.parametrize("typed", ["1e300", "-1e300"])
 def test_absurd_costs_are_kept_within_reason(typed, clinic, opened):
     page = opened(clinic)
     page.page.get_by_role("spinbutton", name="cost of treat for well").fill(typed)
@@ -498,38 +499,39 @@ def odd_reports():
     p = np.clip(0.5 * y + 0.5 * rng.random(80), 0, 1)
     binary = Problem.binary(false_alarm=1, miss=5)
     three = Problem.zero_one(3)
+    quick: dict[str, Any] = {"calibrator": None, "replicates": 10}
     yield "one model", lambda: evaluate(y, p, binary, replicates=10)
     yield (
         "a class is absent",
-        lambda: evaluate([0] * 80, {"a": p, "b": p**2}, binary.with_prior([0.5, 0.5])),
+        lambda: evaluate([0] * 80, {"a": p, "b": p**2}, binary.with_prior([0.5, 0.5]), **quick),
     )
     yield (
         "a class has no prior",
-        lambda: evaluate(y, {"a": 0.9 * p, "b": p / 2}, binary.with_prior([1, 0]), replicates=10),
+        lambda: evaluate(y, {"a": 0.9 * p, "b": p / 2}, binary.with_prior([1, 0]), **quick),
     )
     yield (
         "utilities",
-        lambda: evaluate(y, p, Problem.from_utilities([[15, -35], [-335, 165]]), replicates=10),
+        lambda: evaluate(y, p, Problem.from_utilities([[15, -35], [-335, 165]]), **quick),
     )
-    yield "one decision", lambda: evaluate(y, p, Problem([[1], [2]]), replicates=10)
-    yield "nothing at stake", lambda: evaluate(y, p, Problem([[1, 1], [2, 2]]), replicates=10)
+    yield "one decision", lambda: evaluate(y, p, Problem([[1], [2]]), **quick)
+    yield "nothing at stake", lambda: evaluate(y, p, Problem([[1, 1], [2, 2]]), **quick)
     yield (
         "fractional weights",
-        lambda: evaluate(y, p, binary, weights=rng.uniform(0.5, 2, 80), replicates=10),
+        lambda: evaluate(y, p, binary, weights=rng.uniform(0.5, 2, 80), **quick),
     )
     yield (
         "raw scores and decisions",
         lambda: evaluate(
-            y, {"raw": Scores(20 * p - 7), "rule": Decisions(y[::-1])}, binary, replicates=10
+            y, {"raw": Scores(20 * p - 7), "rule": Decisions(y[::-1])}, binary, **quick
         ),
     )
     yield (
         "decisions among three classes",
-        lambda: evaluate(y, Decisions(y[::-1]), three.with_prior([0.4, 0.6, 0]), replicates=10),
+        lambda: evaluate(y, Decisions(y[::-1]), three.with_prior([0.4, 0.6, 0]), **quick),
     )
     yield (
         "certain and equal scores",
-        lambda: evaluate(y, {"a": y.astype(float), "b": np.full(80, 0.5)}, binary, replicates=10),
+        lambda: evaluate(y, {"a": y.astype(float), "b": np.full(80, 0.5)}, binary, **quick),
     )
 
 

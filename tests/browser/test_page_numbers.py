@@ -107,7 +107,13 @@ def problem_of(data: dict, setting: dict) -> Problem:
     return Problem(setting["costs"], prior=setting["prior"], **named)
 
 
-@pytest.mark.parametrize(("name", "seed"), [("demo", 11), ("clinic", 12), ("digits", 13)])
+SLOW = {"marks": pytest.mark.slow}
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [("clinic", 12), pytest.param("demo", 11, **SLOW), pytest.param("digits", 13, **SLOW)],
+)
 def test_fifty_random_stakes_give_the_numbers_of_python(name, seed, opened, request):
     """Costs, decision counts and normalised costs of all systems, to 1e-9."""
     page = opened(request.getfixturevalue(name))
@@ -151,7 +157,10 @@ def test_the_page_begins_with_the_numbers_of_the_report(name, opened, request):
     assert {one["name"] for one in made["systems"]} == {one.name for one in report.systems}
 
 
-@pytest.mark.parametrize(("name", "seed"), [("demo", 21), ("clinic", 22), ("digits", 23)])
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [("demo", 21), pytest.param("clinic", 22, **SLOW), pytest.param("digits", 23, **SLOW)],
+)
 def test_regions_and_margins_are_those_of_python(name, seed, opened, request):
     page = opened(request.getfixturevalue(name))
     data = page.data
