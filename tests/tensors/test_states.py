@@ -226,16 +226,20 @@ def test_labels_of_small_kinds_reach_their_last_class(kind, size):
     assert loss_moments(every, losses, classes=tuple(range(size))).sums.sum() == size
 
 
-def test_rows_of_very_many_classes_by_softmax_sum_to_one_well_enough():
-    logits = torch.tensor(RNG.standard_normal((300, 20_000)) * 5, dtype=torch.float32)
-    rows = torch.softmax(logits, dim=1)
-    assert float((rows.double().sum(dim=1) - 1).abs().max()) > 1e-6  # what single precision does
-    metric = BayesCost(Problem(np.stack([np.arange(20_000) % 2, np.ones(20_000) / 4], axis=1)))
-    metric.update(rows, torch.zeros(300, dtype=torch.int64))
-    metric.compute()
-    metric.update(rows * 1.001, torch.zeros(300, dtype=torch.int64))
-    with pytest.raises(InputError, match="must sum to one"):
-        metric.compute()
+def test_rows_of_very_many_classes_may_miss_one_by_what_softmax_does():
+    """In single precision, that of torch missed one by 3.5e-6 for 20,000 classes."""
+    size = 20_000
+    problem = Problem(np.stack([np.arange(size) % 2, np.ones(size) / 4], axis=1))
+    for factor, fine in ((1 + 4e-6, True), (1.001, False)):
+        metric = BayesCost(problem)
+        rows = torch.full((3, size), factor / size, dtype=torch.float32)
+        assert float((rows.double().sum(dim=1) - 1).abs().min()) > 1e-6
+        metric.update(rows, torch.zeros(3, dtype=torch.int64))
+        if fine:
+            metric.compute()
+        else:
+            with pytest.raises(InputError, match="must sum to one"):
+                metric.compute()
 
 
 # Bins --------------------------------------------------------------------------------------------
