@@ -7,6 +7,7 @@ the counts travel with the tally; `refuse` reads them once, at the end.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import NamedTuple
 
 import torch
@@ -133,6 +134,15 @@ def aligned(**tensors: Tensor | None) -> int:
                 argument=name,
             )
     return len(first[1])
+
+
+def refuse_total(total: float) -> None:
+    """Refuse weights whose sum is beyond the largest number."""
+    if not isfinite(total):
+        raise InputError(
+            "weights must have a total that is a number; the sum is too large. Scale them down.",
+            argument="weights",
+        )
 
 
 def refuse_many(what: str, number: int, remedy: str) -> None:

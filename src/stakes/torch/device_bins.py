@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -14,6 +14,7 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.ranking import auc
 from stakes.tally import Bins, BitGrid, ScoreTable
+from stakes.thresholds import BestThreshold, best_threshold
 from stakes.torch.check_tensors import (
     LABEL,
     PROBABILITY,
@@ -24,6 +25,7 @@ from stakes.torch.check_tensors import (
     no_faults,
     positions,
     refuse,
+    refuse_total,
 )
 from stakes.torch.triton_door import kernels
 
@@ -103,6 +105,14 @@ class BinnedScores:
         shares = self.bins.weights.sum(axis=0) / self.bins.weights.sum()
         return float(np.sum(np.where(shares > 0, self.losses[place], 0.0) * shares))
 
+    def best_threshold(self, problem: Problem) -> BestThreshold:
+        """The best threshold between bins: scores above it cost what it says.
+
+        Those of `table` are the mean scores of bins, which cut through them.
+        """
+        best = best_threshold(self.table, problem)
+        return replace(best, threshold=self.bins.threshold(best.threshold))
+
     def cost_error(self, problem: Problem) -> float:
         r"""By how much the least expected cost of any threshold can lie below that of the table.
 
@@ -110,12 +120,15 @@ class BinnedScores:
 
         where a false alarm costs a and a miss b more than the right decision.
         """
+        if np.isnan(problem.threshold):  # the decision does not matter
+            return 0.0
         regret = problem.regret().costs
         weights = self.bins.weights[self.bins.low < self.bins.high]
         totals = self.bins.weights.sum(axis=0)
         prior = totals / totals.sum() if problem.prior is None else problem.prior
         with np.errstate(invalid="ignore"):
-            losses = weights / totals * prior * np.array([regret[0, 1], regret[1, 0]])
+            mass = np.where(prior > 0, weights / totals * prior, 0.0)
+        losses = mass * np.array([regret[0, 1], regret[1, 0]])
         return float(np.min(losses, axis=1).max(initial=0.0))
 
 
@@ -211,11 +224,12 @@ class BinSums:
         if not held.size:
             raise InputError("scores must hold at least one case; there are none. Pass some.")
         mass = weights[held]
+        refuse_total(float(mass.sum()))
         means = scale.grid.scores(held // 2, rests[held] / mass)
         both = np.where((held % 2)[:, None] == np.arange(2), mass[:, None], 0.0)
         lowest, highest = _floats(low[held]), _floats(high[held])
         means = np.clip(means, lowest, highest)
-        with np.errstate(invalid="ignore"):  # nothing is added to an infinite score
+        with np.errstate(invalid="ignore", over="ignore"):  # to an infinite score nothing is added
             bins = Bins.pooled(lowest, highest, means * mass, both)
         return BinnedScores(bins, scale, self._class_losses(scale, bins), classes)
 
@@ -238,7 +252,7 @@ def _case_losses(score: Tensor, positive: Tensor, scale: Scale) -> Tensor:
     else:
         own = torch.where(positive, score, -score)
         lost = own == -torch.inf
-        surprise = torch.nn.functional.softplus(torch.where(lost, -torch.inf, -own))
+        surprise = -torch.nn.functional.logsigmoid(torch.where(lost, torch.inf, own))
         square = torch.sigmoid(-own) ** 2
     return torch.stack([surprise, square, lost.double()])
 

@@ -36,6 +36,7 @@ from stakes.torch.triton_door import kernels
 _BLOCK = {"cpu": 1 << 16, "cuda": 1 << 22}
 _LOOP = 16  # classes up to which expected costs are summed one by one, in a fixed order
 # By how much a row of posteriors may miss a sum of one.
+_MANY = 1000  # classes from which rows in single precision may miss more
 _ROW_SUMS = {torch.float16: 5e-3, torch.bfloat16: 2e-2, torch.float32: 1e-6, torch.float64: 1e-6}
 
 
@@ -86,12 +87,13 @@ def add_cells(
         cases = y_true.contiguous(), decided.contiguous()
         kernels.add_cells(*cases, sums, faults, shape, (LABEL, DECISION))
         return
+    y_true, decided = y_true.long(), decided.long()  # a byte is not less than 256, says torch
     known = (y_true >= 0) & (y_true < n_classes)
     taken = (decided >= 0) & (decided < n_decisions)
     faults[LABEL] += (~known).sum()
     faults[DECISION] += (~taken).sum()
     used = known & taken
-    cell = torch.where(used, y_true.long() * n_decisions + decided, n_cells)
+    cell = torch.where(used, y_true * n_decisions + decided, n_cells)
     mass = torch.ones((), dtype=torch.int64, device=cell.device).expand(len(cell))
     if weights is not None:
         weight = weights.double()
@@ -155,8 +157,14 @@ def posterior_faults(given: Tensor, logits: bool) -> Tensor:
     faults[PROBABILITY] += (~((given >= 0) & (given <= 1))).sum()
     if given.ndim == 2:
         off = (given.double().sum(dim=1) - 1).abs()
-        faults[SUM] += (off > _ROW_SUMS[given.dtype]).sum()
+        faults[SUM] += (off > _row_slack(given)).sum()
     return faults
+
+
+def _row_slack(given: Tensor) -> float:
+    """By how much a row may miss a sum of one; softmax of many classes is rougher."""
+    many = given.shape[-1] / _MANY if given.dtype == torch.float32 else 0.0
+    return _ROW_SUMS[given.dtype] * max(1.0, many)
 
 
 def _refuse_width(given: Tensor, problem: Problem) -> None:
@@ -185,7 +193,7 @@ def add_decisions(
         logits=logits,
         labels=truth.contiguous(),
         sums=kernel.Sums(*sums),
-        sum_slack=_ROW_SUMS[given.dtype],
+        sum_slack=_ROW_SUMS[given.dtype],  # of 16 classes at most
         rules=(PROBABILITY, SUM, LABEL, DECISION),
     )
     assert isinstance(made, Tensor)
@@ -252,6 +260,14 @@ def probabilities(logits: Tensor) -> Tensor:
     """Posteriors out of logits: (n, K), or log-odds (n,), in double precision."""
     exact = logits.double()
     return torch.sigmoid(exact) if exact.ndim == 1 else torch.softmax(exact, dim=1)
+
+
+def log_probabilities(logits: Tensor) -> Tensor:
+    """Logarithms (n, K) of the same, which are finite where logits are."""
+    exact = logits.double()
+    if exact.ndim == 2:
+        return torch.log_softmax(exact, dim=1)
+    return torch.nn.functional.logsigmoid(torch.stack([-exact, exact], dim=1))
 
 
 def _rounding(rows: Tensor) -> Tensor:
@@ -321,7 +337,7 @@ def _moments(
 ) -> Tensor:
     """Sums (K, 1 + J + J²) of weight, losses and products, as one product of matrices."""
     table = torch.stack([column.double() for column in columns], dim=1)
-    finite = table.isfinite().all(dim=1)
+    finite, truth = table.isfinite().all(dim=1), truth.long()
     known = (truth >= 0) & (truth < size)
     mass = torch.ones(len(truth), dtype=torch.float64, device=truth.device)
     mass = mass if weight is None else weight.double()

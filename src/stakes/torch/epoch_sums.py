@@ -35,11 +35,14 @@ from stakes.torch.device_cases import (
     add_decisions,
     bayes_decisions,
     has_kernel,
+    log_probabilities,
     posterior_faults,
     probabilities,
 )
 
 _REPLICATES = 2000
+_MOST = 2.0**53  # beyond, whole numbers cannot be told from their neighbours
+_LIGHTEST, _HEAVIEST = 1e-100, 1e100
 
 
 @dataclass(eq=False)
@@ -94,7 +97,8 @@ class EpochSums:
         exact = torch.stack([1 - exact, exact], dim=1) if exact.ndim == 1 else exact
         likely = exact.argmax(dim=1)
         add_cells(likely, truth, weight, (size, size), self.predicted, ignored)
-        self._add_losses(exact, truth, weight)
+        logs = log_probabilities(given) if logits else torch.log(exact)
+        self._add_losses(exact, logs, truth.long(), weight)
 
     def _add_by_kernel(
         self, given: Tensor, truth: Tensor, *, logits: bool, faults: Tensor
@@ -104,12 +108,15 @@ class EpochSums:
         self.proper.add_(losses[:3])
         self.rows[0].add_(losses[3])
 
-    def _add_losses(self, exact: Tensor, truth: Tensor, weight: Tensor | None) -> None:
+    def _add_losses(
+        self, exact: Tensor, logs: Tensor, truth: Tensor, weight: Tensor | None
+    ) -> None:
         known = (truth >= 0) & (truth < self.problem.n_classes)
-        place = torch.where(known, truth, 0).long()
+        place = torch.where(known, truth, 0)
         own = exact.gather(1, place[:, None]).squeeze(1)
-        lost = own == 0
-        surprise = -torch.log(torch.where(lost, 1.0, own))
+        surprise = -logs.gather(1, place[:, None]).squeeze(1)
+        lost = surprise == torch.inf
+        surprise = torch.where(lost, 0.0, surprise)
         square = (exact**2).sum(dim=1) - 2 * own + 1
         mass = torch.ones_like(own) if weight is None else weight.double()
         mass = torch.where(known, mass, 0.0)
@@ -159,10 +166,21 @@ class EpochSums:
         """What the epoch says about one model."""
         if not self.counts().values.any():
             raise InputError("the epoch must hold at least one case; there are none. Call update.")
+        self._refuse_sizes()
         evidence = self._evidence(name, bins)
         return report_of(
             evidence, replicates=_REPLICATES, seed=seed, rng=rng, level=_check.level(level)
         )
+
+    def _refuse_sizes(self) -> None:
+        """Refuse weights whose squares came to nothing, or to more than a number."""
+        usual = float(self.squares.sum() / self.decided.sum())  # a mean of the weights
+        if not _LIGHTEST <= usual <= _HEAVIEST:
+            raise InputError(
+                f"weights must be of a size whose squares are numbers, from {_LIGHTEST:g} to "
+                f"{_HEAVIEST:g}; these are not. Scale them all alike.",
+                argument="weights",
+            )
 
     def _evidence(self, name: str, bins: BinnedScores | None) -> Evidence:
         problem, shares = self.problem, self.counts().shares
@@ -178,6 +196,7 @@ class EpochSums:
         )
         rules = named(kind, problem)
         rows, fractional = self.rows.cpu().numpy()
+        uncounted = bool(fractional.any()) or self.counts().values.sum() >= _MOST
         losses = self.losses()
         size = problem.n_classes
         cells = self.predicted.cpu().numpy().reshape(size, size)
@@ -196,12 +215,12 @@ class EpochSums:
         return Evidence(
             problem=problem,
             n_rows=int(rows.sum()),
-            sample=self._sample(tuple(rules), rows, bool(fractional.any())),
+            sample=self._sample(tuple(rules), rows, uncounted),
             rules=rules,
             models=(tallies,),
             slices=(),
             posterior_prior=shares,
-            weighted=not np.array_equal(rows, self.counts().class_weights),
+            weighted=uncounted or not np.array_equal(rows, self.counts().class_weights),
             left_out=tuple(self._left_out(name, bins, shares)),
         )
 

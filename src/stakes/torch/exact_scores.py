@@ -25,6 +25,7 @@ from stakes.torch.check_tensors import (
     refuse,
     refuse_entries,
     refuse_many,
+    refuse_total,
 )
 from stakes.torch.device_bins import order_keys, read_scores
 from stakes.torch.triton_door import kernels
@@ -156,6 +157,8 @@ def _checked(
     if weight is not None:
         faults[WEIGHT] += (~((weight >= 0) & (weight < torch.inf))).sum()
     refuse(faults)
+    if weight is not None:
+        refuse_total(float(weight.double().sum()))
     if not len(score) or (weight is not None and not bool(weight.any())):
         raise InputError("scores must hold at least one case of positive weight; there are none.")
     return score, truth, weight

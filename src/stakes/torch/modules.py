@@ -6,6 +6,8 @@ refuses them. States hold double precision, whatever the precision of the model.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from torch import Tensor
 from torchmetrics import Metric
 
 from stakes._check import Labels, require
+from stakes.errors import InputError
 from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.report import Report
@@ -55,6 +58,54 @@ class _Tallied(Metric):
             how = _REDUCTIONS.get(name, "sum")
             self.add_state(name, default=getattr(empty, name), dist_reduce_fx=how)
 
+    def _add_rule(self, *rule: object) -> None:
+        """What tells tallies apart, so that no others are merged with these.
+
+        A collection shares the states of metrics that seem equal after one batch, up to 1e-5.
+        """
+        digest = torch.tensor(list(sha256(repr(rule).encode()).digest()))
+        self.add_state("rule", default=digest, dist_reduce_fx="max")
+
+    def _refuse(self) -> None:
+        """Refuse tallies of another rule, and entries that cannot be used; this waits."""
+        if not torch.equal(self.rule, self._defaults["rule"]):
+            raise InputError(
+                "states must be tallied in the same way; some come from a metric of another "
+                "problem or scale. Merge and load states of metrics that were made alike."
+            )
+        refuse(self.faults)
+
+    def _here(self, name: str, given: Tensor) -> Tensor:
+        """Tensors on the device of the states."""
+        if given.device != self.faults.device:
+            raise InputError(
+                f"{name} must be on the device of the metric, {self.faults.device}; it is on "
+                f"{given.device}. Move the metric: metric.to({str(given.device)!r}).",
+                argument=name,
+            )
+        return given
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **options: Any) -> Any:
+        """Follow a model to its device, but never to its precision."""
+        return super()._apply(lambda state: state.to(fn(state).device), *args, **options)
+
+    def merge_state(self, incoming_state: Any) -> None:
+        """Add the tallies of another metric; numbers that were computed before are gone."""
+        super().merge_state(incoming_state)
+        self._filled()
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        own = {prefix + name for name in self._defaults} & set(state_dict)
+        state_dict |= {name: state_dict[name].clone() for name in own}  # updates are in place
+        super()._load_from_state_dict(state_dict, prefix, *args)
+        if own:
+            self._filled()
+
+    def _filled(self) -> None:
+        """What was computed is out of date."""
+        self._computed = None
+        self._update_count = max(int(self.update_count), 1)
+
     def _bins(self) -> BinSums:
         return BinSums(**{name: getattr(self, name) for name in _BIN_STATES})
 
@@ -70,16 +121,16 @@ class _Tallied(Metric):
 class _Counting(_Tallied):
     """Counts of decisions in each class."""
 
-    def __init__(self, problem: Problem, **options: Any) -> None:
+    def __init__(self, problem: Problem, *rule: object, **options: Any) -> None:
         super().__init__(**options)
         require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
         self.problem = problem
         self._add_sums("cells", (problem.costs.size,))
         self._add_faults()
-
+        self._add_rule(problem.costs.shape, *rule)
 
     def _counts(self) -> Counts:
-        refuse(self.faults)
+        self._refuse()
         return counts_of(self.cells, self.problem)
 
     def counts(self) -> Counts:
@@ -106,7 +157,8 @@ class ExpectedCost(_Counting):
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
         """Count decisions."""
-        decided, truth = positions("decisions", preds), positions("y_true", target)
+        decided = self._here("decisions", positions("decisions", preds))
+        truth = positions("y_true", target)
         weight = None if weights is None else read_weights(weights)
         add_cells(decided, truth, weight, self.problem.costs.shape, self.cells, self.faults)
 
@@ -141,16 +193,14 @@ class BayesCost(_Counting):
     """
 
     def __init__(self, problem: Problem, *, logits: bool = False, **options: Any) -> None:
-        super().__init__(problem, **options)
+        require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+        super().__init__(problem, problem.costs.tolist(), logits, **options)
         self.logits = logits
-        # A collection shares the states of metrics that seem equal; these tell which rule decides.
-        rule = torch.tensor([*problem.costs.ravel().tolist(), float(logits)], dtype=torch.float64)
-        self.add_state("rule", default=rule, dist_reduce_fx="max")
 
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
         """Decide, and count."""
-        given = floating("posteriors", preds, ndim=(1, 2))
+        given = self._here("posteriors", floating("posteriors", preds, ndim=(1, 2)))
         truth = positions("y_true", target)
         if weights is None and len(given) and has_kernel(given, self.problem):
             sums = (self.cells, self.faults)
@@ -192,11 +242,13 @@ class ScoreBins(_Tallied):
         require("scale", scale, Scale, "Write Scale.LOGITS, say.")
         self.scale, self.classes = scale, classes
         self._add_bins()
+        self._add_rule(scale.name)
 
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
         """Bin scores."""
-        self._bins().add(*read_scores(preds, target, weights), self.scale)
+        score, truth, weight = read_scores(preds, target, weights)
+        self._bins().add(self._here("scores", score), truth, weight, self.scale)
 
     def compute(self) -> dict[str, Tensor]:
         """The AUC and what it can be off by; of probabilities and logits the losses, too."""
@@ -207,6 +259,7 @@ class ScoreBins(_Tallied):
         return {name: self._scalar(value) for name, value in found.items()}
 
     def _binned(self) -> BinnedScores:
+        self._refuse()
         return self._bins().binned(self.scale, self.classes)
 
     def binned(self) -> BinnedScores:
@@ -238,6 +291,7 @@ class Evaluation(_Tallied):
         super().__init__(**options)
         require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
         self.problem, self.logits = problem, logits
+        self._add_rule(problem.costs.tolist(), logits)
         for name, size in EpochSums.sizes(problem).items():
             self._add_sums(name, size)
         if problem.n_classes == 2:
@@ -248,7 +302,7 @@ class Evaluation(_Tallied):
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
         """Tally a batch."""
-        given = floating("posteriors", preds, ndim=(1, 2))
+        given = self._here("posteriors", floating("posteriors", preds, ndim=(1, 2)))
         truth = positions("y_true", target)
         weight = None if weights is None else read_weights(weights)
         self._sums().add(given, truth, weight, logits=self.logits, faults=self.faults)
@@ -266,7 +320,7 @@ class Evaluation(_Tallied):
 
     def compute(self) -> dict[str, Tensor]:
         """Cost, normalised cost and proper scores; of two classes also the AUC with its bound."""
-        refuse(self.faults)
+        self._refuse()
         found = self._sums().numbers()
         if self.problem.n_classes == 2:
             made = self._bins().binned(self._scale, self.problem.classes)
@@ -277,7 +331,7 @@ class Evaluation(_Tallied):
         """The report of all processes; thresholds and maps that need rows are left out."""
 
         def made() -> Report:
-            refuse(self.faults)
+            self._refuse()
             bins = None
             if self.problem.n_classes == 2:
                 bins = self._bins().binned(self._scale, self.problem.classes)
