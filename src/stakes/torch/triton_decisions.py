@@ -14,7 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 from stakes.torch.check_tensors import HALF_PRECISION
-from stakes.torch.triton_kernels import as_bytes, power_of_two
+from stakes.torch.triton_kernels import as_bytes, log1p, power_of_two
 
 MOST_COLUMNS = 16  # classes, and decisions, up to which the kernel serves
 
@@ -91,6 +91,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
     whole = tl.zeros((SIZE,), tl.float64)
     square = tl.zeros((SIZE,), tl.float64)
     own = tl.zeros((SIZE,), tl.float64)
+    odds = tl.zeros((SIZE,), tl.float64)  # the logit of the true class
     top = tl.full((SIZE,), -1.0, tl.float64)
     likely = tl.zeros((SIZE,), tl.int64)
     for k in tl.static_range(N_CLASSES):
@@ -115,6 +116,9 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
         if DEPTH > 1:
             square += exact * exact
             own = tl.where(label == k, exact, own)
+            if LOGITS:
+                logit = raw.to(tl.float64)
+                odds = tl.where(label == k, -logit if VECTOR and k == 0 else logit, odds)
             likely = tl.where(exact > top, k, likely)
             top = tl.where(exact > top, exact, top)
     slack = tl.load(costs + N_CLASSES * N_DECISIONS + column, real, 0.0)
@@ -139,8 +143,16 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
             _count(squares, cell, N_CLASSES * N_DECISIONS, N_CELLS)
             cell = tl.where(known, label * N_CLASSES + likely, N_PREDICTED - 1)
             _count(predicted, cell, N_CLASSES * N_CLASSES, N_PREDICTED)
-            lost = own == 0.0
-            surprise = -tl.log(tl.where(lost, 1.0, own))
+            if LOGITS:  # finite logits never rule the truth out, small as its chance may be
+                lost = odds == -float("inf")
+                if VECTOR:
+                    near = log1p(tl.exp(-tl.abs(odds))) + tl.where(odds < 0.0, -odds, 0.0)
+                else:
+                    near = tl.log(total) + (highest - odds)
+                surprise = tl.where(lost, 0.0, near)
+            else:
+                lost = own == 0.0
+                surprise = -tl.log(tl.where(lost, 1.0, own))
             distance = square - 2.0 * own + 1.0
             out = sums + program.to(tl.int64) * (4 * N_CLASSES)
             for k in tl.static_range(N_CLASSES):

@@ -43,6 +43,13 @@ def _places(score, N_BINS: tl.constexpr, UNIT: tl.constexpr, DOUBLE: tl.constexp
 
 
 @triton.jit
+def log1p(small):  # type: ignore[no-untyped-def]
+    """log(1 + small) for numbers from 0 to 1, to the last digits, however small."""
+    one = 1.0 + small
+    return tl.where(one == 1.0, small, tl.log(one) * (small / (one - 1.0)))
+
+
+@triton.jit
 def _losses(score, positive, LOSS: tl.constexpr):  # type: ignore[no-untyped-def]
     """Log loss, Brier score, and whether the truth was ruled out, of probabilities or logits."""
     exact = score.to(tl.float64)
@@ -55,7 +62,7 @@ def _losses(score, positive, LOSS: tl.constexpr):  # type: ignore[no-untyped-def
         own = tl.where(positive, exact, -exact)
         lost = own == -float("inf")
         tail = tl.exp(-tl.abs(own))
-        surprise = tl.where(lost, 0.0, tl.log(1.0 + tail) + tl.where(own < 0.0, -own, 0.0))
+        surprise = tl.where(lost, 0.0, log1p(tail) + tl.where(own < 0.0, -own, 0.0))
         chance = tl.where(own < 0.0, 1.0, tail) / (1.0 + tail)
         square = chance * chance
     return surprise, square, tl.where(lost, 1.0, 0.0)
