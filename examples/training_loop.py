@@ -1,8 +1,8 @@
 """A training loop that watches costs: torchmetrics modules of stakes, and a report at the end.
 
-Fraud is rare and dear. The loop logs the cost of the Bayes decisions after every epoch and stops
-where it no longer falls; the report says what the last epoch's model would cost. Needs the extra
-``torch``; it runs on a GPU where there is one.
+Fraud is rare and dear. The loop logs the cost of the Bayes decisions after every epoch; the report
+says what the last epoch's model would cost. Needs the extra ``torch``; it runs on a GPU where there
+is one.
 """
 
 from __future__ import annotations

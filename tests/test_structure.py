@@ -111,7 +111,7 @@ FLOORS: dict[str, str] = {
     "thresholds": "weighed_scores case_losses methods best loss",
     "torch": (
         "triton_kernels check_tensors triton_decisions triton_door device_bins device_cases "
-        "exact_scores epoch_sums modules"
+        "device_losses exact_scores epoch_sums modules"
     ),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,6 +37,8 @@ Y = RNG.random(N) < P
 ROWS = RNG.dirichlet(np.ones(4), N)
 CLASS = np.array([RNG.choice(4, p=row) for row in ROWS])
 WEIGHTS = RNG.random(N) * 3
+TEXT: Any = "logits"  # what no setting is
+NUMBER: Any = 3
 BATCHES = [slice(start, start + 700) for start in range(0, N, 700)]
 
 
@@ -175,22 +178,94 @@ def test_bad_entries_are_refused_at_compute_and_shapes_at_once():
     rows = torch.tensor(ROWS[:4])
     metric.update(rows, torch.tensor([0, 1, 2, 3]))
     metric.update(rows * 1.1, torch.tensor([0, 1, 2, 3]))
-    with pytest.raises(InputError, match="posteriors must sum to one in every row; 4 entries"):
+    with pytest.raises(InputError, match="preds must sum to one in every row; 4 entries do"):
         metric.compute()
     metric.reset()
     metric.update(rows, torch.tensor([0, 1, 2, 4]))
-    with pytest.raises(InputError, match="y_true must hold positions of classes"):
+    with pytest.raises(InputError, match="target must hold positions of classes"):
         metric.counts()
     bins = ScoreBins()
     bins.update(torch.tensor([0.5, torch.nan]), torch.tensor([0, 1]))
-    with pytest.raises(InputError, match="posteriors must hold probabilities"):
+    with pytest.raises(InputError, match="preds must hold probabilities"):
         bins.compute()
-    with pytest.raises(InputError, match="y_true must have one entry for each of the 2 cases"):
+    with pytest.raises(
+        InputError, match="target must have one entry for each of the 2 cases of preds"
+    ):
         bins.update(torch.tensor([0.5, 0.5]), torch.tensor([1]))
     epoch = Evaluation(BINARY, logits=True)
     epoch.update(torch.tensor([0.5, torch.nan]), torch.tensor([0, 1]))
-    with pytest.raises(InputError, match="1 entries"):
+    with pytest.raises(InputError, match="1 entry does not"):
         epoch.report()
+    with pytest.raises(InputError, match="preds must hold at least one case"):
+        ScoreBins().binned()
+
+
+@pytest.mark.parametrize("metric", [Evaluation(BINARY), Evaluation(FOUR), BayesCost(BINARY)])
+def test_every_bad_entry_is_counted_once(metric):
+    rows = torch.full((3, metric.problem.n_classes), 1 / metric.problem.n_classes)
+    metric.update(rows, torch.tensor([0, 1, 9]))
+    with pytest.raises(InputError, match=r"target must hold positions .*; 1 entry does not"):
+        metric.compute()
+    metric.reset()
+    metric.update(rows, torch.tensor([0, 1, 1]), -torch.ones(3))
+    with pytest.raises(InputError, match=r"weights must .*; 3 entries do not"):
+        metric.compute()
+
+
+@pytest.mark.parametrize("name", every_metric())
+def test_a_batch_on_another_device_than_the_metric_says_how_to_move_it(name):
+    metric, given = every_metric()[name]
+    with pytest.raises(InputError, match=r"device of the metric, cpu; it is on meta.*metric\.to"):
+        metric.update(torch.tensor(given).to("meta"), torch.tensor(Y).to("meta"))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: BayesCost(BINARY, logits=TEXT), "logits must be a bool"),
+        (lambda: Evaluation(BINARY, logits=NUMBER), "logits must be a bool"),
+        (lambda: Evaluation(TEXT), "problem must be a Problem"),
+        (lambda: ScoreBins(TEXT), "scale must be a Scale"),
+        (lambda: ScoreBins(classes=(1, 2, 3)), "classes must be two labels"),
+        (
+            lambda: Evaluation(FOUR).update(torch.tensor(P), torch.tensor(Y)),
+            "preds must have one c",
+        ),
+        (
+            lambda: ExpectedCost(FOUR).update(torch.tensor(P), torch.tensor(Y)),
+            "preds must hold who",
+        ),
+        (lambda: Evaluation(BINARY).report(NUMBER), "name must be a str"),
+        (lambda: Evaluation(BINARY).report(seed=-1), "seed must be one real number"),
+    ],
+)
+def test_bad_settings_are_input_errors(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "different",
+    [
+        lambda: (Evaluation(BINARY), Evaluation(Problem.binary(false_alarm=1, miss=4))),
+        lambda: (ScoreBins(Scale.SCORES), ScoreBins(Scale.LOGITS)),
+        lambda: (
+            BayesCost(Problem([[0, 1e-9], [9e-9, 0]])),
+            BayesCost(Problem([[0, 1e-9], [4e-9, 0]])),
+        ),
+    ],
+    ids=["costs", "scales", "tiny costs"],
+)
+def test_no_metric_shares_the_states_of_one_with_other_settings(different):
+    """After an empty batch all sums are equal; a collection compares them with a tolerance."""
+    apart = different()
+    together = MetricCollection(dict(zip("ab", different(), strict=True)))
+    empty = torch.zeros(0), torch.zeros(0, dtype=torch.int64)
+    together.update(*empty)
+    together.update(torch.tensor([0.15, 0.15, 0.9]), torch.tensor([0, 1, 1]))
+    for name, alone in zip("ab", apart, strict=True):
+        alone.update(torch.tensor([0.15, 0.15, 0.9]), torch.tensor([0, 1, 1]))
+        same(together[name].compute(), alone.compute())
 
 
 # Reports -----------------------------------------------------------------------------------------
@@ -259,6 +334,10 @@ def _process(rank: int, path: str) -> None:
         metric.update(torch.tensor(P[own]), torch.tensor(Y[own]))
     found = {"cost": cost.compute(), **bins.compute(), **epoch.compute()}
     found["counts"] = torch.tensor(cost.counts().values)
+    if rank == 0:  # what need not be summed waits for nobody
+        alone = Evaluation(BINARY, sync_on_compute=False)
+        alone.update(torch.tensor(P[own]), torch.tensor(Y[own]))
+        assert alone.report().assumptions.n_rows == len(P[own])
     found["report"] = torch.tensor(epoch.report().assumptions.n_rows)
     torch.save(found, f"{path}/{rank}.pt")
     distributed.destroy_process_group()

@@ -34,6 +34,7 @@ from stakes.torch import (
     score_table,
 )
 from stakes.torch import device_cases as cases_room
+from stakes.torch import device_losses as losses_room
 from stakes.torch import exact_scores as exact_room
 from stakes.torch.device_bins import bit_places
 
@@ -231,17 +232,33 @@ def test_bayes_decisions_are_those_of_numpy_at_ties_too(dtype):
         given = tensor(rows, dtype)
         expected = bayes_decision_indices(given.numpy(), problem)
         np.testing.assert_array_equal(bayes_decisions(given, problem), expected)
+        on_device = cases_room._cheapest(given, problem.costs, False)  # what GPUs run
+        np.testing.assert_array_equal(on_device, expected)
+
+
+def test_posteriors_that_are_not_numbers_get_no_decision_on_any_device():
+    rows = torch.softmax(torch.arange(12.0).view(4, 3) % 5, dim=1)
+    rows[1, 2], rows[3, 0] = torch.nan, torch.inf
+    problem = Problem(RNG.integers(0, 30, (3, 4)))
+    for values, of in ((rows, problem), (torch.tensor([0.2, -0.1, 0.9, torch.inf]), THREE)):
+        found = bayes_decisions(values, of)
+        assert (found < 0).tolist() == [False, True, False, True]
+        np.testing.assert_array_equal(cases_room._cheapest(values, of.costs, False), found)
+    nan = torch.tensor([0.0, torch.nan])
+    assert bayes_decisions(nan, THREE, logits=True).tolist() == [1, -1]
 
 
 @pytest.mark.parametrize("size", [4, 30])
-def test_bayes_decisions_of_many_classes_are_those_of_numpy(size, monkeypatch):
-    monkeypatch.setitem(cases_room._BLOCK, "cpu", 1000)
+def test_bayes_decisions_of_many_classes_are_those_of_numpy(size):
     problem = Problem(RNG.integers(0, 30, (size, size + 1)))
     rows = RNG.dirichlet(np.ones(size), 5000)
     expected = bayes_decision_indices(rows, problem)
     np.testing.assert_array_equal(bayes_decisions(torch.tensor(rows), problem), expected)
     logits = torch.log(torch.tensor(rows)) + 3
     np.testing.assert_array_equal(bayes_decisions(logits, problem, logits=True), expected)
+    for values, are_logits in ((torch.tensor(rows), False), (logits, True)):
+        on_device = cases_room._cheapest(values, problem.costs, are_logits)
+        np.testing.assert_array_equal(on_device, expected)
 
 
 def test_logits_of_two_classes_are_log_odds():
@@ -253,7 +270,7 @@ def test_logits_of_two_classes_are_log_odds():
 
 @pytest.mark.parametrize("kind", [torch.int64, torch.int32, torch.uint8])
 @pytest.mark.parametrize("weights", [None, TIMES, FRACTIONS], ids=["alike", "whole", "fractional"])
-def test_counts_of_tensors_are_those_of_numpy(kind, weights):
+def test_counts_of_tensors_are_those_of_numpy(kind, weights, monkeypatch):
     decided = RNG.integers(0, 3, N)
     expected = Counts.from_decisions(
         np.array(THREE.classes)[TRUTH.astype(int)],
@@ -265,6 +282,9 @@ def test_counts_of_tensors_are_those_of_numpy(kind, weights):
     found = counts(torch.tensor(decided).to(kind), torch.tensor(TRUTH), THREE, weight)
     assert found.classes == THREE.classes
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
+    monkeypatch.setattr(cases_room, "within", lambda *_: False)  # what GPUs run
+    found = counts(torch.tensor(decided).to(kind), torch.tensor(TRUTH), THREE, weight)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
 
 
 @pytest.mark.parametrize("weights", [None, FRACTIONS], ids=["alike", "fractional"])
@@ -275,8 +295,16 @@ def test_moments_of_tensors_are_those_of_numpy(weights):
     columns = {"old": tensor(losses[:, 0]), "new": tensor(losses[:, 1])}
     found = loss_moments(torch.tensor(truth), columns, classes=(0, 1, 2), weights=weight)
     assert found.names == ("old", "new")
-    for name in ("weight", "sums", "products"):
+    on_device = losses_room._moments_on_device(
+        torch.tensor(truth), list(columns.values()), weight, 3
+    )
+    for name, summed in zip(("weight", "sums", "products"), on_device, strict=True):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-9)
+        np.testing.assert_allclose(summed, getattr(expected, name), atol=1e-9)
+    whole = loss_moments(
+        torch.tensor(truth), tensor(losses), classes=("a", "b", "c"), weights=weight
+    )
+    np.testing.assert_array_equal(whole.products, found.products)
 
 
 # What cannot be used -----------------------------------------------------------------------------
@@ -289,7 +317,10 @@ P, Y = torch.tensor([0.1, 0.9, 0.5]), torch.tensor([0, 1, 1])
     [
         (lambda: score_bins(P * torch.nan, Y), r"scores must hold numbers .* 3 entries do not"),
         (lambda: score_table(P * torch.nan, Y), r"scores must hold numbers"),
-        (lambda: score_bins(P * 2, Y, scale=Scale.PROBABILITIES), r"in \[0, 1\]; 1 entries"),
+        (
+            lambda: score_bins(P * 2, Y, scale=Scale.PROBABILITIES),
+            r"scores must .* in \[0, 1\]; 1 entry does",
+        ),
         (lambda: score_bins(P, Y + 1), r"y_true must hold positions of classes, 0 … K − 1; 2"),
         (lambda: score_hull(P, Y - 1), r"y_true must hold positions"),
         (lambda: score_bins(P, Y, -P), r"weights must hold finite numbers"),
@@ -321,11 +352,46 @@ P, Y = torch.tensor([0.1, 0.9, 0.5]), torch.tensor([0, 1, 1])
         (lambda: bayes_decisions(P[:, None], THREE), r"one column for each of the 2 classes"),
         (lambda: loss_moments(Y, P[:, None] / 0, classes=(0, 1)), r"losses must hold finite"),
         (lambda: loss_moments(Y, {}, classes=(0, 1)), r"losses must hold at least one loss"),
+        (lambda: loss_moments(Y, torch.zeros(3, 0), classes=(0, 1)), r"losses must hold at least"),
+        (
+            lambda: loss_moments(Y, {"a": P[:2]}, classes=(0, 1)),
+            r"losses\['a'\] must have one entr",
+        ),
+        (lambda: loss_moments(Y - 1, P[:, None], classes=(0, 1)), r"y_true must hold labels among"),
+        (lambda: score_bins(P.to_sparse(), Y), r"scores must be a dense tensor; it is torch.spars"),
+        (lambda: counts(Y, Y.to_sparse(), THREE), r"y_true must be a dense tensor"),
+        (lambda: score_bins(P, Y, P.to(torch.complex64)), r"weights must hold real numbers; its d"),
+        (lambda: score_bins(P, Y, scale="logits"), r"scale must be a Scale; got str 'logits'"),
+        (lambda: counts(Y, Y, [[0, 1], [9, 0]]), r"problem must be a Problem; got list"),
+        (lambda: bayes_decisions(P, None), r"problem must be a Problem; got NoneType"),
+        (lambda: bayes_decisions(P, THREE, logits="yes"), r"logits must be a bool; got str"),
+        (lambda: score_table(P, Y, classes=("a",)), r"classes must be two labels, neg.* got 1"),
+        (lambda: score_hull(P, Y, classes="ab"), r"classes must be a sequence of labels"),
+        (lambda: score_bins(P, Y, classes=(1, 1)), r"classes must be distinct"),
+        (lambda: score_bins(P, Y).cost_error(THREE), r"a threshold needs two classes and two dec"),
+        (lambda: score_bins(P, Y).cost_error(None), r"problem must be a Problem"),
     ],
 )
 def test_bad_input_is_an_input_error(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_entries_that_moments_cannot_use_are_refused_on_a_device():
+    for truth, losses, weight, message in (
+        (Y - 1, P, None, "y_true must hold positions"),
+        (Y, P / 0, None, "losses must hold finite numbers; 3 entries do not"),
+        (Y, P, -P, "weights must hold finite numbers"),
+    ):
+        with pytest.raises(InputError, match=message):
+            losses_room._moments_on_device(truth, [losses], weight, 2)
+
+
+def test_bins_are_shown_in_one_line():
+    assert repr(score_bins(P, Y)) == (
+        "BinnedScores of Scale.SCORES: ScoreTable of 3 cases, 2 positive, 3 distinct scores from "
+        "0.1 to 0.9"
+    )
 
 
 def test_more_cases_than_one_sort_can_number_are_refused_before_it():

@@ -37,7 +37,7 @@ RULES = (
     Rule(
         "posteriors",
         "must hold probabilities in [0, 1]",
-        "State that these are logits, or bin them as scores.",
+        "Say so where these are logits, or raw scores.",
     ),
     Rule(
         "posteriors",
@@ -65,20 +65,25 @@ def no_faults(device: torch.device) -> Tensor:
     return torch.zeros(len(RULES), dtype=torch.int64, device=device)
 
 
-def refuse(faults: Tensor) -> None:
-    """Raise the first complaint, if there is any; this waits for the device."""
-    refuse_entries(dict(enumerate(faults.tolist())))
+def refuse(faults: Tensor, **names: str) -> None:
+    """Raise the first complaint, if there is any; this waits for the device.
+
+    `names` say what the caller calls the arguments of the rules.
+    """
+    refuse_entries(dict(enumerate(faults.tolist())), **names)
 
 
-def refuse_entries(faults: Mapping[int, int]) -> None:
+def refuse_entries(faults: Mapping[int, int], **names: str) -> None:
     """Raise the first complaint about entries of which so many break a rule, if there is any."""
     for place, number in faults.items():
         if number:
             rule = RULES[place]
+            name = names.get(rule.argument, rule.argument)
             raise InputError(
-                f"{rule.argument} {rule.rule}; {number:,} entries do not. {rule.remedy} Entries "
-                f"are checked on the device, which does not tell which ones these are.",
-                argument=rule.argument,
+                f"{name} {rule.rule}; {number:,} {'entry does' if number == 1 else 'entries do'} "
+                f"not. {rule.remedy} Entries are checked on the device, which does not tell which "
+                f"ones these are.",
+                argument=name,
             )
 
 
@@ -101,9 +106,16 @@ def _tensor(
             f"For arrays use stakes.tally, or torch.as_tensor.",
             argument=name,
         )
+    if values.layout != torch.strided or values.is_nested:
+        kind = "nested" if values.is_nested else values.layout
+        raise InputError(
+            f"{name} must be a dense tensor; it is {kind}. Pass {name}.to_dense(), or pad it.",
+            argument=name,
+        )
     if values.dtype not in kinds:
         raise InputError(
-            f"{name} must hold {what}; its dtype is {values.dtype}. Convert it first.",
+            f"{name} must hold {what}; its dtype is {values.dtype}. "
+            f"Convert it, as in {name}.to({kinds[-1]}).",
             argument=name,
         )
     if values.ndim not in ndim:
@@ -116,7 +128,14 @@ def _tensor(
     return values.detach()
 
 
-def aligned(**tensors: Tensor | None) -> int:
+def weights_of(name: str, values: object) -> Tensor | None:
+    """Weights of the cases, floats or whole numbers, where there are any."""
+    if values is None:
+        return None
+    return _tensor(name, values, WHOLE + FLOATS, "real numbers", (1,))
+
+
+def aligned(tensors: Mapping[str, Tensor | None]) -> int:
     """Refuse tensors of other lengths or on other devices than the first; the number of cases."""
     given = {name: one for name, one in tensors.items() if one is not None}
     first, *others = given.items()
@@ -130,7 +149,7 @@ def aligned(**tensors: Tensor | None) -> int:
         if len(one) != len(first[1]):
             raise InputError(
                 f"{name} must have one entry for each of the {len(first[1])} cases of {first[0]}; "
-                f"it has {len(one)}.",
+                f"it has {len(one)}. Pass both from the same batch.",
                 argument=name,
             )
     return len(first[1])
@@ -143,6 +162,14 @@ def refuse_total(total: float) -> None:
             "weights must have a total that is a number; the sum is too large. Scale them down.",
             argument="weights",
         )
+
+
+def within(values: Tensor | None, limit: float) -> bool:
+    """Whether all numbers are zero or more and below the limit; to look costs a CPU no waiting."""
+    if values is None or not len(values) or values.dtype == torch.bool:
+        return limit > 1
+    low, high = torch.aminmax(values)
+    return bool(low.item() >= 0 and high.item() < limit)  # small kinds cannot hold every limit
 
 
 def refuse_many(what: str, number: int, remedy: str) -> None:

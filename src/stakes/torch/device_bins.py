@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stakes._check import FloatArray, IntArray, Labels
+from stakes._check import FloatArray, IntArray, Labels, labels, require
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.ranking import auc
@@ -26,6 +26,7 @@ from stakes.torch.check_tensors import (
     positions,
     refuse,
     refuse_total,
+    weights_of,
 )
 from stakes.torch.triton_door import kernels
 
@@ -68,6 +69,9 @@ class BinnedScores:
     scale: Scale
     losses: FloatArray | None
     classes: Labels | None
+
+    def __repr__(self) -> str:
+        return f"BinnedScores of {self.scale}: {self.table!r}"
 
     @property
     def table(self) -> ScoreTable:
@@ -120,6 +124,7 @@ class BinnedScores:
 
         where a false alarm costs a and a miss b more than the right decision.
         """
+        require("problem", problem, Problem, "Write Problem.binary(false_alarm=…, miss=…).")
         if np.isnan(problem.threshold):  # the decision does not matter
             return 0.0
         regret = problem.regret().costs
@@ -198,9 +203,8 @@ class BinSums:
             self.faults[WEIGHT] += (~sound).sum()
             used = used & sound & (weight > 0)
             mass = torch.where(used, weight, 0.0)
-        score = torch.where(
-            used, score + 0.0, 0.5
-        )  # one zero only; what is not used weighs nothing
+        # One zero only; what is not used weighs nothing.
+        score = torch.where(used, score + 0.0, 0.5)
         place, rest = bit_places(score, scale.grid)
         cell = (place * 2 + positive).long()
         self.cells.index_add_(0, cell, mass)
@@ -211,18 +215,18 @@ class BinSums:
         self.high.scatter_reduce_(0, cell, torch.where(used, key, _LOWEST), "amax")
         if scale is not Scale.SCORES:
             ones = mass * positive
-            of_classes = torch.stack([mass - ones, ones], dim=1)
-            self.losses += _case_losses(exact, positive, scale) @ of_classes
+            masses = mass - ones, ones
+            sums = [part @ own for part in _losses(exact, positive, scale) for own in masses]
+            self.losses += torch.stack(sums).view(3, 2)
 
-    def binned(self, scale: Scale, classes: Labels | None) -> BinnedScores:
+    def binned(self, scale: Scale, classes: Labels | None, **names: str) -> BinnedScores:
         """The tally, which leaves the device here; entries that cannot be used are refused."""
-        refuse(self.faults)
+        refuse(self.faults, **names)
         weights, rests, low, high = (
             part.cpu().numpy() for part in (self.cells, self.rests, self.low, self.high)
         )
         held = np.flatnonzero(weights > 0)
-        if not held.size:
-            raise InputError("scores must hold at least one case; there are none. Pass some.")
+        refuse_none(names.get("scores", "scores"), held.size > 0)
         mass = weights[held]
         refuse_total(float(mass.sum()))
         means = scale.grid.scores(held // 2, rests[held] / mass)
@@ -242,8 +246,8 @@ class BinSums:
             return np.asarray(np.stack([surprise, sums[1]]) / bins.weights.sum(axis=0))
 
 
-def _case_losses(score: Tensor, positive: Tensor, scale: Scale) -> Tensor:
-    """(3, n): log loss, Brier score, and whether the truth was ruled out."""
+def _losses(score: Tensor, positive: Tensor, scale: Scale) -> tuple[Tensor, Tensor, Tensor]:
+    """Log loss and Brier score of every case, and whether the truth was ruled out."""
     if scale is Scale.PROBABILITIES:
         own = torch.where(positive, score, 1 - score)
         lost = own == 0
@@ -254,7 +258,7 @@ def _case_losses(score: Tensor, positive: Tensor, scale: Scale) -> Tensor:
         lost = own == -torch.inf
         surprise = -torch.nn.functional.logsigmoid(torch.where(lost, torch.inf, own))
         square = torch.sigmoid(-own) ** 2
-    return torch.stack([surprise, square, lost.double()])
+    return surprise, square, lost.double()
 
 
 @torch.no_grad()
@@ -268,7 +272,7 @@ def score_bins(
 ) -> BinnedScores:
     """Bin the scores of two classes in one pass, on their device.
 
-    The bins are the top bits of the float, as in `stakes.tally.bit_bins`. What is read from their
+    The bins are the top bits of the float, as in `stakes.tally.BitGrid`. What is read from their
     table is off by no more than a certified bound, and exact where every bin holds one score, as it
     does for float16.
 
@@ -278,6 +282,7 @@ def score_bins(
     y_true : (n,) 0 or 1, or booleans
     weights : (n,) weights of the cases
     scale : what the scores are; say so for probabilities and logits, which have losses
+    classes : two labels for the table, negative then positive
 
     Examples
     --------
@@ -287,10 +292,24 @@ def score_bins(
     >>> found.auc, found.auc_error, round(found.brier, 4)
     (0.75, 0.0, 0.1581)
     """
+    require("scale", scale, Scale, "Write Scale.LOGITS, say.")
+    names = None if classes is None else two_labels(classes)
     score, truth, weight = read_scores(scores, y_true, weights)
     sums = BinSums.empty(score.device)
     sums.add(score, truth, weight, scale)
-    return sums.binned(scale, classes)
+    return sums.binned(scale, names, posteriors="scores")
+
+
+def two_labels(classes: object) -> Labels:
+    """The labels of two classes."""
+    names = labels("classes", classes)
+    if len(names) != 2:
+        raise InputError(
+            f"classes must be two labels, negative then positive; got {len(names)}. "
+            f"Leave others out.",
+            argument="classes",
+        )
+    return names
 
 
 def read_scores(
@@ -298,16 +317,18 @@ def read_scores(
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Tensors that describe the same cases on one device."""
     score, truth = floating("scores", scores), positions("y_true", y_true)
-    weight = None if weights is None else read_weights(weights)
-    aligned(scores=score, y_true=truth, weights=weight)
+    weight = weights_of("weights", weights)
+    aligned({"scores": score, "y_true": truth, "weights": weight})
     return score, truth, weight
 
 
-def read_weights(weights: object) -> Tensor:
-    """Weights of the cases: floats or whole numbers."""
-    if isinstance(weights, Tensor) and not weights.is_floating_point():
-        return positions("weights", weights).double()
-    return floating("weights", weights)
+def refuse_none(name: str, some: bool) -> None:
+    """Refuse a tally of nothing."""
+    if not some:
+        raise InputError(
+            f"{name} must hold at least one case of positive weight; there are none. Pass some.",
+            argument=name,
+        )
 
 
 def bit_places(score: Tensor, grid: BitGrid) -> tuple[Tensor, Tensor]:

@@ -1,24 +1,22 @@
-"""Counts, Bayes decisions and moments of losses, on the device of the cases."""
+"""Counts and Bayes decisions, on the device of the cases."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from stakes._check import FloatArray, Labels, labels
-from stakes.decide import regrets, tie_slack
+from stakes._check import FloatArray, require
+from stakes.decide import cheapest_decisions, regrets, tie_slack
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.tally import Counts, LossMoments
+from stakes.tally import Counts
 from stakes.torch.check_tensors import (
     DECISION,
     HALF_PRECISION,
     LABEL,
-    LOSS,
     PROBABILITY,
     SUM,
     WEIGHT,
@@ -28,12 +26,13 @@ from stakes.torch.check_tensors import (
     positions,
     refuse,
     refuse_many,
+    weights_of,
+    within,
 )
-from stakes.torch.device_bins import read_weights
 from stakes.torch.triton_door import decisions as kernel
 from stakes.torch.triton_door import kernels
 
-_BLOCK = {"cpu": 1 << 16, "cuda": 1 << 22}
+BLOCK = {"cpu": 1 << 16, "cuda": 1 << 22}  # cases at a time, so that memory stays flat
 _LOOP = 16  # classes up to which expected costs are summed one by one, in a fixed order
 # By how much a row of posteriors may miss a sum of one.
 _MANY = 1000  # classes from which rows in single precision may miss more
@@ -54,8 +53,10 @@ def counts(
     array([[1., 0., 1.],
            [0., 1., 0.]])
     """
+    require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     decided, truth = positions("decisions", decisions), positions("y_true", y_true)
-    weight = None if weights is None else read_weights(weights)
+    weight = weights_of("weights", weights)
+    aligned({"decisions": decided, "y_true": truth, "weights": weight})
     sums = torch.zeros(problem.costs.size, dtype=torch.float64, device=decided.device)
     faults = no_faults(decided.device)
     add_cells(decided, truth, weight, problem.costs.shape, sums, faults)
@@ -78,7 +79,6 @@ def add_cells(
     faults: Tensor,
 ) -> None:
     """Add the weight of every cell to K × M sums, and the faults; nothing waits for the device."""
-    aligned(decisions=decided, y_true=y_true, weights=weights)
     n_classes, n_decisions = shape
     n_cells = n_classes * n_decisions
     refuse_many("cells of classes and decisions", n_cells, "Merge rare classes.")
@@ -86,6 +86,12 @@ def add_cells(
     if fast and weights is None and len(decided):
         cases = y_true.contiguous(), decided.contiguous()
         kernels.add_cells(*cases, sums, faults, shape, (LABEL, DECISION))
+        return
+    limits = ((y_true, n_classes), (decided, n_decisions), (weights, torch.inf))
+    if y_true.device.type == "cpu" and all(within(*one) for one in limits):
+        cell = (y_true.long() * n_decisions).add_(decided)
+        mass = None if weights is None else weights.double().numpy()
+        sums += torch.from_numpy(np.bincount(cell.numpy(), mass, minlength=n_cells))
         return
     y_true, decided = y_true.long(), decided.long()  # a byte is not less than 256, says torch
     known = (y_true >= 0) & (y_true < n_classes)
@@ -134,13 +140,22 @@ def bayes_decisions(posteriors: Tensor, problem: Problem, *, logits: bool = Fals
     >>> bayes_decisions(torch.tensor([0.001, 0.1, 0.9]), problem)
     tensor([0, 1, 2])
     """
+    require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    require("logits", logits, bool, "Write logits=True, or leave it out.")
     given = floating("posteriors", posteriors, ndim=(1, 2))
-    _refuse_width(given, problem)
+    refuse_width("posteriors", given, problem)
+    return cheapest(given, problem, logits=logits)
+
+
+def cheapest(given: Tensor, problem: Problem, *, logits: bool) -> Tensor:
+    """The decisions for posteriors of the right shape."""
     if len(given) and has_kernel(given, problem):
         made = kernel.decide(given, costs_on(problem, given.device), logits=logits)
         assert isinstance(made, Tensor)
         return made
-    size = _BLOCK.get(given.device.type, 1 << 16)
+    if given.device.type == "cpu":
+        return _cheapest_by_numpy(given, problem.costs, logits)
+    size = BLOCK.get(given.device.type, 1 << 16)
     parts = [
         _cheapest(given[start : start + size], problem.costs, logits)
         for start in range(0, len(given), size)
@@ -167,13 +182,14 @@ def _row_slack(given: Tensor) -> float:
     return _ROW_SUMS[given.dtype] * max(1.0, many)
 
 
-def _refuse_width(given: Tensor, problem: Problem) -> None:
+def refuse_width(name: str, given: Tensor, problem: Problem) -> None:
+    """Refuse posteriors of more or fewer classes than the problem has."""
     width = given.shape[1] if given.ndim == 2 else 2
     if width != problem.n_classes:
         raise InputError(
-            f"posteriors must have one column for each of the {problem.n_classes} classes; the "
-            f"shape is {tuple(given.shape)}.",
-            argument="posteriors",
+            f"{name} must have one column for each of the {problem.n_classes} classes; the shape "
+            f"is {tuple(given.shape)}. One dimension stands for P(second class) of two.",
+            argument=name,
         )
 
 
@@ -185,8 +201,6 @@ def add_decisions(
     `sums` are counts of decisions and faults; of an epoch also squared weights and counts of the
     most probable classes.
     """
-    aligned(posteriors=given, y_true=truth)
-    _refuse_width(given, problem)
     made = kernel.decide(
         given,
         costs_on(problem, given.device),
@@ -218,6 +232,22 @@ def _regrets_and_slacks(content: bytes, shape: tuple[int, ...]) -> FloatArray:
     """Made once for each matrix of costs, since an update takes little longer."""
     costs = np.frombuffer(content).reshape(shape)
     return np.concatenate([regrets(costs), np.broadcast_to(tie_slack(costs), (1, costs.shape[1]))])
+
+
+def _cheapest_by_numpy(given: Tensor, costs: FloatArray, logits: bool) -> Tensor:
+    """The same on a CPU, several times as fast, by the code that decides for arrays."""
+    kind = torch.float64 if logits else given.dtype
+    rows = (probabilities(given) if logits else given.double()).numpy()
+    bad = None
+    if not (rows.min(initial=0) >= 0 and rows.max(initial=0) <= 1):  # nan is bad, too
+        bad = ~((rows >= 0) & (rows <= 1)).reshape(len(rows), -1).all(axis=1)
+        rows = np.where(bad if rows.ndim == 1 else bad[:, None], 0.0, rows)
+    gaps = rows * HALF_PRECISION[kind] if kind in HALF_PRECISION else None
+    if rows.ndim == 1:
+        rows = np.stack([1 - rows, rows]).T
+        gaps = None if gaps is None else np.stack([gaps, gaps]).T
+    chosen = cheapest_decisions(rows, costs, gaps)
+    return torch.from_numpy(chosen if bad is None else np.where(bad, -1, chosen))
 
 
 def _cheapest(given: Tensor, costs: FloatArray, logits: bool) -> Tensor:
@@ -273,80 +303,3 @@ def log_probabilities(logits: Tensor) -> Tensor:
 def _rounding(rows: Tensor) -> Tensor:
     """How far what was meant may lie from each number, as `stakes._check.rounding` has it."""
     return rows.double().abs() * HALF_PRECISION[rows.dtype]
-
-
-@torch.no_grad()
-def loss_moments(
-    y_true: Tensor,
-    losses: Tensor | Mapping[str, Tensor],
-    *,
-    classes: Labels,
-    weights: Tensor | None = None,
-) -> LossMoments:
-    """Weight, sums and products of J losses within each class, summed in double precision.
-
-    Parameters
-    ----------
-    y_true : (n,) positions of classes
-    losses : (n, J), or a mapping from name to (n,)
-    classes : K labels
-
-    Examples
-    --------
-    >>> import torch
-    >>> losses = {"old": torch.tensor([0.0, 2.0, 5.0]), "new": torch.tensor([1.0, 1.0, 3.0])}
-    >>> loss_moments(torch.tensor([0, 0, 1]), losses, classes=(0, 1)).means
-    array([[1., 1.],
-           [5., 3.]])
-    """
-    names, columns = _loss_columns(losses)
-    truth = positions("y_true", y_true)
-    weight = None if weights is None else read_weights(weights)
-    named = {f"losses {k}": column for k, column in enumerate(columns)}
-    n_cases = aligned(y_true=truth, **named, weights=weight)
-    known, faults = labels("classes", classes), no_faults(truth.device)
-    size, width = len(known), len(columns)
-    sums = torch.zeros((size, 1 + width + width * width), dtype=torch.float64, device=truth.device)
-    block = _BLOCK.get(truth.device.type, 1 << 16)
-    for start in range(0, n_cases, block):
-        part = slice(start, start + block)
-        mass = None if weight is None else weight[part]
-        sums += _moments(truth[part], [one[part] for one in columns], mass, size, faults)
-    refuse(faults)
-    found = sums.cpu().numpy()
-    return LossMoments._trusted(
-        weight=found[:, 0],
-        sums=found[:, 1 : 1 + width],
-        products=found[:, 1 + width :].reshape(size, width, width),
-        names=names,
-        classes=known,
-        groups=None,
-    )
-
-
-def _loss_columns(losses: Tensor | Mapping[str, Tensor]) -> tuple[Labels | None, list[Tensor]]:
-    if isinstance(losses, Mapping):
-        if not losses:
-            raise InputError("losses must hold at least one loss; the mapping is empty. Add one.")
-        return tuple(losses), [floating(f"losses[{name!r}]", one) for name, one in losses.items()]
-    return None, list(floating("losses", losses, ndim=(2,)).unbind(dim=1))
-
-
-def _moments(
-    truth: Tensor, columns: list[Tensor], weight: Tensor | None, size: int, faults: Tensor
-) -> Tensor:
-    """Sums (K, 1 + J + J²) of weight, losses and products, as one product of matrices."""
-    table = torch.stack([column.double() for column in columns], dim=1)
-    finite, truth = table.isfinite().all(dim=1), truth.long()
-    known = (truth >= 0) & (truth < size)
-    mass = torch.ones(len(truth), dtype=torch.float64, device=truth.device)
-    mass = mass if weight is None else weight.double()
-    sound = (mass >= 0) & (mass < torch.inf)
-    for rule, fine in ((LOSS, finite), (LABEL, known), (WEIGHT, sound)):
-        faults[rule] += (~fine).sum()
-    mass = torch.where(finite & known & sound, mass, 0.0)
-    table = torch.where(finite[:, None], table, 0.0)
-    products = (table[:, :, None] * table[:, None, :]).flatten(1)
-    wide = torch.cat([torch.ones_like(mass)[:, None], table, products], dim=1)
-    member = (truth[:, None] == torch.arange(size, device=truth.device)) * mass[:, None]
-    return member.T @ wide

@@ -33,7 +33,7 @@ from stakes.torch.device_bins import BinnedScores, Scale
 from stakes.torch.device_cases import (
     add_cells,
     add_decisions,
-    bayes_decisions,
+    cheapest,
     has_kernel,
     log_probabilities,
     posterior_faults,
@@ -88,7 +88,7 @@ class EpochSums:
             self._add_by_kernel(given, truth, logits=logits, faults=faults)
             return
         faults += posterior_faults(given, logits)
-        choice = bayes_decisions(given, problem, logits=logits)
+        choice = cheapest(given, problem, logits=logits)
         add_cells(choice, truth, weight, problem.costs.shape, self.decided, faults)
         squared = None if weight is None else weight.double() ** 2
         ignored = no_faults(given.device)  # they were counted above
@@ -100,9 +100,7 @@ class EpochSums:
         logs = log_probabilities(given) if logits else torch.log(exact)
         self._add_losses(exact, logs, truth.long(), weight)
 
-    def _add_by_kernel(
-        self, given: Tensor, truth: Tensor, *, logits: bool, faults: Tensor
-    ) -> None:
+    def _add_by_kernel(self, given: Tensor, truth: Tensor, *, logits: bool, faults: Tensor) -> None:
         sums = (self.decided, faults, self.squares, self.predicted)
         losses = add_decisions(given, truth, self.problem, sums, logits=logits).sum(dim=0)
         self.proper.add_(losses[:3])

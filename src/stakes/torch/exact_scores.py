@@ -26,8 +26,9 @@ from stakes.torch.check_tensors import (
     refuse_entries,
     refuse_many,
     refuse_total,
+    within,
 )
-from stakes.torch.device_bins import order_keys, read_scores
+from stakes.torch.device_bins import order_keys, read_scores, refuse_none, two_labels
 from stakes.torch.triton_door import kernels
 
 _BLOCK = 1 << 27  # distinct keys at a time, so that what is made on the way stays small
@@ -73,14 +74,15 @@ def score_table(
            [1., 1.],
            [0., 1.]])
     """
+    names = two_labels(classes)
     score, truth, weight = _checked(scores, y_true, weights)
     if not score.is_cuda:  # a sort by numpy is several times as fast as one by torch
         mass = None if weight is None else weight.double().numpy()
         values = score.float() if score.dtype == torch.bfloat16 else score
         codes = truth.to(torch.int64).numpy()
-        return ScoreTable._of_codes(codes, values.double().numpy(), mass, classes)
+        return ScoreTable._of_codes(codes, values.double().numpy(), mass, names)
     made = _unweighted(score, truth) if weight is None else _weighted(score, truth, weight)
-    return ScoreTable._trusted(scores=made[0], weights=made[1], classes=classes, groups=None)
+    return ScoreTable._trusted(scores=made[0], weights=made[1], classes=names, groups=None)
 
 
 @torch.no_grad()
@@ -113,6 +115,7 @@ def score_hull(scores: Tensor, y_true: Tensor, *, classes: Labels = (0, 1)) -> S
     >>> hull.auc, hull.table.scores.round(2).tolist()
     (0.75, [0.1, 0.4, 0.8])
     """
+    names = two_labels(classes)
     score, truth = _read(scores, y_true)
     runs = _runs(score, truth)
     doubled, zeros = _doubled_u(runs)
@@ -125,7 +128,7 @@ def score_hull(scores: Tensor, y_true: Tensor, *, classes: Labels = (0, 1)) -> S
     table = ScoreTable._trusted(
         scores=_floats(highest, score.dtype).cpu().numpy().astype(np.float64),
         weights=np.diff(np.stack([cases - ones, ones], axis=1), axis=0).astype(np.float64),
-        classes=classes,
+        classes=names,
         groups=None,
     )
     return ScoreHull(_area(doubled, zeros, runs.n_cases - zeros), table, n_scores)
@@ -140,8 +143,7 @@ def _read(scores: object, y_true: object) -> tuple[Tensor, Tensor]:
     """Scores and labels of at least one case; entries are checked as keys are made."""
     score, truth, _ = read_scores(scores, y_true, None)
     refuse_many("the cases of one sort", len(score), "Use score_bins, or add tables of parts.")
-    if not len(score):
-        raise InputError("scores must hold at least one case of positive weight; there are none.")
+    refuse_none("scores", len(score) > 0)
     return score, truth
 
 
@@ -151,16 +153,17 @@ def _checked(
     """Tensors whose entries can all be used; this waits for the device, as the sort will."""
     score, truth, weight = read_scores(scores, y_true, weights)
     refuse_many("the cases of one sort", len(score), "Use score_bins, or add tables of parts.")
-    faults = no_faults(score.device)
-    faults[SCORE] += score.isnan().sum()
-    faults[LABEL] += ((truth != 0) & (truth != 1)).sum()
-    if weight is not None:
-        faults[WEIGHT] += (~((weight >= 0) & (weight < torch.inf))).sum()
-    refuse(faults)
+    refuse_none("scores", len(score) > 0 and (weight is None or bool(weight.any())))
+    quick = not score.is_cuda and within(truth, 2) and within(weight, torch.inf)
+    if not quick or torch.aminmax(score).min.isnan():
+        faults = no_faults(score.device)
+        faults[SCORE] += score.isnan().sum()
+        faults[LABEL] += ((truth != 0) & (truth != 1)).sum()
+        if weight is not None:
+            faults[WEIGHT] += (~((weight >= 0) & (weight < torch.inf))).sum()
+        refuse(faults)
     if weight is not None:
         refuse_total(float(weight.double().sum()))
-    if not len(score) or (weight is not None and not bool(weight.any())):
-        raise InputError("scores must hold at least one case of positive weight; there are none.")
     return score, truth, weight
 
 

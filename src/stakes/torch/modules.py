@@ -8,33 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from stakes._check import Labels, require
+from stakes._check import Labels, require, whole
 from stakes.errors import InputError
 from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.tally import Counts
-from stakes.torch.check_tensors import floating, no_faults, positions, refuse
-from stakes.torch.device_bins import BinnedScores, BinSums, Scale, read_scores, read_weights
+from stakes.torch.check_tensors import (
+    aligned,
+    floating,
+    no_faults,
+    positions,
+    refuse,
+    weights_of,
+)
+from stakes.torch.device_bins import BinnedScores, BinSums, Scale, two_labels
 from stakes.torch.device_cases import (
     add_cells,
     add_decisions,
-    bayes_decisions,
+    cheapest,
     counts_of,
     has_kernel,
     posterior_faults,
+    refuse_width,
 )
 from stakes.torch.epoch_sums import EpochSums
 
 _BIN_STATES = ("cells", "rests", "low", "high", "losses", "faults")
 _REDUCTIONS = {"low": "min", "high": "max"}
+# What `update` calls the arguments of the functions.
+_NAMES = {"scores": "preds", "posteriors": "preds", "decisions": "preds", "y_true": "target"}
+_LOGITS = "Write logits=True, or leave it out."
+_Cases = tuple[Tensor, Tensor, Tensor | None]
+_T = TypeVar("_T")
 
 
 class _Tallied(Metric):
@@ -73,17 +86,7 @@ class _Tallied(Metric):
                 "states must be tallied in the same way; some come from a metric of another "
                 "problem or scale. Merge and load states of metrics that were made alike."
             )
-        refuse(self.faults)
-
-    def _here(self, name: str, given: Tensor) -> Tensor:
-        """Tensors on the device of the states."""
-        if given.device != self.faults.device:
-            raise InputError(
-                f"{name} must be on the device of the metric, {self.faults.device}; it is on "
-                f"{given.device}. Move the metric: metric.to({str(given.device)!r}).",
-                argument=name,
-            )
-        return given
+        refuse(self.faults, **_NAMES)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **options: Any) -> Any:
         """Follow a model to its device, but never to its precision."""
@@ -109,12 +112,28 @@ class _Tallied(Metric):
     def _bins(self) -> BinSums:
         return BinSums(**{name: getattr(self, name) for name in _BIN_STATES})
 
+    def _read(
+        self, preds: Tensor, target: object, weights: object, problem: Problem | None = None
+    ) -> _Cases:
+        """The cases of a batch, which are where the states are."""
+        truth, weight = positions("target", target), weights_of("weights", weights)
+        aligned({"preds": preds, "target": truth, "weights": weight})
+        if preds.device != self.faults.device:
+            raise InputError(
+                f"preds must be on the device of the metric, {self.faults.device}; it is on "
+                f"{preds.device}. Move the metric: metric.to({str(preds.device)!r}).",
+                argument="preds",
+            )
+        if problem is not None:
+            refuse_width("preds", preds, problem)
+        return preds, truth, weight
+
     def _scalar(self, value: Any) -> Tensor:
         return torch.tensor(float(value), dtype=torch.float64, device=self.faults.device)
 
-    def _synced(self, made: Any) -> Any:
-        """What a function makes of the tallies of all processes."""
-        with self.sync_context(dist_sync_fn=self.dist_sync_fn):
+    def _synced(self, made: Callable[[], _T]) -> _T:
+        """What a function makes of the tallies of all processes; all of them must call it."""
+        with self.sync_context(dist_sync_fn=self.dist_sync_fn, should_sync=self.sync_on_compute):
             return made()
 
 
@@ -135,9 +154,7 @@ class _Counting(_Tallied):
 
     def counts(self) -> Counts:
         """The counts of all processes, from which every other measure follows."""
-        made = self._synced(self._counts)
-        assert isinstance(made, Counts)
-        return made
+        return self._synced(self._counts)
 
 
 class ExpectedCost(_Counting):
@@ -157,10 +174,8 @@ class ExpectedCost(_Counting):
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
         """Count decisions."""
-        decided = self._here("decisions", positions("decisions", preds))
-        truth = positions("y_true", target)
-        weight = None if weights is None else read_weights(weights)
-        add_cells(decided, truth, weight, self.problem.costs.shape, self.cells, self.faults)
+        cases = self._read(positions("preds", preds), target, weights)
+        add_cells(*cases, self.problem.costs.shape, self.cells, self.faults)
 
     def compute(self) -> Tensor:
         """The cost of all decisions so far."""
@@ -194,21 +209,21 @@ class BayesCost(_Counting):
 
     def __init__(self, problem: Problem, *, logits: bool = False, **options: Any) -> None:
         require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+        require("logits", logits, bool, _LOGITS)
         super().__init__(problem, problem.costs.tolist(), logits, **options)
         self.logits = logits
 
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
         """Decide, and count."""
-        given = self._here("posteriors", floating("posteriors", preds, ndim=(1, 2)))
-        truth = positions("y_true", target)
-        if weights is None and len(given) and has_kernel(given, self.problem):
+        rows = floating("preds", preds, ndim=(1, 2))
+        given, truth, weight = self._read(rows, target, weights, self.problem)
+        if weight is None and len(given) and has_kernel(given, self.problem):
             sums = (self.cells, self.faults)
             add_decisions(given, truth, self.problem, sums, logits=self.logits)
             return
-        decided = bayes_decisions(given, self.problem, logits=self.logits)
+        decided = cheapest(given, self.problem, logits=self.logits)
         self.faults += posterior_faults(given, self.logits)
-        weight = None if weights is None else read_weights(weights)
         add_cells(decided, truth, weight, self.problem.costs.shape, self.cells, self.faults)
 
     def compute(self) -> Tensor:
@@ -240,15 +255,14 @@ class ScoreBins(_Tallied):
     ) -> None:
         super().__init__(**options)
         require("scale", scale, Scale, "Write Scale.LOGITS, say.")
-        self.scale, self.classes = scale, classes
+        self.scale, self.classes = scale, None if classes is None else two_labels(classes)
         self._add_bins()
         self._add_rule(scale.name)
 
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
         """Bin scores."""
-        score, truth, weight = read_scores(preds, target, weights)
-        self._bins().add(self._here("scores", score), truth, weight, self.scale)
+        self._bins().add(*self._read(floating("preds", preds), target, weights), self.scale)
 
     def compute(self) -> dict[str, Tensor]:
         """The AUC and what it can be off by; of probabilities and logits the losses, too."""
@@ -260,13 +274,11 @@ class ScoreBins(_Tallied):
 
     def _binned(self) -> BinnedScores:
         self._refuse()
-        return self._bins().binned(self.scale, self.classes)
+        return self._bins().binned(self.scale, self.classes, **_NAMES)
 
     def binned(self) -> BinnedScores:
         """The bins of all processes."""
-        made = self._synced(self._binned)
-        assert isinstance(made, BinnedScores)
-        return made
+        return self._synced(self._binned)
 
 
 class Evaluation(_Tallied):
@@ -290,6 +302,7 @@ class Evaluation(_Tallied):
     def __init__(self, problem: Problem, *, logits: bool = False, **options: Any) -> None:
         super().__init__(**options)
         require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+        require("logits", logits, bool, _LOGITS)
         self.problem, self.logits = problem, logits
         self._add_rule(problem.costs.tolist(), logits)
         for name, size in EpochSums.sizes(problem).items():
@@ -302,13 +315,14 @@ class Evaluation(_Tallied):
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
         """Tally a batch."""
-        given = self._here("posteriors", floating("posteriors", preds, ndim=(1, 2)))
-        truth = positions("y_true", target)
-        weight = None if weights is None else read_weights(weights)
+        rows = floating("preds", preds, ndim=(1, 2))
+        given, truth, weight = self._read(rows, target, weights, self.problem)
         self._sums().add(given, truth, weight, logits=self.logits, faults=self.faults)
         if self.problem.n_classes == 2:
             scores = given if given.ndim == 1 else _second(given, self.logits)
-            self._bins().add(scores, truth, weight, self._scale)
+            bins = self._bins()
+            bins.faults = torch.empty_like(self.faults)  # they were counted above
+            bins.add(scores, truth, weight, self._scale)
 
     @property
     def _scale(self) -> Scale:
@@ -320,27 +334,31 @@ class Evaluation(_Tallied):
 
     def compute(self) -> dict[str, Tensor]:
         """Cost, normalised cost and proper scores; of two classes also the AUC with its bound."""
-        self._refuse()
+        made = self._binned()
         found = self._sums().numbers()
-        if self.problem.n_classes == 2:
-            made = self._bins().binned(self._scale, self.problem.classes)
+        if made is not None:
             found |= {"auc": made.auc, "auc_error": made.auc_error}
         return {name: self._scalar(value) for name, value in found.items()}
 
+    def _binned(self) -> BinnedScores | None:
+        """The bins of two classes; entries that cannot be used are refused for any number."""
+        self._refuse()
+        if self.problem.n_classes > 2:
+            return None
+        return self._bins().binned(self._scale, self.problem.classes, **_NAMES)
+
     def report(self, name: str = "model", *, level: float = 0.95, seed: int = 0) -> Report:
-        """The report of all processes; thresholds and maps that need rows are left out."""
+        """The report of all processes; thresholds and maps that need rows are left out.
 
-        def made() -> Report:
-            self._refuse()
-            bins = None
-            if self.problem.n_classes == 2:
-                bins = self._bins().binned(self._scale, self.problem.classes)
-            rng = np.random.default_rng(seed)
-            return self._sums().report(name, bins, level=level, seed=seed, rng=rng)
-
-        report = self._synced(made)
-        assert isinstance(report, Report)
-        return report
+        Every process must call it, and has the same report then.
+        """
+        require("name", name, str, "Name the model.")
+        whole("seed", seed, low=0)
+        return self._synced(
+            lambda: self._sums().report(
+                name, self._binned(), level=level, seed=seed, rng=np.random.default_rng(seed)
+            )
+        )
 
 
 def _second(rows: Tensor, logits: bool) -> Tensor:

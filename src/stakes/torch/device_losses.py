@@ -1,0 +1,139 @@
+"""Moments of losses, on the device of the cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from stakes._check import FloatArray, Labels, labels
+from stakes.errors import InputError
+from stakes.tally import LossMoments
+from stakes.torch.check_tensors import (
+    LABEL,
+    LOSS,
+    WEIGHT,
+    aligned,
+    floating,
+    no_faults,
+    positions,
+    refuse,
+    weights_of,
+)
+from stakes.torch.device_cases import BLOCK
+
+_Moments = tuple[FloatArray, FloatArray, FloatArray]
+
+
+@torch.no_grad()
+def loss_moments(
+    y_true: Tensor,
+    losses: Tensor | Mapping[str, Tensor],
+    *,
+    classes: Labels,
+    weights: Tensor | None = None,
+) -> LossMoments:
+    """Weight, sums and products of J losses within each class, summed in double precision.
+
+    Parameters
+    ----------
+    y_true : (n,) positions of classes
+    losses : (n, J), or a mapping from name to (n,)
+    classes : K labels
+
+    Examples
+    --------
+    >>> import torch
+    >>> losses = {"old": torch.tensor([0.0, 2.0, 5.0]), "new": torch.tensor([1.0, 1.0, 3.0])}
+    >>> loss_moments(torch.tensor([0, 0, 1]), losses, classes=(0, 1)).means
+    array([[1., 1.],
+           [5., 3.]])
+    """
+    names, columns = _loss_columns(losses)
+    truth, weight = positions("y_true", y_true), weights_of("weights", weights)
+    aligned({"y_true": truth, **columns, "weights": weight})
+    known = labels("classes", classes)
+    if truth.device.type == "cpu":
+        mass, sums, products = _moments_by_numpy(truth, losses, weight, len(known))
+    else:
+        parts = list(columns.values())
+        mass, sums, products = _moments_on_device(truth, parts, weight, len(known))
+    return LossMoments._trusted(
+        weight=mass, sums=sums, products=products, names=names, classes=known, groups=None
+    )
+
+
+def _moments_by_numpy(
+    truth: Tensor, losses: Tensor | Mapping[str, Tensor], weight: Tensor | None, size: int
+) -> _Moments:
+    """Weights (K,), sums (K, J) and products (K, J, J), by the code that sums arrays."""
+    found = LossMoments.from_losses(
+        truth.numpy(),
+        {name: _array(one) for name, one in losses.items()}
+        if isinstance(losses, Mapping)
+        else _array(losses),
+        classes=range(size),
+        weights=None if weight is None else _array(weight),
+    )
+    return found.weight, found.sums, found.products
+
+
+def _array(values: Tensor) -> FloatArray:
+    return np.asarray(values.detach().double().numpy())
+
+
+def _moments_on_device(
+    truth: Tensor, columns: list[Tensor], weight: Tensor | None, size: int
+) -> _Moments:
+    """The same where the cases are, in blocks."""
+    width, faults = len(columns), no_faults(truth.device)
+    sums = torch.zeros((size, 1 + width + width * width), dtype=torch.float64, device=truth.device)
+    block = BLOCK.get(truth.device.type, 1 << 16)
+    for start in range(0, len(truth), block):
+        part = slice(start, start + block)
+        mass = None if weight is None else weight[part]
+        sums += _moments(truth[part], [one[part] for one in columns], mass, size, faults)
+    refuse(faults)
+    found = sums.cpu().numpy()
+    products = found[:, 1 + width :].reshape(size, width, width)
+    return found[:, 0], found[:, 1 : 1 + width], products
+
+
+def _loss_columns(
+    losses: Tensor | Mapping[str, Tensor],
+) -> tuple[Labels | None, dict[str, Tensor]]:
+    """Names, and the losses by what messages call them."""
+    names: Labels | None = None
+    if isinstance(losses, Mapping):
+        names = labels("the names of the losses", losses)
+        named = {f"losses[{name!r}]": column for name, column in losses.items()}
+        columns = {name: floating(name, column) for name, column in named.items()}
+    else:
+        parts = floating("losses", losses, ndim=(2,)).unbind(dim=1)
+        columns = {f"losses[:, {k}]": part for k, part in enumerate(parts)}
+    if not columns:
+        raise InputError(
+            "losses must hold at least one loss; there are none. Add one.", argument="losses"
+        )
+    return names, columns
+
+
+def _moments(
+    truth: Tensor, columns: list[Tensor], weight: Tensor | None, size: int, faults: Tensor
+) -> Tensor:
+    """Sums (K, 1 + J + J²) of weight, losses and products, as one product of matrices."""
+    table = torch.stack([column.double() for column in columns], dim=1)
+    finite, truth = table.isfinite().all(dim=1), truth.long()
+    known = (truth >= 0) & (truth < size)
+    mass = table.new_ones(len(truth)) if weight is None else weight.double()
+    sound = (mass >= 0) & (mass < torch.inf)
+    for rule, fine in ((LOSS, finite), (LABEL, known), (WEIGHT, sound)):
+        faults[rule] += (~fine).sum()
+    mass = torch.where(finite & known & sound, mass, 0.0)
+    table = torch.where(finite[:, None], table, 0.0)
+    products = (table[:, :, None] * table[:, None, :]).flatten(1)
+    wide = torch.cat([torch.ones_like(mass)[:, None], table, products], dim=1)
+    member = (truth[:, None] == torch.arange(size, device=truth.device)) * mass[:, None]
+    return member.T @ wide
