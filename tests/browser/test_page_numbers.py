@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,7 +108,7 @@ def problem_of(data: dict, setting: dict) -> Problem:
     return Problem(setting["costs"], prior=setting["prior"], **named)
 
 
-SLOW = {"marks": pytest.mark.slow}
+SLOW: dict[str, Any] = {"marks": pytest.mark.slow}
 
 
 @pytest.mark.parametrize(
