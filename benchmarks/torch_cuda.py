@@ -150,8 +150,9 @@ def check_decisions(size: int) -> None:
 def check_updates(problem: Problem, posteriors: Any, truth: Any) -> None:
     """States of modules on both devices, of posteriors and of logits, in all precisions."""
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        for logits in (False, True):
-            given = posteriors.to(dtype) * (8 if logits else 1)
+        for times in (1, 8, 3000):  # logits of which some are all but certain
+            logits = times > 1
+            given = (times * (posteriors - 0.5) if logits else posteriors).to(dtype)
             made = [Evaluation(problem, logits=logits).to(device) for device in ("cpu", GPU)]
             made += [BayesCost(problem, logits=logits).to(device) for device in ("cpu", GPU)]
             for metric in made:
