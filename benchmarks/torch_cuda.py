@@ -222,7 +222,15 @@ def _bins(scores: Any, truth: Any, goal: float) -> None:
     theirs = (
         milliseconds(lambda: binary_auroc(scores, labels, thresholds=1000), 1) if small else None
     )
-    show("bins: AUC, bound, Brier, log loss, on the device", ours, theirs)
+    show("bins on the device", ours, theirs)
+    metric = ScoreBins().to(GPU)
+
+    def numbers() -> None:
+        metric.reset()
+        metric.update(scores, truth)
+        metric.compute()
+
+    show("ScoreBins: AUC, bound, Brier, log loss", milliseconds(numbers), theirs)
     print(f"    goal 1.5 × (bincount + copy) = {goal:.2f}")
     whole = milliseconds(lambda: score_bins(scores, truth, scale=scale).auc, 3)
     show("bins: the whole, with the table on the host", whole, theirs)

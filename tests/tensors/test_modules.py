@@ -371,3 +371,36 @@ def test_the_training_loop_learns_and_reports(capsys):
     assert len(costs) == 5
     assert costs[-1] < 0.8 * costs[0]
     assert "linear (as is)" in printed
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("scale", list(Scale))
+def test_numbers_of_the_device_are_those_of_the_table(kind, scale):
+    """Bins in which the classes overlap, lie apart either way, or share one score."""
+    rng = np.random.default_rng(3)
+    scores = rng.choice([0.0, 0.125, 0.5, 1.0], 900)
+    fine = rng.random(900) < 0.7
+    scores[fine] = 0.5 + 1e-5 * rng.random(int(fine.sum()))  # many to a bin
+    truth = torch.tensor(rng.random(900) < 0.3)
+    for weight in (
+        None,
+        torch.tensor(rng.integers(0, 3, 900)),
+        torch.tensor(1e200 * WEIGHTS[:900]),
+    ):
+        metric = ScoreBins(scale)
+        metric.update(torch.tensor(scores).to(kind), truth, weight)
+        found, table = metric.compute(), metric.binned()
+        assert float(found["auc"]) == pytest.approx(table.auc, rel=1e-14)
+        assert float(found["auc_error"]) == pytest.approx(table.auc_error, rel=1e-12, abs=1e-300)
+        assert (kind == torch.float16) == (table.auc_error == 0)
+        if scale is not Scale.SCORES:
+            assert float(found["log_loss"]) == pytest.approx(table.log_loss, rel=1e-13)
+            assert float(found["brier"]) == pytest.approx(table.brier, rel=1e-13)
+
+
+def test_the_auc_of_one_class_is_undefined():
+    metric = ScoreBins()
+    metric.update(torch.tensor([0.2, 0.4]), torch.tensor([1, 1]))
+    found = metric.compute()
+    assert np.isnan(float(found["auc"]))
+    assert float(found["auc_error"]) == 0

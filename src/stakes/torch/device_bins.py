@@ -237,6 +237,32 @@ class BinSums:
             bins = Bins.pooled(lowest, highest, means * mass, both)
         return BinnedScores(bins, scale, self._class_losses(scale, bins), classes)
 
+    def summary(self, scale: Scale, name: str) -> dict[str, Tensor]:
+        """AUC, its error and the losses, as `binned` has them, worked out on the device.
+
+        Entries that cannot be used must have been refused; `name` is what the scores are called.
+        """
+        cells, low, high = (part.view(-1, 2) for part in (self.cells, self.low, self.high))
+        total = cells.sum()
+        refuse_none(name, bool(total > 0))
+        refuse_total(float(total))
+        cells = torch.ldexp(cells, -torch.frexp(total).exponent)  # products stay numbers
+        negative, positive = cells.unbind(1)
+        pairs, below = cells.sum(dim=0).prod(), negative.cumsum(0) - negative
+        within = negative * positive  # one bin: in order, the other way round, or unknown
+        ahead, behind = high[:, 0] < low[:, 1], high[:, 1] < low[:, 0]
+        won = torch.where(ahead, 1.0, torch.where(behind, 0.0, 0.5)).double()
+        apart = ahead | behind | (low.amin(1) == high.amax(1))
+        found = {
+            "auc": (positive * below + within * won).sum() / pairs,
+            "auc_error": torch.where(pairs > 0, (within * ~apart).sum() / pairs / 2, 0.0),
+        }
+        if scale is not Scale.SCORES:
+            surprise = torch.where(self.losses[2] > 0, torch.inf, self.losses[0])
+            found["log_loss"] = surprise.sum() / total
+            found["brier"] = self.losses[1].sum() / total
+        return found
+
     def _class_losses(self, scale: Scale, bins: Bins) -> FloatArray | None:
         if scale is Scale.SCORES:
             return None

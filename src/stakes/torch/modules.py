@@ -266,11 +266,8 @@ class ScoreBins(_Tallied):
 
     def compute(self) -> dict[str, Tensor]:
         """The AUC and what it can be off by; of probabilities and logits the losses, too."""
-        made = self._binned()
-        found = {"auc": made.auc, "auc_error": made.auc_error}
-        if made.losses is not None:
-            found |= {"log_loss": made.log_loss, "brier": made.brier}
-        return {name: self._scalar(value) for name, value in found.items()}
+        self._refuse()
+        return self._bins().summary(self.scale, "preds")
 
     def _binned(self) -> BinnedScores:
         self._refuse()
