@@ -227,7 +227,9 @@ def test_exact_values_of_any_cost_matrix_agree_with_draws(utilities):
     assert abs(exact - drawn.share("it")) < 4 * drawn.standard_errors[0]
 
 
-@pytest.mark.parametrize("sd", [0.3, 0.1, 0.03, 0.01, 0.001])
+@pytest.mark.parametrize(
+    "sd", [0.3, 0.01, *(pytest.param(sd, marks=pytest.mark.slow) for sd in (0.1, 0.03, 0.001))]
+)
 def test_exact_values_of_narrow_beliefs_agree_with_draws(sd):
     setting: dict[str, Any] = {**uniform_setting(), "utilities": NormalUtilities(sd)}
     metrics = {name: FAMILIAR[name] for name in ("balanced accuracy", "accuracy")}

@@ -31,9 +31,16 @@ ITEMS = [(paper, item) for paper, items in run.PAPERS.items() for item in items]
 SCRIPTS = sorted(FOLDER.glob("*/*.py"))
 PLACE = r"(section|appendi|equation|theorem|Table|Figure)\D* \d|appendix [A-Z]"
 MOST_LINES = 36
+LONG = {
+    *(("ferrer-ec", item) for item in ("identities", "table-1")),
+    *(("dyrland", f"figure-{i}") for i in (5, 6, 7)),
+}
 
 
-@pytest.mark.parametrize(("paper", "item"), ITEMS)
+@pytest.mark.parametrize(
+    ("paper", "item"),
+    [pytest.param(*one, marks=[pytest.mark.slow] if one in LONG else []) for one in ITEMS],
+)
 def test_what_must_agree_with_the_print_agrees(paper, item, tmp_path):
     built = build(paper, item, tmp_path)
     bad = [one for one in built.comparisons if not one.good]

@@ -143,7 +143,7 @@ def test_H18_expected_loss_is_the_integral_of_the_definition(method, over, rows)
 
 
 @every_method
-@pytest.mark.parametrize("over", [CostProportions, Skews])
+@pytest.mark.parametrize("over", [CostProportions, pytest.param(Skews, marks=pytest.mark.slow)])
 @settings(max_examples=2)
 @given(rows=rows_of(size=4))
 def test_H18_frozen_scipy_distributions_are_integrated_too(method, over, rows):
