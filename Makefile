@@ -82,8 +82,8 @@ clean:  ## remove the environments and everything that was built
 .venv/papers.stamp: WANTED = --editable '.[plot,sklearn]'
 .venv-lint/lint.stamp: WANTED = --editable '.[cli,plot]' --group lint
 .venv-lowest/lowest.stamp: WANTED = --editable . --group lowest
-# Where pip's index offers torch for GPUs only, which is large, set
-# PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu in the environment.
+# Where pip's index offers torch for GPUs only, which is large, set PIP_EXTRA_INDEX_URL to PyTorch's
+# index of wheels for CPUs.
 .venv-torch/torch.stamp: WANTED = --editable '.[torch]' --group torch
 .venv-newest/newest.stamp: WANTED = --upgrade --editable '.[cli,plot,sklearn]' --group newest
 
