@@ -113,7 +113,7 @@ def test_running_sums_find_the_best_thresholds_that_isotonic_regression_finds(pr
         if prior is not None:
             charged = weights / weights.sum(axis=0) * prior
         expected = table_cost_of_miscalibration(table, problem).optimal
-        assert_allclose(best_cost(charged, problem), expected, atol=1e-13)
+        assert_allclose(best_cost(charged.T, problem), expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("prior", [None, [0.97, 0.03], [1, 0], [0, 1]])

@@ -57,22 +57,19 @@ def miscalibration_of(
     if table is None or tallied.kind != POSTERIORS or not alone or not (evidence.shares > 0).all():
         return None
     recalibrated = _on_a_line(table)
-    total = table.weights.sum(axis=1)
-    positives = rng.binomial(total.astype(np.int64), recalibrated, (replicates, total.size))
-    drawn = np.stack([total - positives, positives], axis=-1)
-    drawn = drawn[(drawn.sum(axis=1) > 0).all(axis=-1)]
-    if not len(drawn):
+    drawn = _drawn(table.weights.sum(axis=1), recalibrated, replicates, rng)
+    if not drawn.shape[1]:
         return None
     if problem.prior is not None:
         moved = shift_prior(recalibrated, evidence.shares, problem.prior)
         recalibrated = np.nan_to_num(moved, nan=problem.prior[1])  # sure of what it rules out
     own = {rule.name: name for name, rule in evidence.rules.items() if rule.model == tallied.model}
     counts = sample.pooled.model(own.get(MOVED, own[BAYES]))
-    seen = float(expected_cost(counts, problem) - best_cost(_mass(table.weights, problem), problem))
+    least = best_cost(_mass(table.weights.T, problem), problem)
+    seen = float(expected_cost(counts, problem) - least)
     mass = _mass(drawn, problem)
-    decided = bayes_decision_indices(recalibrated, problem)
-    spent = np.einsum("...sk,sk->...", mass, problem.costs.T[decided])
-    chance = spent - best_cost(mass, problem)
+    charged = problem.costs[:, bayes_decision_indices(recalibrated, problem)]
+    chance = mass[0] @ charged[0] + mass[1] @ charged[1] - best_cost(mass, problem)
     wasted = max(seen - float(chance.mean()), 0.0)
     return Miscalibration(wasted, bool(np.mean(chance >= seen) <= _DOUBT))
 
@@ -93,23 +90,39 @@ def _on_a_line(table: ScoreTable) -> FloatArray:
     return np.asarray(expit(line.slope * np.clip(odds, -limit, limit) + line.intercept))
 
 
+def _drawn(
+    cases: FloatArray, posteriors: FloatArray, replicates: int, rng: np.random.Generator
+) -> FloatArray:
+    """Class weights (2, R, S) of cases whose classes are drawn anew, where both classes occur."""
+    shape = (replicates, cases.size)
+    if cases.max() == 1:  # the same law, much faster
+        positives = (rng.random(shape) < posteriors).astype(np.float64)
+    else:
+        positives = rng.binomial(cases.astype(np.int64), posteriors, shape).astype(np.float64)
+    both = (positives.any(axis=1)) & (positives < cases).any(axis=1)
+    positives = positives[both]
+    return np.stack([cases - positives, positives])
+
+
 def _mass(weights: FloatArray, problem: Problem) -> FloatArray:
-    """Class weights (…, S, 2) as shares, moved to the prior if one is stated."""
+    """Class weights (2, …, S) as shares, moved to the prior if one is stated."""
+    totals = weights.sum(axis=-1, keepdims=True)
     if problem.prior is None:
-        return np.asarray(weights / weights.sum(axis=(-2, -1), keepdims=True))
-    return np.asarray(weights / weights.sum(axis=-2, keepdims=True) * problem.prior)
+        return np.asarray(weights / totals.sum(axis=0))
+    return np.asarray(weights * (problem.prior.reshape(2, *(1,) * (weights.ndim - 1)) / totals))
 
 
 def best_cost(weights: FloatArray, problem: Problem) -> FloatArray:
-    """Least cost (…) of decisions by thresholds on the score, for class weights (…, S, 2).
+    """Least cost (…) of decisions by thresholds on the score, for class weights (2, …, S).
 
     Each step from one decision to the next has its best threshold, where the sum of what it saves
     above is largest; these thresholds are in order, because isotonic regression gives the same.
     """
     parts = decision_regions(problem).parts
     steps = [problem.costs[:, problem.decisions.index(part.cheapest[0])] for part in parts]
-    cost = weights.sum(axis=-2) @ steps[0]
+    cost = np.tensordot(steps[0], weights.sum(axis=-1), 1)
     for lower, upper in pairwise(steps):
-        change = weights @ (upper - lower)
+        more = upper - lower
+        change = more[0] * weights[0] + more[1] * weights[1]
         cost = cost + np.minimum(np.cumsum(change[..., ::-1], axis=-1).min(axis=-1), 0.0)
     return np.asarray(cost)
