@@ -19,6 +19,7 @@ from stakes.calibration.fitting import (
 
 _ALL_AT_REST = 1e-16  # gain at which a search ends that has an optimum, be it hardly felt
 _FAR = 400  # binary exponent from which squares of features might not be numbers
+_LEAST_WITHIN = 0.1  # share of the variance within classes that a first guess may rest on
 _BLOCK = 1 << 15  # cases at a time
 
 
@@ -50,9 +51,7 @@ def fit_logistic(
     features, exponents = _moderate(features)
     rows, centre = centred(features, share, size=size)
     axes = broad_axes((rows * share) @ rows.T)
-    start = np.zeros(1 + axes.shape[1])
-    start[0] = np.log(positive.sum()) - np.log(negative.sum())
-    found = _fit_moderate(rows, axes, negative, positive, start)
+    found = _fit_moderate(rows, axes, negative, positive)
     slopes = axes @ found.parameters[1:]
     intercept = float(found.parameters[0] - slopes @ centre)
     with np.errstate(over="ignore"):
@@ -67,9 +66,10 @@ def _fit_moderate(
     axes: FloatArray,
     negative: FloatArray,
     positive: FloatArray,
-    start: FloatArray,
 ) -> Fit:
     features = axes.T @ rows
+    start = np.zeros(1 + len(features))
+    start[0] = np.log(positive.sum()) - np.log(negative.sum())
     penalised = np.diag(np.append(0.0, np.ones(len(features))))[None]
     is_line = len(rows) == 1
     if is_line and _is_separable(rows[0], negative, positive):
@@ -80,7 +80,23 @@ def _fit_moderate(
         objective = _logistic(*part)
         return objective._replace(rest=_ALL_AT_REST) if is_line else objective
 
-    return fit_convex(on, positive.size, start, penalised)
+    near = fit_convex(on, positive.size, _discriminant(features, negative, positive), penalised)
+    # Where next to no weight makes the optimum, it is found from no slope only.
+    return near if near.converged else fit_convex(on, positive.size, start, penalised)
+
+
+def _discriminant(features: FloatArray, negative: FloatArray, positive: FloatArray) -> FloatArray:
+    """Intercept and slopes of the linear discriminant: the solution, were the features normal.
+
+    Features (d, n) have mean zero, variance one, and no correlation.
+    """
+    sizes = np.array([negative.sum(), positive.sum()])
+    below, above = features @ negative / sizes[0], features @ positive / sizes[1]
+    apart = above - below
+    between = sizes.prod() / sizes.sum() ** 2 * (apart @ apart)  # the rest is variance within
+    slopes = apart / max(1 - between, _LEAST_WITHIN)
+    odds = np.log(sizes[1]) - np.log(sizes[0])
+    return np.append(odds - slopes @ (above + below) / 2, slopes)
 
 
 def _moderate(features: FloatArray) -> tuple[FloatArray, IntArray]:
