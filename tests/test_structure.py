@@ -77,8 +77,7 @@ FLOORS: dict[str, str] = {
     ),
     "calibration": (
         "maps calibration_errors fitting calibrator logistic crossfit histogram identity "
-        "isotonic 
-        "multiclass temperature reliability decomposition affine miscalibration_cost beta "
+        "isotonic multiclass temperature reliability decomposition affine miscalibration_cost beta "
         "select"
     ),
     "cli": (

@@ -10,7 +10,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from stakes.sklearn import BayesDecisionClassifier
 
-
 CHECKS = parametrize_with_checks([BayesDecisionClassifier(LogisticRegression())])
 NAMES, CASES = CHECKS.args  # before scikit-learn 1.8 an iterator, which pytest 9 deprecates
 

@@ -90,9 +90,9 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     ...                    1: {"treat": 10, "biopsy": 1, "wait": 0}})
     >>> clf = BayesDecisionClassifier(GaussianNB(), problem).fit(X[:400], y[:400])
     >>> clf.predict(X[400:404])
-    array(['biopsy', 'treat', 'biopsy', 'wait'], dtype='<U6')
+    array(['treat', 'wait', 'biopsy', 'biopsy'], dtype='<U6')
     >>> clf.score(X[400:], y[400:])  # minus the cost per case
-    -0.509
+    -0.686
     """
 
     def __init__(
@@ -147,15 +147,15 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         frozen = isinstance(self.estimator, FrozenEstimator)
         fitted = self.estimator if frozen else clone(self.estimator).fit(X, target, **params)
         if isinstance(calibrator, Identity):
-            moved = {} if problem.prior is None else {"from_prior": shares}
-            rule = Rule(problem, kind, **moved, to_prior=problem.prior)
+            start = None if problem.prior is None else shares
+            rule = Rule(problem, kind, from_prior=start, to_prior=problem.prior)
         else:
             if frozen:
                 said = response(fitted, X, kind, problem)
             else:
                 said = self._out_of_fold(X, target, codes, kind, problem, params, groups)
             rows = _rows(said, kind, problem, codes, sample_weight)
-            fitted_map = rows.fitted(calibrator, slice(None), _owners(groups))
+            fitted_map = rows.fitted(calibrator, np.ones(len(codes), dtype=bool), _owners(groups))
             rule = Rule(problem, kind, map=fitted_map.relabelled(problem.classes))
         return self._decide_by(self._named(rule, shares, len(codes)), fitted, classes)
 
@@ -177,7 +177,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     @available_if(_has_posteriors)
     def expected_costs(self, X: Any, data: Any = None) -> FloatArray:
-        """What each decision is expected to cost, (n, M), columns in the order of ``decisions_``."""
+        """What each decision is expected to cost, (n, M), in the order of ``decisions_``."""
         return self._rule().expected_costs(self._said(X), columns_of(data))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, data: Any = None) -> float:
@@ -195,7 +195,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             data=columns_of(data),
         )
 
-    # scikit-learn asks these -----------------------------------------------------------------------
+    # scikit-learn asks these ---------------------------------------------------------------------
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Who gets which metadata: our own methods, the fit of the estimator, the splitter."""
@@ -215,7 +215,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "rule_")
 
-    # Inside ----------------------------------------------------------------------------------------
+    # Inside --------------------------------------------------------------------------------------
 
     def _rule(self) -> Rule:
         check_is_fitted(self)
@@ -287,9 +287,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         origin = Origin(__version__, 0, n_rows, float(n_rows), tuple(prior.tolist()))
         return replace(rule, system=name, model=name, origin=origin)
 
-    def _routed(
-        self, sample_weight: Any, fit_params: dict[str, Any]
-    ) -> tuple[dict[str, Any], Any]:
+    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         """What the fit of the estimator is given, and the groups of the splitter."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)

@@ -103,9 +103,7 @@ def evaluate_estimators(
         refuse_cut_clusters(splits, owners)
     common = {"fit_params": fit_params or {}, "data": data, "n_jobs": n_jobs}
     said: dict[str, Responses] = {
-        name: WRAPPERS[kind](
-            out_of_fold(estimator, rows, target, splits, kind, problem, **common)
-        )
+        name: WRAPPERS[kind](out_of_fold(estimator, rows, target, splits, kind, problem, **common))
         for name, (estimator, kind) in asked.items()
     }
     columns = {} if data is None or not problem.columns else {"data": data}

@@ -51,7 +51,7 @@ def make_scorer(metric: Metric | ScoringRule, problem: Problem) -> Scorer:
     >>> problem = Problem.binary(false_alarm=1, miss=9, classes=["well", "ill"])
     >>> X, y = [[0.1], [0.4], [0.3], [0.9], [0.6], [0.8]] * 10, ["well", "well", "ill"] * 20
     >>> cross_val_score(LogisticRegression(), X, y, scoring=make_scorer(bayes_cost, problem), cv=3)
-    array([-0.6667, -0.6667, -0.6667])
+    array([-0.7 , -0.65, -0.65])
     """
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     if not isinstance(metric, ScoringRule) and metric not in METRICS:
@@ -70,8 +70,9 @@ class Scorer:
     def __init__(self, metric: Metric | ScoringRule, problem: Problem) -> None:
         self.metric = metric
         self.problem = problem
-        rule = isinstance(metric, ScoringRule)
-        self.takes, more_is_better = (POSTERIORS, False) if rule else METRICS[metric]
+        self.takes, more_is_better = POSTERIORS, False
+        if not isinstance(metric, ScoringRule):
+            self.takes, more_is_better = METRICS[metric]
         self._sign = 1 if more_is_better else -1
         self._request = MetadataRequest(owner=type(self).__name__)
         self.set_score_request(sample_weight=None, data=None)

@@ -102,9 +102,7 @@ def out_of_fold(
 ) -> npt.NDArray[Any]:
     """What fits on the other folds say of every case, in the order of the cases."""
     said = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_ask)(
-            clone(estimator), X, y, train, test, kind, problem, fit_params, data
-        )
+        delayed(_fit_and_ask)(clone(estimator), X, y, train, test, kind, problem, fit_params, data)
         for train, test in splits
     )
     places = np.concatenate([test for _, test in splits])
