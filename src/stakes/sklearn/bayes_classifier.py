@@ -92,7 +92,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     >>> clf.predict(X[400:404])
     array(['treat', 'wait', 'biopsy', 'biopsy'], dtype='<U6')
     >>> clf.score(X[400:], y[400:])  # minus the cost per case
-    -0.686
+    -0.7
     """
 
     def __init__(
@@ -290,7 +290,8 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         """What the fit of the estimator is given, and the groups of the splitter."""
         if get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
+            weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+            routed = process_routing(self, "fit", **weighted, **fit_params)
             return dict(routed.estimator.fit), routed.splitter.split.get("groups")
         if sample_weight is None:
             return fit_params, None

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from stakes import _check
 from stakes._check import IntArray
@@ -69,7 +71,8 @@ def evaluate_estimators(
     clusters : labels, one per case, of what was sampled together; handed to cv as groups
     data : columns that the costs depend on, as in `evaluate`
     fit_params : mapping from name to what every ``fit`` is given, such as
-        ``{"sample_weight": w}``; what has an entry for every case is cut to those of the fold
+        ``{"sample_weight": w}``; what has an entry for every case is cut to those of the fold.
+        With metadata routing, an estimator gets what it requests.
     n_jobs : how many folds are fitted at a time, as in scikit-learn
     options : those of `stakes.evaluate`: weights, by, calibrator, running_costs, volume, period,
         level, replicates, seed and others. Weights count in the report; for weights in fits, there
@@ -101,9 +104,20 @@ def evaluate_estimators(
     splits = read_splits(chosen, rows, target, codes, problem.classes, owners)
     if owners is not None:
         refuse_cut_clusters(splits, owners)
-    common = {"fit_params": fit_params or {}, "data": data, "n_jobs": n_jobs}
     said: dict[str, Responses] = {
-        name: WRAPPERS[kind](out_of_fold(estimator, rows, target, splits, kind, problem, **common))
+        name: WRAPPERS[kind](
+            out_of_fold(
+                estimator,
+                rows,
+                target,
+                splits,
+                kind,
+                problem,
+                fit_params=_routed(estimator, fit_params or {}),
+                data=data,
+                n_jobs=n_jobs,
+            )
+        )
         for name, (estimator, kind) in asked.items()
     }
     columns = {} if data is None or not problem.columns else {"data": data}
@@ -136,6 +150,16 @@ def _asked(name: str, given: Any, problem: Problem) -> tuple[Any, str]:
             argument="estimators",
         )
     return estimator, kind
+
+
+def _routed(estimator: Any, fit_params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What one estimator is given: everything, or with metadata routing what it requests."""
+    if not (fit_params and get_config()["enable_metadata_routing"]):
+        return fit_params
+    mapping = MethodMapping().add(caller="fit", callee="fit")
+    router = MetadataRouter(owner="evaluate_estimators")
+    router.add(estimator=estimator, method_mapping=mapping)
+    return dict(router.route_params(caller="fit", params=dict(fit_params)).estimator.fit)
 
 
 def _owners(clusters: object, codes: IntArray) -> IntArray:

@@ -106,6 +106,8 @@ class Scorer:
         """Which metadata are asked for."""
         return self._request
 
+    _get_metadata_request = get_metadata_routing  # as TunedThresholdClassifierCV calls it
+
     def __repr__(self) -> str:
         rule = isinstance(self.metric, ScoringRule)
         said = repr(self.metric) if rule else getattr(self.metric, "__name__", "")

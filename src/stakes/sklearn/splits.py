@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
@@ -42,14 +43,16 @@ def read_splits(
     chosen: Any, X: Any, y: Any, codes: IntArray, names: Labels, groups: Any = None
 ) -> list[Split]:
     """Training and test cases of every fold: each case is tested once, by a fit that knows all."""
-    splits = [(np.asarray(a), np.asarray(b)) for a, b in chosen.split(X, y, groups)]
-    splits = [(_places(train, len(codes)), _places(test, len(codes))) for train, test in splits]
+    with warnings.catch_warnings():  # whether clusters stay whole is looked at, not assumed
+        warnings.filterwarnings("ignore", message="The groups parameter is ignored")
+        found = list(chosen.split(X, y, groups))
+    splits = [(_places(train, len(codes)), _places(test, len(codes))) for train, test in found]
     tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
     if (tested != 1).any():
         often, never = int(tested.max()), int((tested == 0).sum())
-        found = f"{never} of {len(codes)} are in none" if never else f"one is in {often}"
+        fault = f"{never} of {len(codes)} are in none" if never else f"one is in {often}"
         raise InputError(
-            f"cv must put every case into exactly one test fold; {found}. Repeated, shuffled and "
+            f"cv must put every case into exactly one test fold; {fault}. Repeated, shuffled and "
             f"time-ordered splits do not: use KFold, StratifiedKFold or GroupKFold, with shuffle "
             f"where order matters.",
             argument="cv",
@@ -71,9 +74,9 @@ def read_splits(
     return splits
 
 
-def _places(rows: npt.NDArray[Any], n_cases: int) -> IntArray:
+def _places(rows: Any, n_cases: int) -> IntArray:
     """Positions of cases, which may have come as a mask or from the end."""
-    return np.asarray(np.arange(n_cases)[rows], dtype=np.intp)
+    return np.asarray(np.arange(n_cases)[np.asarray(rows)], dtype=np.intp)
 
 
 def refuse_cut_clusters(splits: list[Split], clusters: IntArray) -> None:
