@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -245,11 +246,22 @@ def test_a_rule_of_decisions_asks_predict(two):
     assert not hasattr(clf, "predict_proba")
 
 
+def test_those_who_decide_may_know_decisions_alone(two, screening):
+    taken = np.where(two.X[:, 0] > 1, "treat", "wait")
+    clerk = GaussianNB().fit(two.X, taken)
+    clf = Bayes.from_rule(Rule(screening, "decisions"), clerk)
+    assert_array_equal(clf.predict(two.X), clerk.predict(two.X))
+    assert list(clf.classes_) == ["well", "ill"]
+    assert -4 < clf.score(two.X, two.y) < 0
+
+
 def test_a_rule_needs_an_estimator_that_is_fitted_and_knows_its_classes(two, screening):
     with pytest.raises(NotFittedError):
         Bayes.from_rule(Rule(screening), GaussianNB())
     with pytest.raises(InputError, match=r"^rule must be a Rule"):
         Bayes.from_rule(screening, GaussianNB())
+    with pytest.raises(InputError, match=r"^estimator must have predict_proba to give posteriors"):
+        Bayes.from_rule(Rule(screening), LinearSVC().fit(two.X, two.y))
     fitted = GaussianNB().fit(two.X, two.y == "ill")
     with pytest.raises(InputError, match=r"must be those of the problem, \('well', 'ill'\)"):
         Bayes.from_rule(Rule(screening), fitted)
@@ -349,6 +361,17 @@ def test_names_of_features_are_those_of_the_estimator(two, screening):
     assert list(clf.feature_names_in_) == ["a", "b", "c"]
     with pytest.raises(ValueError, match="feature names should match"):
         clf.predict(frame[["b", "a", "c"]])
+    assert not hasattr(clf.fit(two.X, two.y), "feature_names_in_")
+
+
+def test_rows_of_polars_are_cut_too(two, screening):
+    frame = polars.DataFrame(two.X, schema=["a", "b", "c"])
+    clf = Bayes(GaussianNB(), screening).fit(frame, polars.Series(two.y.tolist()))
+    assert clf.rule_ == Bayes(GaussianNB(), screening).fit(two.X, two.y).rule_
+    amounts = polars.DataFrame({"amount": two.amount})
+    charged = Bayes(GaussianNB(), FRAUD).fit(frame, two.y)
+    expected = charged.predict(frame, data={"amount": two.amount})
+    assert_array_equal(charged.predict(frame, data=amounts), expected)
 
 
 def test_sparse_rows_and_precomputed_kernels_are_cut_as_the_estimator_needs(two, screening):
@@ -384,6 +407,7 @@ def test_labels_that_do_not_match_the_problem_are_refused(two, screening):
     cases = [
         (two.y == "ill", screening, r"^the classes of y must be those of the problem"),
         (np.where(two.y == "ill", "1", "0"), Problem.zero_one(2), r"1 and '1' are different"),
+        ((two.y == "ill").astype(int), screening, r"cross_val_predict .* numbers them"),
         (two.y, Problem.zero_one(["ill", "well", "dead"]), r"'dead' is in the problem alone"),
     ]
     for y, problem, message in cases:

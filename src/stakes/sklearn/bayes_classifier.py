@@ -33,6 +33,7 @@ from stakes.sklearn.responses import (
     columns_of,
     order_of,
     read_target,
+    require_method,
     response,
 )
 from stakes.sklearn.splits import out_of_fold, read_splits, splitter
@@ -118,10 +119,14 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         _check.require("rule", rule, Rule, "Take report.rule(), or write Rule(problem).")
         check_is_fitted(estimator)
+        require_method(estimator, rule.takes)
+        classes = label_array(rule.problem.classes)
+        if rule.takes != DECISIONS:  # those who decide may know decisions alone
+            column_order(estimator, rule.problem)
+            classes = np.asarray(estimator.classes_)
         frozen = isinstance(estimator, FrozenEstimator)
         made = cls(estimator if frozen else FrozenEstimator(estimator), rule.problem)
-        column_order(estimator, rule.problem)
-        return made._decide_by(rule, made.estimator, np.asarray(estimator.classes_))
+        return made._decide_by(rule, made.estimator, classes)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Fit the estimator and calibrate it.
@@ -140,14 +145,15 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         problem = self._read_problem(classes)
         codes = np.argsort(order_of(_labels(classes), problem, "the classes of y"))[codes]
         if sample_weight is not None:
-            sample_weight = _check.weights("sample_weight", sample_weight, len(codes), of="y")
-        shares = _shares(problem, codes, sample_weight)
-        calibrator, kind = self._read_calibrator(), self._kind(problem)
+            checked = _check.weights("sample_weight", sample_weight, len(codes), of="y")
+            sample_weight = np.array(checked)  # an estimator may want to write
+        mass = _mass(problem, codes, sample_weight)
+        calibrator, kind = self._read_calibrator(), self._kind()
         params, groups = self._routed(sample_weight, fit_params)
         frozen = isinstance(self.estimator, FrozenEstimator)
         fitted = self.estimator if frozen else clone(self.estimator).fit(X, target, **params)
         if isinstance(calibrator, Identity):
-            start = None if problem.prior is None else shares
+            start = None if problem.prior is None else mass / mass.sum()
             rule = Rule(problem, kind, from_prior=start, to_prior=problem.prior)
         else:
             if frozen:
@@ -157,7 +163,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             rows = _rows(said, kind, problem, codes, sample_weight)
             fitted_map = rows.fitted(calibrator, np.ones(len(codes), dtype=bool), _owners(groups))
             rule = Rule(problem, kind, map=fitted_map.relabelled(problem.classes))
-        return self._decide_by(self._named(rule, shares, len(codes)), fitted, classes)
+        return self._decide_by(self._named(rule, mass, len(codes)), fitted, classes)
 
     def predict(self, X: Any, data: Any = None) -> npt.NDArray[Any]:
         """Decisions, one for each case: labels of ``decisions_``.
@@ -210,6 +216,8 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         for name in ("sparse", "allow_nan", "pairwise", "string", "categorical"):
             setattr(tags.input_tags, name, getattr(inner.input_tags, name))
         tags.non_deterministic = inner.non_deterministic
+        if inner.classifier_tags is not None:
+            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -231,6 +239,8 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.rule_, self.estimator_, self.classes_ = rule, fitted, classes
         self.decisions_ = _decision_array(rule.problem, classes)
         for name in ("n_features_in_", "feature_names_in_"):
+            if name in vars(self):  # of an earlier fit
+                delattr(self, name)
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))
         return self
@@ -248,7 +258,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         _check.require("calibrator", self.calibrator, Calibrator, remedy)
         return self.calibrator
 
-    def _kind(self, problem: Problem) -> str:
+    def _kind(self) -> str:
         """What the estimator is asked for."""
         kind = best_kind(self.estimator) if hasattr(self.estimator, "fit") else None
         if kind is None or kind == DECISIONS or isinstance(self.estimator, type):
@@ -280,11 +290,17 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         splits = read_splits(chosen, X, target, codes, problem.classes, groups)
         return out_of_fold(self.estimator, X, target, splits, kind, problem, fit_params=params)
 
-    def _named(self, rule: Rule, shares: FloatArray, n_rows: int) -> Rule:
+    def _named(self, rule: Rule, mass: FloatArray, n_rows: int) -> Rule:
         """The rule with its origin."""
         name = type(self.estimator).__name__
-        prior = shares if rule.problem.prior is None else rule.problem.prior
-        origin = Origin(__version__, 0, n_rows, float(n_rows), tuple(prior.tolist()))
+        prior = mass / mass.sum() if rule.problem.prior is None else rule.problem.prior
+        origin = Origin(
+            version=__version__,
+            seed=0,
+            n_rows=n_rows,
+            n_cases=float(mass.sum()),
+            prior=tuple(prior.tolist()),
+        )
         return replace(rule, system=name, model=name, origin=origin)
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
@@ -315,16 +331,16 @@ def _owners(groups: Any) -> IntArray | None:
     return None if groups is None else _check.clusters(groups).codes
 
 
-def _shares(problem: Problem, codes: IntArray, weights: FloatArray | None) -> FloatArray:
-    """Shares of the classes, none of which may be zero."""
-    mass = np.bincount(codes, weights)
+def _mass(problem: Problem, codes: IntArray, weights: FloatArray | None) -> FloatArray:
+    """The weight of each class, none of which may be zero."""
+    mass = np.bincount(codes, weights).astype(np.float64)
     if not mass.all():
         raise InputError(
             f"sample_weight must give weight to every class; all cases of the class "
             f"{problem.classes[int(np.argmin(mass))]!r} have none. Leave the class out.",
             argument="sample_weight",
         )
-    return np.asarray(mass / mass.sum())
+    return mass
 
 
 def _rows(

@@ -120,8 +120,7 @@ def evaluate_estimators(
         )
         for name, (estimator, kind) in asked.items()
     }
-    columns = {} if data is None or not problem.columns else {"data": data}
-    report = evaluate(y, said, problem, clusters=clusters, **columns, **options)
+    report = evaluate(y, said, problem, clusters=clusters, data=data, **options)
     estimand = Caveat(CROSS_VALIDATION, _estimand(chosen, splits))
     return replace(report, caveats=(estimand, *report.caveats))
 

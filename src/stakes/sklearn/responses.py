@@ -24,6 +24,7 @@ WRAPPERS: dict[str, type[Responses]] = {
     SCORES: Scores,
     DECISIONS: Decisions,
 }
+_RENAMED = " (cross_val_predict with predict_proba numbers them: use evaluate_estimators instead)"
 METHODS = {POSTERIORS: "predict_proba", SCORES: "decision_function", DECISIONS: "predict"}
 
 
@@ -32,14 +33,19 @@ def best_kind(estimator: Any) -> str | None:
     return next((kind for kind, method in METHODS.items() if hasattr(estimator, method)), None)
 
 
-def response(estimator: Any, X: Any, kind: str, problem: Problem, data: object = None) -> Any:
-    """Posteriors (n, K), scores (n,) for the second class, or decisions (n,), in our order."""
+def require_method(estimator: Any, kind: str) -> None:
+    """Refuse an estimator that cannot be asked."""
     if not hasattr(estimator, METHODS[kind]):
         raise InputError(
             f"estimator must have {METHODS[kind]} to give {kind}; {type(estimator).__name__} does "
             f"not. Take another, or wrap it in sklearn.calibration.CalibratedClassifierCV.",
             argument="estimator",
         )
+
+
+def response(estimator: Any, X: Any, kind: str, problem: Problem, data: object = None) -> Any:
+    """Posteriors (n, K), scores (n,) for the second class, or decisions (n,), in our order."""
+    require_method(estimator, kind)
     if kind == DECISIONS:
         return _decisions(estimator, X, data)
     order = column_order(estimator, problem)
@@ -68,10 +74,11 @@ def _scores(values: npt.NDArray[Any], order: list[int]) -> npt.NDArray[Any]:
 
 def _decisions(estimator: Any, X: Any, data: object) -> npt.NDArray[Any]:
     """What `predict` says, by the columns of the cases where it asks for them."""
-    asks = "data" in inspect.signature(estimator.predict).parameters
-    asks = asks or bool(get_routing_for_object(estimator).consumes("predict", ["data"]))
-    decided = estimator.predict(X, data=data) if asks and data is not None else estimator.predict(X)
-    return np.asarray(decided)
+    if data is not None:
+        asks = "data" in inspect.signature(estimator.predict).parameters
+        if asks or get_routing_for_object(estimator).consumes("predict", ["data"]):
+            return np.asarray(estimator.predict(X, data=data))
+    return np.asarray(estimator.predict(X))
 
 
 def column_order(estimator: Any, problem: Problem) -> list[int]:
@@ -93,7 +100,8 @@ def order_of(labels: Labels, problem: Problem, name: str = "the classes of estim
         raise InputError(
             f"{name} must be those of the problem, {problem.classes}, in any order; they are "
             f"{labels}, and {odd!r} is in {where}. Labels match by equality: 1 and '1' are "
-            f"different. Name the classes of the problem after the labels of y.",
+            f"different. Name the classes of the problem after the labels of y"
+            f"{_RENAMED * (labels == tuple(range(len(labels))))}.",
             argument="problem",
         )
     return [labels.index(label) for label in problem.classes]
