@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes.calibration.calibrator import (
     Cases,
@@ -14,8 +15,9 @@ from stakes.calibration.calibrator import (
     in_shape_of,
     read_posterior_cases,
 )
-from stakes.calibration.maps import CalibrationMap, require_shape
+from stakes.calibration.maps import CalibrationMap
 from stakes.decide import shift_prior
+from stakes.errors import InputError
 from stakes.rows import read_posteriors
 
 
@@ -32,7 +34,8 @@ class FittedIdentity(CalibrationMap):
 
     def _checked(self) -> Self:
         for name in ("from_prior", "to_prior"):
-            require_shape(name, getattr(self, name), (len(self.classes),))
+            if not (_check.prior(name, getattr(self, name), self.classes) > 0).all():
+                raise InputError(f"{name} must be above zero for every class. Fit again.")
         return self
 
     @property
