@@ -19,7 +19,7 @@ from coverage_study.reports import printed
 from stakes import Problem, Rule
 from stakes.calibration import Select
 
-__all__ = ["LEARNERS", "TRUTHS", "Fitting", "row_of"]
+__all__ = ["LEARNERS", "TRUTHS", "Fitting", "learners", "looked_at", "row_of"]
 
 LARGE = 20_000  # cases of each class that stand for all
 FOLDS = 5
@@ -57,6 +57,14 @@ class Fitting:
             noise = np.sqrt(WITHIN) * shared + np.sqrt(1 - WITHIN) * noise
         return np.asarray(noise + y[:, None] * [1.0, 0.6, 0.3, 0.0, 0.0])
 
+    def draw(self, rng: np.random.Generator) -> tuple[FloatArray, Any, Any]:
+        """Features and classes of a data set, and its clusters."""
+        owner = None
+        if self.clusters is not None:
+            owner = np.arange(self.size) * self.clusters // self.size
+        y = (rng.random(self.size) < self.prevalence).astype(int)
+        return self.features(y, rng, owner), y, owner
+
     @cached_property
     def fresh(self) -> FloatArray:
         """Features (2, LARGE, 5) of new cases of both classes."""
@@ -75,7 +83,7 @@ class Fitting:
 def row_of(design: Fitting, samples: int, seed: int) -> dict[str, Any]:
     """Coverages in %, by learner and truth, of intervals of as many data sets."""
     rng = np.random.default_rng(seed)
-    found = [_looked_at(design, rng) for _ in range(samples)]
+    found = [looked_at(design, *design.draw(rng)) for _ in range(samples)]
     ends = np.array([one[0] for one in found])  # (sample, learner, value low high)
     truths = np.array([one[1] for one in found])  # (sample, learner, truth)
     truths[:, :, 1] = truths[:, :, 0 if design.kind == "decisions" else 2].mean(axis=0)
@@ -92,33 +100,33 @@ def row_of(design: Fitting, samples: int, seed: int) -> dict[str, Any]:
     return row
 
 
-def _looked_at(design: Fitting, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Intervals (learner, value low high) of one data set, and truths (learner, truth)."""
-    from sklearn.base import clone
+def learners() -> dict[str, Any]:
+    """A stable one and one whose fits differ."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.tree import DecisionTreeClassifier
 
+    tree = DecisionTreeClassifier(max_leaf_nodes=8, random_state=0)
+    return {"line": LogisticRegression(), "tree": tree}
+
+
+def looked_at(design: Fitting, X: FloatArray, y: Any, owner: Any) -> tuple[FloatArray, FloatArray]:
+    """Intervals (learner, value low high) of one data set, and truths (learner, truth)."""
+    from sklearn.base import clone
+
     from stakes.sklearn.splits import out_of_fold, read_splits, splitter
 
-    owner = None
-    if design.clusters is not None:
-        owner = np.arange(design.size) * design.clusters // design.size
-    y = (rng.random(design.size) < design.prevalence).astype(int)
-    X = design.features(y, rng, owner)
     splits = read_splits(splitter(FOLDS, y, y, owner), X, y, y, (0, 1), owner)
-    learners = {"line": LogisticRegression(), "tree": DecisionTreeClassifier(
-        max_leaf_nodes=8, random_state=0)}  # fmt: skip
     said = {
         name: out_of_fold(one, X, y, splits, "posteriors", design.problem, fit_params={})
-        for name, one in learners.items()
+        for name, one in learners().items()
     }
     report = printed(design, Rows(y, said, None, owner), chances=False)  # type: ignore[arg-type]
     tag = "recalibrated" if design.kind == "recalibrated" else "as is"
     cost = {one.name: one.cost for one in report.systems}
-    names = [f"{name} ({tag})" for name in learners]
+    names = [f"{name} ({tag})" for name in said]
     intervals = [cost[name] for name in names] + [report.costs.saving(*names[::-1])]
     truths = []
-    for name, one in learners.items():
+    for name, one in learners().items():
         fits = [clone(one).fit(X[train], y[train]) for train, _ in splits]
         plain, own = Rule(design.problem), Rule(design.problem)
         if design.kind == "recalibrated":

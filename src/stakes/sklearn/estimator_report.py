@@ -174,8 +174,8 @@ def _estimand(chosen: Any, splits: list[Split]) -> str:
         f"Costs are those of procedures, not of one fitted model: each estimator was fitted "
         f"{len(splits)} times, on {most} of {sum(len(test) for _, test in splits):,} cases, and "
         f"decided the cases that the fit had not seen ({_splitter_name(chosen)}). Intervals are "
-        f"for the mean cost of these fits. How much one fit differs from another is not in them, "
-        f"and a fit on all cases may cost a little less."
+        f"for the mean cost of such fits. A single fit, as one on all cases is, may well cost more "
+        f"or less than they say where fits differ much: trees, few cases."
     )
 
 
