@@ -29,11 +29,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from sklearn.utils import estimator_html_repr
+from sklearn.utils import estimator_html_repr, get_tags
 
 from stakes import InputError, Posteriors, Problem, Rule, Scores, shift_prior
 from stakes.calibration import Affine, Identity, Isotonic, Logistic, Select, VectorScaling
 from stakes.sklearn import BayesDecisionClassifier
+from stakes.sklearn.responses import response
 
 Bayes = BayesDecisionClassifier
 
@@ -435,8 +436,15 @@ def test_what_cannot_be_used_is_refused_when_it_is_fitted(two, settings, message
 
 
 def test_more_classes_than_a_decision_function_can_tell_are_refused(three, triage):
-    with pytest.raises(InputError, match="must have predict_proba for more than two classes"):
-        Bayes(LinearSVC(), triage).fit(three.X, three.y)
+    """In the words that scikit-learn wants of a classifier whose tags say so."""
+    clf = Bayes(LinearSVC(), triage)
+    assert not get_tags(clf).classifier_tags.multi_class
+    assert get_tags(Bayes(GaussianNB(), triage)).classifier_tags.multi_class
+    with pytest.raises(InputError, match=r"predict_proba for more.*Only binary classification is"):
+        clf.fit(three.X, three.y)
+    fitted = LinearSVC().fit(three.X, three.y)
+    with pytest.raises(InputError, match=r"predict_proba for more .* of shape \(240, 3\), alone"):
+        response(fitted, three.X, "scores", triage)
 
 
 def test_a_class_without_weight_is_refused(two, screening):

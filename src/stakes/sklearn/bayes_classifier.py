@@ -148,7 +148,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             checked = _check.weights("sample_weight", sample_weight, len(codes), of="y")
             sample_weight = np.array(checked)  # an estimator may want to write
         mass = _mass(problem, codes, sample_weight)
-        calibrator, kind = self._read_calibrator(), self._kind()
+        calibrator, kind = self._read_calibrator(), self._kind(problem)
         params, groups = self._routed(sample_weight, fit_params)
         frozen = isinstance(self.estimator, FrozenEstimator)
         fitted = self.estimator if frozen else clone(self.estimator).fit(X, target, **params)
@@ -216,8 +216,8 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         for name in ("sparse", "allow_nan", "pairwise", "string", "categorical"):
             setattr(tags.input_tags, name, getattr(inner.input_tags, name))
         tags.non_deterministic = inner.non_deterministic
-        if inner.classifier_tags is not None:
-            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+        many = inner.classifier_tags is not None and inner.classifier_tags.multi_class
+        tags.classifier_tags.multi_class = many and hasattr(self.estimator, "predict_proba")
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -258,13 +258,21 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         _check.require("calibrator", self.calibrator, Calibrator, remedy)
         return self.calibrator
 
-    def _kind(self) -> str:
+    def _kind(self, problem: Problem) -> str:
         """What the estimator is asked for."""
         kind = best_kind(self.estimator) if hasattr(self.estimator, "fit") else None
         if kind is None or kind == DECISIONS or isinstance(self.estimator, type):
             raise InputError(
                 f"estimator must be a classifier with predict_proba or decision_function; "
                 f"{self.estimator!r} has neither. Pass one, such as LogisticRegression().",
+                argument="estimator",
+            )
+        if kind == SCORES and problem.n_classes > 2:
+            raise InputError(
+                f"estimator must have predict_proba for more than two classes; there are "
+                f"{problem.n_classes}, and {type(self.estimator).__name__} has decision_function "
+                f"alone: Only binary classification is supported. Wrap it in "
+                f"sklearn.calibration.CalibratedClassifierCV.",
                 argument="estimator",
             )
         if kind == SCORES and isinstance(self.calibrator, Identity):
