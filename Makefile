@@ -10,7 +10,8 @@ LOWEST_PYTHON ?= $(call first,python3.11 python3.12)
 NEWEST_PYTHON ?= $(call first,python3.14 python3.13 python3.12)
 
 # Parts of the package that need more than numpy and scipy, and tests that do not depend on versions.
-BEYOND_CORE := $(addprefix --ignore=src/stakes/,adapters render plot cli)
+BEYOND_CORE := $(addprefix --ignore=src/stakes/,adapters render plot sklearn cli) \
+	--ignore=tests/estimators --deselect=docs/sklearn.md
 ELSEWHERE := --ignore=tests/peers --ignore=tests/browser
 
 # The page is tested in a real browser where there is one; CI installs it.
@@ -22,15 +23,15 @@ TENSORS := --import-mode=importlib --strict-markers --strict-config --doctest-mo
 
 # One process for each core; the libraries below numpy would start as many threads in each again.
 PYTEST := -m pytest -n auto
-test test-all test-lowest test-newest test-torch: export OMP_NUM_THREADS = 1
-test test-all test-lowest test-newest test-torch: export OPENBLAS_NUM_THREADS = 1
+test test-all test-lowest test-newest test-torch test-sklearn: export OMP_NUM_THREADS = 1
+test test-all test-lowest test-newest test-torch test-sklearn: export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help demo test test-all test-lowest test-newest test-torch lint papers bench clean
+.PHONY: help demo test test-all test-lowest test-newest test-torch test-sklearn lint papers bench clean
 
 help:  ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -57,6 +58,10 @@ test-torch: .venv-torch/torch.stamp  ## tensors and modules of torchmetrics, wit
 	STAKES_NO_SKIP=1 .venv-torch/bin/python $(PYTEST) -o addopts="$(TENSORS)" \
 		src/stakes/torch tests/tensors
 
+test-sklearn: .venv-sklearn/sklearn.stamp  ## estimators, with the lowest supported scikit-learn
+	STAKES_NO_SKIP=1 .venv-sklearn/bin/python $(PYTEST) -m "not slow" \
+		src/stakes/sklearn tests/estimators docs/sklearn.md
+
 lint: .venv-lint/lint.stamp  ## ruff and mypy
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/mypy
@@ -71,7 +76,7 @@ bench: .venv/test.stamp  ## time the library beside others; prints tables
 		.venv/bin/python $$script || exit 1; done
 
 clean:  ## remove the environments and everything that was built
-	rm -rf .venv .venv-lint .venv-lowest .venv-newest .venv-torch build dist
+	rm -rf .venv .venv-lint .venv-lowest .venv-newest .venv-torch .venv-sklearn build dist
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find src tests docs examples papers benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -85,6 +90,7 @@ clean:  ## remove the environments and everything that was built
 # Where pip's index offers torch for GPUs only, which is large, set PIP_EXTRA_INDEX_URL to PyTorch's
 # index of wheels for CPUs.
 .venv-torch/torch.stamp: WANTED = --editable '.[torch]' --group torch
+.venv-sklearn/sklearn.stamp: WANTED = --editable '.[sklearn]' --group sklearn
 .venv-newest/newest.stamp: WANTED = --upgrade --editable '.[cli,plot,sklearn]' --group newest
 
 %.stamp: pyproject.toml | $$(@D)/pip.ready
@@ -93,7 +99,7 @@ clean:  ## remove the environments and everything that was built
 	@touch $@
 
 BASE_PYTHON = $(PYTHON)
-.venv-lowest/pip.ready: BASE_PYTHON = $(LOWEST_PYTHON)
+.venv-lowest/pip.ready .venv-sklearn/pip.ready: BASE_PYTHON = $(LOWEST_PYTHON)
 .venv-newest/pip.ready: BASE_PYTHON = $(NEWEST_PYTHON)
 
 # pip 25.1 is the first that knows dependency groups.

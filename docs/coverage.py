@@ -25,8 +25,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # processes share the cores,
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from coverage_study import amounts, bootstraps, intervals, reports
+from coverage_study import amounts, bootstraps, cross_validation, intervals, reports
 from coverage_study.amounts import Amounts
+from coverage_study.cross_validation import Fitting
 from coverage_study.populations import Design
 from coverage_study.words import page, with_shrunk_table
 
@@ -91,6 +92,13 @@ def amount_designs() -> list[Amounts]:
     return [*made, Amounts(1.0, 0.1, 1_000, prior=True)]
 
 
+def fitting_designs() -> list[Fitting]:
+    """Estimators that are cross-validated; scikit-learn is needed."""
+    made = [Fitting(n, p) for n, p in ((200, 0.3), (1_000, 0.3), (1_000, 0.05))]
+    made.append(Fitting(400, 0.3, clusters=40))
+    return [*made, *(Fitting(n, 0.3, kind="recalibrated") for n in (200, 1_000))]
+
+
 def tasks(share: float) -> list[Task]:
     """Everything that is run, with a share of the data sets."""
     designs = report_designs()
@@ -98,6 +106,9 @@ def tasks(share: float) -> list[Task]:
     many = max(40, round(share * 1_000))
     made.append(Task("shrunk", max(12, round(share * 600)), ()))
     made += [Task("amounts", max(8, round(share * 600)), (one,)) for one in amount_designs()]
+    for one in fitting_designs():
+        wanted = 400 if one.kind == "decisions" else 200
+        made.append(Task("fitting", max(4, round(share * wanted)), (one,)))
     for prevalence in (0.5, 0.02, 0.002):
         for stated in (False, True):
             made.append(Task("interval", many, (prevalence, stated)))
@@ -120,6 +131,7 @@ def run(task: Task) -> list[dict[str, Any]]:
         "bootstrap": _bootstraps,
         "shrunk": _shrunk,
         "amounts": _amounts,
+        "fitting": _fitting,
     }
     rows = studies[task.section](task)
     spent = (time.process_time() - start) / len(rows)
@@ -138,6 +150,12 @@ def _amounts(task: Task) -> list[dict[str, Any]]:
     (design,) = task.arguments
     about = {"sigma": design.sigma, "prevalence": design.prevalence, "n": design.size}
     return [about | {"prior": design.prior} | amounts.row_of(design, task.samples, task.seed)]
+
+
+def _fitting(task: Task) -> list[dict[str, Any]]:
+    (design,) = task.arguments
+    about = {"design": design.title, "prevalence": design.prevalence, "n": design.size}
+    return [about | cross_validation.row_of(design, task.samples, task.seed)]
 
 
 def _shrunk(task: Task) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from stakes.calibration import (
     Calibrator,
     FullAffine,
     Histogram,
+    Identity,
     Isotonic,
     Logistic,
     OneVsRestIsotonic,
@@ -68,6 +69,7 @@ MANY = named(THREE[:, [1, 2, 0]], "a", "b", "c")
 TAKES_POSTERIORS: tuple[Calibrator, ...] = (
     Affine(),
     BetaMap(),
+    Identity(),
     Temperature(),
     VectorScaling(),
     FullAffine(),

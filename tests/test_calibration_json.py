@@ -17,6 +17,7 @@ from stakes.calibration import (
     CalibrationMap,
     FullAffine,
     Histogram,
+    Identity,
     Isotonic,
     Logistic,
     OneVsRestIsotonic,
@@ -37,7 +38,7 @@ def _fitted() -> dict[str, CalibrationMap]:
     rows = rng.dirichlet([1, 1, 1], 300)
     z = (rng.random(300)[:, None] > np.cumsum(rows, axis=1)).sum(axis=1)
     two = (Isotonic(), Affine(), Logistic(), BetaMap(), Histogram(EqualMass(5)))
-    many = (Temperature(), VectorScaling(), FullAffine(), OneVsRestIsotonic())
+    many = (Identity(), Temperature(), VectorScaling(), FullAffine(), OneVsRestIsotonic())
     made: list[CalibrationMap] = [calibrator.fit(q, y) for calibrator in two]
     made += [calibrator.fit(rows, z) for calibrator in many]
     return {one.kind: one for one in made}

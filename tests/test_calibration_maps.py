@@ -24,6 +24,7 @@ from stakes.calibration import (
     Calibrator,
     FullAffine,
     Histogram,
+    Identity,
     Isotonic,
     Logistic,
     OneVsRestIsotonic,
@@ -687,3 +688,30 @@ def test_cross_calibration_refuses_folds_that_cannot_be() -> None:
         scores, named, Affine(), 3, classes=["no", "yes"], prior={"no": 0.9, "yes": 0.1}, rng=rng
     )
     assert mapped.mean() < 0.3
+
+
+# No calibration ----------------------------------------------------------------------------------
+
+
+def test_identity_leaves_posteriors_as_they_are_to_the_last_bit() -> None:
+    q, y = two_classes(50, 1)
+    q[:2] = 0.0, 1.0
+    rows = np.random.default_rng(0).dirichlet([1, 1, 1], 30)
+    fitted = Identity().fit(q, y, weights=np.arange(50))
+    assert (fitted(q) == q).all()
+    assert fitted.monotone
+    many = Identity().fit(rows, np.arange(30) % 3)
+    assert (many(rows) == rows).all()
+    assert not many.monotone
+
+
+def test_identity_moves_posteriors_from_the_shares_of_the_data_to_a_prior() -> None:
+    rows, prior = np.random.default_rng(0).dirichlet([1, 1, 1], 30), np.array([0.5, 0.3, 0.2])
+    y = np.repeat([0, 1, 2], [5, 10, 15])
+    weights = np.where(y == 2, 2.0, 1.0)
+    shares = np.array([5, 10, 30]) / 45
+    moved = rows * prior / shares
+    fitted = Identity().fit(rows, y, weights=weights, prior=prior)
+    assert_allclose(fitted(rows), moved / moved.sum(axis=1, keepdims=True))
+    with pytest.raises(InputError, match=r"^scores must hold probabilities"):
+        Identity().fit([-1.0, 2.0], [0, 1])

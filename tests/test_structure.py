@@ -59,6 +59,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "plot": ("report", "curve"),
     "adapters": ("_files", "tally", "evaluation"),
     "torch": ("evaluation",),
+    "sklearn": ("evaluation",),
     "cli": ("_expression", "evaluation", "render", "plot", "adapters"),
     "__main__": ("cli",),
 }
@@ -75,8 +76,8 @@ FLOORS: dict[str, str] = {
         "disagreement settings implied exact misranking wrong_picks"
     ),
     "calibration": (
-        "maps calibration_errors fitting calibrator logistic crossfit histogram isotonic "
-        "multiclass temperature reliability decomposition affine miscalibration_cost beta "
+        "maps calibration_errors fitting calibrator logistic crossfit histogram identity "
+        "isotonic multiclass temperature reliability decomposition affine miscalibration_cost beta "
         "select"
     ),
     "cli": (
@@ -106,6 +107,7 @@ FLOORS: dict[str, str] = {
     "rule": "_reading _cuts _json _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted",
     "simulate": "_line random_counts gaussian",
+    "sklearn": "responses splits bayes_classifier scorer estimator_report",
     "tally": "base read_rows pooling counts loss_moments joint_counts score_table bit_bins "
     "joint_scores",
     "thresholds": "weighed_scores case_losses methods best loss",
@@ -126,7 +128,7 @@ DEFERRED = (
 DOORS = {"adapters"}
 
 # Rooms that bring a foreign library in; all others live on numpy and scipy.
-GUESTS = {"adapters", "render", "plot", "torch", "cli"}
+GUESTS = {"adapters", "render", "plot", "torch", "sklearn", "cli"}
 
 # Rooms that every import of a name from the front door may load: scipy waits until it is called.
 LIGHT = {

@@ -83,6 +83,7 @@ _ROOMS = (
     "rule",
     "scoring",
     "simulate",
+    "sklearn",
     "tally",
     "thresholds",
     "torch",

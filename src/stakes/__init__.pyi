@@ -24,6 +24,7 @@ from stakes import rows as rows
 from stakes import rule as rule
 from stakes import scoring as scoring
 from stakes import simulate as simulate
+from stakes import sklearn as sklearn
 from stakes import tally as tally
 from stakes import thresholds as thresholds
 from stakes import torch as torch

@@ -6,7 +6,7 @@ Calibrators make posteriors of scores: ``Isotonic().fit(scores, y)(new_scores)``
 - posteriors of two classes: these, and `BetaMap`;
 - posteriors of any number of classes: `Affine`, `Temperature`, `VectorScaling`, `FullAffine`,
   `OneVsRestIsotonic`;
-- `Select` chooses among several of them;
+- `Select` chooses among several of them; `Identity` leaves posteriors as they are;
 - `cross_calibrate` for posteriors of cases that their map has not seen; fitted maps travel by
   ``to_json`` and `from_json`.
 
@@ -31,6 +31,7 @@ from stakes.calibration.decomposition import (
     decompose_by_recalibration,
 )
 from stakes.calibration.histogram import Histogram
+from stakes.calibration.identity import Identity
 from stakes.calibration.isotonic import Isotonic, OneVsRestIsotonic
 from stakes.calibration.maps import CalibrationMap, decoded, encoded, from_json, sealed_map
 from stakes.calibration.miscalibration_cost import (
@@ -68,6 +69,7 @@ __all__ = [
     "Decomposition",
     "FullAffine",
     "Histogram",
+    "Identity",
     "Isotonic",
     "Logistic",
     "OneVsRestIsotonic",

@@ -144,16 +144,30 @@ class Rule(Value):
         self, predictions: object, data: object = None, *, case_costs: object = None
     ) -> FloatArray:
         """Cost that each decision is expected to incur, (n, M), by the posteriors of the rule."""
-        given = wrapped(predictions, self.takes)
-        if isinstance(given, Decisions) or (self.takes == SCORES and self.map is None):
-            raise InputError(
-                f"expected costs need posteriors, and the rule of {self.system} has none: it takes "
-                f"{self.takes}. Take the rule of a system that is recalibrated.",
-                argument="predictions",
-            )
+        given = self._with_posteriors(predictions)
         _check.aligned(predictions=given, data=data)
         rows = self._posteriors(self._read(given)[0])
         return expected_costs(rows, self.problem, data=data, case_costs=case_costs)
+
+    def posteriors(self, predictions: object) -> FloatArray:
+        """Posteriors (n, K) that are decided on, columns in the order of the problem's classes."""
+        given = self._with_posteriors(predictions)
+        return self._posteriors(self._read(given)[0])
+
+    @property
+    def has_posteriors(self) -> bool:
+        """Whether the rule decides on posteriors, not on bare scores or decisions."""
+        return self.takes == POSTERIORS or self.map is not None
+
+    def _with_posteriors(self, predictions: object) -> Posteriors | Scores:
+        given = wrapped(predictions, self.takes)
+        if isinstance(given, Decisions) or not self.has_posteriors:
+            raise InputError(
+                f"probabilities and expected costs need posteriors, and the rule of {self.system} "
+                f"has none: it takes {self.takes}. Take the rule of a system that is recalibrated.",
+                argument="predictions",
+            )
+        return given
 
     def _read(self, given: Posteriors | Scores) -> tuple[FloatArray, FloatArray | None]:
         """Raw scores (n,) or posteriors (n, K), and by how much these may be off."""

@@ -1,0 +1,50 @@
+"""Cost-aware decisions at home in scikit-learn.
+
+- `BayesDecisionClassifier`: fits a classifier, calibrates it out of fold, takes the decisions that
+  are expected to cost least;
+- `make_scorer`: the metrics of `stakes.metrics` and proper scores for ``scoring=``;
+- `evaluate_estimators`: estimators in, a report from cross-validation out.
+
+Classes go by their labels everywhere: in which order scikit-learn or the problem lists them makes
+no difference, and labels that do not match are an error.
+
+Needs the extra ``sklearn`` (scikit-learn 1.7 or newer).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from stakes.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from stakes.sklearn.bayes_classifier import BayesDecisionClassifier
+    from stakes.sklearn.estimator_report import evaluate_estimators
+    from stakes.sklearn.scorer import make_scorer
+
+_HOME = {
+    "BayesDecisionClassifier": "bayes_classifier",
+    "evaluate_estimators": "estimator_report",
+    "make_scorer": "scorer",
+}
+
+__all__ = ["BayesDecisionClassifier", "evaluate_estimators", "make_scorer"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'stakes.sklearn' has no attribute {name!r}")
+    try:
+        value = getattr(import_module(f"stakes.sklearn.{_HOME[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("sklearn", "joblib"):
+            raise
+        raise MissingExtraError(
+            f"stakes.sklearn.{name} needs scikit-learn 1.7 or newer; {error.name} is not "
+            f"installed. Install it: pip install 'stakes[sklearn]'."
+        ) from error
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,375 @@
+"""A classifier that takes the decisions that are expected to cost least."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Labels
+from stakes._version import __version__
+from stakes.calibration import Calibrator, CheckedRows, Identity, Select
+from stakes.decide import label_array
+from stakes.errors import InputError
+from stakes.metrics import expected_cost
+from stakes.problem import Problem
+from stakes.rows import DECISIONS, SCORES, Decisions, Posteriors, Scores
+from stakes.rule import Origin, Rule
+from stakes.sklearn.responses import (
+    WRAPPERS,
+    best_kind,
+    column_order,
+    columns_of,
+    order_of,
+    read_target,
+    require_method,
+    response,
+)
+from stakes.sklearn.splits import out_of_fold, read_splits, splitter
+
+
+def _has_posteriors(classifier: BayesDecisionClassifier) -> bool:
+    rule: Rule | None = getattr(classifier, "rule_", None)
+    return rule is None or rule.has_posteriors
+
+
+class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A classifier whose predictions are the decisions that are expected to cost least.
+
+    ``fit`` fits the estimator to all cases, and a calibration map to what fits on the other folds
+    say of each case; ``predict`` takes for every case the decision of the problem that the
+    calibrated probabilities make the cheapest. Decisions may be others than the classes: abstain,
+    review. Classes go by their labels, whatever their order in the problem.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With ``predict_proba`` or, for two classes, ``decision_function``. A
+        `sklearn.frozen.FrozenEstimator` is not fitted again: all cases calibrate it, and must be
+        others than those it was fitted to.
+    problem : stakes.Problem, default=None
+        What is at stake. None: every mistake costs one. Its prior, where it states one, is the one
+        for which probabilities hold.
+    calibrator : stakes.calibration.Calibrator, default=None
+        None: `Select()`, which chooses a map. `Identity()` turns calibration off; posteriors are
+        then moved to the prior of the problem, if it states one.
+    cv : int, splitter or iterable, default=5
+        The folds of the calibration. A number means so many stratified folds, or fewer where the
+        rarest class has fewer cases. Each case must be in exactly one test fold.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The classes, sorted; the columns of `predict_proba`.
+    decisions_ : ndarray of shape (M,)
+        The decisions of the problem; the columns of `expected_costs`.
+    rule_ : stakes.Rule
+        Everything that turns what the estimator says into decisions; it travels as JSON and SQL.
+    estimator_ : classifier
+        The fitted estimator.
+    n_features_in_, feature_names_in_
+        Those of the estimator, where it has them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from stakes import Problem
+    >>> X, y = load_breast_cancer(return_X_y=True)  # 0 is malignant
+    >>> problem = Problem({0: {"treat": 0, "biopsy": 2, "wait": 50},
+    ...                    1: {"treat": 10, "biopsy": 1, "wait": 0}})
+    >>> clf = BayesDecisionClassifier(GaussianNB(), problem).fit(X[:400], y[:400])
+    >>> clf.predict(X[400:404])
+    array(['treat', 'wait', 'biopsy', 'biopsy'], dtype='<U6')
+    >>> clf.score(X[400:], y[400:])  # minus the cost per case
+    -0.7
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        problem: Problem | None = None,
+        *,
+        calibrator: Calibrator | None = None,
+        cv: Any = 5,
+    ) -> None:
+        self.estimator = estimator
+        self.problem = problem
+        self.calibrator = calibrator
+        self.cv = cv
+
+    @classmethod
+    def from_rule(cls, rule: Rule, estimator: Any) -> Self:
+        """A fitted classifier that decides by a rule on what a fitted estimator says.
+
+        Nothing is fitted. A rule that takes posteriors asks ``predict_proba``, one that takes
+        scores ``decision_function``, one that takes decisions ``predict``. To clone it and fit it
+        anew calibrates the frozen estimator to these cases.
+        """
+        _check.require("rule", rule, Rule, "Take report.rule(), or write Rule(problem).")
+        check_is_fitted(estimator)
+        require_method(estimator, rule.takes)
+        classes = label_array(rule.problem.classes)
+        if rule.takes != DECISIONS:  # those who decide may know decisions alone
+            column_order(estimator, rule.problem)
+            classes = np.asarray(estimator.classes_)
+        frozen = isinstance(estimator, FrozenEstimator)
+        made = cls(estimator if frozen else FrozenEstimator(estimator), rule.problem)
+        return made._decide_by(rule, made.estimator, classes)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Fit the estimator and calibrate it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p), as the estimator takes it
+        y : labels of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            Of the calibration, and of the estimator where its ``fit`` takes them.
+        fit_params
+            For the ``fit`` of the estimator; with metadata routing also for the splitter.
+        """
+        target, classes, codes = read_target(y)
+        X, target = indexable(X, target)  # rows of sparse matrices, and of what is no array yet
+        problem = self._read_problem(classes)
+        codes = np.argsort(order_of(_labels(classes), problem, "the classes of y"))[codes]
+        if sample_weight is not None:
+            checked = _check.weights("sample_weight", sample_weight, len(codes), of="y")
+            sample_weight = np.array(checked)  # an estimator may want to write
+        mass = _mass(problem, codes, sample_weight)
+        calibrator, kind = self._read_calibrator(), self._kind(problem)
+        params, groups = self._routed(sample_weight, fit_params)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        fitted = self.estimator if frozen else clone(self.estimator).fit(X, target, **params)
+        if isinstance(calibrator, Identity):
+            start = None if problem.prior is None else mass / mass.sum()
+            rule = Rule(problem, kind, from_prior=start, to_prior=problem.prior)
+        else:
+            if frozen:
+                said = response(fitted, X, kind, problem)
+            else:
+                said = self._out_of_fold(X, target, codes, kind, problem, params, groups)
+            rows = _rows(said, kind, problem, codes, sample_weight)
+            fitted_map = rows.fitted(calibrator, np.ones(len(codes), dtype=bool), _owners(groups))
+            rule = Rule(problem, kind, map=fitted_map.relabelled(problem.classes))
+        return self._decide_by(self._named(rule, mass, len(codes)), fitted, classes)
+
+    def predict(self, X: Any, data: Any = None) -> npt.NDArray[Any]:
+        """Decisions, one for each case: labels of ``decisions_``.
+
+        `data` are the columns that the costs depend on, where they do: a frame, a structured
+        array, or a mapping from column to numbers.
+        """
+        places = self._rule().decision_indices(self._said(X), columns_of(data))
+        return np.asarray(self.decisions_[places])
+
+    @available_if(_has_posteriors)
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Calibrated probabilities (n, K), columns in the order of ``classes_``."""
+        rule = self._rule()
+        place = np.argsort(order_of(_labels(self.classes_), rule.problem))
+        return np.asarray(rule.posteriors(self._said(X))[:, place])
+
+    @available_if(_has_posteriors)
+    def expected_costs(self, X: Any, data: Any = None) -> FloatArray:
+        """What each decision is expected to cost, (n, M), in the order of ``decisions_``."""
+        return self._rule().expected_costs(self._said(X), columns_of(data))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, data: Any = None) -> float:
+        """Minus the cost per case of the decisions, so that higher is better.
+
+        Under the prior of the problem, where it states one. nan where the prior expects a class
+        of which there is no case.
+        """
+        decided = self.predict(X, data=data)
+        return 0.0 - expected_cost(
+            y,
+            decided,
+            problem=self._rule().problem,
+            sample_weight=sample_weight,
+            data=columns_of(data),
+        )
+
+    # scikit-learn asks these ---------------------------------------------------------------------
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who gets which metadata: our own methods, the fit of the estimator, the splitter."""
+        fit = MethodMapping().add(caller="fit", callee="fit")
+        split = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        router = router.add(estimator=self.estimator, method_mapping=fit)
+        return router.add(splitter=self.cv, method_mapping=split)
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        for name in ("sparse", "allow_nan", "pairwise", "string", "categorical"):
+            setattr(tags.input_tags, name, getattr(inner.input_tags, name))
+        tags.non_deterministic = inner.non_deterministic
+        many = inner.classifier_tags is not None and inner.classifier_tags.multi_class
+        tags.classifier_tags.multi_class = many and hasattr(self.estimator, "predict_proba")
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "rule_")
+
+    # Inside --------------------------------------------------------------------------------------
+
+    def _rule(self) -> Rule:
+        check_is_fitted(self)
+        rule: Rule = self.rule_
+        return rule
+
+    def _said(self, X: Any) -> Posteriors | Scores | Decisions:
+        """What the estimator says, as the rule takes it."""
+        rule = self._rule()
+        return WRAPPERS[rule.takes](response(self.estimator_, X, rule.takes, rule.problem))
+
+    def _decide_by(self, rule: Rule, fitted: Any, classes: npt.NDArray[Any]) -> Self:
+        self.rule_, self.estimator_, self.classes_ = rule, fitted, classes
+        self.decisions_ = _decision_array(rule.problem, classes)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if name in vars(self):  # of an earlier fit
+                delattr(self, name)
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
+        return self
+
+    def _read_problem(self, classes: npt.NDArray[Any]) -> Problem:
+        if self.problem is None:
+            return Problem.zero_one(_labels(classes))
+        _check.require("problem", self.problem, Problem, "Write Problem(costs), or None.")
+        return self.problem
+
+    def _read_calibrator(self) -> Calibrator:
+        if self.calibrator is None:
+            return Select()
+        remedy = "Write Isotonic(), Identity() for none, or None for Select()."
+        _check.require("calibrator", self.calibrator, Calibrator, remedy)
+        return self.calibrator
+
+    def _kind(self, problem: Problem) -> str:
+        """What the estimator is asked for."""
+        kind = best_kind(self.estimator) if hasattr(self.estimator, "fit") else None
+        if kind is None or kind == DECISIONS or isinstance(self.estimator, type):
+            raise InputError(
+                f"estimator must be a classifier with predict_proba or decision_function; "
+                f"{self.estimator!r} has neither. Pass one, such as LogisticRegression().",
+                argument="estimator",
+            )
+        if kind == SCORES and problem.n_classes > 2:
+            raise InputError(
+                f"estimator must have predict_proba for more than two classes; there are "
+                f"{problem.n_classes}, and {type(self.estimator).__name__} has decision_function "
+                f"alone: Only binary classification is supported. Wrap it in "
+                f"sklearn.calibration.CalibratedClassifierCV.",
+                argument="estimator",
+            )
+        if kind == SCORES and isinstance(self.calibrator, Identity):
+            raise InputError(
+                f"calibrator must make posteriors of the scores of "
+                f"{type(self.estimator).__name__}, which has no predict_proba; Identity() leaves "
+                f"them as they are. Pass another, or None.",
+                argument="calibrator",
+            )
+        return kind
+
+    def _out_of_fold(
+        self,
+        X: Any,
+        target: npt.NDArray[Any],
+        codes: IntArray,
+        kind: str,
+        problem: Problem,
+        params: dict[str, Any],
+        groups: Any,
+    ) -> npt.NDArray[Any]:
+        chosen = splitter(self.cv, target, codes, _owners(groups))
+        splits = read_splits(chosen, X, target, codes, problem.classes, groups)
+        return out_of_fold(self.estimator, X, target, splits, kind, problem, fit_params=params)
+
+    def _named(self, rule: Rule, mass: FloatArray, n_rows: int) -> Rule:
+        """The rule with its origin."""
+        name = type(self.estimator).__name__
+        prior = mass / mass.sum() if rule.problem.prior is None else rule.problem.prior
+        origin = Origin(
+            version=__version__,
+            seed=0,
+            n_rows=n_rows,
+            n_cases=float(mass.sum()),
+            prior=tuple(prior.tolist()),
+        )
+        return replace(rule, system=name, model=name, origin=origin)
+
+    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        """What the fit of the estimator is given, and the groups of the splitter."""
+        if get_config()["enable_metadata_routing"]:
+            weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+            routed = process_routing(self, "fit", **weighted, **fit_params)
+            return dict(routed.estimator.fit), routed.splitter.split.get("groups")
+        if sample_weight is None:
+            return fit_params, None
+        if has_fit_parameter(self.estimator, "sample_weight"):
+            return {**fit_params, "sample_weight": sample_weight}, None
+        if not isinstance(self.estimator, FrozenEstimator):
+            warnings.warn(
+                f"sample_weight counts in the calibration alone: the fit of "
+                f"{type(self.estimator).__name__} does not take it. Turn on metadata routing, or "
+                f"leave the weights out.",
+                stacklevel=3,
+            )
+        return fit_params, None
+
+
+def _labels(classes: npt.NDArray[Any]) -> Labels:
+    return _check.labels("the classes of y", classes)
+
+
+def _owners(groups: Any) -> IntArray | None:
+    return None if groups is None else _check.clusters(groups).codes
+
+
+def _mass(problem: Problem, codes: IntArray, weights: FloatArray | None) -> FloatArray:
+    """The weight of each class, none of which may be zero."""
+    mass = np.bincount(codes, weights).astype(np.float64)
+    if not mass.all():
+        raise InputError(
+            f"sample_weight must give weight to every class; all cases of the class "
+            f"{problem.classes[int(np.argmin(mass))]!r} have none. Leave the class out.",
+            argument="sample_weight",
+        )
+    return mass
+
+
+def _rows(
+    said: npt.NDArray[Any],
+    kind: str,
+    problem: Problem,
+    codes: IntArray,
+    weights: FloatArray | None,
+) -> CheckedRows:
+    """Cases as `evaluate` calibrates them."""
+    common = (codes, weights, problem.prior, problem.n_classes)
+    if kind == SCORES:
+        scores = Scores(said).read("the decision function of estimator")
+        return CheckedRows(scores, *common, Scores)
+    rows, _ = Posteriors(said).normalised("predict_proba of estimator", problem.classes)
+    return CheckedRows(rows[:, 1] if problem.n_classes == 2 else rows, *common)
+
+
+def _decision_array(problem: Problem, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Labels of the decisions; those that are classes as scikit-learn has them in `classes_`."""
+    labels = _labels(classes)
+    if set(problem.decisions) <= set(labels):
+        return np.asarray(classes[[labels.index(label) for label in problem.decisions]])
+    return label_array(problem.decisions)

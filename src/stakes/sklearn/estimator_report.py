@@ -1,0 +1,184 @@
+"""Estimators in, a report from cross-validation out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+
+from stakes import _check
+from stakes._check import IntArray
+from stakes.errors import InputError
+from stakes.evaluation import evaluate
+from stakes.problem import Problem
+from stakes.report import Caveat, Report
+from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
+from stakes.sklearn.responses import (
+    WRAPPERS,
+    Responses,
+    best_kind,
+    columns_of,
+    order_of,
+    read_target,
+)
+from stakes.sklearn.splits import (
+    Split,
+    out_of_fold,
+    read_splits,
+    refuse_cut_clusters,
+    splitter,
+)
+
+CROSS_VALIDATION = "cross-validation"  # the kind of the caveat that names the estimand
+
+
+def evaluate_estimators(
+    estimators: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    problem: Problem,
+    *,
+    cv: Any,
+    clusters: object = None,
+    data: Any = None,
+    fit_params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> Report:
+    """What the decisions of these estimators cost, by cross-validation.
+
+    Every estimator is fitted once for each fold, on the cases of the other folds, and says what it
+    thinks of the cases that it has not seen; all estimators have the same folds. `evaluate` makes a
+    report of what they said. It is about the cost of the procedure, fitting to so many cases, not
+    about that of one fitted model, and the first of its caveats says so.
+
+    Parameters
+    ----------
+    estimators : mapping from name to classifier, fitted or not; they are cloned
+        One with ``predict_proba`` gives posteriors, one with ``decision_function`` alone scores,
+        one with ``predict`` alone decisions. To ask for another, say so: `Decisions(tuned)`,
+        `Scores(svm)`, `Posteriors(forest)`.
+    X, y : features and labels of the cases, as the estimators take them
+    problem : what is at stake; its classes are the labels of y, in any order
+    cv : number of folds, splitter, or iterable of training and test cases
+        A number means stratified folds, which keep clusters whole if there are any; fewer where
+        the rarest class has fewer cases. Each case must be in exactly one test fold.
+    clusters : labels, one per case, of what was sampled together; handed to cv as groups
+    data : columns that the costs depend on, as in `evaluate`
+    fit_params : mapping from name to what every ``fit`` is given, such as
+        ``{"sample_weight": w}``; what has an entry for every case is cut to those of the fold.
+        With metadata routing, an estimator gets what it requests.
+    n_jobs : how many folds are fitted at a time, as in scikit-learn
+    options : those of `stakes.evaluate`: weights, by, calibrator, running_costs, volume, period,
+        level, replicates, seed and others. Weights count in the report; for weights in fits, there
+        is `fit_params`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> problem = Problem.binary(false_alarm=9, miss=1)  # 0 is malignant, and missed by 1
+    >>> models = {"line": LogisticRegression(solver="liblinear"),
+    ...           "tree": DecisionTreeClassifier(max_depth=2, random_state=0)}
+    >>> report = evaluate_estimators(models, X, y, problem, cv=5, calibrator=None)
+    >>> report.verdict.model, report.caveats[0].kind
+    ('line', 'cross-validation')
+    """
+    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    asked = {name: _asked(name, given, problem) for name, given in _named(estimators).items()}
+    data = columns_of(data)
+    _check.aligned(X=X, y=y, clusters=clusters, data=data)
+    target, classes, codes = read_target(y)
+    rows, target = indexable(X, target)
+    labels = _check.labels("the classes of y", classes)
+    codes = np.argsort(order_of(labels, problem, "the classes of y"))[codes]
+    owners = None if clusters is None else _owners(clusters, codes)
+    chosen = splitter(cv, target, codes, owners)
+    splits = read_splits(chosen, rows, target, codes, problem.classes, owners)
+    if owners is not None:
+        refuse_cut_clusters(splits, owners)
+    said: dict[str, Responses] = {
+        name: WRAPPERS[kind](
+            out_of_fold(
+                estimator,
+                rows,
+                target,
+                splits,
+                kind,
+                problem,
+                fit_params=_routed(estimator, fit_params or {}),
+                data=data,
+                n_jobs=n_jobs,
+            )
+        )
+        for name, (estimator, kind) in asked.items()
+    }
+    report = evaluate(y, said, problem, clusters=clusters, data=data, **options)
+    estimand = Caveat(CROSS_VALIDATION, _estimand(chosen, splits))
+    return replace(report, caveats=(estimand, *report.caveats))
+
+
+def _named(estimators: Any) -> Mapping[str, Any]:
+    if not isinstance(estimators, Mapping) or not estimators:
+        raise InputError(
+            f"estimators must be a mapping from name to classifier, with one at least; got "
+            f"{type(estimators).__name__ if not isinstance(estimators, Mapping) else 'none'}. "
+            f"Write {{'forest': RandomForestClassifier()}}.",
+            argument="estimators",
+        )
+    return estimators
+
+
+def _asked(name: str, given: Any, problem: Problem) -> tuple[Any, str]:
+    """The estimator, and what it is asked for."""
+    kinds = {Posteriors: POSTERIORS, Scores: SCORES, Decisions: DECISIONS}
+    stated = kinds.get(type(given))
+    estimator = given if stated is None else given.values
+    kind = stated or best_kind(estimator)
+    if kind is None or not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise InputError(
+            f"estimators[{name!r}] must be a classifier of scikit-learn, with fit and predict; "
+            f"got {estimator!r}. Pass an instance, or its predictions to stakes.evaluate.",
+            argument="estimators",
+        )
+    return estimator, kind
+
+
+def _routed(estimator: Any, fit_params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What one estimator is given: everything, or with metadata routing what it requests."""
+    if not (fit_params and get_config()["enable_metadata_routing"]):
+        return fit_params
+    mapping = MethodMapping().add(caller="fit", callee="fit")
+    router = MetadataRouter(owner="evaluate_estimators")
+    router.add(estimator=estimator, method_mapping=mapping)
+    return dict(router.route_params(caller="fit", params=dict(fit_params)).estimator.fit)
+
+
+def _owners(clusters: object, codes: IntArray) -> IntArray:
+    owners = _check.clusters(clusters).codes
+    _check.same_length(y=codes, clusters=owners)
+    return owners
+
+
+def _estimand(chosen: Any, splits: list[Split]) -> str:
+    sizes = sorted({len(train) for train, _ in splits})
+    most = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    return (
+        f"Costs are those of procedures, not of one fitted model: each estimator was fitted "
+        f"{len(splits)} times, on {most} of {sum(len(test) for _, test in splits):,} cases, and "
+        f"decided the cases that the fit had not seen ({_splitter_name(chosen)}). Intervals are "
+        f"for the mean cost of such fits. A single fit, as one on all cases is, may well cost more "
+        f"or less than they say where fits differ much: trees, few cases."
+    )
+
+
+def _splitter_name(chosen: Any) -> str:
+    name = type(chosen).__name__
+    return "splits as given" if name.startswith("_") else name

@@ -1,0 +1,135 @@
+"""What fitted estimators say of cases, with classes in the order of a problem."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import assert_all_finite
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from stakes import _check
+from stakes._check import IntArray, Labels
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
+
+Responses = Posteriors | Scores | Decisions
+WRAPPERS: dict[str, type[Responses]] = {
+    POSTERIORS: Posteriors,
+    SCORES: Scores,
+    DECISIONS: Decisions,
+}
+_RENAMED = " (cross_val_predict with predict_proba numbers them: use evaluate_estimators instead)"
+METHODS = {POSTERIORS: "predict_proba", SCORES: "decision_function", DECISIONS: "predict"}
+
+
+def best_kind(estimator: Any) -> str | None:
+    """The most telling thing that an estimator gives; None where it gives nothing."""
+    return next((kind for kind, method in METHODS.items() if hasattr(estimator, method)), None)
+
+
+def require_method(estimator: Any, kind: str) -> None:
+    """Refuse an estimator that cannot be asked."""
+    if not hasattr(estimator, METHODS[kind]):
+        raise InputError(
+            f"estimator must have {METHODS[kind]} to give {kind}; {type(estimator).__name__} does "
+            f"not. Take another, or wrap it in sklearn.calibration.CalibratedClassifierCV.",
+            argument="estimator",
+        )
+
+
+def response(estimator: Any, X: Any, kind: str, problem: Problem, data: object = None) -> Any:
+    """Posteriors (n, K), scores (n,) for the second class, or decisions (n,), in our order."""
+    require_method(estimator, kind)
+    if kind == DECISIONS:
+        return _decisions(estimator, X, data)
+    order = column_order(estimator, problem)
+    if kind == SCORES:
+        return _scores(np.asarray(estimator.decision_function(X)), order)
+    rows = np.asarray(estimator.predict_proba(X))
+    if rows.ndim != 2 or rows.shape[1] != len(order):
+        raise InputError(
+            f"predict_proba must have a column for each of the {len(order)} classes; that of "
+            f"{type(estimator).__name__} has the shape {rows.shape}. Fit it to one column y.",
+            argument="estimator",
+        )
+    return rows[:, order]
+
+
+def _scores(values: npt.NDArray[Any], order: list[int]) -> npt.NDArray[Any]:
+    if values.ndim != 1:
+        raise InputError(
+            f"estimator must have predict_proba for more than two classes; it has "
+            f"decision_function, of shape {values.shape}, alone. Wrap it in "
+            f"sklearn.calibration.CalibratedClassifierCV.",
+            argument="estimator",
+        )
+    return values if order == [0, 1] else -values
+
+
+def _decisions(estimator: Any, X: Any, data: object) -> npt.NDArray[Any]:
+    """What `predict` says, by the columns of the cases where it asks for them."""
+    if data is not None:
+        asks = "data" in inspect.signature(estimator.predict).parameters
+        if asks or get_routing_for_object(estimator).consumes("predict", ["data"]):
+            return np.asarray(estimator.predict(X, data=data))
+    return np.asarray(estimator.predict(X))
+
+
+def column_order(estimator: Any, problem: Problem) -> list[int]:
+    """The column of each class of the problem, found by its label."""
+    if not hasattr(estimator, "classes_"):
+        raise InputError(
+            f"estimator must be a fitted classifier; {type(estimator).__name__} has no classes_. "
+            f"Fit it, or pass a classifier.",
+            argument="estimator",
+        )
+    return order_of(_check.labels("the classes of estimator", estimator.classes_), problem)
+
+
+def order_of(labels: Labels, problem: Problem, name: str = "the classes of estimator") -> list[int]:
+    """The place of each class of the problem among these labels; both must be the same set."""
+    if set(labels) != set(problem.classes):
+        odd = sorted(set(labels) ^ set(problem.classes), key=str)[0]
+        where = "the problem alone" if odd in problem.classes else "only there, not in the problem"
+        raise InputError(
+            f"{name} must be those of the problem, {problem.classes}, in any order; they are "
+            f"{labels}, and {odd!r} is in {where}. Labels match by equality: 1 and '1' are "
+            f"different. Name the classes of the problem after the labels of y"
+            f"{_RENAMED * (labels == tuple(range(len(labels))))}.",
+            argument="problem",
+        )
+    return [labels.index(label) for label in problem.classes]
+
+
+def read_target(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
+    """Labels (n,), the classes that scikit-learn makes of them, and the class of each case."""
+    if y is None:
+        raise InputError(
+            "y must hold the class of every case; a classifier requires y to be passed, but the "
+            "target y is None. Pass the labels.",
+            argument="y",
+        )
+    target = column_or_1d(y, warn=True)
+    assert_all_finite(target, input_name="y")
+    check_classification_targets(target)
+    classes, codes = np.unique(target, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(
+            f"y must hold cases of two classes or more; there are {len(target)} cases, of "
+            f"{'one class' if len(classes) else 'no class'}. Gather cases of another.",
+            argument="y",
+        )
+    return target, classes, codes
+
+
+def columns_of(data: Any) -> Any:
+    """Columns by their names; those of a structured array, which can be sliced by rows, too."""
+    if isinstance(data, np.ndarray) and data.dtype.names is not None:
+        return {name: data[name] for name in data.dtype.names}
+    return data

@@ -1,0 +1,114 @@
+"""Metrics as scorers: higher is better, classes by their labels, weights and columns routed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
+
+from stakes import _check, metrics
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.rows import DECISIONS, POSTERIORS, Posteriors
+from stakes.scoring import ScoringRule, mean_score
+from stakes.sklearn.responses import columns_of, response
+
+Metric = Callable[..., float]
+
+# What each metric judges, and whether more of it is better.
+METRICS: dict[Metric, tuple[str, bool]] = {
+    metrics.expected_cost: (DECISIONS, False),
+    metrics.normalized_cost: (DECISIONS, False),
+    metrics.utility_yield: (DECISIONS, True),
+    metrics.bayes_cost: (POSTERIORS, False),
+    metrics.normalized_bayes_cost: (POSTERIORS, False),
+}
+
+
+def make_scorer(metric: Metric | ScoringRule, problem: Problem) -> Scorer:
+    """A scorer for ``scoring=``, of which more is better.
+
+    Parameters
+    ----------
+    metric : a function of `stakes.metrics`, or a proper scoring rule of `stakes.scoring`
+        Metrics of decisions ask ``predict``, those of posteriors and scoring rules
+        ``predict_proba``. Costs and losses are returned with the opposite sign.
+    problem : what is at stake; scoring rules take its classes and its prior alone
+
+    Returns
+    -------
+    A callable ``scorer(estimator, X, y, sample_weight=None, data=None)``. `data` are the columns
+    that the costs depend on, where they do; they are handed on to a ``predict`` that asks for them,
+    as that of `BayesDecisionClassifier`. With metadata routing, ``set_score_request`` says which of
+    both are asked for.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from stakes.metrics import bayes_cost
+    >>> problem = Problem.binary(false_alarm=1, miss=9, classes=["well", "ill"])
+    >>> X, y = [[0.1], [0.4], [0.3], [0.9], [0.6], [0.8]] * 10, ["well", "well", "ill"] * 20
+    >>> cross_val_score(LogisticRegression(), X, y, scoring=make_scorer(bayes_cost, problem), cv=3)
+    array([-0.7 , -0.65, -0.65])
+    """
+    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    if not isinstance(metric, ScoringRule) and metric not in METRICS:
+        known = ", ".join(one.__name__ for one in METRICS)
+        raise InputError(
+            f"metric must be a function of stakes.metrics ({known}) or a scoring rule such as "
+            f"LogLoss(); got {metric!r}. For other functions there is sklearn.metrics.make_scorer.",
+            argument="metric",
+        )
+    return Scorer(metric, problem)
+
+
+class Scorer:
+    """What `make_scorer` makes; scikit-learn calls it."""
+
+    def __init__(self, metric: Metric | ScoringRule, problem: Problem) -> None:
+        self.metric = metric
+        self.problem = problem
+        self.takes, more_is_better = POSTERIORS, False
+        if not isinstance(metric, ScoringRule):
+            self.takes, more_is_better = METRICS[metric]
+        self._sign = 1 if more_is_better else -1
+        self._request = MetadataRequest(owner=type(self).__name__)
+        self.set_score_request(sample_weight=None, data=None)
+        # TunedThresholdClassifierCV puts the decisions of its thresholds into this function.
+        self._score_func, self._kwargs = metric, {"problem": problem}
+
+    def __call__(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, data: Any = None
+    ) -> float:
+        """Score the predictions for X of an estimator that was fitted."""
+        data = columns_of(data)
+        said = response(estimator, X, self.takes, self.problem, data)
+        if isinstance(self.metric, ScoringRule):
+            named = Posteriors(said, classes=self.problem.classes)
+            prior = self.problem.prior
+            loss = mean_score(y, named, self.metric, weights=sample_weight, prior=prior)
+        else:
+            common = {"problem": self.problem, "sample_weight": sample_weight, "data": data}
+            given = said if self.takes == DECISIONS else Posteriors(said)
+            loss = self.metric(y, given, **common)
+        return self._sign * loss + 0.0
+
+    def set_score_request(self, *, sample_weight: Any = UNCHANGED, data: Any = UNCHANGED) -> Self:
+        """Say which metadata are asked for: True, False, None or the name they are passed under."""
+        for name, alias in (("sample_weight", sample_weight), ("data", data)):
+            if alias != UNCHANGED:
+                self._request.score.add_request(param=name, alias=alias)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Which metadata are asked for."""
+        return self._request
+
+    _get_metadata_request = get_metadata_routing  # as TunedThresholdClassifierCV calls it
+
+    def __repr__(self) -> str:
+        rule = isinstance(self.metric, ScoringRule)
+        said = repr(self.metric) if rule else getattr(self.metric, "__name__", "")
+        return f"make_scorer({said}, …)"

@@ -1,0 +1,146 @@
+"""Fits that have not seen the cases on which they are asked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.parallel import Parallel, delayed
+
+from stakes._check import IntArray, Labels
+from stakes.calibration import spread
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.sklearn.responses import response
+
+Split = tuple[IntArray, IntArray]
+
+
+def splitter(cv: Any, y: Any, codes: IntArray, clusters: IntArray | None) -> Any:
+    """The splitter that is meant; a number of folds is lowered to what the rarest class allows."""
+    if not isinstance(cv, Integral) or isinstance(cv, bool):
+        return check_cv(cv, y, classifier=True)
+    most = spread(codes, clusters, int(codes.max()) + 1)
+    parts = "cases" if clusters is None else "clusters with cases"
+    if cv < 2 or most < 2:
+        raise InputError(
+            f"cv must be 2 folds or more, and every class must have two {parts} at least; cv is "
+            f"{cv}, and one class has {most}. Gather more cases of that class, or pass a splitter.",
+            argument="cv",
+        )
+    folds = min(int(cv), most)
+    return StratifiedKFold(folds) if clusters is None else StratifiedGroupKFold(folds)
+
+
+def read_splits(
+    chosen: Any, X: Any, y: Any, codes: IntArray, names: Labels, groups: Any = None
+) -> list[Split]:
+    """Training and test cases of every fold: each case is tested once, by a fit that knows all."""
+    with warnings.catch_warnings():  # whether clusters stay whole is looked at, not assumed
+        warnings.filterwarnings("ignore", message="The groups parameter is ignored")
+        found = list(chosen.split(X, y, groups))
+    splits = [(_places(train, len(codes)), _places(test, len(codes))) for train, test in found]
+    tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
+    if (tested != 1).any():
+        often, never = int(tested.max()), int((tested == 0).sum())
+        fault = f"{never} of {len(codes)} are in none" if never else f"one is in {often}"
+        raise InputError(
+            f"cv must put every case into exactly one test fold; {fault}. Repeated, shuffled and "
+            f"time-ordered splits do not: use KFold, StratifiedKFold or GroupKFold, with shuffle "
+            f"where order matters.",
+            argument="cv",
+        )
+    for fold, (train, test) in enumerate(splits):
+        if np.intersect1d(train, test).size:
+            raise InputError(
+                f"cv must keep test cases out of the fit; fold {fold} has "
+                f"{np.intersect1d(train, test).size} of them in both. Part them.",
+                argument="cv",
+            )
+        absent = np.flatnonzero(np.bincount(codes[train], minlength=len(names)) == 0)
+        if absent.size:
+            raise InputError(
+                f"cv must leave cases of every class in each fit; that of fold {fold} has none of "
+                f"the class {names[absent[0]]!r}. Use StratifiedKFold, or fewer folds.",
+                argument="cv",
+            )
+    return splits
+
+
+def _places(rows: Any, n_cases: int) -> IntArray:
+    """Positions of cases, which may have come as a mask or from the end."""
+    return np.asarray(np.arange(n_cases)[np.asarray(rows)], dtype=np.intp)
+
+
+def refuse_cut_clusters(splits: list[Split], clusters: IntArray) -> None:
+    """Cases of one cluster must not be on both sides of a fold."""
+    for fold, (train, test) in enumerate(splits):
+        cut = np.intersect1d(clusters[train], clusters[test]).size
+        if cut:
+            raise InputError(
+                f"cv must keep clusters whole; fold {fold} has {cut} of them on both sides. Pass "
+                f"a number of folds, GroupKFold or StratifiedGroupKFold.",
+                argument="cv",
+            )
+
+
+def out_of_fold(
+    estimator: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    splits: list[Split],
+    kind: str,
+    problem: Problem,
+    *,
+    fit_params: Mapping[str, Any],
+    data: Any = None,
+    n_jobs: int | None = None,
+) -> npt.NDArray[Any]:
+    """What fits on the other folds say of every case, in the order of the cases."""
+    said = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_and_ask)(clone(estimator), X, y, train, test, kind, problem, fit_params, data)
+        for train, test in splits
+    )
+    places = np.concatenate([test for _, test in splits])
+    return np.asarray(np.concatenate(said)[np.argsort(places)])
+
+
+def _fit_and_ask(
+    estimator: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    train: IntArray,
+    test: IntArray,
+    kind: str,
+    problem: Problem,
+    fit_params: Mapping[str, Any],
+    data: Any,
+) -> npt.NDArray[Any]:
+    known = {name: some(given, train, len(y)) for name, given in fit_params.items()}
+    estimator.fit(_cases(estimator, X, train, train), y[train], **known)
+    rows = _cases(estimator, X, test, train)
+    return np.asarray(response(estimator, rows, kind, problem, some(data, test, len(y))))
+
+
+def _cases(estimator: Any, X: Any, rows: IntArray, train: IntArray) -> Any:
+    """Some of the cases; of a precomputed kernel, against those of the fit."""
+    if get_tags(estimator).input_tags.pairwise:
+        return np.asarray(X)[np.ix_(rows, train)]
+    return _safe_indexing(X, rows)
+
+
+def some(given: Any, rows: IntArray, n_cases: int) -> Any:
+    """Some rows of what has one for every case; of a mapping, of each column; else all of it."""
+    if isinstance(given, Mapping):
+        return {name: some(column, rows, n_cases) for name, column in given.items()}
+    size = given.shape[0] if getattr(given, "shape", ()) else None
+    if size is None and hasattr(given, "__len__") and not isinstance(given, str | bytes):
+        size = len(given)
+    return _safe_indexing(given, rows) if size == n_cases else given
