@@ -107,6 +107,7 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
             normalized=costs.normalized(name),
             probability_cheapest=costs.chances.get(name, float("nan")),
             spent=None if charges is None else charges.spent[name],
+            sums=None if charges is None else charges.sums.get(name),
             running_cost=running.get(one.model, 0.0),
             total=evidence.operation.total(costs.cost(name)),
         )
@@ -134,6 +135,7 @@ def _no_model(evidence: Evidence, costs: Costs) -> System | None:
         normalized=costs.normalized(NO_MODEL),
         probability_cheapest=float("nan"),
         spent=charges.spent[NO_MODEL],
+        sums=charges.sums.get(NO_MODEL),
         total=evidence.operation.total(costs.cost(NO_MODEL)),
     )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.decide import cheapest_decisions
@@ -13,6 +15,8 @@ from stakes.evaluation.cases import Cases
 from stakes.inference import LossSample
 
 NO_MODEL = "costs and prior, no model"  # the decision that each case's own costs make, blindly
+
+MOST_TERMS = 32  # of costs, whose sums are kept
 
 FEW, MUCH = 10, 0.25  # so few cases are worth a word where they are so much of the cost
 
@@ -29,6 +33,7 @@ class Charges:
     base: float
     spent: Mapping[str, FloatArray]  # (K, M) sums of costs, class by decision
     blind: IntArray  # (n,) decisions by costs and prior alone
+    sums: Mapping[str, FloatArray]  # (K, M, T) of the terms of the costs; none if too many
 
     def only(self, own: BoolArray) -> Charges:
         """The same of some of the cases; sums in cells stay those of all."""
@@ -84,7 +89,7 @@ def charges_of(cases: Cases, decided: Mapping[str, IntArray]) -> Charges:
         clusters=None if cases.clusters is None else cases.clusters.codes,
         unaided=1 + len(constant),
     )
-    return Charges(sample, base, spent, blind)
+    return Charges(sample, base, spent, blind, _term_sums(cases, everyone))
 
 
 def _spent(cases: Cases, decided: IntArray, losses: FloatArray) -> FloatArray:
@@ -93,6 +98,30 @@ def _spent(cases: Cases, decided: IntArray, losses: FloatArray) -> FloatArray:
     weighted = losses if cases.weights is None else losses * cases.weights
     sums: FloatArray = np.bincount(cells, weighted, shape[0] * shape[1]).astype(np.float64)
     return sums.reshape(shape)
+
+
+def weighted_terms(cases: Cases) -> Iterator[FloatArray | None]:
+    """Weight times each term of the costs, (n,); None where that is 1. Nothing if too many."""
+    costs, terms = cases.costs, cases.problem.terms.names
+    assert costs is not None
+    if len(terms) > MOST_TERMS:
+        return
+    yield cases.weights
+    for term in terms[1:]:
+        values = costs.term(term)
+        yield values if cases.weights is None else values * cases.weights
+
+
+def _term_sums(cases: Cases, decided: Mapping[str, IntArray]) -> dict[str, FloatArray]:
+    """Sums (K, M, T) of the terms in each cell of every table; none that are no numbers."""
+    shape = cases.problem.n_classes, cases.problem.n_decisions
+    found: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in decided}
+    for own in weighted_terms(cases):
+        for name, codes in decided.items():
+            cells = cases.truth * shape[1] + codes
+            found[name].append(np.bincount(cells, own, shape[0] * shape[1]).reshape(shape))
+    sums = {name: np.stack(own, axis=-1).astype(np.float64) for name, own in found.items() if own}
+    return sums if all(np.isfinite(own).all() for own in sums.values()) else {}
 
 
 def dearest_share(losses: LossSample, name: str) -> float:

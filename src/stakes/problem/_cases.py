@@ -14,7 +14,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
-from stakes._expression import Name
+from stakes._expression import Name, parse
 from stakes.errors import InputError
 from stakes.problem._columns import LARGEST, Expressions, column_names
 
@@ -61,6 +61,12 @@ class CaseCosts:
             return np.asarray(
                 expression({name: self.columns[name][rows] for name in expression.names})
             )
+
+    def term(self, text: str) -> FloatArray:
+        """The values (n,) of a term of the costs, which is an expression of the columns."""
+        term, columns = parse(text), self.columns or {}
+        with np.errstate(all="ignore"):  # what is no number is not summed
+            return np.asarray(term({name: columns[name] for name in term.names}))
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Costs (K, M, B), a block of cases at a time."""
