@@ -452,22 +452,21 @@ def test_series_of_other_cases_are_refused_in_a_mapping_as_in_a_frame():
 # The page ----------------------------------------------------------------------------------------
 
 
-def test_the_page_shows_costs_of_cases_without_sliders_and_says_so():
+def test_the_page_of_costs_of_cases_moves_coefficients_and_says_that_decisions_stay():
     pytest.importorskip("jinja2")
     world = World(300)
+    common: dict[str, Any] = {"data": world.data, "calibrator": None, "replicates": 20}
     page = evaluate(
-        world.y, world.models, PAYMENTS, data=world.data, by=world.by, volume=100_000, period="day"
+        world.y, world.models, PAYMENTS, by=world.by, volume=100_000, period="day", **common
     ).to_html()
-    assert "this page has no sliders" in page
-    assert "<script" not in page
-    assert "0.02*amount" in page
+    assert "<script" in page
+    assert "the decisions stay as they are made now" in page
+    assert "5 + 0.02*amount" in page  # for readers without JavaScript
     assert NO_MODEL in page
     assert "100,000 cases a day" in page.replace("\u00a0", " ")
     assert "factor on the cost of approve for fraud" in page
-    running = evaluate(world.y, world.models, TWO.at(amount=50), running_costs={"weak": 0.1})
-    assert "running costs of their own" in running.to_html()
-    plain = evaluate(world.y, world.models, TWO.at(amount=50))
-    assert "<script" in plain.to_html()
+    paid = evaluate(world.y, world.models, TWO, running_costs={"weak": 0.1}, **common)
+    assert "<script" in paid.to_html()
 
 
 def test_the_rule_of_a_report_decides_by_the_costs_of_each_case():

@@ -110,15 +110,17 @@ function priorControl(k, change) {
   });
 }
 
-const named = (text, { box, line }) =>
-  html("div", { class: "control" }, html("span", { class: "name", title: text }, text), box, line);
+const named = (text, { box, line }, look = "name") =>
+  html("div", { class: "control" }, html("span", { class: look, title: text }, text), box, line);
 
 /** A slider for every number, class by class. */
 function buildSliders(host, change) {
   classes.forEach((label, k) => {
     const rows = decisions.flatMap((decision, d) =>
       termsOf(k, d).map((t) =>
-        named(t ? `${decision} × ${termName(t)}` : decision, costControl(k, d, t, change)),
+        t
+          ? named(`${decision} × ${termName(t)}`, costControl(k, d, t, change), "name term")
+          : named(decision, costControl(k, d, t, change)),
       ),
     );
     const legend = html("legend", {}, "When the case is ", html("b", {}, label));
