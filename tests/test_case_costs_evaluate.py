@@ -42,6 +42,10 @@ class World:
         self.clusters = rng.integers(0, 40, n)
         self.by = np.where(rng.random(n) < 0.4, "north", "south")
 
+    def data_of(self, problem: Problem) -> dict[str, Any] | None:
+        """What the costs of a problem need."""
+        return self.data if problem.columns else None
+
 
 def brute(world, problem, decided, weights=None, prior=None, own=None):
     """Mean cost of decisions, of perfect ones, of each constant one, row by row."""
@@ -330,7 +334,7 @@ def test_data_of_other_cases_are_refused():
 @pytest.mark.parametrize("problem", [PAYMENTS, PAYMENTS.at(amount=80).with_prior([0.9, 0.1])])
 def test_running_costs_are_part_of_every_cost_of_a_model(problem):
     world = World()
-    common: dict[str, Any] = {"data": world.data, "calibrator": None}
+    common: dict[str, Any] = {"data": world.data_of(problem), "calibrator": None}
     free = evaluate(world.y, world.models, problem, **common)
     paid = evaluate(world.y, world.models, problem, running_costs={"strong": 0.25}, **common)
     for before, after in zip(free.systems, paid.systems, strict=True):
@@ -356,7 +360,7 @@ def test_running_costs_are_part_of_every_cost_of_a_model(problem):
 @pytest.mark.parametrize("problem", [PAYMENTS, PAYMENTS.at(amount=80)])
 def test_a_model_that_costs_more_to_run_than_it_saves_is_not_deployed(problem):
     world = World()
-    common: dict[str, Any] = {"data": world.data, "calibrator": None}
+    common: dict[str, Any] = {"data": world.data_of(problem), "calibrator": None}
     [free, paid] = [
         evaluate(
             world.y, {"strong": world.models["strong"]}, problem, running_costs=costs, **common
@@ -384,8 +388,8 @@ def test_running_costs_flip_which_of_two_models_is_the_cheapest():
 def test_a_volume_turns_costs_into_totals_for_people_and_machines(problem):
     world = World(2000)
     report = evaluate(
-        world.y, world.models, problem, data=world.data, calibrator=None, volume=250_000,
-        period="year",
+        world.y, world.models, problem, data=world.data_of(problem), calibrator=None,
+        volume=250_000, period="year",
     )  # fmt: skip
     system = report.system("strong (as is)")
     assert system.total is not None
@@ -398,7 +402,9 @@ def test_a_volume_turns_costs_into_totals_for_people_and_machines(problem):
         assert "250,000 cases a year" in " ".join(text.split())
         assert "per year" in text
     assert Report.from_json(report.to_json()) == report
-    alone = evaluate(world.y, world.models, problem, data=world.data, calibrator=None, volume=10)
+    alone = evaluate(
+        world.y, world.models, problem, data=world.data_of(problem), calibrator=None, volume=10
+    )
     assert "For 10 cases, it costs" in " ".join(str(alone).split())
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "LEFT_OUT",
     "MOST_BINS",
     "MOVED",
+    "POSTERIOR_RULES",
     "RECALIBRATED",
     "TUNED",
     "TUNED_APART",
@@ -57,6 +58,7 @@ AS_DECIDED = "as decided"
 BAYES = "Bayes decisions"
 MOVED = "Bayes decisions, posteriors moved to the prior"
 RECALIBRATED = "Bayes decisions, recalibrated"
+POSTERIOR_RULES = (BAYES, MOVED, RECALIBRATED)  # that take the cheapest decision, given posteriors
 TUNED_APART = "threshold tuned out of fold"
 TUNED = "threshold tuned on these cases"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,7 +82,12 @@ def payments():
         unit="EUR",
     )
     p = np.clip(0.2 + 0.4 * fraud + 0.2 * rng.normal(size=300), 0.01, 0.99)
-    common = {"running_costs": {"m": 12.5}, "volume": 1e6, "period": "year", "replicates": 20}
+    common: dict[str, Any] = {
+        "running_costs": {"m": 12.5},
+        "volume": 1e6,
+        "period": "year",
+        "replicates": 20,
+    }
     data = {long: rng.lognormal(8, 1, 300)}
     y = np.array(problem.classes)[fraud.astype(int)]
     return evaluate(y, {"m": p}, problem, data=data, calibrator=None, **common)

@@ -43,8 +43,8 @@ def payments(problem: Problem, **options: Any) -> Report:
     }
     y = np.where(fraud, "fraud", "legit")
     by = np.where(rng.random(1500) < 0.5, "north", "south")
-    common: dict[str, Any] = {"data": data, "by": by, "replicates": 20, **options}
-    return evaluate(y, models, problem, **common)
+    common: dict[str, Any] = {"by": by, "replicates": 20, **options}
+    return evaluate(y, models, problem, data=data if problem.columns else None, **common)
 
 
 THREE = Problem(
@@ -73,6 +73,12 @@ def three():
 @pytest.fixture(scope="module")
 def two():
     return payments(TWO)
+
+
+@pytest.fixture(scope="module")
+def paid():
+    """The same costs for every case, and a model that costs something to run."""
+    return payments(TWO.at(amount=80), running_costs={"new": 0.2, "raw": 0.01}, calibrator=None)
 
 
 def settings_for(report: Report, seed: int) -> list[dict[str, Any]]:
@@ -118,14 +124,13 @@ def test_twenty_random_coefficients_give_the_costs_of_python(name, seed, opened,
     assert page.complaints == []
 
 
-@pytest.mark.parametrize("name", ["three", "two"])
+@pytest.mark.parametrize("name", ["three", "two", "paid"])
 def test_the_page_of_cases_begins_with_the_numbers_of_the_report(name, opened, request):
     report = request.getfixturevalue(name)
     page = opened(report)
     (made,) = page.run(READ, [{}])
-    for one in (*report.systems, report.no_model):
-        if one.candidate or one is report.no_model:
-            assert made["costs"][one.name] == pytest.approx(one.cost.value, rel=1e-12)
+    for one in (*report.systems, *filter(None, [report.no_model])):
+        assert made["costs"][one.name] == pytest.approx(one.cost.value, rel=1e-12)
     assert made["best"] == report.best.name
     assert made["looking"] == (report.verdict.deploy is not None)
     rows = {row[0]: row[2:] for row in made["tables"]["margins"][1:]}

@@ -22,9 +22,7 @@ from stakes.evaluation.uncertainty import Costs, LossCosts, costs_of
 from stakes.evaluation.verdict import verdict_of
 from stakes.regions import decision_regions
 from stakes.report import (
-    BAYES,
-    MOVED,
-    RECALIBRATED,
+    POSTERIOR_RULES,
     Assumptions,
     NaiveDecision,
     Report,
@@ -100,7 +98,7 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
             model=one.model,
             rule=one.name,
             threshold=one.threshold,
-            cuts=cuts if one.name in (BAYES, MOVED, RECALIBRATED) else (),
+            cuts=cuts if one.name in POSTERIOR_RULES else (),
             candidate=one.eligible,
             counts=joint.model(name),
             cost=costs.cost(name),

@@ -16,6 +16,7 @@ from stakes.evaluation.cases import (
     read_cases,
     read_models,
     refuse_misaligned,
+    refuse_needless,
 )
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.operation import read_operation
@@ -106,6 +107,7 @@ def evaluate(
     level = _check.level(level)
     replicates = _check.whole("replicates", replicates, low=2)
     _check.whole("seed", seed, low=0)
+    refuse_needless(data, problem)
     if case_costs is not None:
         problem, data = costs_as_columns(y_true, problem, case_costs, data)
     cases = read_cases(y_true, problem, weights, by, clusters, data)

@@ -15,7 +15,7 @@ from stakes.evaluation.charging import Charges, charges_of, weighted_terms
 from stakes.evaluation.decision_rules import named, rules_of
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.predictions import Predictions
-from stakes.report import RECALIBRATED, TUNED_APART
+from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART
 from stakes.rows import POSTERIORS
 from stakes.scoring import class_means
 from stakes.tally import Counts, JointCounts, ScoreTable
@@ -48,7 +48,8 @@ def evidence_of(
     ]
     rules = named((rule for rule, _ in found), problem)
     decided = dict(zip(rules, (codes for _, codes in found), strict=True))
-    charges = None if cases.costs is None else charges_of(cases, decided)
+    bayes = frozenset(name for name, rule in rules.items() if rule.name in POSTERIOR_RULES)
+    charges = None if cases.costs is None else charges_of(cases, decided, bayes)
     fitted = {one.model: one.partition_costs for one in predictions}
     return Evidence(
         problem=problem,

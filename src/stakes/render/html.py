@@ -103,7 +103,7 @@ def _template(tied: Callable[[str], str]) -> Any:
 
 
 def _wrapped(script: str) -> str:
-    """One scope for all parts, so that none of their names is global; what only people read goes."""
+    """One scope for all parts, so that none of their names is global; without comments."""
     script = re.sub(r"/\*\*.*?\*/|^\s*//[^\n]*$", "", script, flags=re.DOTALL | re.MULTILINE)
     script = re.sub(r"\n\s+", "\n", script)
     return f'(function () {{\n"use strict";\n{script}}})();\n'
