@@ -28,7 +28,6 @@ import numpy as np
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.inference.likelihood import Support, _upper_end
 from stakes.inference.sampling import CostErrors
-from stakes.tally import LossMoments
 
 _OUTER = 64  # losses on each side that are bins of their own
 _INNER = 384  # bins of equal width between them
@@ -187,23 +186,10 @@ class LossSample:
                 out += np.bincount(codes, weights * own[rows], size) / left
         return sums, known
 
-    def moments(self, classes: Labels) -> LossMoments:
-        """Weight, sums and cross-products of all losses, class by class."""
-        weight, sums, products = [], [], []
-        for k in range(self.n_classes):
-            rows = np.flatnonzero(self.truth == k)
-            own, w = self.losses[:, rows], self._weights(rows)
-            weight.append(w.sum())
-            sums.append(own @ w)
-            products.append((own * w) @ own.T)
-        return LossMoments._trusted(
-            weight=np.array(weight),
-            sums=np.array(sums),
-            products=np.array(products),
-            names=self.names,
-            classes=classes,
-            groups=None,
-        )
+    def class_sums(self, name: Label) -> FloatArray:
+        """Sums (K,) of the losses of one system, class by class."""
+        weighted = _times(self.loss(name), self.weights)
+        return np.bincount(self.truth, weighted, self.n_classes).astype(np.float64)
 
     # Likelihoods ---------------------------------------------------------------------------------
 
