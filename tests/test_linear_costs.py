@@ -63,6 +63,23 @@ def test_a_division_by_zero_is_a_term_of_its_own():
     assert parse("5 + amount/0").terms == {"1": 5, "amount / 0": 1}
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["😀 paid", "größe", 'a "b" \\ c', "tab\there", "class", "ﬁne"],
+)
+def test_columns_of_any_name_are_terms_that_can_be_read_again(name):
+    problem = Problem([[0, f"2*column[{json.dumps(name, ensure_ascii=False)}] + 1"], [3, 0]])
+    assert problem.columns == (name,)
+    [_, term] = problem.terms.names
+    assert parse(term).names == problem._expressions[0][1].names
+    labels = Problem.zero_one([name, "other"])
+    costs = np.random.default_rng(0).random((30, 2, 2))
+    report = evaluate([name, "other"] * 15, [0.2, 0.7] * 15, labels, case_costs=costs,
+                      calibrator=None)  # fmt: skip
+    found = report.costs_under(report.problem)
+    assert found[report.systems[0].name] == pytest.approx(report.systems[0].cost.value)
+
+
 def test_a_problem_lists_the_terms_of_its_costs_and_their_coefficients():
     terms, coefficients = PAYMENTS.terms
     assert terms == ("1", "amount", "max(1, amount / 50)")

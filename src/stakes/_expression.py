@@ -301,6 +301,16 @@ def _joined(all_of: bool, parts: list[ast.expr], of: Callable[[ast.expr], Any]) 
     return value
 
 
+def column_text(name: str) -> str:
+    """A column as an expression names it.
+
+    >>> column_text("amount"), column_text("loan amount")
+    ('amount', 'column["loan amount"]')
+    """
+    plain = name.isidentifier() and name.isascii() and not iskeyword(name)
+    return name if plain else f"column[{json.dumps(name, ensure_ascii=False)}]"
+
+
 # Linear in what? ---------------------------------------------------------------------------------
 
 _Terms = dict[str, float]
@@ -314,8 +324,7 @@ def _linear(node: ast.expr) -> _Terms:
         case ast.Name(id=name):
             return {name: 1.0}
         case ast.Subscript(slice=ast.Constant(value=str(of))):
-            plain = of.isidentifier() and not iskeyword(of)
-            return {of if plain else f"column[{json.dumps(of)}]": 1.0}
+            return {column_text(of): 1.0}
         case ast.UnaryOp(op=op, operand=part):
             return _times(_linear(part), -1.0 if isinstance(op, ast.USub) else 1.0)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):

@@ -205,7 +205,8 @@ class ModelQuality(Value):
     of them these scores are good for. `table` holds the scores of two classes and `recalibrated`
     the recalibrated ones; where there are more than 1,024 of them they are pooled, into 1,024 and
     256 bins. `n_scores` and `n_recalibrated` say how many distinct ones there were (bins, where
-    they never left an engine). All numbers come from the scores, not from the bins.
+    they never left an engine). All numbers come from the scores, not from the bins. `by_threshold`
+    says what every threshold costs, for two decisions about cases that each have their own costs.
     """
 
     model: str
@@ -223,7 +224,7 @@ class ModelQuality(Value):
     recalibrated: ScoreTable | None
     n_scores: int | None
     n_recalibrated: int | None
-    by_threshold: ByThreshold | None = None  # for two decisions about cases with their own costs
+    by_threshold: ByThreshold | None = None
 
 
 @dataclass(frozen=True, eq=False)

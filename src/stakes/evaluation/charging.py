@@ -97,7 +97,7 @@ def charges_of(
         clusters=None if cases.clusters is None else cases.clusters.codes,
         unaided=1 + len(constant),
         reached=reached,
-        bayes=bayes,
+        bayes=bayes | {NO_MODEL},
     )
     return Charges(sample, base, spent, blind, _term_sums(cases, everyone))
 

@@ -66,7 +66,7 @@ def evaluate(
     posterior_prior : the prior for which posteriors hold; by default the shares of the data
     data : a frame, or a mapping from column to numbers, with the columns of ``problem.columns``
         Where costs are expressions of columns, every case is charged its own, decides by its own,
-        and counts in every number of the report with its own.
+        and counts in every number of the report with its own. Left out where costs are numbers.
     case_costs : (n, K, M) costs of every case, in place of those of the problem
     running_costs : what each model costs to run per case scored, ``{"forest": 0.02}``; none if left
         out. It is part of every cost of its systems.

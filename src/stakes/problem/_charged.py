@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
+from stakes._expression import column_text
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem._cases import CaseCosts, array_costs, column_costs
@@ -149,7 +149,7 @@ class Charged(Value):
             for d, decision in enumerate(self.decisions):
                 own, name = costs.array[:, k, d], f"cost of {decision} for {label}"
                 same = own.size > 0 and bool((own == own[0]).all())
-                row.append(float(own[0]) if same else f"column[{json.dumps(name)}]")
+                row.append(float(own[0]) if same else column_text(name))
                 columns |= {} if same else {name: own}
             written.append(row)
         constants, expressions = read_table(written, self.classes, self.decisions)
