@@ -10,7 +10,7 @@ import pytest
 
 import stakes
 from stakes import Decisions, InputError, Problem, Scores, evaluate
-from stakes._expression import parse
+from stakes._expression import Name, parse
 from stakes.evaluation.charging import NO_MODEL
 from stakes.report import Report
 from stakes.thresholds import stakes_table
@@ -71,7 +71,7 @@ def test_columns_of_any_name_are_terms_that_can_be_read_again(name):
     problem = Problem([[0, f"2*column[{json.dumps(name, ensure_ascii=False)}] + 1"], [3, 0]])
     assert problem.columns == (name,)
     [_, term] = problem.terms.names
-    assert parse(term).names == problem._expressions[0][1].names
+    assert parse(term).names == (Name(name),)
     labels = Problem.zero_one([name, "other"])
     costs = np.random.default_rng(0).random((30, 2, 2))
     report = evaluate([name, "other"] * 15, [0.2, 0.7] * 15, labels, case_costs=costs,
