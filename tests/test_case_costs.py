@@ -207,7 +207,7 @@ def test_missing_entries_of_nullable_columns_are_named_by_their_row(problem):
 
 def test_a_division_by_zero_names_the_row_and_where_keeps_it_out():
     data = {"amount": [4.0, 0.0, 2.0, 0.0]}
-    with pytest.raises(InputError, match=r"2 of 4 rows, the first being inf in row 1 \(amount = 0"):
+    with pytest.raises(InputError, match=r"2 of 4 rows, .* inf in row 1 \(counted from 0; am"):
         Problem([[0, "8 / amount"], [1, 0]]).case_costs(data)
     guarded = Problem([[0, "where(amount > 0, 8 / amount, 7)"], [1, 0]])
     assert guarded.case_costs(data)[:, 0, 1].tolist() == [2, 7, 4, 7]

@@ -345,12 +345,12 @@ BAD = {
     "no probabilities": (
         ("evaluate", "big.csv", "-p", "fraud.toml", "--model", "p"),
         "column 'p' of big.csv must hold probabilities in [0, 1]; 1 of 2 rows do not, the first "
-        "being 1.5 in row 2. If these are raw scores, pass them as scores.",
+        "being 1.5 in row 1 (counted from 0). If these are raw scores, pass them as scores.",
     ),
     "gaps": (
         ("evaluate", "gap.csv", "-p", "fraud.toml", "--model", "new=p"),
         "column 'p' of gap.csv must hold a number in every row; 2 of 3 are missing (empty or nan), "
-        "the first in row 1.",
+        "the first in row 0 (counted from 0).",
     ),
     "gaps in what is decided": (
         ("decide", "gap.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
@@ -430,7 +430,8 @@ BAD = {
     ),
     "posteriors beyond one": (
         ("decide", "big.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
-        "rows 0 to 1 of the file: posteriors must hold probabilities in [0, 1]; 1 of 2 does not, "
+        "rows 0 to 1 of the file (counted from 0): posteriors must hold probabilities in [0, 1]; "
+        "1 of 2 does not, "
         "the first being 1.5 at position 1. Pass raw scores as scores (Scores, or a ScoreTable), "
         "or have a calibrator turn them into probabilities.",
     ),

@@ -96,7 +96,7 @@ FLOORS: dict[str, str] = {
         "losses intervals planning schemes delta jackknife profile bootstrap comparison "
         "delong selection deployment multiplicity moves winner"
     ),
-    "measures": "cost confusion chance clinical",
+    "measures": "cost linear confusion chance clinical",
     "plot": "_style curve_plots table_plots",
     "problem": "_binary _columns _file _names _relations _cases _charged _problem",
     "ranking": "roc hull points areas rescaling",

@@ -9,12 +9,15 @@ frame, given the functions of each.
 from __future__ import annotations
 
 import ast
+import json
 import operator
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
+from keyword import iskeyword
 from math import isnan, nan
 from typing import Any, NoReturn
 
@@ -86,6 +89,17 @@ class Expression:
         array([ 5., 20.])
         """
         return _value(self._tree, values, functions)
+
+    @property
+    def terms(self) -> dict[str, float]:
+        """Coefficients of the terms whose sum the expression is; that of "1" is a constant.
+
+        Terms are columns, and products, ratios and functions of them, written as expressions.
+
+        >>> parse("5 + 0.02*amount - max(0, amount - 9)").terms
+        {'1': 5.0, 'amount': 0.02, 'max(0, amount - 9)': -1.0}
+        """
+        return _linear(self._tree)
 
 
 def parse(
@@ -285,3 +299,91 @@ def _joined(all_of: bool, parts: list[ast.expr], of: Callable[[ast.expr], Any]) 
         else:
             value = value & of(part) if all_of else value | of(part)
     return value
+
+
+def column_text(name: str) -> str:
+    """A column as an expression names it.
+
+    >>> column_text("amount"), column_text("loan amount")
+    ('amount', 'column["loan amount"]')
+    """
+    plain = name.isidentifier() and name.isascii() and not iskeyword(name)
+    return name if plain else f"column[{json.dumps(name, ensure_ascii=False)}]"
+
+
+# Linear in what? ---------------------------------------------------------------------------------
+
+_Terms = dict[str, float]
+
+
+def _linear(node: ast.expr) -> _Terms:
+    """The coefficient of each term of a number."""
+    if not any(isinstance(part, ast.Name) for part in _operands(node)):
+        return _constant(node)
+    match node:
+        case ast.Name(id=name):
+            return {name: 1.0}
+        case ast.Subscript(slice=ast.Constant(value=str(of))):
+            return {column_text(of): 1.0}
+        case ast.UnaryOp(op=op, operand=part):
+            return _times(_linear(part), -1.0 if isinstance(op, ast.USub) else 1.0)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+            sign = 1.0 if isinstance(op, ast.Add) else -1.0
+            return _sum(_linear(left), _times(_linear(right), sign))
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            made = _product(_linear(left), _linear(right))
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            made = _ratio(_linear(left), _linear(right))
+        case _:
+            made = None
+    return {ast.unparse(node): 1.0} if made is None else made
+
+
+def _operands(node: ast.expr) -> Iterator[ast.AST]:
+    """All parts but the names of functions."""
+    if isinstance(node, ast.Call):
+        return (part for one in node.args for part in _operands(one))
+    parts = (one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr))
+    return chain([node], (part for one in parts for part in _operands(one)))
+
+
+def _constant(node: ast.expr) -> _Terms:
+    try:
+        return {"1": float(_value(node, {}, NUMBERS))}
+    except InputError:  # undefined, which is refused where there are data
+        return {ast.unparse(node): 1.0}
+
+
+def _times(terms: _Terms, factor: float) -> _Terms:
+    return {term: factor * own for term, own in terms.items()}
+
+
+def _sum(first: _Terms, second: _Terms) -> _Terms:
+    return {term: first.get(term, 0.0) + second.get(term, 0.0) for term in {**first, **second}}
+
+
+def _product(first: _Terms, second: _Terms) -> _Terms | None:
+    """A sum times a single term, in any order; None where both are sums."""
+    if len(second) > 1:
+        first, second = second, first
+    if len(second) > 1:
+        return None
+    [(term, factor)] = second.items()
+    return {_joined_text(own, "*", term): factor * value for own, value in first.items()}
+
+
+def _ratio(first: _Terms, second: _Terms) -> _Terms | None:
+    """A sum divided by a single term that is not zero."""
+    [(term, factor), *others] = second.items()
+    if others or factor == 0:
+        return None
+    return {_joined_text(own, "/", term): value / factor for own, value in first.items()}
+
+
+def _joined_text(left: str, sign: str, right: str) -> str:
+    if right == "1":
+        return left
+    if left == "1" and sign == "*":
+        return right
+    parts = (one if one == "1" or one.isidentifier() else f"({one})" for one in (left, right))
+    return sign.join(parts)

@@ -15,15 +15,18 @@ from typing import Any
 
 import numpy as np
 
+from stakes import _check
 from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
 from stakes._value import Value
 from stakes.audit import Disagreement
 from stakes.errors import InputError
+from stakes.measures import coefficients_on, constant_sums, term_cost
 from stakes.problem import Problem
 from stakes.regions import Margin, Regions
 from stakes.rule import Rule, Rules
 from stakes.tally import Counts, ScoreTable
+from stakes.thresholds import ByThreshold
 
 __all__ = [
     "AS_DECIDED",
@@ -32,6 +35,7 @@ __all__ = [
     "LEFT_OUT",
     "MOST_BINS",
     "MOVED",
+    "POSTERIOR_RULES",
     "RECALIBRATED",
     "TUNED",
     "TUNED_APART",
@@ -54,6 +58,7 @@ AS_DECIDED = "as decided"
 BAYES = "Bayes decisions"
 MOVED = "Bayes decisions, posteriors moved to the prior"
 RECALIBRATED = "Bayes decisions, recalibrated"
+POSTERIOR_RULES = (BAYES, MOVED, RECALIBRATED)  # that take the cheapest decision, given posteriors
 TUNED_APART = "threshold tuned out of fold"
 TUNED = "threshold tuned on these cases"
 
@@ -151,7 +156,8 @@ class System(Value):
     is one; `cuts` are the probabilities of the second class at which Bayes decisions among more
     than two change. A system that is not a `candidate` is shown but cannot win: its threshold was
     tuned on these very cases. Where every case has its own costs, there is no threshold of
-    probabilities, and `spent` are the sums of what was charged, class by decision.
+    probabilities, and `spent` are the sums of what was charged, class by decision; `sums` are those
+    of the terms that the costs are linear in, ``problem.terms``, where there are not too many.
     """
 
     name: str
@@ -167,6 +173,7 @@ class System(Value):
     spent: FloatArray | None = None  # (K, M) sums of costs, where every case has its own
     running_cost: float = 0.0  # of the model, per case; part of `cost`
     total: Interval | None = None  # cost of all cases of the stated volume
+    sums: FloatArray | None = None  # (K, M, T) sums of the terms of the costs
 
 
 def cheapest_of(systems: Iterable[System]) -> System:
@@ -198,7 +205,8 @@ class ModelQuality(Value):
     of them these scores are good for. `table` holds the scores of two classes and `recalibrated`
     the recalibrated ones; where there are more than 1,024 of them they are pooled, into 1,024 and
     256 bins. `n_scores` and `n_recalibrated` say how many distinct ones there were (bins, where
-    they never left an engine). All numbers come from the scores, not from the bins.
+    they never left an engine). All numbers come from the scores, not from the bins. `by_threshold`
+    says what every threshold costs, for two decisions about cases that each have their own costs.
     """
 
     model: str
@@ -216,6 +224,7 @@ class ModelQuality(Value):
     recalibrated: ScoreTable | None
     n_scores: int | None
     n_recalibrated: int | None
+    by_threshold: ByThreshold | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,6 +358,36 @@ class Report(Value):
                 argument="system",
             )
         return self.rules[chosen.name]
+
+    def costs_under(self, problem: Problem) -> dict[str, float]:
+        """What every system would cost per case under other costs, deciding as it does now.
+
+        The costs must be linear in ``report.problem.terms``, whose sums the report holds; without a
+        prior the classes have their shares of the cases. Bayes decisions made for these costs may
+        cost less: evaluate again to see. What needs no model is among the systems.
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> y, p, data = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25, {"amount": range(100)}
+        >>> problem = Problem([[0, 5], ["amount", 0]])
+        >>> report = evaluate(y, p, problem, data=data, calibrator=None)
+        >>> report.costs_under(Problem([[0, 8], ["2*amount", 0]]))["always 0"]
+        25.5
+        """
+        _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+        for name in ("classes", "decisions"):
+            ours, theirs = getattr(self.problem, name), getattr(problem, name)
+            _check.same_labels(f"the {name} of report and problem", ours, theirs)
+        listed = [*self.systems, *([] if self.no_model is None else [self.no_model])]
+        known = not self.problem.columns or listed[0].sums is not None
+        coefficients = coefficients_on(self.problem.terms.names if known else (), problem)
+        sums = [one.counts.values[..., None] if one.sums is None else one.sums for one in listed]
+        both = np.stack([*sums, *constant_sums(sums[0])])
+        costs = np.array(term_cost(both, coefficients, problem.prior))
+        costs[: len(listed)] += [one.running_cost for one in listed]
+        names = [one.name for one in listed] + [f"always {one}" for one in problem.decisions]
+        return dict(zip(names, costs.tolist(), strict=True))
 
     def __repr__(self) -> str:
         return self.to_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,7 +69,31 @@ def long_labels():
     return evaluate(np.array(problem.classes)[y], models, problem, by=groups, replicates=20)
 
 
-USUAL = ("demo", "clinic", "digits")
+@pytest.fixture(scope="module")
+def payments():
+    """Every case has its own costs, by a column with a long name; running costs and totals."""
+    rng = np.random.default_rng(4)
+    fraud = rng.random(300) < 0.2
+    long = "amount of the payment in the currency of the country"
+    problem = Problem(
+        [[0, 3, f'5 + 0.02*column["{long}"]'], [f'max(1000, column["{long}"])', 8, 0]],
+        classes=["legit", "fraud"],
+        decisions=["approve", "review", "block"],
+        unit="EUR",
+    )
+    p = np.clip(0.2 + 0.4 * fraud + 0.2 * rng.normal(size=300), 0.01, 0.99)
+    common: dict[str, Any] = {
+        "running_costs": {"m": 12.5},
+        "volume": 1e6,
+        "period": "year",
+        "replicates": 20,
+    }
+    data = {long: rng.lognormal(8, 1, 300)}
+    y = np.array(problem.classes)[fraud.astype(int)]
+    return evaluate(y, {"m": p}, problem, data=data, calibrator=None, **common)
+
+
+USUAL = ("demo", "clinic", "digits", "payments")
 
 
 @pytest.mark.parametrize(

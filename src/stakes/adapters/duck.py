@@ -384,8 +384,8 @@ def refuse_gaps(source: str, columns: tuple[str, ...], values: FloatArray, befor
             where = f"column {column!r} of {source}"
             raise InputError(
                 f"{where} must hold a number in every row; {gaps.size} of {len(own)} are missing "
-                f"(empty or nan), the first in row {before + gaps[0] + 1}. Remove these rows, or "
-                f"fill them in.",
+                f"(empty or nan), the first in row {before + gaps[0]} (counted from 0). "
+                f"Remove these rows, or fill them in.",
                 argument=where,
             )
 
@@ -397,7 +397,7 @@ def _refuse_beyond(source: str, columns: tuple[str, ...], values: FloatArray) ->
             where = f"column {column!r} of {source}"
             raise InputError(
                 f"{where} must hold probabilities in [0, 1]; {beyond.size} of {len(own)} rows do "
-                f"not, the first being {own[beyond[0]]:g} in row {beyond[0] + 1}. "
+                f"not, the first being {own[beyond[0]]:g} in row {beyond[0]} (counted from 0). "
                 f"{_remedy(len(columns), own)}",
                 argument=where,
             )

@@ -132,7 +132,8 @@ def _columns(report: Report) -> dict[str, tuple[type, list[Any]]]:
     columns |= _interval("cost", [row.cost for row in rows])
     columns |= _interval("normalized", [row.normalized for row in rows])
     columns["probability_cheapest"] = (float, [row.probability_cheapest for row in rows])
-    return columns
+    totals = [row.total for row in rows if row.total is not None]
+    return columns | (_interval("total", totals) if totals else {})
 
 
 def _interval(name: str, values: list[Interval]) -> dict[str, tuple[type, list[Any]]]:

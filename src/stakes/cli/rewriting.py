@@ -130,4 +130,6 @@ def _positioned(
         return made(values)
     except InputError as error:
         last = before + len(values)
-        raise InputError(f"rows {before} to {last - 1} of the file: {error}") from None
+        raise InputError(
+            f"rows {before} to {last - 1} of the file (counted from 0): {error}"
+        ) from None

@@ -22,9 +22,7 @@ from stakes.evaluation.uncertainty import Costs, LossCosts, costs_of
 from stakes.evaluation.verdict import verdict_of
 from stakes.regions import decision_regions
 from stakes.report import (
-    BAYES,
-    MOVED,
-    RECALIBRATED,
+    POSTERIOR_RULES,
     Assumptions,
     NaiveDecision,
     Report,
@@ -100,13 +98,14 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
             model=one.model,
             rule=one.name,
             threshold=one.threshold,
-            cuts=cuts if one.name in (BAYES, MOVED, RECALIBRATED) else (),
+            cuts=cuts if one.name in POSTERIOR_RULES else (),
             candidate=one.eligible,
             counts=joint.model(name),
             cost=costs.cost(name),
             normalized=costs.normalized(name),
             probability_cheapest=costs.chances.get(name, float("nan")),
             spent=None if charges is None else charges.spent[name],
+            sums=None if charges is None else charges.sums.get(name),
             running_cost=running.get(one.model, 0.0),
             total=evidence.operation.total(costs.cost(name)),
         )
@@ -134,6 +133,7 @@ def _no_model(evidence: Evidence, costs: Costs) -> System | None:
         normalized=costs.normalized(NO_MODEL),
         probability_cheapest=float("nan"),
         spent=charges.spent[NO_MODEL],
+        sums=charges.sums.get(NO_MODEL),
         total=evidence.operation.total(costs.cost(NO_MODEL)),
     )
 

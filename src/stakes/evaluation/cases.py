@@ -99,6 +99,17 @@ def read_cases(
     )
 
 
+def refuse_needless(data: object, problem: Problem) -> None:
+    """Refuse columns that no cost depends on: whoever passes them expects that one does."""
+    if data is not None and not problem.columns:
+        raise InputError(
+            "data must be left out where the costs of the problem have no columns; all of these "
+            "are numbers, the same for every case. Write the costs that differ from case to case "
+            'as expressions, such as "5 + 0.02*amount".',
+            argument="data",
+        )
+
+
 def costs_as_columns(
     y_true: Any, problem: Problem, case_costs: Any, data: object
 ) -> tuple[Problem, Mapping[str, FloatArray]]:

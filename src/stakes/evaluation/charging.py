@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.decide import cheapest_decisions
 from stakes.evaluation.cases import Cases
 from stakes.inference import LossSample
+from stakes.problem import costs_of_class
 
 NO_MODEL = "costs and prior, no model"  # the decision that each case's own costs make, blindly
+
+_TIE = 1e-12  # of a probability
+
+MOST_TERMS = 32  # of costs, whose sums are kept
 
 FEW, MUCH = 10, 0.25  # so few cases are worth a word where they are so much of the cost
 
@@ -29,6 +36,7 @@ class Charges:
     base: float
     spent: Mapping[str, FloatArray]  # (K, M) sums of costs, class by decision
     blind: IntArray  # (n,) decisions by costs and prior alone
+    sums: Mapping[str, FloatArray]  # (K, M, T) of the terms of the costs; none if too many
 
     def only(self, own: BoolArray) -> Charges:
         """The same of some of the cases; sums in cells stay those of all."""
@@ -40,6 +48,7 @@ class Charges:
                 losses=losses.losses[:, part],
                 dearest=losses.dearest[part],
                 perfect=losses.perfect[part],
+                reached=None if losses.reached is None else losses.reached[part],
                 truth=losses.truth[part],
                 weights=None if losses.weights is None else losses.weights[part],
                 clusters=None if losses.clusters is None else losses.clusters[part],
@@ -47,8 +56,10 @@ class Charges:
         )
 
 
-def charges_of(cases: Cases, decided: Mapping[str, IntArray]) -> Charges:
-    """Charge all decisions, block by block."""
+def charges_of(
+    cases: Cases, decided: Mapping[str, IntArray], bayes: frozenset[Label] = frozenset()
+) -> Charges:
+    """Charge all decisions, block by block; `bayes` are those that posteriors make."""
     costs, problem = cases.costs, cases.problem
     assert costs is not None
     prior = np.broadcast_to(cases.prior, (len(cases.truth), problem.n_classes))
@@ -56,13 +67,15 @@ def charges_of(cases: Cases, decided: Mapping[str, IntArray]) -> Charges:
     everyone = {**decided, NO_MODEL: blind}
     constant = tuple(f"always {label}" for label in problem.decisions)
     losses = np.empty((len(everyone) + len(constant), len(cases.truth)))
-    dearest, perfect = np.empty((2, len(cases.truth)))
-    for rows, own in costs.of_class(cases.truth):
+    dearest, perfect, reached = np.empty((3, len(cases.truth)))
+    for rows, block in costs.blocks():
+        own = costs_of_class(block, cases.truth[rows])
         places = np.arange(own.shape[1])
         for out, codes in zip(losses, everyone.values(), strict=False):
             out[rows] = own[codes[rows], places]
         losses[len(everyone) :, rows] = own
         dearest[rows], perfect[rows] = own.max(axis=0), own.min(axis=0)
+        reached[rows] = np.where(reachable_by_case(block), own, -np.inf).max(axis=0)
     spent = {
         name: _spent(cases, codes, own)
         for (name, codes), own in zip(everyone.items(), losses, strict=False)
@@ -70,7 +83,7 @@ def charges_of(cases: Cases, decided: Mapping[str, IntArray]) -> Charges:
     base = float(perfect.min())
     if base != 0:
         losses -= base
-        dearest, perfect = dearest - base, perfect - base
+        dearest, perfect, reached = dearest - base, perfect - base, reached - base
     sample = LossSample(
         names=(*everyone, *constant),
         losses=losses,
@@ -83,8 +96,35 @@ def charges_of(cases: Cases, decided: Mapping[str, IntArray]) -> Charges:
         whole=cases.whole,
         clusters=None if cases.clusters is None else cases.clusters.codes,
         unaided=1 + len(constant),
+        reached=reached,
+        bayes=bayes | {NO_MODEL},
     )
-    return Charges(sample, base, spent, blind)
+    return Charges(sample, base, spent, blind, _term_sums(cases, everyone))
+
+
+def reachable_by_case(costs: FloatArray) -> BoolArray:
+    """Whether some posterior makes each decision (M, B) the cheapest; ties count.
+
+    `costs` are those of some cases, (K, M, B). Exact for two classes; among more, decisions stay
+    that no other single one beats in every class.
+    """
+    size = costs.shape[1]
+    reached = np.ones(costs.shape[1:], dtype=np.bool_)
+    for d in range(size):
+        low, high = np.zeros(costs.shape[2]), np.ones(costs.shape[2])
+        for e in set(range(size)) - {d}:
+            gaps = costs[:, d] - costs[:, e]
+            if len(costs) > 2:
+                reached[d] &= (gaps <= 0).any(axis=0)
+                continue
+            slope = gaps[1] - gaps[0]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                crossing = -gaps[0] / slope  # of the probability of the second class
+            high = np.where(slope > 0, np.minimum(high, crossing), high)
+            low = np.where(slope < 0, np.maximum(low, crossing), low)
+            reached[d] &= (slope != 0) | (gaps[0] <= 0)
+        reached[d] &= low <= high + _TIE
+    return reached
 
 
 def _spent(cases: Cases, decided: IntArray, losses: FloatArray) -> FloatArray:
@@ -93,6 +133,30 @@ def _spent(cases: Cases, decided: IntArray, losses: FloatArray) -> FloatArray:
     weighted = losses if cases.weights is None else losses * cases.weights
     sums: FloatArray = np.bincount(cells, weighted, shape[0] * shape[1]).astype(np.float64)
     return sums.reshape(shape)
+
+
+def weighted_terms(cases: Cases) -> Iterator[FloatArray | None]:
+    """Weight times each term of the costs, (n,); None where that is 1. Nothing if too many."""
+    costs, terms = cases.costs, cases.problem.terms.names
+    assert costs is not None
+    if len(terms) > MOST_TERMS:
+        return
+    yield cases.weights
+    for term in terms[1:]:
+        values = costs.term(term)
+        yield values if cases.weights is None else values * cases.weights
+
+
+def _term_sums(cases: Cases, decided: Mapping[str, IntArray]) -> dict[str, FloatArray]:
+    """Sums (K, M, T) of the terms in each cell of every table; none that are no numbers."""
+    shape = cases.problem.n_classes, cases.problem.n_decisions
+    found: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in decided}
+    for own in weighted_terms(cases):
+        for name, codes in decided.items():
+            cells = cases.truth * shape[1] + codes
+            found[name].append(np.bincount(cells, own, shape[0] * shape[1]).reshape(shape))
+    sums = {name: np.stack(own, axis=-1).astype(np.float64) for name, own in found.items() if own}
+    return sums if all(np.isfinite(own).all() for own in sums.values()) else {}
 
 
 def dearest_share(losses: LossSample, name: str) -> float:

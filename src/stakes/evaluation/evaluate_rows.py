@@ -16,6 +16,7 @@ from stakes.evaluation.cases import (
     read_cases,
     read_models,
     refuse_misaligned,
+    refuse_needless,
 )
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.operation import read_operation
@@ -65,7 +66,7 @@ def evaluate(
     posterior_prior : the prior for which posteriors hold; by default the shares of the data
     data : a frame, or a mapping from column to numbers, with the columns of ``problem.columns``
         Where costs are expressions of columns, every case is charged its own, decides by its own,
-        and counts in every number of the report with its own.
+        and counts in every number of the report with its own. Left out where costs are numbers.
     case_costs : (n, K, M) costs of every case, in place of those of the problem
     running_costs : what each model costs to run per case scored, ``{"forest": 0.02}``; none if left
         out. It is part of every cost of its systems.
@@ -106,6 +107,7 @@ def evaluate(
     level = _check.level(level)
     replicates = _check.whole("replicates", replicates, low=2)
     _check.whole("seed", seed, low=0)
+    refuse_needless(data, problem)
     if case_costs is not None:
         problem, data = costs_as_columns(y_true, problem, case_costs, data)
     cases = read_cases(y_true, problem, weights, by, clusters, data)

@@ -71,6 +71,8 @@ class ModelTallies:
     predicted: Counts | None = None  # the most probable classes, or decisions that stand for them
     leads: FloatArray | None = None  # (2, K), of posteriors as they came, where there is no table
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
+    # Sums (E + 1, 2, T) of the terms of the costs between edges (E,) of the scores of the table
+    term_sums: Callable[[FloatArray], FloatArray] | None = None
 
 
 @dataclass(frozen=True, eq=False)

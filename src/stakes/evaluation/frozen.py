@@ -62,8 +62,9 @@ def _spent(systems: tuple[System, ...], evidence: Evidence) -> dict[str, FloatAr
         of_decision = problem.costs * mass[:, None]
         found = {one.name: one.counts.values * problem.costs for one in own}
     else:
-        moments = charges.losses.moments(problem.classes)
-        of_decision = moments.sums[:, -size:] + charges.base * mass[:, None]
+        losses = charges.losses
+        sums = [losses.class_sums(name) for name in losses.names[-size:]]
+        of_decision = np.stack(sums, axis=1) + charges.base * mass[:, None]
         found = {name: charges.spent[name] for name in (NO_MODEL, *(one.name for one in own))}
     constant = {
         f"always {decision}": of_decision * (np.arange(size) == d)

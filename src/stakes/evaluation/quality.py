@@ -12,7 +12,7 @@ from stakes.evaluation.backwards import LEVEL as BEYOND_NOISE
 from stakes.evaluation.backwards import backwards_class
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.miscalibration import Miscalibration
-from stakes.evaluation.score_bins import held_recalibrated
+from stakes.evaluation.score_bins import held_recalibrated, held_sums
 from stakes.evaluation.uncertainty import Costs
 from stakes.inference import Estimate, Logit, auc_error
 from stakes.ranking import auc
@@ -73,6 +73,7 @@ def quality_of(
         recalibrated=held_recalibrated(tallied, evidence),
         n_scores=_size(table),
         n_recalibrated=_size(tallied.recalibrated),
+        by_threshold=held_sums(tallied, evidence),
     )
 
 

@@ -13,6 +13,7 @@ from stakes.problem import Problem
 from stakes.report import FEWER_BINS, MOST_BINS, TUNED
 from stakes.rows import POSTERIORS
 from stakes.tally import ScoreTable
+from stakes.thresholds import ByThreshold
 
 _STRIDE = 1 << 12  # scores from one look at the decision to the next
 
@@ -22,8 +23,28 @@ def held_table(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
     table = tallied.table
     if table is None or table.scores.size <= MOST_BINS:
         return table
+    return table.binned(_held_edges(tallied, table, evidence))
+
+
+def held_sums(tallied: ModelTallies, evidence: Evidence) -> ByThreshold | None:
+    """Sums of the terms of the costs in the same bins, where every case has its own costs."""
+    table = tallied.table
+    if table is None or tallied.term_sums is None:
+        return None
+    few = table.scores.size <= MOST_BINS
+    edges = table.scores if few else _held_edges(tallied, table, evidence)
+    sums = tallied.term_sums(edges)
+    if not (sums.size and np.isfinite(sums).all()):
+        return None
+    held = sums[..., 0].any(axis=1)
+    highest = np.append(edges, table.scores[-1])[held]
+    above = np.maximum(highest, np.finfo(np.float64).min)  # −inf is kept for all cases
+    return ByThreshold(np.append(-np.inf, above), sums[held])
+
+
+def _held_edges(tallied: ModelTallies, table: ScoreTable, evidence: Evidence) -> FloatArray:
     cuts = np.concatenate(list(_own_cuts(tallied, table.scores, evidence)))
-    return _pooled(table, cuts, MOST_BINS)
+    return _edges(table, cuts, MOST_BINS)
 
 
 def held_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
@@ -33,7 +54,7 @@ def held_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable |
         return table
     changes = () if evidence.problem.columns else decision_changes(table.scores, evidence.problem)
     cuts = np.concatenate([np.empty(0), *changes])
-    return _pooled(table, cuts, FEWER_BINS)
+    return table.binned(_edges(table, cuts, FEWER_BINS))
 
 
 def _own_cuts(
@@ -70,11 +91,11 @@ def decision_changes(
         yield part[:-1][np.diff(decided(part)) != 0]
 
 
-def _pooled(table: ScoreTable, kept: FloatArray, most: int) -> ScoreTable:
-    """Bins that part both classes evenly; some cuts are kept exactly."""
+def _edges(table: ScoreTable, kept: FloatArray, most: int) -> FloatArray:
+    """Edges of bins that part both classes evenly; some cuts are kept exactly."""
     kept = np.unique(kept[np.isfinite(kept)])
     mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)
     reached = np.cumsum(mass.sum(axis=1))
     wanted = np.linspace(0, reached[-1], most - kept.size + 1)[1:-1]
     edges = table.scores[np.minimum(np.searchsorted(reached, wanted), table.scores.size - 1)]
-    return table.binned(np.union1d(edges, kept))
+    return np.union1d(edges, kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,11 @@ import numpy.typing as npt
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.evaluation.backwards import own_class_leads
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.charging import Charges, charges_of
+from stakes.evaluation.charging import Charges, charges_of, weighted_terms
 from stakes.evaluation.decision_rules import named, rules_of
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.predictions import Predictions
-from stakes.report import RECALIBRATED, TUNED_APART
+from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART
 from stakes.rows import POSTERIORS
 from stakes.scoring import class_means
 from stakes.tally import Counts, JointCounts, ScoreTable
@@ -48,7 +48,8 @@ def evidence_of(
     ]
     rules = named((rule for rule, _ in found), problem)
     decided = dict(zip(rules, (codes for _, codes in found), strict=True))
-    charges = None if cases.costs is None else charges_of(cases, decided)
+    bayes = frozenset(name for name, rule in rules.items() if rule.name in POSTERIOR_RULES)
+    charges = None if cases.costs is None else charges_of(cases, decided, bayes)
     fitted = {one.model: one.partition_costs for one in predictions}
     return Evidence(
         problem=problem,
@@ -131,7 +132,23 @@ def _tallies(one: Predictions, cases: Cases) -> ModelTallies:
         if one.posteriors is None or table is not None
         else own_class_leads(one.posteriors, cases),
         off_sum=one.off_sum,
+        term_sums=_term_sums(one, cases),
     )
+
+
+def _term_sums(one: Predictions, cases: Cases) -> Callable[[FloatArray], FloatArray] | None:
+    """How to sum the terms of the costs between scores, where one threshold makes two decisions."""
+    scores = one.scores
+    if cases.costs is None or scores is None or cases.costs.shape != (2, 2):
+        return None
+
+    def summed(edges: FloatArray) -> FloatArray:
+        cells, size = 2 * np.searchsorted(edges, scores) + cases.truth, 2 * (edges.size + 1)
+        sums = [np.bincount(cells, own, size) for own in weighted_terms(cases)]
+        made = np.stack(sums, axis=-1) if sums else np.empty((size, 0))
+        return made.astype(np.float64).reshape(edges.size + 1, 2, len(sums))
+
+    return summed
 
 
 def _losses(rows: FloatArray, cases: Cases) -> FloatArray:

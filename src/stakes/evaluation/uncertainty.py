@@ -39,7 +39,7 @@ from stakes.inference import (
 )
 from stakes.measures import normalized_cost
 from stakes.problem import Problem
-from stakes.report import BAYES, MOVED, RECALIBRATED, Interval
+from stakes.report import POSTERIOR_RULES, Interval
 from stakes.tally import Counts, JointCounts
 
 _AT_ONCE = 1 << 22  # numbers of the tables of systems that are looked at together
@@ -128,6 +128,10 @@ class Costs:
         found = effect.cost(share.value, share.low, share.high)
         return Interval(found.value, found.low, found.high)
 
+    def is_unaided(self, name: str) -> bool:
+        """Whether a system decides every case as the named blind decision does, at no cost more."""
+        return self._beside(name) == 0 and self._same(name, self.named)
+
     def more(self, name: str) -> Interval:
         """Cost of a system above the cheapest, by an interval that holds for all at once."""
         place = self.choice.names.index(name)
@@ -164,6 +168,11 @@ class Costs:
         return amount / above if above > 0 else 0.0
 
     # Below ---------------------------------------------------------------------------------------
+
+    def _same(self, first: str, second: str) -> bool:
+        """Whether a system takes a blind decision about every case."""
+        joint = _pooled(self.joint)
+        return np.array_equal(joint.model(first).values, joint.model(second).values)
 
     @cached_property
     def _effect(self) -> SelectionEffect:
@@ -265,6 +274,9 @@ class LossCosts(Costs):
         low, high = self._profile(support.shifted(beside), value, added)
         return Interval(value, low, high)
 
+    def _same(self, first: str, second: str) -> bool:
+        return np.array_equal(self.losses.loss(first), self.losses.loss(second))
+
     def _profile(self, support: Support, value: float, added: float) -> tuple[float, float]:
         threshold = profile_threshold(self.level, support.degrees)
         low, high = profile_ends(support, threshold, value, added)
@@ -290,7 +302,7 @@ class LossCosts(Costs):
             above = losses.loss(name) - losses.perfect + self._beside(name)
             with np.errstate(divide="ignore", invalid="ignore"):
                 value = float(np.divide(losses.mean(above), unit))
-            ends = ratio_ends(losses, above, below, float(threshold))
+            ends = ratio_ends(losses, above, below, float(threshold), losses.most(name))
             more = added[losses.names.index(name)] / (unit**2 if unit > 0 else np.inf)
             wide = (np.asarray(end) for end in ends)
             low, high = widened(np.asarray(value), tuple(wide), threshold, np.asarray(more))  # type: ignore[arg-type]
@@ -382,7 +394,7 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
         prior=problem.prior,
     )
     joint, reachable = with_blind(sample.joint, above)
-    bayes = [rule.name in (BAYES, MOVED, RECALIBRATED) for rule in evidence.rules.values()]
+    bayes = [rule.name in POSTERIOR_RULES for rule in evidence.rules.values()]
     reachable[np.flatnonzero(bayes)] = reachable_decisions(above)  # people may take the others
     fitting = None
     if sample is evidence.sample:  # rules are fitted on all cases, whatever slice they decide about

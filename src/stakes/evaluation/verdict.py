@@ -35,6 +35,9 @@ def verdict_of(
     aided = _unaided(naive, costs)
     words = _Words(evidence.problem, costs.level, aided, rivals, contenders, naive)
     expected, share = costs.expected(best.name), costs.expected_normalized(best.name)
+    if costs.is_unaided(best.name):  # the choice cannot have flattered what it shares
+        saving, expected = Interval(0.0, 0.0, 0.0), costs.cost(best.name)
+        share = costs.normalized(best.name)
     if saving.value > 0:
         found = _deployed(best, expected, share, saving, costs, words)
         return _with_totals(found, evidence.operation, words)
@@ -212,7 +215,7 @@ class _Words:
         a_period = f" a {operation.period}" if operation.period else ""
         cases = f"For {number(operation.volume or 0.0, 7)} cases{a_period}"
         if not deployed:
-            blind = money((operation.volume or 0.0) * self.naive.cost, self.problem.unit)
+            blind = money((operation.volume or 0.0) * self.naive.cost, self.problem.unit, cost)
             return f"{cases}, {self._always} costs {blind}{a_period}."
         return (
             f"{cases}, it costs {self._money(cost)}{a_period}{self._span(cost)} and saves "

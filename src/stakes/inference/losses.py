@@ -28,7 +28,6 @@ import numpy as np
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.inference.likelihood import Support, _upper_end
 from stakes.inference.sampling import CostErrors
-from stakes.tally import LossMoments
 
 _OUTER = 64  # losses on each side that are bins of their own
 _INNER = 384  # bins of equal width between them
@@ -52,6 +51,8 @@ class LossSample:
     whole : whether weights are numbers of cases
     clusters : (n,) codes, or None where cases were drawn one by one
     unaided : how many of the last systems need no predictions: what they cost each case is known
+    reached : (n,) what the dearest decision costs each case that some posterior makes the cheapest
+    bayes : systems that take no other decisions than these
     """
 
     names: Labels
@@ -65,10 +66,18 @@ class LossSample:
     whole: bool
     clusters: IntArray | None
     unaided: int = 0
+    reached: FloatArray | None = None
+    bayes: frozenset[Label] = frozenset()
 
     def loss(self, name: Label) -> FloatArray:
         """The losses (n,) of one system."""
         return np.asarray(self.losses[self.names.index(name)])
+
+    def most(self, name: Label) -> FloatArray:
+        """The most (n,) that a system can cost each case."""
+        if self.reached is None or name not in self.bayes:
+            return self.dearest
+        return np.maximum(self.reached, self.loss(name))  # it may take one that ties
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -177,23 +186,10 @@ class LossSample:
                 out += np.bincount(codes, weights * own[rows], size) / left
         return sums, known
 
-    def moments(self, classes: Labels) -> LossMoments:
-        """Weight, sums and cross-products of all losses, class by class."""
-        weight, sums, products = [], [], []
-        for k in range(self.n_classes):
-            rows = np.flatnonzero(self.truth == k)
-            own, w = self.losses[:, rows], self._weights(rows)
-            weight.append(w.sum())
-            sums.append(own @ w)
-            products.append((own * w) @ own.T)
-        return LossMoments._trusted(
-            weight=np.array(weight),
-            sums=np.array(sums),
-            products=np.array(products),
-            names=self.names,
-            classes=classes,
-            groups=None,
-        )
+    def class_sums(self, name: Label) -> FloatArray:
+        """Sums (K,) of the losses of one system, class by class."""
+        weighted = _times(self.loss(name), self.weights)
+        return np.bincount(self.truth, weighted, self.n_classes).astype(np.float64)
 
     # Likelihoods ---------------------------------------------------------------------------------
 
@@ -207,7 +203,7 @@ class LossSample:
         own = self.loss(name)
         least = [self.perfect[rows].min(initial=np.inf) for rows in self._strata]
         lowest = np.where(np.isinf(least), 0.0, least)
-        return self._support(own, self._beyond(own, self.dearest), lowest)
+        return self._support(own, self._beyond(own, self.most(name)), lowest)
 
     def difference_support(self, first: Label, second: Label) -> Support:
         """What the cost of one system less that of another can be."""
@@ -223,7 +219,7 @@ class LossSample:
     def _range(self, name: Label) -> tuple[FloatArray, FloatArray]:
         """The least and the most (n,) that a system can cost each case."""
         if self.names.index(name) < len(self.names) - self.unaided:
-            return self.perfect, self.dearest
+            return self.perfect, self.most(name)
         return self.loss(name), self.loss(name)
 
     def _beyond(self, values: FloatArray, reach: FloatArray) -> FloatArray:
@@ -325,9 +321,15 @@ class LossSample:
 
 
 def ratio_ends(
-    sample: LossSample, above: FloatArray, below: FloatArray, threshold: float
+    sample: LossSample,
+    above: FloatArray,
+    below: FloatArray,
+    threshold: float,
+    most: FloatArray | None = None,
 ) -> tuple[float, float]:
     r"""Ends of E[above] / E[below] (n,), both losses above perfect decisions and not negative.
+
+    `most` (n,) is what the decisions of `above` can cost each case, by default the dearest.
 
     The test of :math:`E[a - \rho\, b] = 0` is inverted; an upper end that no ratio
     bounds is infinite. nan where the ratio is undefined.
@@ -336,8 +338,9 @@ def ratio_ends(
     if not (unit > 0 and np.isfinite(threshold)):
         return (0.0, np.inf) if unit > 0 else (np.nan, np.nan)
     a, b, counts = sample.ratio_cells(above, below)
-    dear, shares = sample._beyond(above, sample.dearest - sample.perfect), sample.shares
-    most = np.array([below[rows].max(initial=0.0) for rows in sample._strata])
+    reach = (sample.dearest if most is None else most) - sample.perfect
+    dear, shares = sample._beyond(above, reach), sample.shares
+    highest = np.array([below[rows].max(initial=0.0) for rows in sample._strata])
     q = np.asarray(threshold)
 
     def upper(ratio: float) -> float:
@@ -347,7 +350,7 @@ def ratio_ends(
 
     def lower(ratio: float) -> float:
         values = ratio * b - a
-        top = np.maximum(ratio * most, values.max(axis=1))
+        top = np.maximum(ratio * highest, values.max(axis=1))
         return float(_upper_end(values * shares[:, None], counts, top * shares, q))
 
     start = sample.mean(above) / unit

@@ -14,7 +14,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
-from stakes._expression import Name
+from stakes._expression import Name, parse
 from stakes.errors import InputError
 from stakes.problem._columns import LARGEST, Expressions, column_names
 
@@ -62,6 +62,12 @@ class CaseCosts:
                 expression({name: self.columns[name][rows] for name in expression.names})
             )
 
+    def term(self, text: str) -> FloatArray:
+        """The values (n,) of a term of the costs, which is an expression of the columns."""
+        term, columns = parse(text), self.columns or {}
+        with np.errstate(all="ignore"):  # what is no number is not summed
+            return np.asarray(term({name: columns[name] for name in term.names}))
+
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Costs (K, M, B), a block of cases at a time."""
         for start in range(0, self.n_cases, BLOCK):
@@ -71,11 +77,7 @@ class CaseCosts:
     def of_class(self, truth: IntArray) -> Iterator[tuple[slice, FloatArray]]:
         """What every decision costs given the class of each case, (M, B), block by block."""
         for rows, costs in self.blocks():
-            own = truth[rows]
-            if len(costs) == 2:  # where is faster than fancy indexing
-                yield rows, np.where(own == 1, costs[1], costs[0])
-            else:
-                yield rows, costs[own, :, np.arange(own.size)].T
+            yield rows, costs_of_class(costs, truth[rows])
 
     def only(self, kept: BoolArray | None) -> CaseCosts:
         """The costs of some of the cases."""
@@ -91,6 +93,13 @@ class CaseCosts:
             {name: column[kept] for name, column in columns.items()},
             None if self.array is None else self.array[kept],
         )
+
+
+def costs_of_class(costs: FloatArray, truth: IntArray) -> FloatArray:
+    """What every decision costs given the class of each case, (M, B), of costs (K, M, B)."""
+    if len(costs) == 2:  # where is faster than fancy indexing
+        return np.asarray(np.where(truth == 1, costs[1], costs[0]))
+    return np.asarray(costs[truth, :, np.arange(truth.size)].T)
 
 
 def array_costs(case_costs: object, classes: Labels, decisions: Labels) -> CaseCosts:
@@ -142,7 +151,8 @@ def _refuse_undefined(costs: CaseCosts, k: int, d: int, rows: IntArray) -> None:
     raise InputError(
         f"costs must be numbers in every row, within {LARGEST:g} of zero; that of "
         f"{costs.decisions[d]!r} for {costs.classes[k]!r}, {expression.text!r}, is not in "
-        f"{rows.size} of {costs.n_cases} rows, the first being {value:g} in row {first} ({held}). "
+        f"{rows.size} of {costs.n_cases} rows, the first being {value:g} in row {first} "
+        f"(counted from 0; {held}). "
         f"Ask first, as in where(amount > 0, 5 / amount, 0), or leave these rows out.",
         argument="data",
     )
@@ -194,7 +204,8 @@ def _refuse_missing(said: str, column: Any) -> None:
     if gaps.any():
         raise InputError(
             f"{said} must hold a number for every case; {int(gaps.sum())} of {gaps.size} are "
-            f"missing, the first in row {int(np.argmax(gaps))}. A cost that is not known is not "
+            f"missing, the first in row {int(np.argmax(gaps))} "
+            f"(counted from 0). A cost that is not known is not "
             f"zero: fill it in, or leave these rows out.",
             argument="data",
         )
@@ -207,7 +218,8 @@ def _refuse_text(said: str, column: Any) -> None:
     if texts:
         raise InputError(
             f"{said} must hold a number for every case; {len(texts)} of {len(cells)} are text, the "
-            f"first being {cells[texts[0]][:60]!r} in row {texts[0]}. Turn them into numbers, or "
+            f"first being {cells[texts[0]][:60]!r} in row {texts[0]} (counted "
+            f"from 0). Turn them into numbers, or "
             f"write the costs with another column.",
             argument="data",
         )

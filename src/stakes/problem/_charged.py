@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
+from stakes._expression import column_text
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem._cases import CaseCosts, array_costs, column_costs
-from stakes.problem._columns import Expressions, column_names, read_table
+from stakes.problem._columns import (
+    CostTerms,
+    Expressions,
+    column_names,
+    cost_terms,
+    read_table,
+)
 
 
 class Charged(Value):
@@ -53,6 +59,16 @@ class Charged(Value):
             zip(row, own, strict=True) for row, own in zip(rows, self._expressions, strict=True)
         )
         return tuple(tuple(cost if one is None else one.text for cost, one in row) for row in pairs)
+
+    @property
+    def terms(self) -> CostTerms:
+        """What the costs are linear in, and the coefficient of each term in each cost.
+
+        >>> from stakes.problem import Problem
+        >>> Problem([[0, "5 + 0.02*amount"], ["amount", 0]]).terms.names
+        ('1', 'amount')
+        """
+        return cost_terms(self._constants, self._expressions)
 
     def case_costs(self, data: object) -> FloatArray:
         """Every case's own costs, of shape (n, K, M), from the columns of a frame or mapping.
@@ -133,7 +149,7 @@ class Charged(Value):
             for d, decision in enumerate(self.decisions):
                 own, name = costs.array[:, k, d], f"cost of {decision} for {label}"
                 same = own.size > 0 and bool((own == own[0]).all())
-                row.append(float(own[0]) if same else f"column[{json.dumps(name)}]")
+                row.append(float(own[0]) if same else column_text(name))
                 columns |= {} if same else {name: own}
             written.append(row)
         constants, expressions = read_table(written, self.classes, self.decisions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,6 +71,25 @@ def column_names(expressions: Expressions) -> tuple[str, ...]:
     """The columns that expressions need, in the order in which they are written."""
     cells = (cell for row in expressions for cell in row if cell is not None)
     return tuple(dict.fromkeys(name.name for cell in cells for name in cell.names))
+
+
+class CostTerms(NamedTuple):
+    """What costs are linear in: columns, other parts of expressions, and the constant "1"."""
+
+    names: tuple[str, ...]  # T, each an expression; "1" is the first
+    coefficients: FloatArray  # (K, M, T), nan where a cost does not have the term
+
+
+def cost_terms(constants: FloatArray, expressions: Expressions) -> CostTerms:
+    """The terms of all costs in the order in which they are written, and their coefficients."""
+    plain = [(None,) * constants.shape[1]] * len(constants)
+    cells = [
+        [{"1": float(cost)} if one is None else one.terms for cost, one in zip(*row, strict=True)]
+        for row in zip(constants, expressions or plain, strict=True)
+    ]
+    names = tuple(dict.fromkeys(["1", *(term for row in cells for cell in row for term in cell)]))
+    found = [[[cell.get(term, np.nan) for term in names] for cell in row] for row in cells]
+    return CostTerms(names, np.array(found))
 
 
 def negated(costs: Any) -> Any:

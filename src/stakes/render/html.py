@@ -19,6 +19,7 @@ from typing import Any
 from stakes._files import write_whole
 from stakes._text import percent, proportion
 from stakes.errors import MissingExtraError
+from stakes.problem import Problem
 from stakes.render.json import plain
 from stakes.render.layout import tied
 from stakes.render.page.data import page_data
@@ -47,6 +48,7 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
         percent=percent,
         proportion=proportion,
         still=still,
+        wholes=_wholes(report.problem),
         data="" if still else _as_json(page_data(report)),
         style=style,
         script=script,
@@ -62,15 +64,21 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
 
 def _still(report: Report) -> str:
     """Why a page has no sliders; nothing where it has."""
-    if report.problem.columns:
+    if report.problem.columns and report.systems[0].sums is None:
         return (
-            "Every case has its own costs, so this page has no sliders: what each system costs is "
-            "shown for the costs as they are written, and what would flip the verdict for factors "
-            "on them, with the decisions as they are made now."
+            "Every case has its own costs, and these have more than 32 terms or such as are too "
+            "large to be summed, so this page has no sliders: what each system costs is shown for "
+            "the costs as they are written, and what would flip the verdict for factors on them, "
+            "with the decisions as they are made now."
         )
-    if report.assumptions.running_costs:
-        return "Models have running costs of their own, so this page has no sliders."
     return ""
+
+
+def _wholes(problem: Problem) -> list[str]:
+    """The terms of the costs that are no columns: what stands inside them does not move."""
+    known = {"1", *problem.columns}
+    terms = problem.terms.names if problem.columns else ()
+    return [term for term in terms if term not in known and not term.startswith('column["')]
 
 
 # The frame ---------------------------------------------------------------------------------------
@@ -95,7 +103,9 @@ def _template(tied: Callable[[str], str]) -> Any:
 
 
 def _wrapped(script: str) -> str:
-    """One scope for all parts, so that none of their names is global."""
+    """One scope for all parts, so that none of their names is global; without comments."""
+    script = re.sub(r"/\*\*.*?\*/|^\s*//[^\n]*$", "", script, flags=re.DOTALL | re.MULTILINE)
+    script = re.sub(r"\n\s+", "\n", script)
     return f'(function () {{\n"use strict";\n{script}}})();\n'
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -117,7 +117,12 @@ def _value(kind: Any, data: Any) -> Any:
         return Rules({name: Rule.of(rule) for name, rule in data.items()})
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        parsed = {field.name: _value(hints[field.name], data[field.name]) for field in fields(kind)}
+        parsed = {
+            one.name: _value(hints[one.name], data[one.name])
+            if one.name in data or one.default is MISSING
+            else one.default  # what an older version did not write
+            for one in fields(kind)
+        }
         made: Any = kind
         return made._trusted(**parsed) if issubclass(made, Value) else made(**parsed)
     return float(data) if kind is float else data

@@ -88,12 +88,13 @@ def system_sections(report: Report) -> Iterator[Section]:
 def _with_totals(rows: list[tuple[str, ...]], report: Report) -> list[tuple[str, ...]]:
     """Rows with the cost of all cases to come at their ends."""
     volume = report.assumptions.volume or 0.0
-    costs = {middle(one.name, NAME): one.cost.value for one in report.systems}
-    if report.no_model is not None:
-        costs[report.no_model.name] = report.no_model.cost.value
-    costs[middle(f"always {report.naive.decision}", NAME)] = report.naive.cost
-    costs["perfect decisions"] = report.perfect_cost
-    return [(*row, _text.number(volume * costs[row[0]])) for row in rows]
+    shown = [*report.systems, *([] if report.no_model is None else [report.no_model])]
+    costs = {middle(one.name, NAME): triple(one.total) for one in shown}
+    always = middle(f"always {report.naive.decision}", NAME)
+    known = {always: report.naive.cost, "perfect decisions": report.perfect_cost}
+    costs |= {name: (volume * cost, nan, nan) for name, cost in known.items()}
+    totals = _text.measured_column([costs[row[0]] for row in rows])
+    return [(*row, total[0]) for row, total in zip(rows, totals, strict=True)]
 
 
 def _running(report: Report) -> tuple[str, ...]:

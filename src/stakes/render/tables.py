@@ -27,7 +27,7 @@ from stakes.render.layout import (
     width_of,
 )
 from stakes.render.systems import slice_section, system_sections
-from stakes.report import ModelQuality, Report, System
+from stakes.report import Assumptions, ModelQuality, Report, System
 
 _NEAREST = 8  # margins that are shown; the JSON holds all of them
 _DEAREST = 20  # cells that are listed, where there are too many for a table
@@ -358,6 +358,7 @@ def _assumptions(report: Report) -> Section:
         said += (f"Posteriors hold for: {_shares(labels, made.posterior_prior)}.",)
     rows = (
         ("cases", f"{number(made.n_cases)}{' (weighted)' if made.weighted else ''}"),
+        *_operation(made),
         ("calibrator", made.calibrator or "none"),
         ("clusters", "none" if made.clusters is None else number(made.clusters)),
         ("intervals", f"{_text.percent(made.level)}, profile likelihood"),
@@ -365,6 +366,16 @@ def _assumptions(report: Report) -> Section:
         ("made by", f"stakes {made.version}"),
     )
     return Section("Assumptions", said, Table(("assumption", "value"), rows))
+
+
+def _operation(made: Assumptions) -> Iterator[tuple[str, str]]:
+    """What was said about running the models and about the cases to come."""
+    if made.running_costs:
+        each = (f"{model}: {number(cost)}" for model, cost in made.running_costs)
+        yield "running costs per case", ", ".join(each)
+    if made.volume is not None:
+        period = f" per {made.period}" if made.period else ""
+        yield "volume", f"{_text.number(made.volume, 7)} cases{period}"
 
 
 def _shares(labels: Labels, prior: tuple[float, ...]) -> str:

@@ -20,10 +20,11 @@ from stakes.thresholds.methods import (
     ScoreUniform,
     population_of,
 )
-from stakes.thresholds.weighed_scores import StakesTable, stakes_table, weighed
+from stakes.thresholds.weighed_scores import ByThreshold, StakesTable, stakes_table, weighed
 
 __all__ = [
     "BestThreshold",
+    "ByThreshold",
     "Method",
     "Optimal",
     "RateDriven",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
+from stakes._value import Value
 from stakes.errors import InputError
+from stakes.measures import term_cost
 from stakes.problem import CaseCosts, Problem
 from stakes.tally import ScoreTable
 
@@ -18,6 +21,34 @@ class StakesTable(NamedTuple):
 
     table: ScoreTable
     problem: Problem
+
+
+@dataclass(frozen=True, eq=False)
+class ByThreshold(Value):
+    """Sums of the terms of the costs by score, for two decisions about cases with their own costs.
+
+    The second decision is taken above one of the thresholds, of which the first is −inf; `sums` are
+    those of the scores from each threshold up to the next, class by class.
+    """
+
+    thresholds: FloatArray  # (S + 1,)
+    sums: FloatArray  # (S, 2, T), T the terms of the problem
+
+    def costs(self, problem: Problem) -> FloatArray:
+        """Cost per case of the second decision above each threshold, (S + 1,).
+
+        The problem may have other coefficients than the one whose terms were summed, but no others.
+        """
+        terms = problem.terms
+        if len(terms.names) != self.sums.shape[-1]:
+            raise InputError(
+                f"problem must have the {self.sums.shape[-1]} terms that were summed; it has "
+                f"{len(terms.names)}: {', '.join(terms.names)}.",
+                argument="problem",
+            )
+        below = np.concatenate([np.zeros((1, *self.sums.shape[1:])), np.cumsum(self.sums, axis=0)])
+        sums = np.stack([below, below[-1] - below], axis=-2)
+        return np.asarray(term_cost(sums, np.nan_to_num(terms.coefficients), problem.prior))
 
 
 def stakes_table(

@@ -6,7 +6,7 @@ const GRID = range(241).map((i) => i / 240);
 const visible = () => MODELS.filter((model, i) => model.hull && !hidden.has(i));
 const probable = () => visible().filter((model) => model.kind === "posteriors");
 const condition = (x, label) => (x >= 0 && x <= 1 ? [{ x, label: `${label} ${pointText(x)}` }] : []);
-const proportion = () => (BINARY ? bayesThreshold(result.costs) : NaN);
+const proportion = () => (BINARY && !TERMS ? bayesThreshold(result.costs) : NaN);
 
 /** A line for the chart from a function of x. */
 const curve = (model, top, at) => ({
@@ -34,10 +34,55 @@ function showCurves() {
     return made;
   });
   place("chips").replaceChildren(...chips);
-  (BINARY ? showCostCurves : showPriorCurves)();
+  if (!TERMS) (BINARY ? showCostCurves : showPriorCurves)();
+  else if (STAKED) showThresholds();
   showRoc();
   showNetBenefit();
   showReliability();
+}
+
+/** Cost per case where all cases share one threshold, though every case has its own costs. */
+function showThresholds() {
+  const { naive, noModel } = result;
+  const level = (name, cost) => ({
+    name,
+    look: "plain",
+    at: () => cost,
+    points: [
+      [0, cost],
+      [1, cost],
+    ],
+  });
+  const shown = probable().filter((model) => model.stakes);
+  const series = shown.map((model) => thresholdCurve(model));
+  const heights = [naive.cost, ...series.flatMap((one) => one.points.map((point) => point[1]))];
+  const [low, high] = [Math.min(0, ...heights), largest(heights) || 1];
+  drawChart(place("cost-curve"), {
+    title: "Cost per case over the threshold",
+    x: { label: `threshold on the probability of ${classes[1]}`, domain: [0, 1] },
+    y: { domain: [low, Math.min(1.05 * high, 2 * Math.abs(naive.cost) || high)] },
+    series: [
+      level("not looking", naive.cost),
+      ...(noModel ? [level(noModel.name, noModel.cost)] : []),
+      ...series,
+    ],
+    marks: [],
+    dots: [],
+  });
+}
+
+/** Steps: the cost changes where the threshold passes a score. */
+function thresholdCurve(model) {
+  const { thresholds, sums } = model.stakes;
+  const costs = thresholdCosts(sums, state.costs, result.prior);
+  const at = (x) => costs[Math.max(0, cutAbove(thresholds, x) - 1)];
+  const inside = range(costs.length).filter((j) => thresholds[j] > 0 && thresholds[j] < 1);
+  const steps = inside.flatMap((j) => [
+    [thresholds[j], costs[j - 1]],
+    [thresholds[j], costs[j]],
+  ]);
+  const points = [[0, at(0)], ...steps, [1, at(1)]];
+  return { name: model.name, label: model.name, look: model.look, at, points };
 }
 
 /** Loss over the cost proportion: two decisions. */
@@ -108,7 +153,7 @@ function priorReach() {
 }
 
 function showRoc() {
-  const [alarm, miss] = BINARY ? excessCosts(result.costs) : [NaN, NaN];
+  const [alarm, miss] = BINARY && !TERMS ? excessCosts(result.costs) : [NaN, NaN];
   const slope = (alarm * result.prior[0]) / (miss * result.prior[1]);
   const [series, touches] = [[], []];
   for (const model of visible()) {
@@ -137,7 +182,9 @@ function showRoc() {
   place("roc-note").textContent = touched
     ? `The dashed line of equal cost, slope ${short(slope, 3)}, touches the hull of ${best.model.name} at threshold ` +
       `${pointText(thresholdOfCut(best.model.table, best.j), 4)}. Dots are the systems’ decisions.`
-    : "Pale: the convex hull. Dots: where the probabilities change the decision.";
+    : TERMS
+      ? "Pale: the convex hull. Every case has its own costs, so that no point suits them all."
+      : "Pale: the convex hull. Dots: where the probabilities change the decision.";
   drawChart(place("roc"), {
     title: "ROC curves: hit rate over false-alarm rate",
     x: { label: "false-alarm rate", domain: [0, 1] },
@@ -150,6 +197,7 @@ function showRoc() {
 
 /** Points of the ROC curve at which the systems of a model change their decision. */
 function operatingPoints(model) {
+  if (TERMS) return [];
   const ordered = decisionRanges(result.costs).map((part) => part.decision); // by probability
   const orderOf = (one) => (one.way === "tuned" ? range(decisions.length) : ordered);
   const own = result.systems.filter((one) => MODELS[one.model] === model && one.way !== "fixed");
@@ -255,8 +303,8 @@ function reachOf(models, prior) {
 // Where each system wins, its decisions as they are now -------------------------------------------
 
 function showRegions() {
-  const { costs, prior, rivals } = result;
-  const lines = rivals.map((one, i) => priorLine(one.counts, costs, prior, LAST, i));
+  const { prior, rivals } = result;
+  const lines = rivals.map((one, i) => priorLine(one, prior, LAST, i));
   const top = priorReach();
   saved.regions = [["axis", "low", "high", "cheapest"]];
   const parts = lowest(lines);
@@ -266,7 +314,7 @@ function showRegions() {
     now: prior[LAST],
     inset: drawn["prior-chart"].inset,
   });
-  if (!BINARY) return;
+  if (!BINARY || FACTORS) return;
   const over = lowest(rivals.map((one, i) => proportionLine(one.counts, prior, i)));
   band("proportion-band", "cost proportion", over, { ends: [0, 1], now: proportion() });
   const ratio = (c) => (c < 1 ? c / (1 - c) : Infinity);
@@ -343,7 +391,7 @@ function drawPriorLines(lines, winners, top) {
   const naive = (x) => naiveDecision(costs, along(x)).cost;
   const at = (line) => (x) => (1 - x) * line.start + x * line.end;
   const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
-  const own = lines.filter((_, i) => "model" in rivals[i]);
+  const own = lines.filter((_, i) => "reported" in rivals[i]);
   drawChart(place("prior-chart"), {
     title: `Cost per case over the ${priorName(LAST)}, decisions as they are`,
     ratio: 0.4,

@@ -21,6 +21,7 @@ from stakes.report import (
     System,
 )
 from stakes.tally import ScoreTable
+from stakes.thresholds import ByThreshold
 
 # How the page decides again when the stakes move; all other rules stay as they were tallied.
 WAYS = {BAYES: "as is", MOVED: "moved", RECALIBRATED: "recalibrated", TUNED: "tuned"}
@@ -31,12 +32,16 @@ def page_data(report: Report) -> dict[str, Any]:
     problem, made = report.problem, report.assumptions
     return {
         "problem": {
-            "costs": problem.costs,
+            "costs": problem.terms.coefficients if problem.columns else problem.costs,
+            "terms": problem.terms.names if problem.columns else None,
             "classes": _texts(problem.classes),
             "decisions": _texts(problem.decisions),
             "unit": problem.unit,
         },
         "prior": made.prior,
+        "perfect": report.perfect_cost,
+        "volume": made.volume,
+        "period": made.period,
         "holds_for": made.posterior_prior,
         "level": made.level,
         "cases": max(made.n_cases, made.n_rows, 1),
@@ -53,6 +58,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "saving": _ends(report.verdict.saving_over_naive),
         "cheapest": [one.name for one in report.systems].index(report.best.name),
         "systems": [_system(report, one, added=added) for one, added in _systems(report)],
+        "no_model": None if report.no_model is None else _charged(report.no_model),
         "models": [_model(one) for one in report.models],
         "disagreement": _disagreement(report),
         "slice_systems": [one.name for one in report.systems],
@@ -63,7 +69,8 @@ def page_data(report: Report) -> dict[str, Any]:
 def _systems(report: Report) -> Iterator[tuple[System, bool]]:
     """All systems, and those that come into being once the prior is moved away from the data's."""
     known = {(one.model, one.rule) for one in report.systems}
-    movable = report.problem.n_classes == 2 and min(report.assumptions.posterior_prior) > 0
+    remade = report.problem.n_classes == 2 and not report.problem.columns
+    movable = remade and min(report.assumptions.posterior_prior) > 0
     for one in report.systems:
         yield one, False
         if movable and WAYS.get(one.rule) == "as is" and (one.model, MOVED) not in known:
@@ -75,18 +82,28 @@ def _system(report: Report, one: System, *, added: bool) -> dict[str, Any]:
     place = [model.model for model in report.models].index(one.model)
     model = report.models[place]
     table = model.recalibrated if one.rule == RECALIBRATED else model.table
+    fixed = table is None or bool(report.problem.columns)
     return {
-        "name": one.name,
         "model": place,
         "rule": one.rule,
-        "way": "fixed" if table is None else WAYS.get(one.rule, "fixed"),
+        "way": "fixed" if fixed else WAYS.get(one.rule, "fixed"),
         "added": added,
         "candidate": one.candidate,
         "threshold": one.threshold,
+        "chance": one.probability_cheapest,
+        "running": one.running_cost,
+        **_charged(one),
+    }
+
+
+def _charged(one: System) -> dict[str, Any]:
+    """What was decided, and what that cost."""
+    return {
+        "name": one.name,
         "counts": one.counts.values,
+        "sums": one.sums,
         "cost": _ends(one.cost),
         "normalized": _ends(one.normalized),
-        "chance": one.probability_cheapest,
     }
 
 
@@ -103,6 +120,7 @@ def _model(one: ModelQuality) -> dict[str, Any]:
         "advice": one.advice,
         "table": _table(one.table, one.n_scores),
         "recalibrated": _table(one.recalibrated, one.n_recalibrated),
+        "by_threshold": None if one.by_threshold is None else _stakes(one.by_threshold),
     }
 
 
@@ -155,6 +173,12 @@ def _table(table: ScoreTable | None, n_scores: int | None) -> dict[str, Any] | N
         "positives": _short(table.weights[:, 1], 9 if pooled else 17),
         "binned": pooled,
     }
+
+
+def _stakes(found: ByThreshold) -> dict[str, Any]:
+    """Sums of the terms by score, to the digits that a page can show."""
+    sums = np.reshape(_short(found.sums.ravel(), 13), found.sums.shape)
+    return {"thresholds": found.thresholds, "sums": sums.tolist()}
 
 
 def _short(values: FloatArray, digits: int) -> list[Any]:

@@ -4,6 +4,13 @@ const inputs = []; // functions that show the state in the inputs
 const ROOM = 8; // characters of a field; the style sheet makes them that wide in any font
 const GRIDDED = classes.length * decisions.length > 12; // too many numbers for a slider each
 
+/** The terms that a cost is written with; one where it is a number. */
+const termsOf = (k, d) =>
+  TERMS ? range(TERMS.length).filter((t) => !Number.isNaN(REPORTED.costs[k][d][t])) : [null];
+/** All numbers of the same kind: costs, or coefficients of one term. */
+const alike = (t) =>
+  REPORTED.costs.flat().map((cost) => (t === null ? cost : cost[t])).filter(Number.isFinite);
+
 /** A number as a field shows it: all digits where there is room, else as many as there is. */
 function boxText(value) {
   const ways = range(5).flatMap((i) => [
@@ -53,27 +60,30 @@ function control({ name, read, write, slider, field }) {
 }
 
 // Beyond a thousand times the largest cost of the report, and a billion, nothing is typed in earnest.
-const DEAREST = 1000 * Math.max(1e9, ...REPORTED.costs.flat().map(Math.abs));
+const DEAREST = 1000 * Math.max(1e9, largest(REPORTED.costs.flat(2)));
 
-function costLimits(value) {
-  const all = REPORTED.costs.flat();
+function costLimits(value, t) {
+  const all = alike(t);
   const largest = Math.max(...all.map(Math.abs)) || 1;
   const lowest = all.some((cost) => cost < 0) ? -largest : 0;
   const [min, max] = value > 0 ? [0, 4 * value] : value < 0 ? [4 * value, 0] : [lowest, largest];
   return { min, max, step: Number(((max - min) / 200).toPrecision(6)) };
 }
 
-function costControl(k, d, change) {
+/** Of a cost, or of the coefficient of one of its terms. */
+function costControl(k, d, t, change) {
   const same = (value) => value;
   return control({
-    name: costName(k, d),
-    read: () => state.costs[k][d],
+    name: t ? `${costName(k, d)}, × ${termName(t)}` : costName(k, d),
+    read: () => (t === null ? state.costs[k][d] : state.costs[k][d][t]),
     write: (value) => {
       const { costs } = copyOf(state);
-      costs[k][d] = Math.max(-DEAREST, Math.min(DEAREST, value));
+      const kept = Math.max(-DEAREST, Math.min(DEAREST, value));
+      if (t === null) costs[k][d] = kept;
+      else costs[k][d][t] = kept;
       change({ costs });
     },
-    slider: { limits: costLimits, to: same, from: same, say: money },
+    slider: { limits: (value) => costLimits(value, t), to: same, from: same, say: t ? short : money },
   });
 }
 
@@ -100,13 +110,19 @@ function priorControl(k, change) {
   });
 }
 
-const named = (text, { box, line }) =>
-  html("div", { class: "control" }, html("span", { class: "name", title: text }, text), box, line);
+const named = (text, { box, line }, look = "name") =>
+  html("div", { class: "control" }, html("span", { class: look, title: text }, text), box, line);
 
 /** A slider for every number, class by class. */
 function buildSliders(host, change) {
   classes.forEach((label, k) => {
-    const rows = decisions.map((decision, d) => named(decision, costControl(k, d, change)));
+    const rows = decisions.flatMap((decision, d) =>
+      termsOf(k, d).map((t) =>
+        t
+          ? named(`${decision} × ${termName(t)}`, costControl(k, d, t, change), "name term")
+          : named(decision, costControl(k, d, t, change)),
+      ),
+    );
     const legend = html("legend", {}, "When the case is ", html("b", {}, label));
     host.append(html("fieldset", {}, legend, rows));
   });
@@ -122,10 +138,12 @@ function buildGrid(host, change) {
   const slot = html("div", { class: "control shared" });
   const show = ({ name, line }) =>
     slot.replaceChildren(html("span", { class: "name" }, name), line);
-  const cell = (made) => {
-    made.box.addEventListener("focus", () => show(made));
-    if (!slot.firstChild) show(made);
-    return html("td", {}, made.box);
+  const cell = (...controls) => {
+    for (const made of controls) {
+      made.box.addEventListener("focus", () => show(made));
+      if (!slot.firstChild) show(made);
+    }
+    return html("td", {}, controls.map((made) => made.box));
   };
   const head = ["cost of … for", ...decisions, "prior"].map((text) =>
     html("th", { scope: "col", title: text }, text),
@@ -135,7 +153,7 @@ function buildGrid(host, change) {
       "tr",
       {},
       html("th", { scope: "row", title: label }, label),
-      decisions.map((_, d) => cell(costControl(k, d, change))),
+      decisions.map((_, d) => cell(...termsOf(k, d).map((t) => costControl(k, d, t, change)))),
       cell(priorControl(k, change)),
     ),
   );

@@ -11,6 +11,24 @@ const tieOf = (costs) => TIE * Math.max(...costs.flat().map(Math.abs));
 
 // Costs of counts ---------------------------------------------------------------------------------
 
+/** A cost for each cell, by the coefficients of terms and the sums of these over its cases. */
+const termCosts = (coefficients, sums, counts) =>
+  coefficients.map((row, k) =>
+    row.map((own, d) => {
+      const total = sum(own.map((a, t) => (Number.isNaN(a) ? 0 : a * sums[k][d][t])));
+      return counts[k][d] > 0 ? total / counts[k][d] : 0;
+    }),
+  );
+
+/** The same of every decision for all cases of a class, whatever was decided about them. */
+function meanCosts(coefficients, sums, counts) {
+  const all = (cells) => cells.map((row) => row.map(() => row));
+  const added = all(sums).map((row) =>
+    row.map((cells) => cells[0].map((_, t) => sum(cells.map((cell) => cell[t])))),
+  );
+  return termCosts(coefficients, added, all(counts).map((row) => row.map(sum)));
+}
+
 /** Share of each decision within each class; NaN for a class without cases. */
 function decisionRates(counts) {
   return counts.map((row) => {
@@ -20,7 +38,8 @@ function decisionRates(counts) {
 }
 
 /** Cost per case of each class. */
-const classCosts = (counts, costs) => decisionRates(counts).map((row, k) => dot(row, costs[k]));
+const classCosts = (counts, costs, running = 0) =>
+  decisionRates(counts).map((row, k) => dot(row, costs[k]) + running);
 
 /** Cost per case; a class of prior zero is ignored. */
 function expectedCost(counts, costs, prior) {
@@ -35,7 +54,7 @@ function costParts(counts, costs, prior) {
 }
 
 const decisionCosts = (costs, prior) =>
-  costs[0].map((_, d) => sum(prior.map((share, k) => share * costs[k][d])));
+  costs[0].map((_, d) => sum(prior.map((share, k) => (share > 0 ? share * costs[k][d] : 0))));
 
 /** The best decision without looking; the first one of those that tie. */
 function naiveDecision(costs, prior) {
@@ -143,6 +162,25 @@ function bestCut(table, costs, prior) {
   const least = each.reduce((low, cost) => (cost < low ? cost : low), Infinity);
   if (Number.isNaN(bayesThreshold(costs)) || each.some(Number.isNaN)) return -1;
   return each.findLastIndex((cost) => cost <= least + tieOf(costs));
+}
+
+/** Cost per case of the second decision from each cut on, by sums of terms at each score. */
+function thresholdCosts(sums, coefficients, prior) {
+  const ofClass = (k, d) =>
+    sums.map((own) => sum(own[k].map((z, t) => (coefficients[k][d][t] || 0) * z)));
+  const costs = new Array(sums.length + 1).fill(0);
+  prior.forEach((share, k) => {
+    if (!(share > 0)) return;
+    const [first, second] = [ofClass(k, 0), ofClass(k, 1)];
+    const mass = sum(sums.map((own) => own[k][0]));
+    let spent = sum(second);
+    costs[0] += (share * spent) / mass;
+    first.forEach((cost, j) => {
+      spent += cost - second[j];
+      costs[j + 1] += (share * spent) / mass;
+    });
+  });
+  return costs;
 }
 
 // Probability ranges of the decisions, for two classes --------------------------------------------
@@ -267,13 +305,13 @@ function constantRules(counts, costs, prior, names) {
   return names.map((decision, d) => {
     const always = counts.map((row) => row.map((_, i) => (i === d ? sum(row) : 0)));
     const cost = expectedCost(always, costs, prior);
-    return { name: `always ${decision}`, counts: always, cost, look: "plain" };
+    return { name: `always ${decision}`, counts: always, costs, cost, running: 0, look: "plain" };
   });
 }
 
 /** Cost at priors 0 and 1 of one class; the others keep their proportions to each other. */
-function priorLine(counts, costs, prior, place, name) {
-  const each = classCosts(counts, costs);
+function priorLine({ counts, costs, running }, prior, place, name) {
+  const each = classCosts(counts, costs, running);
   const rest = sum(prior.filter((_, k) => k !== place));
   const start = sum(
     each.map((cost, k) => (k === place || !prior[k] ? 0 : (prior[k] / rest) * cost)),
@@ -288,14 +326,23 @@ function proportionLine(counts, prior, name) {
   return { start: part(1, 0), end: part(0, 1), name };
 }
 
-/** How far every cost and every prior may move before another rule is the cheapest. */
+/**
+ * How far every cost and every prior may move before another rule is the cheapest. Without `costs`,
+ * those of the systems are multiplied by factors, which do not change their signs.
+ */
 function margins(systems, costs, prior) {
-  const rates = systems.map((one) => decisionRates(one.counts));
-  const each = systems.map((one) => classCosts(one.counts, costs));
+  const each = systems.map((one) => classCosts(one.counts, one.costs, one.running));
+  const ones = systems[0].costs.map((row) => row.map(() => 1));
+  const parts = systems.map((one) => costParts(one.counts, costs ? ones : one.costs, prior));
+  const rounding = costs ? 0 : TIE * largest(parts.flat(2));
+  const slope = (i, k, d) => {
+    const own = parts[i][k][d] - parts[best][k][d];
+    return Math.abs(own) > rounding ? own : 0;
+  };
   const tied = lowestOf(systems.map((one) => one.cost));
   const best = tied[0];
   const excess = systems.map((one, i) => (tied.includes(i) ? 0 : one.cost - systems[best].cost));
-  const size = largest(costs.flat()) || 1;
+  const size = (costs && largest(costs.flat())) || 1;
   const found = [];
   const add = (what, value, slopes, domain) => {
     const made = marginOf(excess, slopes, best, value, domain);
@@ -303,12 +350,10 @@ function margins(systems, costs, prior) {
     const near = Number.isNaN(distance) ? Infinity : distance / (what.d === null ? 1 : size);
     found.push({ ...what, value, ...made, near });
   };
-  costs.forEach((row, k) =>
-    row.forEach((cost, d) => {
-      const slopes = rates.map((own) =>
-        prior[k] > 0 ? prior[k] * (own[k][d] - rates[best][k][d]) : 0,
-      );
-      add({ k, d }, cost, slopes, [-Infinity, Infinity]);
+  (costs || ones).forEach((row, k) =>
+    row.forEach((value, d) => {
+      const slopes = systems.map((_, i) => slope(i, k, d));
+      add({ k, d }, value, slopes, [costs ? -Infinity : -2 * EDGE, Infinity]);
     }),
   );
   prior.forEach((share, k) => {

@@ -3,13 +3,13 @@
 function showAll() {
   showInputs();
   showVerdict();
-  if (TWO) showRule();
+  if (TWO && !TERMS) showRule();
   showSystems();
   showMoney();
   if (DATA.disagreement) showDisagreement();
   if (TWO && CURVED) {
     showCurves();
-    showImplied();
+    if (!TERMS) showImplied();
   }
   showRegions();
   showMargins();
@@ -42,14 +42,16 @@ function redraw() {
 
 function unhide() {
   const needed = {
-    "rule-figure": TWO,
+    "rule-figure": TWO && !TERMS,
     "curves-section": TWO && CURVED,
-    "implied-section": TWO && CURVED,
-    "cost-curve-option": BINARY,
-    "cost-curve-binary": BINARY,
-    "cost-curve-other": !BINARY,
-    "ratio-figure": BINARY,
-    "proportion-figure": BINARY,
+    "implied-section": TWO && CURVED && !TERMS,
+    "cost-curve-figure": !TERMS || STAKED,
+    "cost-curve-option": BINARY && !TERMS,
+    "cost-curve-binary": BINARY && !TERMS,
+    "cost-curve-other": !BINARY && !TERMS,
+    "cost-curve-cases": TERMS,
+    "ratio-figure": BINARY && !FACTORS,
+    "proportion-figure": BINARY && !FACTORS,
     "disagreement-section": DATA.disagreement,
     "slices-section": DATA.slices.length,
     "binned-note": MODELS.some((model) => model.binned),

@@ -33,29 +33,31 @@ function verdictSentences({ best, rival, looking }) {
 /** Whether a system would decide otherwise under other stakes; some decide whatever these are. */
 const isRemade = (one) => one.rule !== DATA.as_decided;
 
-function winnerSentences({ best, naive }) {
+function winnerSentences({ best, unaided }) {
   const model = MODELS[best.model].name;
-  const always = `always deciding ${decisions[naive.decision]}, which costs ${spent(naive.cost)} per case`;
+  const always = `${unaided.said}, which costs ${spent(unaided.cost)} per case`;
   const cost = `${spent(best.cost)} per case`;
   const stays = best.way === "fixed" && isRemade(best);
-  const saving = naive.cost - best.cost;
+  const saving = unaided.cost - best.cost;
   const it = stays ? "these decisions save" : "it saves";
-  const normal = `its normalised cost is ${metricText(best.normalized)}`;
+  const normal = Number.isNaN(best.normalized)
+    ? ""
+    : `; ${stays ? "their" : "its"} normalised cost is ${metricText(best.normalized)}`;
   return [
     stays
       ? `The decisions that ${best.name} made for the stakes of the report would cost ${cost}, the least of all.`
       : `Deploy ${model} with ${ruleText(best)}: it costs ${cost}.`,
-    `Against ${always}, ${it} ${spent(saving)} per case; ${stays ? normal.replace("its", "their") : normal}.`,
+    `Against ${always}, ${it} ${spent(saving)} per case${normal}.`,
   ];
 }
 
-function notLookingSentences({ best, naive }) {
-  const [decision, price] = [decisions[naive.decision], `${spent(naive.cost)} per case`];
-  const ties = best.cost - naive.cost <= TIE * Math.abs(naive.cost);
+function notLookingSentences({ best, unaided }) {
+  const price = `${spent(unaided.cost)} per case`;
+  const ties = best.cost - unaided.cost <= TIE * Math.abs(unaided.cost);
   const always = ties
-    ? `always deciding ${decision} costs as little, ${price}, and needs no model`
-    : `always deciding ${decision}, which costs ${price}, is cheaper`;
-  const more = ties ? "" : `, ${spent(best.cost - naive.cost)} more`;
+    ? `${unaided.said} costs as little, ${price}, and needs no model`
+    : `${unaided.said}, which costs ${price}, is cheaper`;
+  const more = ties ? "" : `, ${spent(best.cost - unaided.cost)} more`;
   const cost = `${spent(best.cost)} per case${more}`;
   if (best.way === "fixed" && isRemade(best)) {
     return [
@@ -68,7 +70,7 @@ function notLookingSentences({ best, naive }) {
 }
 
 function showVerdict() {
-  const { best, naive, looking, changed } = result;
+  const { best, unaided, looking, changed } = result;
   const calls = { true: "as reported · a clear call", false: "as reported · a close call" };
   const told = looking ? calls[DATA.told_apart] : "as reported · deploy none";
   document.body.classList.toggle("changed", changed);
@@ -80,7 +82,7 @@ function showVerdict() {
   place("facts").replaceChildren(...factsOf(result).map(factOf));
   const [name, cost] = looking
     ? [best.name, changed ? best.cost : number(DATA.expected[0])]
-    : [`always ${decisions[naive.decision]}`, naive.cost];
+    : [unaided.name, unaided.cost];
   place("now").replaceChildren(
     html("span", {}, "cheapest now"),
     html("b", { title: name }, name),
@@ -88,14 +90,14 @@ function showVerdict() {
   );
 }
 
-function factsOf({ best, naive, looking, changed }) {
+function factsOf({ best, unaided, looking, changed }) {
   const rivals = SYSTEMS.filter((one) => one.candidate && !one.added).length;
   const measure = (name, value, interval, said = costText) => {
     const known = !changed && Number.isFinite(interval[1]);
     const note = known ? `${percent(DATA.level)}: ${ends(interval)}` : said === costText ? unit : "";
     return { name, value, note: note || "", text: known ? measured(interval)[0] : said(value) };
   };
-  const always = `always ${decisions[naive.decision]}`;
+  const always = unaided.name;
   const own = looking ? "cost per case" : "cost per case of the best model";
   const contenders = {
     name: "may be the cheapest",
@@ -104,16 +106,20 @@ function factsOf({ best, naive, looking, changed }) {
     note: `system${rivals === 1 ? "" : "s"} that the data cannot tell from the cheapest`,
   };
   const expected = changed ? best.reported : numbers(DATA.expected);
-  const saving = changed ? [naive.cost - best.cost, NaN, NaN] : numbers(DATA.saving);
+  const saving = changed ? [unaided.cost - best.cost, NaN, NaN] : numbers(DATA.saving);
   const shares = changed ? [best.normalized, NaN, NaN] : numbers(DATA.normalized);
   return [
-    ...(looking ? [] : [measure(`cost of ${always}`, naive.cost, [naive.cost, NaN, NaN])]),
+    ...(looking ? [] : [measure(`cost of ${always}`, unaided.cost, [unaided.cost, NaN, NaN])]),
     measure(own, changed ? best.cost : expected[0], expected),
     ...(looking ? [measure(`saved against ${always}`, saving[0], saving)] : []),
-    {
-      ...measure("normalised cost", shares[0], shares, metricText),
-      note: "1 is not looking, 0 is perfect",
-    },
+    ...(Number.isNaN(shares[0])
+      ? []
+      : [
+          {
+            ...measure("normalised cost", shares[0], shares, metricText),
+            note: "1 is not looking, 0 is perfect",
+          },
+        ]),
     ...(changed || !looking ? [] : [contenders]),
   ];
 }
@@ -153,93 +159,115 @@ function showRule() {
 
 // Systems -----------------------------------------------------------------------------------------
 
-/** Costs with their ends and normalised costs as text, below each other. */
-function costColumns(systems, { naive, perfect, changed }) {
-  const own = (one, interval, value) => (one.added ? [value, NaN, NaN] : interval);
-  const known = (value) => [value, NaN, NaN];
-  const shares = [...systems.map((one) => one.normalized), 1, 0];
-  const costs = [...systems.map((one) => one.cost), naive.cost, perfect];
-  if (changed) {
-    return [costs.map((cost) => [costText(cost)]), shares.map((share) => [metricText(share)])];
-  }
+/** What is shown below the systems: what needs no model, and perfect decisions where known. */
+function referencesOf({ noModel, naive, perfect }) {
+  const known = (name, cost, normalized) => ({
+    name,
+    cost,
+    normalized,
+    reported: [cost, NaN, NaN],
+    reportedShare: [normalized, NaN, NaN],
+  });
   return [
-    measuredColumn([
-      ...systems.map((one) => own(one, one.reported, one.cost)),
-      ...costs.slice(-2).map(known),
-    ]),
-    measuredColumn([
-      ...systems.map((one) => own(one, one.reportedShare, one.normalized)),
-      known(1),
-      known(0),
-    ]),
+    ...(noModel ? [noModel] : []),
+    known(`always ${decisions[naive.decision]}`, naive.cost, 1),
+    ...(Number.isNaN(perfect) ? [] : [known("perfect decisions", perfect, 0)]),
   ];
 }
 
+/** Costs with their ends, normalised costs and totals as text, below each other. */
+function costColumns(rows, { changed }) {
+  const times = (one) => (DATA.volume || 0) * one.cost;
+  if (changed) {
+    return [
+      rows.map((one) => [costText(one.cost)]),
+      rows.map((one) => [metricText(one.normalized)]),
+      rows.map((one) => [totalText(times(one))]),
+    ];
+  }
+  const ends = (one) => (one.added ? [one.cost, NaN, NaN] : one.reported);
+  const shares = (one) => (one.added ? [one.normalized, NaN, NaN] : one.reportedShare);
+  return [
+    measuredColumn(rows.map(ends)),
+    measuredColumn(rows.map(shares)),
+    measuredColumn(rows.map((one) => ends(one).map((value) => (DATA.volume || 0) * value))),
+  ];
+}
+
+/** A total of all cases to come, as exact as the cost per case. */
+const totalText = (value) =>
+  result.places === null ? short(value) : fixed(value, result.places - powerOf(DATA.volume || 1));
+
 function showSystems() {
-  const { ranked, bounds, naive, perfect, looking, changed } = result;
+  const { ranked, bounds, looking, changed } = result;
+  const references = referencesOf(result);
+  const every = [...ranked, ...references];
   const reach = (one) => [one.cost, changed ? NaN : one.reported[2]];
-  const top = Math.max(...[naive.cost, ...ranked.flatMap(reach)].filter(Number.isFinite), 1e-300);
-  const level = changed ? "" : percent(DATA.level);
-  const sureness = changed ? [] : [level, "shrunk chance"];
-  const head = ["system", "", "cost", ...sureness, "normalised", "decisions"];
+  const top = Math.max(...every.flatMap(reach).filter(Number.isFinite), 1e-300);
+  const sureness = changed ? [] : [percent(DATA.level), "shrunk chance"];
+  const normal = Number.isNaN(ranked[0].normalized) && TERMS ? [] : ["normalised"];
+  const period = DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : [];
+  const head = ["system", "", "cost", ...sureness, ...normal, ...period, "decisions"];
   if (BINARY) head.push("threshold");
-  const [costs, shares] = costColumns(ranked, result);
-  const made = ranked.map((one, i) => systemRow(one, top, costs[i], shares[i]));
-  const blank = (size) => range(size).map(() => "");
-  const bar = drawBar({ value: naive.cost, reference: naive.cost, top, look: "plain" });
-  const always = `always ${decisions[naive.decision]}`;
-  const reference = (name, picture, value, i, look) => ({
-    look,
-    cells: [
-      ...[name, picture, figure(value, null, costs[i][0]), ...blank(sureness.length)],
-      ...[shares[i][0], ...blank(BINARY ? 2 : 1)],
-    ],
+  const [costs, shares, totals] = costColumns(every, result);
+  const made = every.map((one, i) => {
+    const total = figure((DATA.volume || 0) * one.cost, null, totals[i][0]);
+    const more = [
+      ...normal.map(() => figure(one.normalized, null, shares[i][0])),
+      ...period.map(() => total),
+    ];
+    return systemRow(one, top, costs[i], more);
   });
-  const look = looking ? "reference-row" : "reference-row best";
-  const blind = reference(always, bar, naive.cost, ranked.length, look);
-  const last = reference("perfect decisions", "", perfect, ranked.length + 1, "reference-row");
   const size = ranked.length - bounds.length;
   const rivals = made.slice(0, size);
-  const rows = looking ? [...rivals, blind, last] : [blind, ...rivals, last];
-  const apart = { title: "Bounds: tuned on these very cases, not to be deployed", rows: made.slice(size) };
+  const blind = made.slice(ranked.length).filter((_, i) => references[i].name !== "perfect decisions");
+  const last = made.slice(ranked.length + blind.length);
+  const rows = looking ? [...rivals, ...blind, ...last] : [...blind, ...rivals, ...last];
+  const apart = {
+    title: "Bounds: tuned on these very cases, not to be deployed",
+    rows: made.slice(size, ranked.length),
+  };
   place("systems").replaceChildren(tableOf(head, rows, [apart]));
   const sure = (one, value) => (changed || one.added ? "" : value);
+  const total = (one) => (DATA.volume ? [DATA.volume * one.cost] : []);
   saved.systems = [
     [
-      "system",
-      "model",
-      "rule",
-      "cost per case",
-      "low",
-      "high",
-      "normalized cost",
-      "shrunk chance",
-      "threshold",
-      "may win",
+      ...["system", "model", "rule", "cost per case", "low", "high", "normalized cost"],
+      ...["shrunk chance", "threshold", "may win", ...period],
     ],
     ...ranked.map((one) => [
       ...[one.name, MODELS[one.model].name, one.rule, one.cost],
       ...[sure(one, one.reported[1]), sure(one, one.reported[2]), one.normalized],
       ...[one.candidate ? sure(one, one.chance) : "", one.threshold, one.candidate],
+      ...total(one),
     ]),
-    [always, "", "", naive.cost, "", "", 1, "", "", ""],
+    ...references
+      .filter((one) => one.name !== "perfect decisions")
+      .map((one) => [one.name, "", "", one.cost, "", "", one.normalized, "", "", "", ...total(one)]),
   ];
 }
 
-function systemRow(one, top, cost, share) {
-  const { best, naive, looking, changed } = result;
+/** A system, or what stands below the systems, as a row of the table. */
+function systemRow(one, top, cost, more) {
+  const { best, naive, unaided, looking, changed } = result;
   const [, low, high] = changed || one.added ? [NaN, NaN, NaN] : one.reported;
-  const notes = changed && one.way === "fixed" ? [html("em", {}, "as tallied")] : [];
-  const chance = one.candidate ? chanceText(one.chance) : "";
+  const remains = changed && one.way === "fixed" && !TERMS;
+  const system = "model" in one;
+  const notes = remains ? [html("em", {}, "as tallied")] : [];
+  const chance = system && one.candidate ? chanceText(one.chance) : "";
+  const look = one.look || "plain";
+  const bar = drawBar({ value: one.cost, low, high, reference: naive.cost, top, look });
+  const ends = Number.isFinite(low) || system ? endsOf([one.cost, low, high], cost) : "";
   const cells = [
-    swatched(one.name, one.look, notes),
-    drawBar({ value: one.cost, low, high, reference: naive.cost, top, look: one.look }),
-    figure(one.cost, "strong", cost[0]),
-    ...(changed ? [] : [endsOf([one.cost, low, high], cost), chance]),
-    figure(one.normalized, null, share[0]),
-    decisionMix(one),
+    system ? swatched(one.name, one.look, notes) : one.name,
+    one.name === "perfect decisions" ? "" : bar,
+    figure(one.cost, system ? "strong" : null, cost[0]),
+    ...(changed ? [] : [ends, chance]),
+    ...more,
+    one.counts ? decisionMix(one) : "",
   ];
-  if (BINARY) cells.push(figure(one.threshold, null, pointText(one.threshold, 4)));
+  if (BINARY) cells.push(system ? figure(one.threshold, null, pointText(one.threshold, 4)) : "");
+  if (!system) return { look: `reference-row${!looking && one.name === unaided.name ? " best" : ""}`, cells };
   return { look: one === best && looking ? "best" : one.candidate ? null : "barred", cells };
 }
 
@@ -296,23 +324,27 @@ function buildPicker() {
 
 function showMoney() {
   const one = result.systems.find((system) => system.name === picked) || result.best;
-  const below = result.costs.flat().some((cost) => cost < 0); // gains have no share of a cost
+  const gains = one.costs.flat().some((cost) => cost < 0); // which have no share of a cost
+  const below = gains && !TERMS;
   const what = below ? "regret" : "cost";
-  const basis = below ? regretOf(result.costs) : result.costs;
+  const basis = below ? regretOf(one.costs) : one.costs;
   const parts = costParts(one.counts, basis, result.prior);
   const total = sum(parts.flat());
   const cells = classes.flatMap((_, k) =>
     decisions.map((__, d) => ({ k, d, part: parts[k][d], share: parts[k][d] / total })),
   );
+  const apart = one.running ? ", running costs apart" : "";
   place("money-hint").textContent = below
     ? "Each cell’s share of the regret, its cost above the best decision of the class, once deployed; below it the cases that were counted."
-    : "Each cell’s share of the cost, once deployed; below it the cases that were counted.";
+    : gains
+      ? `What each cell costs per case, once deployed${apart}; below it the cases that were counted.`
+      : `Each cell’s share of the cost, once deployed${apart}; below it the cases that were counted.`;
   const peak = Math.max(...cells.map(({ part }) => Math.abs(part) || 0)) || 1;
   const rates = decisionRates(one.counts);
   const linesOf = ({ k, d, part, share }) => [
     ["cases", exact(one.counts[k][d])],
     ["share of the class", exact(rates[k][d])],
-    ["cost of each", money(result.costs[k][d])],
+    [TERMS ? "mean cost of each" : "cost of each", money(one.costs[k][d])],
     [`${what} per case`, exact(part)],
     [`share of the ${what}`, exact(share)],
   ];
@@ -321,7 +353,7 @@ function showMoney() {
     const made = html(
       "td",
       { class: "cell" },
-      html("b", {}, part ? wholePercent(share) : "–"),
+      html("b", {}, part ? (gains && TERMS ? costText(part) : wholePercent(share)) : "–"),
       html("small", {}, short(one.counts[k][d])),
     );
     made.style.setProperty("--heat", (Math.abs(part || 0) / peak).toFixed(3));
@@ -349,12 +381,12 @@ function showMoney() {
     ),
   );
   place("money-name").textContent = tied(`${one.name}: ${spent(one.cost)} per case`);
-  showDearest(cells, peak, linesOf);
+  showDearest(cells, peak, linesOf, gains && TERMS);
   saveDecisions();
 }
 
 /** The cells that cost most, in order. */
-function showDearest(cells, peak, linesOf) {
+function showDearest(cells, peak, linesOf, bare) {
   const dear = cells.filter(({ part }) => part > 0).sort((a, b) => b.part - a.part);
   const rows = dear.slice(0, 6).map((cell) => {
     const bar = html("i", {});
@@ -364,7 +396,11 @@ function showDearest(cells, peak, linesOf) {
       "li",
       {},
       name,
-      html("span", { class: "amount" }, tied(`${costText(cell.part)} · ${wholePercent(cell.share)}`)),
+      html(
+        "span",
+        { class: "amount" },
+        tied(bare ? costText(cell.part) : `${costText(cell.part)} · ${wholePercent(cell.share)}`),
+      ),
       bar,
     );
     return explain(row, `${decisions[cell.d]} for ${classes[cell.k]}`, linesOf(cell));
@@ -386,7 +422,7 @@ function saveDecisions() {
   ];
   for (const one of result.systems) {
     const rates = decisionRates(one.counts);
-    const parts = costParts(one.counts, result.costs, result.prior);
+    const parts = costParts(one.counts, one.costs, result.prior);
     classes.forEach((label, k) =>
       decisions.forEach((decision, d) =>
         saved.decisions.push([
@@ -395,7 +431,7 @@ function saveDecisions() {
           decision,
           one.counts[k][d],
           rates[k][d],
-          result.costs[k][d],
+          one.costs[k][d],
           parts[k][d],
         ]),
       ),

@@ -10,7 +10,8 @@ const { classes, decisions, unit } = DATA.problem;
 const LAST = classes.length - 1; // the positive class, where there are two
 const TWO = classes.length === 2;
 const BINARY = TWO && decisions.length === 2;
-const REPORTED = { costs: DATA.problem.costs, prior: DATA.prior };
+const TERMS = DATA.problem.terms; // what the costs of each case are linear in; else null
+const REPORTED = { costs: numbers(DATA.problem.costs), prior: DATA.prior };
 const LOOKS = 7; // colours with dashes
 const TONES = 6; // colours of decisions
 const SHADES = 4; // of one colour, for the systems of one model
@@ -25,7 +26,11 @@ const MODELS = DATA.models.map((model, index) => {
   const recalibrated = model.recalibrated && embedded(model.recalibrated, DATA.prior);
   const hull = table && Math.min(...table.totals) > 0 ? hullCuts(table) : null;
   const binned = [model.table, model.recalibrated].some((one) => one && one.binned);
-  return { ...model, table, recalibrated, hull, binned, look: `m${index % LOOKS}` };
+  const stakes = model.by_threshold && {
+    thresholds: numbers(model.by_threshold.thresholds),
+    sums: model.by_threshold.sums,
+  };
+  return { ...model, table, recalibrated, hull, binned, stakes, look: `m${index % LOOKS}` };
 });
 const SYSTEMS = DATA.systems.map((one) => ({
   ...one,
@@ -37,11 +42,23 @@ const SYSTEMS = DATA.systems.map((one) => ({
   look: MODELS[one.model].look,
 }));
 const CURVED = MODELS.some((model) => model.hull);
+const STAKED = MODELS.some((model) => model.stakes && model.kind === "posteriors");
+const NO_MODEL = DATA.no_model && {
+  ...DATA.no_model,
+  counts: numbers(DATA.no_model.counts),
+  reported: numbers(DATA.no_model.cost),
+  reportedShare: numbers(DATA.no_model.normalized),
+  running: 0,
+  look: "plain",
+};
+// Costs that no single number says, and what is paid beside decisions, are moved by factors.
+const FACTORS = Boolean(TERMS) || SYSTEMS.some((one) => one.running);
 
 const withUnit = (text) => (unit ? `${text} ${unit}` : text);
 const money = (value) => withUnit(short(value));
 const tone = (d) => `d${d % TONES}`;
 const costName = (k, d) => `cost of ${decisions[d]} for ${classes[k]}`;
+const termName = (t) => TERMS[t].replace(/^column\["(.*)"\]$/, "$1");
 const priorName = (k) => `prior of ${classes[k]}`;
 
 /** Spaces at which no line ends between a number and its unit or its percent. */
@@ -87,7 +104,7 @@ const pointText = (value, digits = 3) =>
  * What would read as 0, or is below 1 and would read as 1, keeps digits of its own.
  */
 function flipText(where, now) {
-  const scale = largest(result.costs.flat());
+  const scale = FACTORS ? 1 : largest(result.costs.flat());
   const way = Math.abs(where - now);
   if (!(way > NOISE * scale && way < Infinity)) return short(settled(where, scale));
   const [text, zero, one] = [where, 0, 1].map((value) => fixed(value, decimalsOf(way)));
@@ -97,7 +114,7 @@ function flipText(where, now) {
 
 // The stakes and what follows from them -----------------------------------------------------------
 
-const copyOf = ({ costs, prior }) => ({ costs: costs.map((row) => [...row]), prior: [...prior] });
+const copyOf = ({ costs, prior }) => structuredClone({ costs, prior });
 let state = copyOf(REPORTED);
 let result = null;
 
@@ -125,21 +142,46 @@ function decide(system, given) {
     if (cut < 0) return { counts: costs.map((row) => row.map(() => NaN)), threshold: NaN };
     return { counts: cutCounts(model.table, cut), threshold: thresholdOfCut(model.table, cut) };
   }
-  if (system.way === "fixed") return { counts: system.counts, threshold: system.threshold };
+  if (TERMS || system.way === "fixed") return { counts: system.counts, threshold: system.threshold };
   const table = system.way === "recalibrated" ? model.recalibrated : model.table;
   const scores = system.way === "as is" ? table.scores : posteriorsOf(table, prior);
   const threshold = BINARY ? bayesThreshold(costs) : null;
   return { counts: bayesCounts(table, scores, costs), threshold };
 }
 
+/** A system or what needs no model as it decides under these stakes, with what that costs. */
+function charged(one, made, given, unit) {
+  const { costs: stated, prior } = given;
+  const costs = TERMS ? termCosts(stated, one.sums, made.counts) : stated;
+  const cost = expectedCost(made.counts, costs, prior) + one.running;
+  const known = TERMS ? (isChanged(given) ? NaN : one.reportedShare[0]) : null;
+  const normalized = known ?? normalizedCost(made.counts, costs, prior) + (one.running && one.running / unit);
+  return { ...one, ...made, costs, cost, normalized };
+}
+
+/** What needs no model: a constant decision, or that by the costs of each case if it is cheaper. */
+function unaidedOf(naive, noModel, slack) {
+  if (noModel && noModel.cost < naive.cost - slack) {
+    const said = "deciding without a model by each case’s costs and the prior";
+    return { name: noModel.name, said, cost: noModel.cost };
+  }
+  const decision = decisions[naive.decision];
+  return { name: `always ${decision}`, said: `always deciding ${decision}`, cost: naive.cost };
+}
+
 /** Everything that follows from costs and prior. */
 function evaluate(given) {
-  const { costs, prior } = given;
-  const systems = SYSTEMS.filter((one) => !one.added || isMoved(prior)).map((one) => {
-    const made = decide(one, given);
-    const cost = expectedCost(made.counts, costs, prior);
-    return { ...one, ...made, cost, normalized: normalizedCost(made.counts, costs, prior) };
-  });
+  const { prior } = given;
+  const [{ sums, counts }] = SYSTEMS;
+  const costs = TERMS ? meanCosts(given.costs, sums, counts) : given.costs;
+  const changed = isChanged(given); // else the report knows what to expect of the one it chose
+  const naive = naiveDecision(costs, prior);
+  const perfect = TERMS ? (changed ? NaN : number(DATA.perfect)) : perfectCost(costs, prior);
+  const span = naive.cost - perfect;
+  const systems = SYSTEMS.filter((one) => !one.added || isMoved(prior)).map((one) =>
+    charged(one, decide(one, given), given, span),
+  );
+  const noModel = NO_MODEL && charged(NO_MODEL, { counts: NO_MODEL.counts }, given, span);
   const last = (one) => Number(Number.isNaN(one.cost));
   const sorted = [...systems].sort((a, b) => last(a) - last(b) || a.cost - b.cost || 0);
   const some = systems.filter((one) => one.candidate);
@@ -148,11 +190,10 @@ function evaluate(given) {
   const bounds = sorted.filter((one) => !able.includes(one));
   const others = sorted.filter((one) => able.includes(one) && one !== best);
   const candidates = [best, ...others];
-  const naive = naiveDecision(costs, prior);
   const blind = constantRules(systems[0].counts, costs, prior, decisions);
   const foreign = others.filter((one) => one.model !== best.model);
   const slack = TIE * Math.abs(naive.cost);
-  const changed = isChanged(given); // else the report knows what to expect of the one it chose
+  const unaided = unaidedOf(naive, noModel, slack);
   return {
     costs,
     prior,
@@ -161,13 +202,16 @@ function evaluate(given) {
     bounds,
     rivals: [
       ...able,
+      ...(noModel ? [noModel] : []),
       ...blind.filter((rule) => !candidates.some((one) => one.name === rule.name)),
     ], // all that could be deployed
     best,
     rival: (foreign.length ? foreign : others).find((one) => !Number.isNaN(one.cost)),
     naive,
-    looking: changed ? best.cost < naive.cost - slack : DATA.verdict.deploy !== null,
-    perfect: perfectCost(costs, prior),
+    noModel,
+    unaided,
+    looking: changed ? best.cost < unaided.cost - slack : DATA.verdict.deploy !== null,
+    perfect,
     changed,
     places: placesOf(best, changed),
   };
@@ -179,10 +223,18 @@ function setStakes(given) {
   result = evaluate(state);
 }
 
+/** A cost as a problem file has it: a number, or a sum of terms in quotes. */
+function costToml(cost) {
+  if (!TERMS) return cost;
+  const term = (a, t) => (t ? `${a}*${/^\w+$/.test(TERMS[t]) ? TERMS[t] : `(${TERMS[t]})`}` : `${a}`);
+  const parts = cost.map((a, t) => (Number.isNaN(a) ? null : term(a, t))).filter((one) => one);
+  return parts.length === 1 && !Number.isNaN(cost[0]) ? cost[0] : JSON.stringify(parts.join(" + "));
+}
+
 /** The stakes as a problem file. */
 function stakesToml() {
   const entry = (name, value) => `${JSON.stringify(name)} = ${value}`;
-  const row = (costs) => `{ ${costs.map((cost, d) => entry(decisions[d], cost)).join(", ")} }`;
+  const row = (costs) => `{ ${costs.map((cost, d) => entry(decisions[d], costToml(cost))).join(", ")} }`;
   return [
     ...(unit ? [`unit = ${JSON.stringify(unit)}`] : []),
     `classes = ${JSON.stringify(classes)}`,

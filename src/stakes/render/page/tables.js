@@ -81,8 +81,9 @@ function impliedCell(metric, model, table) {
 function showMargins() {
   const { rivals } = result;
   const defined = rivals.every((one) => Number.isFinite(one.cost));
-  const found = defined ? margins(rivals, result.costs, result.prior) : [];
-  const name = ({ k, d }) => (d === null ? priorName(k) : costName(k, d));
+  const found = defined ? margins(rivals, FACTORS ? null : result.costs, result.prior) : [];
+  const ofCost = FACTORS ? "factor on the " : "";
+  const name = ({ k, d }) => (d === null ? priorName(k) : `${ofCost}${costName(k, d)}`);
   const rival = (i) => (i === null ? "" : rivals[i].name);
   const end = (point, i, now) =>
     i === null
@@ -105,8 +106,8 @@ function showMargins() {
       rows,
     ),
   );
-  const { best, naive, looking, changed } = result;
-  const lucky = !changed && !looking && best.cost < naive.cost;
+  const { best, unaided, looking, changed } = result;
+  const lucky = !changed && !looking && best.cost < unaided.cost;
   place("margins-note").textContent = [
     found.length > 12 ? `The nearest twelve of ${found.length}; the CSV has all.` : "",
     lucky ? `By the costs on these cases, where ${best.name} is the cheapest.` : "",
