@@ -101,6 +101,10 @@ about those to come, and a report warns where ten cases are a quarter of the cos
 
 {_amount_table([row for row in rows if row["section"] == "amounts"])}
 
+A rule that was shipped, with the same costs for all cases: what it costs on fresh cases lay in the
+95 % interval of its report in 93.3 to 98.0 % of 400 data sets, for rules as they are, moved,
+recalibrated and tuned (`STAKES_DATA_SETS=400 pytest -m slow tests/coverage/test_rules.py`).
+
 ## Reports from cross-validation
 
 `stakes.sklearn.evaluate_estimators` fits in five folds. A logistic regression, which is right about
