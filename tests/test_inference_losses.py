@@ -14,7 +14,7 @@ from stakes.inference import (
     profile_threshold,
     ratio_ends,
 )
-from stakes.inference.losses import _bins, _codes
+from stakes.inference.losses import _bins, _codes, _least
 from stakes.tally import JointCounts
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
@@ -186,3 +186,19 @@ def test_a_mistake_that_no_case_shows_is_inside_the_interval():
     low, high = profile_ends(nothing.cost_support("a"), threshold)
     assert low == 0
     assert 1 < high < 3 / 200 * 2 * 180
+
+
+@pytest.mark.parametrize("size", [600, 5000, 300_000])
+def test_outer_losses_are_found_as_if_all_were_in_order(size):
+    """Ties, most values equal, a sample that misses all of the small ones, sorted values."""
+    rng = np.random.default_rng(size)
+    rare = np.where(rng.random(size) < 70 / size, -rng.random(size), 1.0)
+    columns = (
+        rng.lognormal(0, 2, size),
+        rng.integers(0, 4, size) * 1.0,
+        rare,
+        np.arange(size) * 1.0,
+    )
+    for values in columns:
+        for place in (0, 64):
+            assert _least(values, place) == np.sort(values)[place]

@@ -165,12 +165,16 @@ def tie_slack(costs: FloatArray) -> FloatArray:
     Posteriors are rounded, and so are the costs: 0.1 * 3 is meant to be 0.3. Whole numbers are not,
     so that what all decisions cost, be it 1e12, changes none.
     """
-    whole = (costs == np.rint(costs)) & (np.abs(costs) < _MOST_WHOLE)
-    size = np.where(whole, 0.0, np.abs(costs))
-    cheapest = np.take_along_axis(size, costs.argmin(axis=1, keepdims=True), axis=1)
-    own, least = size.max(axis=0), cheapest.max(axis=0)
-    regret = (costs - costs.min(axis=1, keepdims=True)).sum(axis=0)
+    cheapest = costs.min(axis=1, keepdims=True)
+    own, least = (_rounded_size(one).max(axis=0) for one in (costs, cheapest))
+    regret = (costs - cheapest).sum(axis=0)
     return np.asarray(_ROUNDING * regret + _EPS / 2 * (own + least))
+
+
+def _rounded_size(costs: FloatArray) -> FloatArray:
+    """The size of costs that may have been rounded; zero of whole numbers."""
+    size = np.abs(costs)
+    return np.where((costs == np.rint(costs)) & (size < _MOST_WHOLE), 0.0, size)
 
 
 def bayes_decisions(
