@@ -1,0 +1,106 @@
+r"""A smooth calibration curve: logistic regression on a spline of the log-odds.
+
+The flexible calibration curve of Van Calster et al. (2016): the log-odds of the class are a
+restricted cubic spline (Harrell 2015, section 2.4.5) of the log-odds of the score, with knots at
+quantiles of the scores, two to four of them by the number of cases of the rarer class; two make a
+straight line. Intervals are normal on the scale of log-odds (Student's with clusters).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray
+from stakes.calibration import fit_logistic
+from stakes.displays.scored_cases import PointwiseMean
+from stakes.evaluation import Cases
+from stakes.inference import profile_threshold
+
+_CLIP = 1e-4  # probabilities beyond are read as this: in a picture nothing lies there
+_KNOTS = ((100, (0.05, 0.35, 0.65, 0.95)), (40, (0.1, 0.5, 0.9)), (0, (0.1, 0.9)))
+
+
+def smooth_line(
+    cases: Cases, positive: IntArray, scores: FloatArray, at: FloatArray, level: float
+) -> PointwiseMean:
+    """Share of positives at scores (P,), with pointwise intervals.
+
+    nan where a class is absent, where all scores are equal, and where the classes are separated so
+    that no curve has the largest likelihood.
+
+    Parameters
+    ----------
+    positive : (n,) 1 for each positive case
+    scores, at : probabilities
+    """
+    weights = np.ones(scores.size) if cases.weights is None else cases.weights
+    x = _log_odds(scores)
+    undefined = np.full(at.shape, np.nan)
+    ones = np.bincount(positive, weights, minlength=2)
+    if not (ones > 0).all() or x.min() == x.max():
+        return PointwiseMean(undefined, undefined, undefined)
+    fewest = int(np.bincount(positive, minlength=2).min())
+    knots = np.unique(np.quantile(x, next(q for least, q in _KNOTS if fewest >= least)))
+    fit = fit_logistic(_spline(x, knots), weights * (1 - positive), weights * positive)
+    if not fit.converged:
+        return PointwiseMean(undefined, undefined, undefined)
+    from scipy.special import expit
+
+    def design(points: FloatArray) -> FloatArray:
+        return np.vstack([np.ones(points.size), _spline(points, knots)])
+
+    slopes = np.append(fit.intercept, fit.slopes)
+    here, there = design(x), design(_log_odds(at))
+    covariance, degrees = _covariance(cases, here, positive - expit(slopes @ here), weights)
+    reach = np.sqrt(profile_threshold(level, np.asarray(degrees)))
+    error = np.sqrt(np.maximum(np.einsum("dp,de,ep->p", there, covariance, there), 0.0))
+    middle = slopes @ there
+    return PointwiseMean(
+        expit(middle), expit(middle - reach * error), expit(middle + reach * error)
+    )
+
+
+def _log_odds(scores: FloatArray) -> FloatArray:
+    inside = np.clip(scores, _CLIP, 1 - _CLIP)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
+
+
+def _spline(x: FloatArray, knots: FloatArray) -> FloatArray:
+    """Features (d, n): x itself and, with three knots or more, cubes that end in straight lines."""
+    if knots.size < 3:
+        return x[None]
+    *first, before, last = knots
+    width = (last - knots[0]) ** 2
+
+    def cube(knot: float) -> FloatArray:
+        return np.asarray(np.maximum(x - knot, 0) ** 3)
+
+    bends = [
+        cube(knot)
+        - cube(before) * (last - knot) / (last - before)
+        + cube(last) * (before - knot) / (last - before)
+        for knot in first
+    ]
+    return np.stack([x, *(bend / width for bend in bends)])
+
+
+def _covariance(
+    cases: Cases, design: FloatArray, residual: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, float]:
+    """Covariance of intercept and slopes, and its degrees of freedom.
+
+    That of the model for plain cases; with weights or clusters that of the scores ("sandwich").
+    """
+    chance = np.abs(residual) * (1 - np.abs(residual))  # p (1 − p), whatever the class
+    bread = np.linalg.pinv((design * (weights * chance)) @ design.T)
+    if cases.clusters is None and cases.whole:
+        return bread, np.inf
+    pulls = design * (weights * residual)
+    degrees = np.inf
+    if cases.clusters is not None:
+        owner, size = cases.clusters.codes, len(cases.clusters.labels)
+        pulls = np.stack([np.bincount(owner, row, size) for row in pulls])
+        degrees = size - 1.0
+    count = pulls.shape[1]
+    meat = pulls @ pulls.T * (count / max(count - 1, 1))
+    return bread @ meat @ bread, degrees
