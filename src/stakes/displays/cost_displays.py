@@ -26,13 +26,11 @@ from stakes.displays.scored_cases import (
     two_class_problem,
 )
 from stakes.errors import InputError
-from stakes.inference import bootstrap, each, scheme_of
 from stakes.plot import BandedLine
 from stakes.problem import Problem
-from stakes.tally import JointScores, ScoreTable
+from stakes.scoring import HullBins, bin_sums
 from stakes.thresholds import Optimal, RateDriven, best_threshold
 
-_POOLED = 512  # groups of ranks that replicates are drawn of; more would not be seen
 _POINTS = 201  # thresholds at which a cost is drawn
 
 
@@ -46,7 +44,6 @@ class LossDisplay(CurvesDisplay):
     x_label = "cost proportion c (a false alarm costs 2c, a miss 2 − 2c)"
     y_label = "expected loss per case"
 
-    method: ClassVar[str] = ""
     probabilities: ClassVar[bool] = False
 
     @classmethod
@@ -61,8 +58,6 @@ class LossDisplay(CurvesDisplay):
         weights: object = None,
         clusters: object = None,
         level: float = 0.95,
-        replicates: int = 500,
-        seed: int = 0,
     ) -> Self:
         """Loss of probabilities or scores at each cost proportion.
 
@@ -77,7 +72,6 @@ class LossDisplay(CurvesDisplay):
         cost_proportions : increasing, within [0, 1]; by default 0, 0.01, …, 1
         weights, clusters : of the cases, as in `stakes.evaluate`
         level : of the intervals
-        replicates, seed : of the bootstrap, where there is one: the rate-driven curve
         """
         problem = two_class_problem(y_true, positive, prevalence)
         needed = cls.probabilities
@@ -86,38 +80,20 @@ class LossDisplay(CurvesDisplay):
         )
         grid = grid_of("cost_proportions", cost_proportions, COST_PROPORTIONS, inside=False)
         level = checked_level(level)
-        drawn = {
-            "replicates": _check.whole("replicates", replicates, low=2),
-            "seed": _check.whole("seed", seed, low=0),
-        }
-        means = {name: cls._mean(cases, name, grid, level, **drawn) for name in cases.scores}
+        means = {name: cls._mean(cases, name, grid, level) for name in cases.scores}
         lines = [
             BandedLine(name, grid, mean.value, mean.low, mean.high) for name, mean in means.items()
         ]
         share = cases.prevalence
         blind = 2 * np.minimum(grid * (1 - share), (1 - grid) * share)
         no_model = BandedLine("no model", grid, blind, reference=True)
-        note = banded(level, cases.note, method=cls.method.format(drawn["replicates"]))
-        return cls((*lines, no_model), level, note, cases.library)
+        note = banded(level, cases.note)
+        return cls((*lines, no_model), level, note, _limits(lines, blind), cases.library)
 
     @classmethod
     @abstractmethod
-    def _mean(
-        cls,
-        cases: ScoredCases,
-        model: str,
-        grid: FloatArray,
-        level: float,
-        *,
-        replicates: int,
-        seed: int,
-    ) -> PointwiseMean:
+    def _mean(cls, cases: ScoredCases, model: str, grid: FloatArray, level: float) -> PointwiseMean:
         """Loss and interval of one model."""
-
-    def _limits(self) -> tuple[float, float]:
-        _, top = extent([line.y for line in self.lines])
-        bands = [line.high for line in self.lines if line.high is not None]
-        return 0.0, min(1.08 * extent(bands)[1], 1.6 * top) if top > 0 else 1.0
 
 
 class CostCurveDisplay(LossDisplay):
@@ -135,9 +111,7 @@ class CostCurveDisplay(LossDisplay):
     """
 
     @classmethod
-    def _mean(
-        cls, cases: ScoredCases, model: str, grid: FloatArray, level: float, **_: int
-    ) -> PointwiseMean:
+    def _mean(cls, cases: ScoredCases, model: str, grid: FloatArray, level: float) -> PointwiseMean:
         best = Optimal().threshold(cases.table(model), grid)
         return cases.mean_at([model], best, _losses(grid), level)
 
@@ -158,17 +132,20 @@ class BrierCurveDisplay(LossDisplay):
     probabilities = True
 
     @classmethod
-    def _mean(
-        cls, cases: ScoredCases, model: str, grid: FloatArray, level: float, **_: int
-    ) -> PointwiseMean:
+    def _mean(cls, cases: ScoredCases, model: str, grid: FloatArray, level: float) -> PointwiseMean:
         return cases.mean_at([model], grid, _losses(grid), level)
 
 
 class RateDrivenCurveDisplay(LossDisplay):
-    """The rate-driven curve: the share 1 − c of the cases gets the positive decision.
+    r"""The rate-driven curve: the share 1 − c of the cases gets the positive decision.
 
-    The area is π₀π₁(1 − 2 AUC) + 1/3. The threshold depends on all cases, so that intervals come
-    from the bootstrap, with a fixed seed.
+    The area is π₀π₁(1 − 2 AUC) + 1/3. The threshold hangs on all cases: with the share p of
+    positives at the threshold, as isotonic regression estimates it, the loss is to first order a
+    mean over cases,
+
+    .. math:: Q(c) = 2c(1 - c) + 2\,E\{[y = 1]\,([s \le t] - c) - p\,([s \le t] - c)\}
+
+    and has the interval of such a mean.
 
     Examples
     --------
@@ -178,53 +155,19 @@ class RateDrivenCurveDisplay(LossDisplay):
     [0.22, 0.5]
     """
 
-    method = "{} bootstrap replicates"
-
     @classmethod
-    def _mean(
-        cls,
-        cases: ScoredCases,
-        model: str,
-        grid: FloatArray,
-        level: float,
-        *,
-        replicates: int,
-        seed: int,
-    ) -> PointwiseMean:
-        prior = cases.cases.problem.prior
-
-        def loss(table: ScoreTable) -> FloatArray:
-            if prior is not None:
-                table = table.with_prior(prior)
-            return RateDriven().loss_curve(table, CostProportions)(grid)
-
-        value = RateDriven().loss_curve(cases.table(model), CostProportions)(grid)
-        tally = _resampled(cases, model)
-        estimate = bootstrap(
-            each(lambda joint: loss(joint.table(model))),
-            tally,
-            replicates=replicates,
-            rng=np.random.default_rng(seed),
-            scheme=scheme_of(tally, cases.cases.problem),
-        )
-        ends = estimate.interval(level)
-        return PointwiseMean(value, ends.low, ends.high)
-
-
-def _resampled(cases: ScoredCases, model: str) -> JointScores:
-    """Ranks to be resampled: by cluster, and case by case where weights are fractional."""
-    scores, rows = cases.scores[model], cases.cases
-    found, ranks = np.unique(scores, return_inverse=True)
-    if found.size > _POOLED:
-        ranks = np.argsort(np.argsort(scores, kind="stable")) * _POOLED // scores.size
-    owner: Any = None
-    if rows.clusters is not None:
-        owner = rows.clusters.codes
-    elif not rows.whole:
-        owner = np.arange(scores.size)
-    return JointScores.from_scores(
-        rows.truth, {model: ranks.astype(np.float64)}, weights=rows.weights, clusters=owner
-    )
+    def _mean(cls, cases: ScoredCases, model: str, grid: FloatArray, level: float) -> PointwiseMean:
+        table = cases.table(model)
+        exact = RateDriven().loss_curve(table, CostProportions)(grid)
+        threshold = RateDriven().threshold(table, grid)
+        pooled = bin_sums(table, HullBins())
+        at = np.searchsorted(table.scores, threshold).clip(max=table.scores.size - 1)
+        share = pooled.shares[pooled.numbers[at]]
+        below = np.array([1.0, 0.0]) - grid[:, None]  # by decision: negative, positive
+        values = (np.array([0.0, 1.0]) - share[:, None])[..., None] * below[:, None, :]
+        mean = cases.mean_at([model], threshold, 2 * values, level)
+        shift = exact - mean.value  # 2c(1 − c), and what ties leave between two thresholds
+        return PointwiseMean(exact, mean.low + shift, mean.high + shift)
 
 
 def _losses(grid: FloatArray) -> FloatArray:
@@ -232,6 +175,12 @@ def _losses(grid: FloatArray) -> FloatArray:
     values = np.zeros((grid.size, 2, 2))
     values[:, 0, 1], values[:, 1, 0] = 2 * grid, 2 * (1 - grid)
     return values
+
+
+def _limits(lines: list[BandedLine], blind: FloatArray) -> tuple[float, float]:
+    """What holds all bands, and not looking, too, unless that would make them small."""
+    _, top = extent([line.high for line in lines if line.high is not None])
+    return 0.0, max(1.05 * top, min(1.05 * float(blind.max()), 1.7 * top), 1e-9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,7 +251,10 @@ class CostByThresholdDisplay(CurvesDisplay):
         made = [_cost_line(cases, name, problem, chances, bayes, level) for name in cases.scores]
         lines, best = zip(*made, strict=True)
         note = banded(level, cases.note)
-        return cls(lines, level, note, cases.library, bayes, best, problem.unit)
+        ends = [side for line in lines for side in (line.low, line.high)]
+        (low, high), room = extent(ends), 0.05
+        limits = low - room * (high - low), high + room * (high - low)
+        return cls(lines, level, note, limits, cases.library, bayes, best, problem.unit)
 
     def _y_label(self) -> str:
         return f"expected cost per case{f', {self.unit}' if self.unit else ''}"
@@ -311,15 +263,6 @@ class CostByThresholdDisplay(CurvesDisplay):
         if not np.isfinite(self.bayes):
             return {}
         return {f"Bayes threshold {self.bayes:.3g}": self.bayes}
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw lines, bands, and the name of each model with its best threshold."""
-        named = [
-            BandedLine._trusted(**{**vars(line), "name": f"{line.name}, best at {best:.3g}"})
-            for line, best in zip(self.lines, self.best, strict=True)
-        ]
-        shown = CurvesDisplay.plot
-        return shown(self._trusted(**{**vars(self), "lines": tuple(named)}), ax)
 
 
 def _cost_line(
@@ -335,7 +278,9 @@ def _cost_line(
     mean = cases.mean_at([name], grid, values, level)
     at = float(np.clip(best.threshold, grid[0], grid[-1]))
     mark = None if np.isnan(best.threshold) else (at, best.cost)
-    return BandedLine(name, grid, mean.value, mean.low, mean.high, mark=mark), best.threshold
+    said = f", best at {best.threshold:.3g}".replace("-", "−")
+    line = BandedLine(name, grid, mean.value, mean.low, mean.high, mark=mark, detail=said)
+    return line, best.threshold
 
 
 def _quantiles(scores: FloatArray) -> FloatArray:

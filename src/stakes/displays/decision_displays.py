@@ -72,13 +72,7 @@ class DecisionCurveDisplay(CurvesDisplay):
         all_ = BandedLine("treat all", grid, _treat_all(cases, grid), reference=True)
         none = BandedLine("treat none", grid, np.zeros_like(grid), reference=True)
         note = banded(level, cases.note)
-        return cls((*lines, all_, none), level, note, cases.library)
-
-    def _limits(self) -> tuple[float, float]:
-        """From a little below nothing: what treating all costs at high thresholds has no end."""
-        _, top = extent([line.y for line in self.lines])
-        top = top if top > 0 else 1.0
-        return -0.25 * top, 1.15 * top
+        return cls((*lines, all_, none), level, note, _from_below(lines), cases.library)
 
 
 class NetBenefitDifferenceDisplay(CurvesDisplay):
@@ -125,23 +119,18 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
             )
         value = _benefits(grid)
         pairs = (value[..., :, None] - value[..., None, :]).reshape(*value.shape[:-1], -1)
-        shown = [name for name in cases.scores if name != reference]
         lines = [
-            _line(name, grid, others, [name, reference], pairs, checked_level(level))
-            for name in shown
+            _line(name, place, grid, others, [name, reference], pairs, checked_level(level))
+            for place, name in enumerate(cases.scores)
+            if name != reference
         ]
         zero = BandedLine(reference, grid, np.zeros_like(grid), reference=True)
         note = banded(level, cases.note, method="paired")
-        return cls((*lines, zero), level, note, cases.library)
+        limits = _around_zero(lines, cases.prevalence)
+        return cls((*lines, zero), level, note, limits, cases.library)
 
     def _y_label(self) -> str:
         return f"net benefit less that of\n{self.lines[-1].name} (true positives per case)"
-
-    def _limits(self) -> tuple[float, float]:
-        """What holds every line, and as much again for bands, which have no end at the sides."""
-        low, high = extent([line.y for line in self.lines])
-        room = max(high - low, 1e-3)
-        return low - 0.6 * room, high + 0.6 * room
 
 
 class InterventionsAvoidedDisplay(CurvesDisplay):
@@ -183,12 +172,7 @@ class InterventionsAvoidedDisplay(CurvesDisplay):
         lines = _lines(cases, grid, values, checked_level(level))
         zero = BandedLine("treat all", grid, np.zeros_like(grid), reference=True)
         note = banded(level, cases.note)
-        return cls((*lines, zero), level, note, cases.library)
-
-    def _limits(self) -> tuple[float, float]:
-        _, top = extent([line.y for line in self.lines])
-        top = top if top > 0 else 1.0
-        return -0.25 * top, 1.15 * top
+        return cls((*lines, zero), level, note, _from_below(lines), cases.library)
 
 
 def _read(
@@ -235,11 +219,15 @@ def _with_no_model(cases: ScoredCases) -> ScoredCases:
 def _lines(
     cases: ScoredCases, grid: FloatArray, values: FloatArray, level: float
 ) -> list[BandedLine]:
-    return [_line(name, grid, cases, [name], values, level) for name in cases.scores]
+    return [
+        _line(name, place, grid, cases, [name], values, level)
+        for place, name in enumerate(cases.scores)
+    ]
 
 
 def _line(
     name: str,
+    place: int,
     grid: FloatArray,
     cases: ScoredCases,
     models: list[str],
@@ -247,4 +235,20 @@ def _line(
     level: float,
 ) -> BandedLine:
     mean = cases.mean_at(models, grid, values, level)
-    return BandedLine(name, grid, mean.value, mean.low, mean.high)
+    return BandedLine(name, grid, mean.value, mean.low, mean.high, place=place)
+
+
+def _from_below(lines: list[BandedLine]) -> tuple[float, float]:
+    """From a little below zero: what bad decisions cost at extreme thresholds has no end."""
+    _, top = extent([line.y for line in lines])
+    _, reach = extent([line.high for line in lines if line.high is not None])
+    top = top if top > 0 else max(reach, 1e-3)
+    return -0.25 * top, max(1.05 * top, min(1.05 * reach, 1.4 * top))
+
+
+def _around_zero(lines: list[BandedLine], prevalence: float) -> tuple[float, float]:
+    """What holds all differences, but no more than the prevalence on either side."""
+    bands = [ends for line in lines for ends in (line.low, line.high) if ends is not None]
+    (low, high), most = extent(bands), max(prevalence, 1e-3)
+    room = 0.05 * most
+    return max(low, -most) - room, min(high, most) + room

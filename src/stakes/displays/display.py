@@ -68,12 +68,14 @@ class CurvesDisplay(Display):
     lines : one for each model, then those for comparison
     level : of the intervals, each of which is for one point of one line
     note : what the picture says of bands and cases
+    limits : ends of the vertical axis
     library : that of the frames or series that were given
     """
 
     lines: tuple[BandedLine, ...]
     level: float
     note: str
+    limits: tuple[float, float]
     library: str | None
 
     x_column: ClassVar[str]
@@ -103,17 +105,13 @@ class CurvesDisplay(Display):
             x=self.x_label,
             y=self._y_label(),
             note=self.note,
-            ylim=self._limits(),
+            ylim=self.limits,
             verticals=self._verticals(),
             ax=ax,
         )
 
     def _y_label(self) -> str:
         return self.y_label
-
-    def _limits(self) -> tuple[float | None, float | None]:
-        """Ends of the vertical axis; None: by the data."""
-        return None, None
 
     def _verticals(self) -> dict[str, float]:
         """Values of x to mark, by name."""

@@ -18,13 +18,14 @@ from stakes.evaluation import Cases, frame_library, read_cases, read_models, ref
 from stakes.plot import ReliabilityPanel, reliability_panels
 from stakes.problem import Problem
 from stakes.rows import Posteriors
-from stakes.scoring import Bins, EqualMass
+from stakes.scoring import Bins, EqualWidth
 from stakes.tally import Counts, ScoreTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _POINTS = 101  # of a smooth line
+_SHOWN = (0.005, 0.995)  # quantiles of the scores between which it is drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ class ReliabilityDisplay(Display):
         positive : label of the positive class of two; may be left out for labels 0/1 and booleans
         classes : labels of the columns of bare arrays (n, K)
             By default the labels of `Posteriors` or of a frame, or else those of y_true, sorted
-        bins : by default `EqualMass(10)`; not `HullBins`, which the classes themselves choose
+        bins : by default `EqualWidth(10)`; not `HullBins`, which the classes themselves choose
         weights, clusters : of the cases, as in `stakes.evaluate`
         level : of the intervals
 
@@ -143,7 +144,7 @@ class ReliabilityDisplay(Display):
 
 def _checked_bins(bins: Bins | None) -> Bins:
     if bins is None:
-        return EqualMass(10)
+        return EqualWidth(10)
     _check.require("bins", bins, Bins, "Write EqualMass(10) or EqualWidth(10).")
     if bins.follow_classes:
         raise InputError(
@@ -159,8 +160,8 @@ def _problem(y_true: Any, models: Any, positive: Label | None, classes: object) 
     given = next(iter(models.values()), None) if isinstance(models, Mapping) else models
     named = given.classes if isinstance(given, Posteriors) else _check.frame_columns(given)
     values = given.values if isinstance(given, Posteriors) else given
-    shape = np.shape(np.empty(0) if values is None else values)
-    size = shape[1] if len(shape) == 2 else 2
+    shape: tuple[int, ...] = np.shape(np.asarray(values))
+    size = shape[-1] if len(shape) == 2 else 2
     if size == 2 and classes is None:
         return two_class_problem(y_true, positive, None)
     stated = classes if classes is not None else named
@@ -194,7 +195,8 @@ def _panel(cases: Cases, k: int, scores: FloatArray, bins: Bins, level: float) -
     plain = Problem.zero_one((0, 1))
     scored = ScoredCases(Cases(**{**vars(cases), "problem": plain}), {}, None)
     mean = scored.mean_of(counts, share, level, squares)
-    at = np.linspace(scores.min(), scores.max(), _POINTS)
+    first, last = np.quantile(scores, _SHOWN).tolist()
+    at = np.linspace(first, last, _POINTS)
     smooth = smooth_line(cases, positive, scores, at, level)
     return ReliabilityPanel(
         "",

@@ -16,7 +16,7 @@ from stakes.displays.scored_cases import PointwiseMean
 from stakes.evaluation import Cases
 from stakes.inference import profile_threshold
 
-_CLIP = 1e-4  # probabilities beyond are read as this: in a picture nothing lies there
+_CLIP = 1e-3  # probabilities beyond are read as this: in a picture nothing lies there
 _KNOTS = ((100, (0.05, 0.35, 0.65, 0.95)), (40, (0.1, 0.5, 0.9)), (0, (0.1, 0.9)))
 
 
@@ -40,7 +40,7 @@ def smooth_line(
     if not (ones > 0).all() or x.min() == x.max():
         return PointwiseMean(undefined, undefined, undefined)
     fewest = int(np.bincount(positive, minlength=2).min())
-    knots = np.unique(np.quantile(x, next(q for least, q in _KNOTS if fewest >= least)))
+    knots = _knots(x, positive, next(q for least, q in _KNOTS if fewest >= least))
     fit = fit_logistic(_spline(x, knots), weights * (1 - positive), weights * positive)
     if not fit.converged:
         return PointwiseMean(undefined, undefined, undefined)
@@ -58,6 +58,12 @@ def smooth_line(
     return PointwiseMean(
         expit(middle), expit(middle - reach * error), expit(middle + reach * error)
     )
+
+
+def _knots(x: FloatArray, positive: IntArray, shares: tuple[float, ...]) -> FloatArray:
+    """Quantiles, each the mean of those of the classes: where one is absent no bend can be told."""
+    both = [np.quantile(x[positive == k], shares) for k in (0, 1)]
+    return np.unique(np.mean(both, axis=0))
 
 
 def _log_odds(scores: FloatArray) -> FloatArray:

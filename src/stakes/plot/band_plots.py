@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from stakes.plot._style import GREY, INK, axes_for, finish, plain, short_names, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_FLOOR = -0.24  # of the strip below a reliability diagram that counts cases
 _WIDER = 2.0  # points by which a line that others cover is wider than they are
 _REFERENCES = (("#555555", (0, (1, 1.2))), (INK, "-"), (GREY, "-"))
 
@@ -31,6 +33,8 @@ class BandedLine(Value):
     low, high : (P,), or None
     reference : whether it is there for comparison only
     mark : the point of the line that is marked, such as that of the best threshold
+    detail : what follows the name beside the line
+    place : among all models, which decides the colour; None: that among these lines
     """
 
     name: str
@@ -40,6 +44,8 @@ class BandedLine(Value):
     high: FloatArray | None = None
     reference: bool = False
     mark: tuple[float, float] | None = None
+    detail: str = ""
+    place: int | None = None
 
 
 def banded_lines(
@@ -64,8 +70,9 @@ def banded_lines(
     verticals : values of x that are marked, by name
     """
     names = [line.name for line in lines] + list(verticals or ())
-    ax = axes_for(ax, size=(4.6 + label_width(names), 3.4))
-    drawn = dict(zip(map(id, lines), _line_styles(lines), strict=True))
+    detail = max((len(line.detail) for line in lines), default=0)
+    ax = axes_for(ax, size=(4.6 + label_width(names, detail), 3.4))
+    drawn = _line_styles(lines)
     bands = sum(line.low is not None for line in lines)
     for line in sorted(lines, key=lambda line: not line.reference):
         style = drawn[id(line)]
@@ -83,7 +90,7 @@ def banded_lines(
         if line.mark is not None:
             dot = {"color": style["color"], "markeredgecolor": "white", "markersize": 6}
             ax.plot(*line.mark, marker="o", label="_mark", zorder=4, **dot)
-    upright = {"color": INK, "linewidth": 0.9, "linestyle": (0, (1, 2))}
+    upright: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": (0, (1, 2))}
     for at in (verticals or {}).values():
         ax.axvline(at, label="_vertical", **upright)
     ends = [line.x[[0, -1]] for line in lines]
@@ -91,7 +98,10 @@ def banded_lines(
     ax.set_ylim(*ylim)
     finish(ax, x=x, y=y, legend=False)
     _say(ax, note)
-    labels = [Label(line.name, drawn[id(line)], line.y[-1]) for line in lines]
+    labels = [
+        Label(line.name, drawn[id(line)], line.y[-1], float(np.mean(line.y)), line.detail)
+        for line in lines
+    ]
     label_lines(ax, [*labels, *(Label(name, upright) for name in verticals or ())])
     return ax
 
@@ -100,20 +110,21 @@ def _say(ax: Axes, note: str) -> None:
     ax.set_title(note, loc="left", fontsize=7, color="#666666")
 
 
-def _line_styles(lines: Sequence[BandedLine]) -> list[dict[str, Any]]:
-    """A style for each line; one that later ones cover is wider than they are."""
-    models = iter([style for _, style in styles(line.name for line in lines if not line.reference)])
-    greys = iter(_REFERENCES * len(lines))
-    made = []
-    for place, line in enumerate(lines):
+def _line_styles(lines: Sequence[BandedLine]) -> dict[int, dict[str, Any]]:
+    """A style for each line, by its id; one that later ones cover is wider than they are."""
+    own = [line for line in lines if not line.reference]
+    places = [k if line.place is None else line.place for k, line in enumerate(own)]
+    palette = [style for _, style in styles(range(max(places, default=0) + 1))]
+    made: dict[int, dict[str, Any]] = {}
+    for k, (place, line) in enumerate(zip(places, own, strict=True)):
+        covered = sum(_coincide(line, other) for other in own[k + 1 :])
+        wide = palette[place]["linewidth"] + _WIDER * covered
+        made[id(line)] = {**palette[place], "linewidth": wide}
+    greys = cycle(_REFERENCES)
+    for line in lines:
         if line.reference:
             colour, dash = next(greys)
-            made.append({"color": colour, "linestyle": dash, "linewidth": 1.0})
-            continue
-        later = (other for other in lines[place + 1 :] if not other.reference)
-        covered = sum(_coincide(line, other) for other in later)
-        style = next(models)
-        made.append({**style, "linewidth": style["linewidth"] + _WIDER * covered})
+            made[id(line)] = {"color": colour, "linestyle": dash, "linewidth": 1.0}
     return made
 
 
@@ -160,12 +171,12 @@ def reliability_panels(
     """
     columns = min(len(panels), 5 if len(panels) > 6 else 3)
     rows = -(-len(panels) // columns)
-    size = (3.6, 3.7) if len(panels) == 1 else (2.1 * columns + 0.4, 2.15 * rows + 0.5)
+    size = (3.6, 3.7) if len(panels) == 1 else (1.9 * columns + 0.5, 2.45 * rows + 0.4)
     ax = axes_for(ax, size=size)
     _say(ax, note)
     x, y = "predicted probability", "observed share"
     if len(panels) == 1:
-        _reliability_panel(ax, panels[0])
+        _reliability_panel(ax, panels[0], every=True)
         return finish(ax, x=x, y=y, legend=False)
     ax.set_axis_off()
     ax.title.set_visible(True)
@@ -173,7 +184,7 @@ def reliability_panels(
     for place, panel in enumerate(panels):
         row, column = divmod(place, columns)
         inset = ax.inset_axes(_box(row, column, rows, columns))
-        _reliability_panel(inset, panel)
+        _reliability_panel(inset, panel, every=False)
         inset.set_title(names[place], fontsize=8, pad=3)
         inset.tick_params(labelsize=6.5, pad=1.5)
         below = place + columns >= len(panels)
@@ -186,29 +197,16 @@ def reliability_panels(
 
 def _box(row: int, column: int, rows: int, columns: int) -> tuple[float, float, float, float]:
     """Left, bottom, width and height of a panel, as parts of the axes."""
-    left, bottom, gap = 0.30 / columns, 0.26 / rows, 0.12
+    left, bottom = 0.25 / columns, 0.2 / rows
     width, height = (1 - left) / columns, (1 - bottom) / rows
-    inside = width * (1 - gap), height * (1 - 1.5 * gap)
+    inside = 0.88 * width, 0.86 * height
     return left + column * width, bottom + (rows - 1 - row) * height, *inside
 
 
-def _reliability_panel(ax: Axes, panel: ReliabilityPanel) -> None:
+def _reliability_panel(ax: Axes, panel: ReliabilityPanel, *, every: bool) -> None:
     colour = "#0072B2"
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, label="_diagonal")
-    heights = 0.16 * panel.weights / max(panel.weights.max(initial=0.0), 1e-300)
-    ax.vlines(panel.scores, 0, heights, color="#BBBBBB", linewidth=3, label="_bin counts")
-    most = int(np.argmax(panel.weights))
-    left = panel.scores[most] < 0.5
-    ax.annotate(
-        f"{panel.weights[most]:,.6g} cases".replace(",", "\u202f"),
-        (panel.scores[most], heights[most]),
-        xytext=(3 if left else -3, 0),
-        textcoords="offset points",
-        ha="left" if left else "right",
-        va="center",
-        fontsize=6,
-        color="#666666",
-    )
+    _count_bars(ax, panel, every=every)
     ax.fill_between(
         panel.smooth_scores,
         panel.smooth_low,
@@ -229,9 +227,28 @@ def _reliability_panel(ax: Axes, panel: ReliabilityPanel) -> None:
         markersize=3,
         label="bins",
     )
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    ax.set(xlim=(-0.02, 1.02), ylim=(_FLOOR - 0.02, 1.02), aspect="equal")
+    ax.spines["left"].set_bounds(0, 1)
     ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+
+
+def _count_bars(ax: Axes, panel: ReliabilityPanel, *, every: bool) -> None:
+    """How many cases each bin holds, in a strip below; of small panels the most are written out."""
+    tops = _FLOOR + 0.14 * panel.weights / max(panel.weights.max(initial=0.0), 1e-300)
+    width = 7 if every else 3.5
+    ax.vlines(panel.scores, _FLOOR, tops, color="#BBBBBB", linewidth=width, label="_bin counts")
+    shown = range(panel.weights.size) if every else [int(np.argmax(panel.weights))]
+    for k in shown:
+        if every:
+            side = "center"
+        else:
+            side = (
+                "left" if panel.scores[k] < 0.2 else "right" if panel.scores[k] > 0.8 else "center"
+            )
+        at = (0.0, 1.0)[side == "right"] if side != "center" else panel.scores[k]
+        count = f"{panel.weights[k]:.4g}" if panel.weights[k] < 1e4 else f"{panel.weights[k]:.1e}"
+        ax.text(at, tops[k] + 0.01, count, ha=side, va="bottom", fontsize=5.5, color="#555555")
 
 
 # Costs of systems ---------------------------------------------------------------------------------
@@ -262,31 +279,25 @@ def cost_rows(
 ) -> Axes:
     """Costs of systems, one below the other, with intervals; references are costs of no model."""
     lines = references or {}
-    space = 0.085 * max((len(name) for name in short_names(row.name for row in rows)), default=0)
-    ax = axes_for(ax, size=(3.6 + space, 1.5 + 0.24 * len(rows)))
-    places = np.arange(len(rows))[::-1]
-    for (name, at), (colour, dash) in zip(lines.items(), _REFERENCES, strict=False):
-        style: dict[str, Any] = {"color": colour, "linestyle": dash, "linewidth": 1.0}
-        ax.axvline(at, label=f"{plain(name)}: {at:.4g}", **style)
-    for place, row in zip(places, rows, strict=True):
+    names = short_names([*(row.name for row in rows), *lines], 40)
+    space = 0.085 * max(map(len, names), default=0)
+    ax = axes_for(ax, size=(3.6 + space, 0.9 + 0.24 * len(names)))
+    places = np.arange(len(names))[::-1]
+    for place, (name, at), (colour, dash) in zip(
+        places[len(rows) :], lines.items(), cycle(_REFERENCES)
+    ):
+        ax.axvline(at, color=colour, linestyle=dash, linewidth=0.9, label=f"_{plain(name)}")
+        ax.plot(at, place, marker="D", markersize=4, color=colour, label="_reference")
+    for place, row in zip(places, rows, strict=False):
         colour = "#D55E00" if row.best else "#0072B2"
         ax.plot([row.low, row.high], [place] * 2, color=colour, linewidth=1.4, label="_interval")
         inside = colour if row.candidate else "white"
         dot: dict[str, Any] = {"markersize": 5, "color": colour, "markerfacecolor": inside}
         ax.plot(row.cost, place, marker="o", label="_cost", **dot)
-    ax.set_yticks(places, short_names((row.name for row in rows), 40), fontsize=8)
-    for tick, row in zip(ax.get_yticklabels(), rows, strict=True):
+    ax.set_yticks(places, names, fontsize=8)
+    for tick, row in zip(ax.get_yticklabels(), rows, strict=False):
         tick.set_fontweight("bold" if row.best else "normal")
-    ax.set_ylim(-0.7, len(rows) - 0.3)
-    finish(ax, x=x, y="", legend=False)
+    ax.set_ylim(-0.7, len(names) - 0.3)
     ax.margins(x=0.08)
     _say(ax, note)
-    if lines:
-        ax.legend(
-            frameon=False,
-            fontsize=7,
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.55 / (0.5 + 0.24 * len(rows))),
-            ncols=2,
-        )
-    return ax
+    return finish(ax, x=x, y="", legend=False)
