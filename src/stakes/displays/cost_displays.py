@@ -242,6 +242,7 @@ class CostByThresholdDisplay(CurvesDisplay):
                 f"has {problem.n_classes} and {problem.n_decisions}. SystemCostsDisplay takes any.",
                 argument="problem",
             )
+        _ = problem.costs  # refuses those that differ from case to case
         cases = read_scored(
             y_true, models, problem, weights=weights, clusters=clusters, probabilities=False
         )
