@@ -33,7 +33,6 @@ from stakes.calibration.decomposition import (
 from stakes.calibration.histogram import Histogram
 from stakes.calibration.identity import Identity
 from stakes.calibration.isotonic import Isotonic, OneVsRestIsotonic
-from stakes.calibration.logistic import fit_logistic
 from stakes.calibration.maps import CalibrationMap, decoded, encoded, from_json, sealed_map
 from stakes.calibration.miscalibration_cost import (
     CostOfMiscalibration,
@@ -92,7 +91,6 @@ __all__ = [
     "decompose_by_cross_calibration",
     "decompose_by_recalibration",
     "encoded",
-    "fit_logistic",
     "fold_numbers",
     "from_json",
     "largest_finite",
