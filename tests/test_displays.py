@@ -222,7 +222,7 @@ def test_a_given_axes_is_drawn_into_and_given_back():
     assert DecisionCurveDisplay.from_predictions(Y, MODELS).plot(ax) is ax
     plain = Figure().add_subplot()  # nobody makes room beside these axes
     BrierCurveDisplay.from_predictions(Y, MODELS).plot(ax=plain)
-    legend = plain.get_legend()
+    legend: Any = plain.get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["sharp", "blunt", "no model"]
 
 
@@ -466,7 +466,7 @@ def test_ten_classes_have_a_panel_each_and_none_lies_upon_another():
     panel = display.panels[0]
     assert np.average(panel.shares, weights=panel.weights) == pytest.approx(share)
     ax = display.plot()
-    panels = ax.child_axes
+    panels: Any = ax.child_axes
     assert [one.get_title() for one in panels] == list(display.classes)
     assert overlapping(boxes([one.title for one in panels], ax.figure)) == 0
     assert overlapping([one.get_tightbbox() for one in panels]) == 0
@@ -500,7 +500,8 @@ def test_cost_by_threshold_marks_the_best_and_the_bayes_threshold():
         [at] = np.flatnonzero(np.isclose(line.x, p))
         assert line.y[at] == pytest.approx(cost)
     ax = display.plot()
-    marks = [one.get_xydata()[0] for one in ax.get_lines() if one.get_label() == "_mark"]
+    dots: list[Any] = [one for one in ax.get_lines() if one.get_label() == "_mark"]
+    marks = [dot.get_xydata()[0] for dot in dots]
     np.testing.assert_allclose(marks[0], [best, expected.cost])
     assert ax.get_ylabel() == "expected cost per case, EUR"
     labels = [text.get_text() for text in ax.texts if text.get_gid() == "line label"]
@@ -572,6 +573,8 @@ REFUSED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = [
     ("level must lie strictly between", RateDrivenCurveDisplay, (Y, P), {"level": 95}),
     ("clusters must hold a label", BrierCurveDisplay, (Y, P), {"clusters": [None] * Y.size}),
     ("reference must be one of", NetBenefitDifferenceDisplay, (Y, P), {"reference": "old"}),
+    ("reference must be one of", NetBenefitDifferenceDisplay, (Y, P), {"reference": ["model"]}),
+    ("models must be an array of predictions", CostByThresholdDisplay, (Y, PROBLEM, PROBLEM), {}),
     ("must not be called 'treat all'", DecisionCurveDisplay, (Y, {"treat all": P}), {}),
     ("bins must be a Bins", ReliabilityDisplay, (Y, P), {"bins": 10}),
     ("bins must not be chosen by the classes", ReliabilityDisplay, (Y, P), {"bins": HullBins()}),
@@ -607,3 +610,5 @@ def test_what_is_no_report_no_estimator_and_no_axes_is_refused():
         display.plot(ax=[1, 2])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="library must be one of"):
         display.frame("excel")
+    with pytest.raises(InputError, match="library must be one of"):
+        display.frame(np.zeros(2))

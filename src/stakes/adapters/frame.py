@@ -198,7 +198,7 @@ def _named(library: ModuleType | str | None, usual: str | None) -> str:
             )
         return found
     name = library.__name__ if isinstance(library, ModuleType) else library
-    if name not in LIBRARIES:
+    if not isinstance(name, str) or name not in LIBRARIES:
         raise InputError(
             f"library must be one of {', '.join(LIBRARIES)}, as module or by name; got {name!r}. "
             f"Leave it out for that of the frames that were evaluated."

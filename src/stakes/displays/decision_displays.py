@@ -111,7 +111,7 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
         """
         cases, grid = _read(y_true, models, positive, prevalence, thresholds, weights, clusters)
         others = _with_no_model(cases)
-        if reference not in others.scores:
+        if not isinstance(reference, str) or reference not in others.scores:
             raise InputError(
                 f"reference must be one of {', '.join(map(repr, others.scores))}; got "
                 f"{reference!r}. Name the model that the others are compared with.",

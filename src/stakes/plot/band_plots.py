@@ -240,15 +240,9 @@ def _count_bars(ax: Axes, panel: ReliabilityPanel, *, every: bool) -> None:
     ax.vlines(panel.scores, _FLOOR, tops, color="#BBBBBB", linewidth=width, label="_bin counts")
     shown = range(panel.weights.size) if every else [int(np.argmax(panel.weights))]
     for k in shown:
-        if every:
-            side = "center"
-        else:
-            side = (
-                "left" if panel.scores[k] < 0.2 else "right" if panel.scores[k] > 0.8 else "center"
-            )
-        at = (0.0, 1.0)[side == "right"] if side != "center" else panel.scores[k]
+        at = panel.scores[k] if every else np.clip(panel.scores[k], 0.06, 0.94)
         count = f"{panel.weights[k]:.4g}" if panel.weights[k] < 1e4 else f"{panel.weights[k]:.1e}"
-        ax.text(at, tops[k] + 0.01, count, ha=side, va="bottom", fontsize=5.5, color="#555555")
+        ax.text(at, tops[k] + 0.01, count, ha="center", va="bottom", fontsize=5.5, color="#555555")
 
 
 # Costs of systems ---------------------------------------------------------------------------------
