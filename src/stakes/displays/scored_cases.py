@@ -96,16 +96,21 @@ class ScoredCases:
 
     def _counts(self, bins: list[IntArray], size: int, weights: FloatArray | None) -> Counts:
         """Decisions (P, 2, M) at thresholds that so many are exceeded of; clusters come first."""
-        truth, clusters = self.cases.truth, self.cases.clusters
-        owner = np.zeros(len(truth), dtype=np.intp) if clusters is None else clusters.codes
+        clusters = self.cases.clusters
         n_owners = 1 if clusters is None else len(clusters.labels)
-        stem = (owner * 2 + truth) * 2 ** len(bins)
+        owner = np.zeros_like(self.cases.truth) if clusters is None else clusters.codes
+        shape = (n_owners, 2, *(size + 1 for _ in bins))
+        cells = np.ravel_multi_index((owner, self.cases.truth, *bins), shape)
+        used, place = np.unique(cells, return_inverse=True)
+        mass = np.bincount(place, weights, used.size)
+        held = np.unravel_index(used, shape)
+        stem = (held[0] * 2 + held[1]) * 2 ** len(bins)
         values = np.empty((n_owners, size, 2, 2 ** len(bins)))
         for point in range(size):
             code = stem.copy()
-            for place, exceeded in enumerate(reversed(bins)):
-                code += (exceeded > point) << place
-            sums = np.bincount(code, weights, minlength=values[:, 0].size)
+            for bit, exceeded in enumerate(reversed(held[2:])):
+                code += (exceeded > point) << bit
+            sums = np.bincount(code, mass, minlength=values[:, 0].size)
             values[:, point] = sums.reshape(values[:, 0].shape)
         groups = None if clusters is None else ClusterLabels(clusters.labels)
         return Counts._trusted(
