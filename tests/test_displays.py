@@ -20,6 +20,7 @@ from stakes import (
     best_threshold,
     evaluate,
 )
+from stakes.calibration import reliability
 from stakes.curves import brier_curve, decision_curve, optimal_curve, rate_driven_curve
 from stakes.errors import InputError
 from stakes.inference import Clusters, profile_interval
@@ -175,6 +176,26 @@ def test_bands_are_intervals_of_the_profile_likelihood_point_by_point(design, pr
         tally, more = counted(decided, problem, design)
         loss = profile_interval(tally, problem, 0.9, **more)
         np.testing.assert_allclose([gain.low[k], gain.high[k]], [-loss.high, -loss.low])
+
+
+def test_the_band_of_a_rate_knows_that_the_threshold_hangs_on_all_cases():
+    """Loss as a mean over cases, to first order in the share of cases below the threshold."""
+    rng = np.random.default_rng(8)
+    y = np.sort(rng.random(200)) < np.linspace(0, 0.6, 200) ** 1.5
+    scores = rng.permutation(200) / 400 + np.where(y, 0.2, 0)
+    scores += 1e-6 * np.arange(200)  # no ties
+    c = np.array([0.25, 0.6])
+    line = RateDrivenCurveDisplay.from_predictions(y, scores, cost_proportions=c).lines[0]
+    isotonic = reliability(ScoreTable.from_scores(y, scores), HullBins()).observed
+    for k, at in enumerate(c):
+        below = int(200 * at)
+        p = isotonic[below - 1]
+        decided = (scores > np.sort(scores)[below - 1]).astype(int)
+        worth = [[(0 - p) * (1 - at), (0 - p) * (0 - at)], [(1 - p) * (1 - at), (1 - p) * (0 - at)]]
+        problem = Problem(2 * np.array(worth))
+        loss = profile_interval(Counts.from_decisions(y.astype(int), decided, problem), problem)
+        expected = [loss.low + 2 * at * (1 - at), loss.high + 2 * at * (1 - at)]
+        np.testing.assert_allclose([line.low[k], line.high[k]], expected)
 
 
 @pytest.mark.parametrize("display", CURVES)
