@@ -185,7 +185,7 @@ def test_the_band_of_a_rate_knows_that_the_threshold_hangs_on_all_cases():
     scores = rng.permutation(200) / 400 + np.where(y, 0.2, 0)
     scores += 1e-6 * np.arange(200)  # no ties
     c = np.array([0.25, 0.6])
-    line = RateDrivenCurveDisplay.from_predictions(y, scores, cost_proportions=c).lines[0]
+    line = curve(RateDrivenCurveDisplay.from_predictions(y, scores, cost_proportions=c), "model")
     isotonic = reliability(ScoreTable.from_scores(y, scores), HullBins()).observed
     for k, at in enumerate(c):
         below = int(200 * at)
