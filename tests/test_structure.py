@@ -60,6 +60,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "adapters": ("_files", "tally", "evaluation"),
     "torch": ("evaluation",),
     "sklearn": ("evaluation",),
+    "displays": ("plot", "adapters"),
     "cli": ("_expression", "evaluation", "render", "plot", "adapters"),
     "__main__": ("cli",),
 }
@@ -86,6 +87,10 @@ FLOORS: dict[str, str] = {
     ),
     "conditions": "distributions condition",
     "curves": "bayes_error cost_curves decision ranks",
+    "displays": (
+        "estimators scored_cases smooth_line display decision_displays cost_displays "
+        "reliability_display systems_display"
+    ),
     "evaluation": (
         "sentences cases operation decision_rules folds charging predictions evidence "
         "frozen backwards shipping score_bins uncertainty miscalibration tally_rows "
@@ -97,7 +102,7 @@ FLOORS: dict[str, str] = {
         "delong selection deployment multiplicity moves winner"
     ),
     "measures": "cost linear confusion chance clinical",
-    "plot": "_style curve_plots table_plots",
+    "plot": "_style _labels curve_plots band_plots table_plots",
     "problem": "_binary _columns _file _names _relations _cases _charged _problem",
     "ranking": "roc hull points areas rescaling",
     "regions": "partition axes decisions borders sensitivity",
@@ -128,7 +133,7 @@ DEFERRED = (
 DOORS = {"adapters"}
 
 # Rooms that bring a foreign library in; all others live on numpy and scipy.
-GUESTS = {"adapters", "render", "plot", "torch", "sklearn", "cli"}
+GUESTS = {"adapters", "render", "plot", "torch", "sklearn", "displays", "cli"}
 
 # Rooms that every import of a name from the front door may load: scipy waits until it is called.
 LIGHT = {

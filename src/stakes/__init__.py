@@ -68,6 +68,7 @@ _ROOMS = (
     "curve",
     "curves",
     "decide",
+    "displays",
     "errors",
     "evaluation",
     "inference",

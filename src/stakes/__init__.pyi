@@ -9,6 +9,7 @@ from stakes import conditions as conditions
 from stakes import curve as curve
 from stakes import curves as curves
 from stakes import decide as decide
+from stakes import displays as displays
 from stakes import errors as errors
 from stakes import evaluation as evaluation
 from stakes import inference as inference

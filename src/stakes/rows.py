@@ -146,7 +146,7 @@ def as_predictions(name: str, given: Any) -> Posteriors | Decisions | Scores:
         _check.refuse_lazy(name, given.values)
         return given
     _check.refuse_lazy(name, given)
-    if hasattr(given, "columns"):
+    if hasattr(given, "columns") and hasattr(type(given), "__len__"):
         return Posteriors(given)
     try:
         array = np.asarray(given)

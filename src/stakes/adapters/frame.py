@@ -111,12 +111,43 @@ def systems_frame(report: Report, library: ModuleType | str | None = None) -> An
     >>> systems_frame(report, "pyarrow").column("cost").to_pylist()
     [0.0, 0.0]
     """
+    return _native(_columns(report), library, report.assumptions.frame_library)
+
+
+def frame_of(
+    columns: Mapping[str, Any], library: ModuleType | str | None, usual: str | None
+) -> Any:
+    """Columns of text, booleans or numbers as a frame; nan is missing.
+
+    `library` is as in `systems_frame`, `usual` the one that is taken where that is None.
+
+    Examples
+    --------
+    >>> frame_of({"model": ["a", "b"], "cost": [0.5, float("nan")]}, "pyarrow", None).to_pydict()
+    {'model': ['a', 'b'], 'cost': [0.5, None]}
+    """
+    typed = {name: _typed(list(values)) for name, values in columns.items()}
+    return _native(typed, library, usual)
+
+
+def _typed(values: list[Any]) -> tuple[type, list[Any]]:
+    kinds = [kind for kind in (str, bool) if all(isinstance(one, kind) for one in values)]
+    if kinds:
+        return kinds[0], values
+    numbers = [float(one) for one in values]
+    return float, [None if one != one else one for one in numbers]
+
+
+def _native(
+    columns: Mapping[str, tuple[type, list[Any]]],
+    library: ModuleType | str | None,
+    usual: str | None,
+) -> Any:
     narwhals = _narwhals()
-    columns = _columns(report)
     types = {str: narwhals.String, bool: narwhals.Boolean, float: narwhals.Float64}
     schema = {name: types[kind] for name, (kind, _) in columns.items()}
     data = {name: values for name, (_, values) in columns.items()}
-    return narwhals.from_dict(data, schema=schema, backend=_named(library, report)).to_native()
+    return narwhals.from_dict(data, schema=schema, backend=_named(library, usual)).to_native()
 
 
 def _columns(report: Report) -> dict[str, tuple[type, list[Any]]]:
@@ -155,10 +186,10 @@ def _narwhals() -> Any:
     return narwhals
 
 
-def _named(library: ModuleType | str | None, report: Report) -> str:
+def _named(library: ModuleType | str | None, usual: str | None) -> str:
     """The name of a library that can be imported."""
     if library is None:
-        tried = (report.assumptions.frame_library, *LIBRARIES)
+        tried = (usual, *LIBRARIES)
         found = next((name for name in tried if name and find_spec(name) is not None), None)
         if found is None:
             raise MissingExtraError(
@@ -167,7 +198,7 @@ def _named(library: ModuleType | str | None, report: Report) -> str:
             )
         return found
     name = library.__name__ if isinstance(library, ModuleType) else library
-    if name not in LIBRARIES:
+    if not isinstance(name, str) or name not in LIBRARIES:
         raise InputError(
             f"library must be one of {', '.join(LIBRARIES)}, as module or by name; got {name!r}. "
             f"Leave it out for that of the frames that were evaluated."

@@ -4,7 +4,14 @@ The only home of defaults; the report prints what was chosen.
 """
 
 from stakes.evaluation.build_report import report_of
-from stakes.evaluation.cases import LIBRARIES
+from stakes.evaluation.cases import (
+    LIBRARIES,
+    Cases,
+    frame_library,
+    read_cases,
+    read_models,
+    refuse_misaligned,
+)
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
@@ -13,17 +20,22 @@ from stakes.evaluation.sentences import left_out, no_decision, no_move
 
 __all__ = [
     "LIBRARIES",
+    "Cases",
     "DecisionRule",
     "Evidence",
     "ModelTallies",
     "Sample",
     "evaluate",
+    "frame_library",
     "is_movable",
     "left_out",
     "named",
     "no_decision",
     "no_move",
+    "read_cases",
+    "read_models",
     "read_operation",
+    "refuse_misaligned",
     "report_of",
     "rules_of",
 ]

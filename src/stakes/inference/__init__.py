@@ -64,6 +64,7 @@ from stakes.inference.planning import (
 from stakes.inference.profile import (
     cost_support,
     difference_support,
+    own_cost_support,
     profile_interval,
     profile_normalized_interval,
     profile_threshold,
@@ -159,6 +160,7 @@ __all__ = [
     "mean_covariance",
     "minimal_detectable_difference",
     "normalized_cost_error",
+    "own_cost_support",
     "p_value",
     "pooled_runs",
     "probability_cheapest",

@@ -168,12 +168,31 @@ def cost_support(
     one call. `reachable` is (…, M); the rest is as in `profile_interval`.
     """
     prior_of(counts, problem)  # refuses other labels
+    return own_cost_support(
+        counts, problem.costs, problem.prior, reachable=reachable, squares=squares, scheme=scheme
+    )
+
+
+def own_cost_support(
+    counts: Counts,
+    costs: FloatArray,
+    prior: FloatArray | None,
+    *,
+    reachable: object = None,
+    squares: object = None,
+    scheme: Clusters | None = None,
+) -> Support:
+    """The same where each system has costs (…, K, M) of its own, unchecked: points of a curve.
+
+    Two models on the same cases are one system that decides in pairs: counts (…, K, M²), and the
+    costs are differences.
+    """
     cells = _cells(counts, squares, scheme)
     able = _checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
-    ends = _range(problem.costs, able[..., None, None, :])
-    table = cells.weights[..., None, :]
-    values = problem.costs.reshape(1, -1)
-    return _support(cells, values, table, problem.costs, ends, problem.prior).of_quantity(0)
+    costs = costs if costs.ndim == 2 else costs[..., None, :, :]
+    ends = _range(costs, able[..., None, None, :])
+    values = costs.reshape(*costs.shape[:-2], -1) if costs.ndim > 2 else costs.reshape(1, -1)
+    return _support(cells, values, cells.weights[..., None, :], costs, ends, prior).of_quantity(0)
 
 
 def difference_support(

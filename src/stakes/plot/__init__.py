@@ -1,10 +1,19 @@
 """Pictures: values in, matplotlib Axes in and out.
 
-One function for each curve and table; they compute nothing. Every function takes ``ax=`` and gives
+One function for each curve and table; they compute nothing (`stakes.displays` computes what it
+draws, and calls these). Every function takes ``ax=`` and gives
 the Axes back; without it, it makes a figure of its own, outside pyplot's global state, so that
 ``plot.roc(...).figure.savefig(path)`` works anywhere. Needs the extra ``plot``.
 """
 
+from stakes.plot.band_plots import (
+    BandedLine,
+    CostRow,
+    ReliabilityPanel,
+    banded_lines,
+    cost_rows,
+    reliability_panels,
+)
 from stakes.plot.curve_plots import (
     cost_curves,
     decision_curves,
@@ -23,7 +32,12 @@ from stakes.plot.table_plots import (
 )
 
 __all__ = [
+    "BandedLine",
+    "CostRow",
+    "ReliabilityPanel",
+    "banded_lines",
     "cost_curves",
+    "cost_rows",
     "decision_curves",
     "decision_table",
     "detection_error_tradeoff",
@@ -32,6 +46,7 @@ __all__ = [
     "precision_recall",
     "regions_map",
     "reliability",
+    "reliability_panels",
     "roc",
     "score_histogram",
     "utility_hexagon",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from stakes.errors import MissingExtraError
+from stakes.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,10 +16,15 @@ _DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1))
 INK, GREY = "#222222", "#9A9A9A"
 
 
-def axes_for(ax: Axes | None, *, square: bool = False) -> Axes:
-    """The Axes given, or those of a new figure that belongs to nobody else."""
+def axes_for(
+    ax: Axes | None, *, square: bool = False, size: tuple[float, float] | None = None
+) -> Axes:
+    """The Axes given, or those of a new figure that belongs to nobody else; its size is in inches.
+
+    Whatever is no Axes is refused.
+    """
     if ax is not None:
-        return ax
+        return _checked_axes(ax)
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -28,20 +32,80 @@ def axes_for(ax: Axes | None, *, square: bool = False) -> Axes:
             "pictures need matplotlib, which is not installed. "
             "Install it with: pip install 'stakes[plot]'"
         ) from None
-    figure = Figure(figsize=(4.2, 4.0) if square else (5.0, 3.4), dpi=150, layout="constrained")
-    return figure.add_subplot()
+    size = size or ((4.2, 4.0) if square else (5.0, 3.4))
+    return Figure(figsize=size, dpi=150, layout="constrained").add_subplot()
+
+
+def _checked_axes(ax: Any) -> Axes:
+    if hasattr(ax, "plot") and hasattr(ax, "get_window_extent"):
+        return ax  # type: ignore[no-any-return]
+    several = f" {len(ax)} of them" if hasattr(ax, "__len__") else ""
+    raise InputError(
+        f"ax must be one Axes of matplotlib; got {type(ax).__name__}{several}. "
+        f"Pass one, such as axes[0], or leave it out for a new figure.",
+        argument="ax",
+    )
 
 
 def styles(names: Iterable[object]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each name with a colour and a dash of its own."""
-    for name, colour, dash in zip(names, cycle(_COLOURS), cycle(_DASHES), strict=False):
-        yield plain(name), {"color": colour, "linestyle": dash, "linewidth": 1.6}
+    """Each name with a colour and a dash of its own, alike for no two of the first 49."""
+    for place, name in enumerate(names):
+        turn, colour = divmod(place, len(_COLOURS))
+        dash = _DASHES[(colour + turn) % len(_DASHES)]
+        yield plain(name), {"color": _COLOURS[colour], "linestyle": dash, "linewidth": 1.6}
 
 
 def plain(name: object) -> str:
     """The text of a name as it is: no formula, and no sign that hides it from the legend."""
     text = str(name).replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text
+
+
+def short(text: str, room: int = 28) -> str:
+    """A long name without its middle: names of one family differ at their ends."""
+    half = room // 2
+    return text if len(text) <= room else f"{text[: half - 1]}…{text[-half:]}"
+
+
+def short_names(names: Iterable[object], room: int = 28) -> list[str]:
+    """Names that are as short as they can be while all of them differ.
+
+    What all long ones begin or end with tells nothing, and goes first.
+
+    >>> short_names(["forest of the second year, tuned", "tree of the second year, tuned"], 20)
+    ['forest…', 'tree…']
+    """
+    texts = [str(name) for name in names]
+    every = len(set(texts))
+    for width in (room, room + 12, room + 32):
+        shown = [short(text, width) for text in _without_common(texts, width)]
+        if len(set(shown)) == every:
+            return [plain(text) for text in shown]
+    return [plain(text) for text in texts]
+
+
+def _without_common(texts: list[str], room: int) -> list[str]:
+    """Long texts without what all of them begin and end with, up to whole words."""
+    long = [text for text in texts if len(text) > room]
+    if len(set(long)) < 2:
+        return texts
+    start = _common_words(long)
+    end = _common_words([text[len(start) :][::-1] for text in long])
+    cut = slice(len(start) or None, -len(end) or None)
+    before, after = "…" * bool(start), "…" * bool(end)
+    kept = [text[cut].strip(" ,;:") if len(text) > room else None for text in texts]
+    return [
+        text if part is None else f"{before}{part}{after}"
+        for text, part in zip(texts, kept, strict=True)
+    ]
+
+
+def _common_words(texts: list[str]) -> str:
+    """What all texts begin with, up to whole words."""
+    first, last = min(texts), max(texts)
+    pairs = enumerate(zip(first, last, strict=False))
+    size = next((k for k, (one, other) in pairs if one != other), min(len(first), len(last)))
+    return first[: first.rfind(" ", 0, size) + 1]
 
 
 def finish(ax: Axes, *, x: str, y: str, legend: bool) -> Axes:

@@ -9,7 +9,7 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.audit import HEXAGON, Disagreement
-from stakes.plot._style import GREY, INK, axes_for, finish, plain, styles
+from stakes.plot._style import GREY, INK, axes_for, finish, plain, short, styles
 from stakes.problem import Problem
 from stakes.regions import Regions
 from stakes.tally import Counts
@@ -57,19 +57,13 @@ def metric_disagreement(table: Disagreement, *, ax: Axes | None = None) -> Axes:
     rows = np.arange(len(names))
     ax.barh(rows - 0.22, regret[order], height=0.3, color="#D55E00")
     for place, i in enumerate(order):
-        picks = _short(", ".join(map(str, table.picks_of(table.metrics[i]))))
+        picks = short(", ".join(map(str, table.picks_of(table.metrics[i]))))
         ax.text(0, place + 0.14, f" {plain(picks)}", va="center", fontsize="x-small", color=INK)
     ax.set_yticks(rows, names, fontsize="small")
     ax.set_ylim(-0.6, len(names) - 0.4)
     ax.set_xlim(0, 1.05 * np.nanmax(regret, initial=0.0) or 1.0)
     unit = f", {table.unit}" if table.unit else ""
     return finish(ax, x=f"extra cost per case{unit}", y="", legend=False)
-
-
-def _short(text: str, room: int = 28) -> str:
-    """A long name without its middle: names of one family differ at their ends."""
-    half = room // 2
-    return text if len(text) <= room else f"{text[: half - 1]}…{text[-half:]}"
 
 
 def regions_map(

@@ -12,7 +12,7 @@ from stakes.tally.joint_counts import JointCounts
 from stakes.tally.joint_scores import JointScores
 from stakes.tally.loss_moments import LossMoments
 from stakes.tally.read_rows import read_rows
-from stakes.tally.score_table import ScoreTable
+from stakes.tally.score_table import ScoreTable, two_classes
 
 __all__ = [
     "Bins",
@@ -25,4 +25,5 @@ __all__ = [
     "ScoreTable",
     "Tally",
     "read_rows",
+    "two_classes",
 ]

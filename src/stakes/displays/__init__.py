@@ -1,0 +1,35 @@
+"""Displays: one call from an estimator, or from predictions, to a figure for a paper.
+
+Each has ``from_estimator`` and ``from_predictions``, ``plot(ax=None)``, which gives the Axes back,
+``columns()`` and ``frame()``, the numbers that are drawn. Bands are pointwise intervals; the figure
+says so. Needs the extra ``plot``, and ``frames`` for frames. Nothing of scikit-learn is imported.
+"""
+
+from stakes.displays.cost_displays import (
+    BrierCurveDisplay,
+    CostByThresholdDisplay,
+    CostCurveDisplay,
+    RateDrivenCurveDisplay,
+)
+from stakes.displays.decision_displays import (
+    DecisionCurveDisplay,
+    InterventionsAvoidedDisplay,
+    NetBenefitDifferenceDisplay,
+)
+from stakes.displays.display import CurvesDisplay, Display
+from stakes.displays.reliability_display import ReliabilityDisplay
+from stakes.displays.systems_display import SystemCostsDisplay
+
+__all__ = [
+    "BrierCurveDisplay",
+    "CostByThresholdDisplay",
+    "CostCurveDisplay",
+    "CurvesDisplay",
+    "DecisionCurveDisplay",
+    "Display",
+    "InterventionsAvoidedDisplay",
+    "NetBenefitDifferenceDisplay",
+    "RateDrivenCurveDisplay",
+    "ReliabilityDisplay",
+    "SystemCostsDisplay",
+]

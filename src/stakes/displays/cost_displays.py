@@ -1,0 +1,293 @@
+"""Loss over the cost proportion, for three ways of choosing the threshold, and over thresholds."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Label
+from stakes.conditions import CostProportions
+from stakes.displays.display import (
+    COST_PROPORTIONS,
+    CurvesDisplay,
+    banded,
+    checked_level,
+    extent,
+)
+from stakes.displays.scored_cases import (
+    PointwiseMean,
+    ScoredCases,
+    grid_of,
+    read_scored,
+    two_class_problem,
+)
+from stakes.errors import InputError
+from stakes.plot import BandedLine
+from stakes.problem import Problem
+from stakes.scoring import HullBins, bin_sums
+from stakes.thresholds import Optimal, RateDriven, best_threshold
+
+_POINTS = 201  # thresholds at which a cost is drawn
+
+
+class LossDisplay(CurvesDisplay):
+    """Expected loss of each model over the cost proportion, beside not looking at the case.
+
+    At the cost proportion c a false alarm costs 2c and a miss 2(1 − c), so that the two sum to 2.
+    """
+
+    x_column, y_column = "cost_proportion", "loss"
+    x_label = "cost proportion c (a false alarm costs 2c, a miss 2 − 2c)"
+    y_label = "expected loss per case"
+
+    probabilities: ClassVar[bool] = False
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        models: Any,
+        *,
+        positive: Label | None = None,
+        prevalence: float | None = None,
+        cost_proportions: object = None,
+        weights: object = None,
+        clusters: object = None,
+        level: float = 0.95,
+    ) -> Self:
+        """Loss of probabilities or scores at each cost proportion.
+
+        Parameters
+        ----------
+        y_true : labels of the true classes, (n,)
+        models : predictions of one model, or a mapping from name to predictions
+            P(positive class), (n,), or `Posteriors`; raw `Scores` but for the Brier curve
+        positive : label of the positive class; may be left out for labels 0/1 and booleans
+        prevalence : share of positives where the models are to be used; by default that of the
+            cases
+        cost_proportions : increasing, within [0, 1]; by default 0, 0.01, …, 1
+        weights, clusters : of the cases, as in `stakes.evaluate`
+        level : of the intervals
+        """
+        problem = two_class_problem(y_true, positive, prevalence)
+        needed = cls.probabilities
+        cases = read_scored(
+            y_true, models, problem, weights=weights, clusters=clusters, probabilities=needed
+        )
+        grid = grid_of("cost_proportions", cost_proportions, COST_PROPORTIONS, inside=False)
+        level = checked_level(level)
+        means = {name: cls._mean(cases, name, grid, level) for name in cases.scores}
+        lines = [
+            BandedLine(name, grid, mean.value, mean.low, mean.high) for name, mean in means.items()
+        ]
+        share = cases.prevalence
+        blind = 2 * np.minimum(grid * (1 - share), (1 - grid) * share)
+        no_model = BandedLine("no model", grid, blind, reference=True)
+        note = banded(level, cases.note)
+        return cls((*lines, no_model), level, note, _limits(lines, blind), cases.library)
+
+    @classmethod
+    @abstractmethod
+    def _mean(cls, cases: ScoredCases, model: str, grid: FloatArray, level: float) -> PointwiseMean:
+        """Loss and interval of one model."""
+
+
+class CostCurveDisplay(LossDisplay):
+    """The cost curve: loss of the best threshold at each cost proportion (Drummond and Holte).
+
+    The lower envelope of the cost lines of all thresholds. It was chosen on the cases that measure
+    it, and is a little too low in small samples; its interval is that of the chosen threshold.
+
+    Examples
+    --------
+    >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.35, 0.3, 0.3] * 25
+    >>> display = CostCurveDisplay.from_predictions(y, p, cost_proportions=[0.2, 0.5])
+    >>> display.columns()["loss"].round(3).tolist()
+    [0.2, 0.25, 0.3, 0.25]
+    """
+
+    @classmethod
+    def _mean(cls, cases: ScoredCases, model: str, grid: FloatArray, level: float) -> PointwiseMean:
+        best = Optimal().threshold(cases.table(model), grid)
+        return cases.mean_at([model], best, _losses(grid), level)
+
+
+class BrierCurveDisplay(LossDisplay):
+    """The Brier curve: loss when the cost proportion is the threshold; the area is the Brier score.
+
+    What it lies above the cost curve is lost to bad calibration.
+
+    Examples
+    --------
+    >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.35, 0.3, 0.3] * 25
+    >>> display = BrierCurveDisplay.from_predictions(y, p, cost_proportions=[0.2, 0.5])
+    >>> display.columns()["loss"][:2].round(3).tolist()
+    [0.2, 0.25]
+    """
+
+    probabilities = True
+
+    @classmethod
+    def _mean(cls, cases: ScoredCases, model: str, grid: FloatArray, level: float) -> PointwiseMean:
+        return cases.mean_at([model], grid, _losses(grid), level)
+
+
+class RateDrivenCurveDisplay(LossDisplay):
+    r"""The rate-driven curve: the share 1 − c of the cases gets the positive decision.
+
+    The area is π₀π₁(1 − 2 AUC) + 1/3. The threshold hangs on all cases: with the share p of
+    positives at the threshold, as isotonic regression estimates it, the loss is to first order a
+    mean over cases,
+
+    .. math:: Q(c) = 2c(1 - c) + 2\,E\{[y = 1]\,([s \le t] - c) - p\,([s \le t] - c)\}
+
+    and has the interval of such a mean.
+
+    Examples
+    --------
+    >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.35, 0.3, 0.3] * 25
+    >>> display = RateDrivenCurveDisplay.from_predictions(y, p, cost_proportions=[0.2, 0.5])
+    >>> display.columns()["loss"][:2].round(3).tolist()
+    [0.22, 0.5]
+    """
+
+    @classmethod
+    def _mean(cls, cases: ScoredCases, model: str, grid: FloatArray, level: float) -> PointwiseMean:
+        table = cases.table(model)
+        exact = RateDriven().loss_curve(table, CostProportions)(grid)
+        threshold = RateDriven().threshold(table, grid)
+        pooled = bin_sums(table, HullBins())
+        at = np.searchsorted(table.scores, threshold).clip(max=table.scores.size - 1)
+        share = pooled.shares[pooled.numbers[at]]
+        below = np.array([1.0, 0.0]) - grid[:, None]  # by decision: negative, positive
+        values = (np.array([0.0, 1.0]) - share[:, None])[..., None] * below[:, None, :]
+        mean = cases.mean_at([model], threshold, 2 * values, level)
+        shift = exact - mean.value  # 2c(1 − c), and what ties leave between two thresholds
+        return PointwiseMean(exact, mean.low + shift, mean.high + shift)
+
+
+def _losses(grid: FloatArray) -> FloatArray:
+    """Costs (P, 2, 2) of decisions at cost proportions."""
+    values = np.zeros((grid.size, 2, 2))
+    values[:, 0, 1], values[:, 1, 0] = 2 * grid, 2 * (1 - grid)
+    return values
+
+
+def _limits(lines: list[BandedLine], blind: FloatArray) -> tuple[float, float]:
+    """What holds all bands, and not looking, too, unless that would make them small."""
+    _, top = extent([line.high for line in lines if line.high is not None])
+    return 0.0, max(1.05 * top, min(1.05 * float(blind.max()), 1.7 * top), 1e-9)
+
+
+@dataclass(frozen=True, eq=False)
+class CostByThresholdDisplay(CurvesDisplay):
+    """Expected cost per case over the threshold, with the best threshold and that of Bayes.
+
+    A dot marks the threshold that was the best on these cases, see `best_threshold`, the upright
+    line the Bayes threshold, which is the best for calibrated probabilities; a dot far from it
+    speaks of bad calibration, or of a flat minimum.
+
+    Attributes
+    ----------
+    bayes : the Bayes threshold, nan for raw scores
+    best : the best threshold of each model
+    unit : of the costs
+    """
+
+    bayes: float
+    best: tuple[float, ...]
+    unit: str | None
+
+    x_column, y_column = "threshold", "cost"
+    x_label = "threshold of the score"
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        models: Any,
+        problem: Problem,
+        *,
+        weights: object = None,
+        clusters: object = None,
+        level: float = 0.95,
+    ) -> Self:
+        """Cost of every threshold.
+
+        Parameters
+        ----------
+        y_true : labels of the true classes, (n,)
+        models : predictions of one model, or a mapping from name to predictions
+            P(second class), (n,), or `Posteriors` or raw `Scores`
+        problem : of two classes and two decisions; a prior that it states is that of deployment
+        weights, clusters : of the cases, as in `stakes.evaluate`
+        level : of the intervals
+
+        Examples
+        --------
+        >>> problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
+        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+        >>> display = CostByThresholdDisplay.from_predictions(y, p, problem)
+        >>> display.bayes, display.best
+        (0.1, (0.3,))
+        """
+        _check.require("problem", problem, Problem, "Write Problem.binary(false_alarm=1, miss=9).")
+        if (problem.n_classes, problem.n_decisions) != (2, 2):
+            raise InputError(
+                f"problem must have two classes and two decisions, for a threshold to decide; it "
+                f"has {problem.n_classes} and {problem.n_decisions}. SystemCostsDisplay takes any.",
+                argument="problem",
+            )
+        _ = problem.costs  # refuses those that differ from case to case
+        cases = read_scored(
+            y_true, models, problem, weights=weights, clusters=clusters, probabilities=False
+        )
+        level = checked_level(level)
+        chances = all(((s >= 0) & (s <= 1)).all() for s in cases.scores.values())
+        bayes = problem.threshold if chances else float("nan")
+        made = [_cost_line(cases, name, problem, chances, bayes, level) for name in cases.scores]
+        lines, best = zip(*made, strict=True)
+        note = banded(level, cases.note)
+        ends = [side for line in lines for side in (line.low, line.high)]
+        (low, high), room = extent(ends), 0.05
+        limits = low - room * (high - low), high + room * (high - low)
+        return cls(lines, level, note, limits, cases.library, bayes, best, problem.unit)
+
+    def _y_label(self) -> str:
+        return f"expected cost per case{f', {self.unit}' if self.unit else ''}"
+
+    def _verticals(self) -> dict[str, float]:
+        if not np.isfinite(self.bayes):
+            return {}
+        return {f"Bayes threshold {self.bayes:.3g}": self.bayes}
+
+
+def _cost_line(
+    cases: ScoredCases, name: str, problem: Problem, chances: bool, bayes: float, level: float
+) -> tuple[BandedLine, float]:
+    """The cost at thresholds of one model, the best and that of Bayes among them."""
+    table = cases.table(name)
+    best = best_threshold(table, problem)
+    usual = np.linspace(0, 1, _POINTS) if chances else _quantiles(cases.scores[name])
+    extra = [at for at in (best.threshold, bayes) if usual[0] < at < usual[-1]]
+    grid = np.unique(np.concatenate([usual, extra]))
+    values = np.broadcast_to(problem.costs, (grid.size, 2, 2))
+    mean = cases.mean_at([name], grid, values, level)
+    at = float(np.clip(best.threshold, grid[0], grid[-1]))
+    mark = None if np.isnan(best.threshold) else (at, best.cost)
+    said = f", best at {best.threshold:.3g}".replace("-", "−")
+    line = BandedLine(name, grid, mean.value, mean.low, mean.high, mark=mark, detail=said)
+    return line, best.threshold
+
+
+def _quantiles(scores: FloatArray) -> FloatArray:
+    """Thresholds along raw scores: as many between any two as there are cases."""
+    finite = np.unique(scores[np.isfinite(scores)])
+    if finite.size < 2:
+        middle = finite[0] if finite.size else 0.0
+        return np.array([middle - 1, middle, middle + 1])
+    return np.unique(np.quantile(finite, np.linspace(0, 1, _POINTS)))

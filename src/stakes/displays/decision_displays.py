@@ -1,0 +1,254 @@
+"""Decision curves: net benefit, its differences, and interventions avoided."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from stakes._check import FloatArray, Label
+from stakes.displays.display import (
+    THRESHOLDS,
+    CurvesDisplay,
+    banded,
+    checked_level,
+    extent,
+)
+from stakes.displays.scored_cases import ScoredCases, grid_of, read_scored, two_class_problem
+from stakes.errors import InputError
+from stakes.plot import BandedLine
+
+_NO_MODEL = ("treat all", "treat none")
+
+
+class DecisionCurveDisplay(CurvesDisplay):
+    """Net benefit over the threshold probability, beside treating all and treating nobody.
+
+    See `stakes.curves.decision_curve` for the formula. Higher is better. A model is worth using
+    at thresholds where it lies above both lines of no model; whether another model is better is a
+    matter of `NetBenefitDifferenceDisplay`, whose intervals are paired.
+    """
+
+    x_column, y_column = "threshold", "net_benefit"
+    x_label = "threshold probability"
+    y_label = "net benefit (true positives per case)"
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        models: Any,
+        *,
+        positive: Label | None = None,
+        prevalence: float | None = None,
+        thresholds: object = None,
+        weights: object = None,
+        clusters: object = None,
+        level: float = 0.95,
+    ) -> Self:
+        """Net benefit of probabilities.
+
+        Parameters
+        ----------
+        y_true : labels of the true classes, (n,)
+        models : probabilities of one model, or a mapping from name to probabilities
+            P(positive class), (n,), or `Posteriors`, whose columns go by their names
+        positive : label of the positive class; may be left out for labels 0/1 and booleans
+        prevalence : share of positives where the models are to be used, as for case-control data;
+            by default that of the cases
+        thresholds : threshold probabilities, increasing; by default 0.01, 0.02, …, 0.99
+        weights, clusters : of the cases, as in `stakes.evaluate`
+        level : of the intervals
+
+        Examples
+        --------
+        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+        >>> display = DecisionCurveDisplay.from_predictions(y, p, thresholds=[0.1, 0.2, 0.4])
+        >>> display.columns()["net_benefit"][:3].round(3).tolist()
+        [0.222, 0.188, 0.25]
+        """
+        cases, grid = _read(y_true, models, positive, prevalence, thresholds, weights, clusters)
+        lines = _lines(cases, grid, _benefits(grid), checked_level(level))
+        all_ = BandedLine("treat all", grid, _treat_all(cases, grid), reference=True)
+        none = BandedLine("treat none", grid, np.zeros_like(grid), reference=True)
+        note = banded(level, cases.note)
+        return cls((*lines, all_, none), level, note, _from_below(lines), cases.library)
+
+
+class NetBenefitDifferenceDisplay(CurvesDisplay):
+    """Net benefit of each model less that of a reference, on the same cases: paired intervals."""
+
+    x_column, y_column = "threshold", "difference"
+    x_label = "threshold probability"
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        models: Any,
+        *,
+        reference: str,
+        positive: Label | None = None,
+        prevalence: float | None = None,
+        thresholds: object = None,
+        weights: object = None,
+        clusters: object = None,
+        level: float = 0.95,
+    ) -> Self:
+        """Differences of net benefit; the other arguments are those of `DecisionCurveDisplay`.
+
+        Parameters
+        ----------
+        reference : the name of one of the models, "treat all" or "treat none"
+
+        Examples
+        --------
+        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+        >>> display = NetBenefitDifferenceDisplay.from_predictions(
+        ...     y, p, reference="treat all", thresholds=[0.1, 0.2, 0.4])
+        >>> display.columns()["difference"][:3].round(3).tolist()
+        [0.056, 0.125, 0.5]
+        """
+        cases, grid = _read(y_true, models, positive, prevalence, thresholds, weights, clusters)
+        others = _with_no_model(cases)
+        if not isinstance(reference, str) or reference not in others.scores:
+            raise InputError(
+                f"reference must be one of {', '.join(map(repr, others.scores))}; got "
+                f"{reference!r}. Name the model that the others are compared with.",
+                argument="reference",
+            )
+        value = _benefits(grid)
+        pairs = (value[..., :, None] - value[..., None, :]).reshape(*value.shape[:-1], -1)
+        lines = [
+            _line(name, place, grid, others, [name, reference], pairs, checked_level(level))
+            for place, name in enumerate(cases.scores)
+            if name != reference
+        ]
+        zero = BandedLine(reference, grid, np.zeros_like(grid), reference=True)
+        note = banded(level, cases.note, method="paired")
+        limits = _around_zero(lines, cases.prevalence)
+        return cls((*lines, zero), level, note, limits, cases.library)
+
+    def _y_label(self) -> str:
+        return f"net benefit less that of\n{self.lines[-1].name} (true positives per case)"
+
+
+class InterventionsAvoidedDisplay(CurvesDisplay):
+    """Interventions that a model spares per 100 cases against treating all; higher is better.
+
+    Net of the positives that it misses, each of which counts for as many interventions as the
+    threshold says; see `DecisionCurve.interventions_avoided`.
+    """
+
+    x_column, y_column = "threshold", "interventions_avoided"
+    x_label = "threshold probability"
+    y_label = "net interventions avoided\nper 100 cases"
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        models: Any,
+        *,
+        positive: Label | None = None,
+        prevalence: float | None = None,
+        thresholds: object = None,
+        weights: object = None,
+        clusters: object = None,
+        level: float = 0.95,
+    ) -> Self:
+        """Interventions avoided per 100 cases; arguments are those of `DecisionCurveDisplay`.
+
+        Examples
+        --------
+        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+        >>> display = InterventionsAvoidedDisplay.from_predictions(y, p, thresholds=[0.1, 0.2, 0.4])
+        >>> display.columns()["interventions_avoided"][:3].round(3).tolist()
+        [50.0, 50.0, 75.0]
+        """
+        cases, grid = _read(y_true, models, positive, prevalence, thresholds, weights, clusters)
+        values = np.zeros((grid.size, 2, 2))
+        values[:, 0, 0], values[:, 1, 0] = 100.0, -100 * (1 - grid) / grid
+        lines = _lines(cases, grid, values, checked_level(level))
+        zero = BandedLine("treat all", grid, np.zeros_like(grid), reference=True)
+        note = banded(level, cases.note)
+        return cls((*lines, zero), level, note, _from_below(lines), cases.library)
+
+
+def _read(
+    y_true: Any,
+    models: Any,
+    positive: Label | None,
+    prevalence: float | None,
+    thresholds: object,
+    weights: object,
+    clusters: object,
+) -> tuple[ScoredCases, FloatArray]:
+    problem = two_class_problem(y_true, positive, prevalence)
+    cases = read_scored(
+        y_true, models, problem, weights=weights, clusters=clusters, probabilities=True
+    )
+    taken = [name for name in _NO_MODEL if name in cases.scores]
+    if taken:
+        raise InputError(
+            f"models must not be called {taken[0]!r}, which is the line of no model. Rename it.",
+            argument="models",
+        )
+    return cases, grid_of("thresholds", thresholds, THRESHOLDS, inside=True)
+
+
+def _benefits(grid: FloatArray) -> FloatArray:
+    """What each decision about each class is worth (P, 2, 2), in true positives."""
+    values = np.zeros((grid.size, 2, 2))
+    values[:, 0, 1], values[:, 1, 1] = -grid / (1 - grid), 1.0
+    return values
+
+
+def _treat_all(cases: ScoredCases, grid: FloatArray) -> FloatArray:
+    share = cases.prevalence
+    return share - (1 - share) * grid / (1 - grid)
+
+
+def _with_no_model(cases: ScoredCases) -> ScoredCases:
+    """The same cases, on which treating all and treating nobody are models, too."""
+    n_cases = len(cases.cases.truth)
+    extra = {"treat all": np.full(n_cases, np.inf), "treat none": np.full(n_cases, -np.inf)}
+    return ScoredCases(cases.cases, {**cases.scores, **extra}, cases.library)
+
+
+def _lines(
+    cases: ScoredCases, grid: FloatArray, values: FloatArray, level: float
+) -> list[BandedLine]:
+    return [
+        _line(name, place, grid, cases, [name], values, level)
+        for place, name in enumerate(cases.scores)
+    ]
+
+
+def _line(
+    name: str,
+    place: int,
+    grid: FloatArray,
+    cases: ScoredCases,
+    models: list[str],
+    values: FloatArray,
+    level: float,
+) -> BandedLine:
+    mean = cases.mean_at(models, grid, values, level)
+    return BandedLine(name, grid, mean.value, mean.low, mean.high, place=place)
+
+
+def _from_below(lines: list[BandedLine]) -> tuple[float, float]:
+    """From a little below zero: what bad decisions cost at extreme thresholds has no end."""
+    _, top = extent([line.y for line in lines])
+    _, reach = extent([line.high for line in lines if line.high is not None])
+    top = top if top > 0 else max(reach, 1e-3)
+    return -0.25 * top, max(1.05 * top, min(1.05 * reach, 1.4 * top))
+
+
+def _around_zero(lines: list[BandedLine], prevalence: float) -> tuple[float, float]:
+    """What holds all differences, but no more than the prevalence on either side."""
+    bands = [ends for line in lines for ends in (line.low, line.high) if ends is not None]
+    (low, high), most = extent(bands), max(prevalence, 1e-3)
+    room = 0.05 * most
+    return max(low, -most) - room, min(high, most) + room

@@ -1,0 +1,145 @@
+"""What all displays share: estimators or predictions in; a picture, columns and a frame out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes._value import Value
+from stakes.adapters.frame import frame_of
+from stakes.displays.estimators import predictions_of
+from stakes.plot import BandedLine, banded_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COST_PROPORTIONS = np.linspace(0, 1, 101)
+THRESHOLDS = np.arange(1, 100) / 100
+
+
+class Display(Value, ABC):
+    """A picture and its numbers; subclasses are frozen dataclasses made by `from_predictions`."""
+
+    library: str | None  # that of the frames or series that were given
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *stakes: Any, **options: Any) -> Self:
+        """The display of a fitted classifier, or of several: a mapping from name to classifier.
+
+        Anything with ``classes_`` and ``predict_proba`` will do, or ``decision_function`` where
+        raw scores do. Probabilities go by the names in ``classes_``. All further arguments are
+        those of `from_predictions`.
+        """
+        return cls.from_predictions(y, predictions_of(estimator, X), *stakes, **options)
+
+    @classmethod
+    @abstractmethod
+    def from_predictions(cls, y_true: Any, models: Any, *args: Any, **options: Any) -> Self:
+        """The display of predictions: an array, or a mapping from name to array."""
+
+    @abstractmethod
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw into the Axes, or into a new figure: ``display.plot().figure.savefig(path)``."""
+
+    @abstractmethod
+    def columns(self) -> dict[str, Any]:
+        """What is drawn, as columns of equal length; nan where there is no number."""
+
+    def frame(self, library: Any = None) -> Any:
+        """The same as a frame of a library: pandas, polars or pyarrow, as module or by name.
+
+        Left out, it is the library of the frames or series that were given.
+        """
+        return frame_of(self.columns(), library, self.library)
+
+
+@dataclass(frozen=True, eq=False)
+class CurvesDisplay(Display):
+    """A line with a pointwise band for each model, and lines of no model for comparison.
+
+    Attributes
+    ----------
+    lines : one for each model, then those for comparison
+    level : of the intervals, each of which is for one point of one line
+    note : what the picture says of bands and cases
+    limits : ends of the vertical axis
+    library : that of the frames or series that were given
+    """
+
+    lines: tuple[BandedLine, ...]
+    level: float
+    note: str
+    limits: tuple[float, float]
+    library: str | None
+
+    x_column: ClassVar[str]
+    y_column: ClassVar[str]
+    x_label: ClassVar[str]
+    y_label: ClassVar[str]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return tuple(line.name for line in self.lines if not line.reference)
+
+    def columns(self) -> dict[str, Any]:
+        """Model, point, value, and the ends of the interval; nan for lines of no model."""
+        return {
+            "model": [line.name for line in self.lines for _ in line.x],
+            self.x_column: np.concatenate([line.x for line in self.lines]),
+            self.y_column: np.concatenate([line.y for line in self.lines]),
+            "low": np.concatenate([_or_nan(line.low, line.x) for line in self.lines]),
+            "high": np.concatenate([_or_nan(line.high, line.x) for line in self.lines]),
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw lines, bands and names; see `Display.plot`."""
+        return banded_lines(
+            self.lines,
+            x=self.x_label,
+            y=self._y_label(),
+            note=self.note,
+            ylim=self.limits,
+            verticals=self._verticals(),
+            ax=ax,
+        )
+
+    def _y_label(self) -> str:
+        return self.y_label
+
+    def _verticals(self) -> dict[str, float]:
+        """Values of x to mark, by name."""
+        return {}
+
+
+def banded(level: float, *said: str, method: str = "") -> str:
+    """The note of a display: what its bands are, and what else is to be said."""
+    how = f" ({method})" if method else ""
+    return " · ".join([f"bands: {percent(level)} intervals, pointwise{how}", *said])
+
+
+def percent(level: float) -> str:
+    """A level as it is written in a sentence."""
+    return f"{100 * level:.4g} %"
+
+
+def checked_level(level: object) -> float:
+    """A confidence level, strictly between zero and one."""
+    return _check.level(level)
+
+
+def extent(parts: Sequence[FloatArray]) -> tuple[float, float]:
+    """Least and greatest finite number of several arrays; 0 and 1 where there is none."""
+    numbers = np.concatenate(parts)
+    numbers = numbers[np.isfinite(numbers)]
+    return (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 1.0)
+
+
+def _or_nan(ends: FloatArray | None, like: FloatArray) -> FloatArray:
+    return np.full(like.shape, np.nan) if ends is None else ends

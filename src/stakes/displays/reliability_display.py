@@ -1,0 +1,236 @@
+"""Reliability diagrams: bins with intervals, a smooth line in its band, and how many cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import ClusterLabels, FloatArray, IntArray, Label, Labels
+from stakes.displays.display import Display, checked_level, percent
+from stakes.displays.scored_cases import ScoredCases, two_class_problem
+from stakes.displays.smooth_line import smooth_line
+from stakes.errors import InputError
+from stakes.evaluation import Cases, frame_library, read_cases, read_models, refuse_misaligned
+from stakes.plot import ReliabilityPanel, reliability_panels
+from stakes.problem import Problem
+from stakes.rows import Posteriors
+from stakes.scoring import Bins, EqualWidth
+from stakes.tally import Counts, ScoreTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_POINTS = 101  # of a smooth line
+_SHOWN = (0.005, 0.995)  # quantiles of the scores between which it is drawn
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityDisplay(Display):
+    """How often each class occurs among cases that were given a probability of it.
+
+    Dots are bins with the interval of their share; the line is a smooth curve (logistic regression
+    on a spline of the log-odds) in its band; bars say how many cases a bin holds. Calibrated
+    probabilities lie on the diagonal. Two classes make one panel for each model, that of the
+    positive class; more make one for each model and class.
+
+    Attributes
+    ----------
+    panels : one for each model and class
+    models, classes : of each panel
+    level : of the intervals, each of which is for one bin or one point
+    library : that of the frames or series that were given
+    """
+
+    panels: tuple[ReliabilityPanel, ...]
+    models: tuple[str, ...]
+    classes: Labels
+    level: float
+    library: str | None
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        models: Any,
+        *,
+        positive: Label | None = None,
+        classes: object = None,
+        bins: Bins | None = None,
+        weights: object = None,
+        clusters: object = None,
+        level: float = 0.95,
+    ) -> Self:
+        """Reliability of probabilities.
+
+        Parameters
+        ----------
+        y_true : labels of the true classes, (n,)
+        models : probabilities of one model, or a mapping from name to probabilities
+            (n,) of the positive class, or (n, K) of all classes; `Posteriors` names its columns
+        positive : label of the positive class of two; may be left out for labels 0/1 and booleans
+        classes : labels of the columns of bare arrays (n, K)
+            By default the labels of `Posteriors` or of a frame, or else those of y_true, sorted
+        bins : by default `EqualWidth(10)`; not `HullBins`, which the classes themselves choose
+        weights, clusters : of the cases, as in `stakes.evaluate`
+        level : of the intervals
+
+        Examples
+        --------
+        >>> from stakes.scoring import EqualWidth
+        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+        >>> display = ReliabilityDisplay.from_predictions(y, p, bins=EqualWidth(2))
+        >>> panel = display.panels[0]
+        >>> panel.shares.round(3).tolist(), panel.weights.tolist(), panel.low.round(2).tolist()
+        ([0.0, 1.0], [75.0, 25.0], [0.0, 0.88])
+        """
+        bins = _checked_bins(bins)
+        level = checked_level(level)
+        problem = _problem(y_true, models, positive, classes)
+        cases = read_cases(y_true, problem, weights, None, clusters)
+        named = read_models(models, cases.n_rows)
+        refuse_misaligned(y_true, named, weights, None, clusters)
+        shown = range(1, 2) if problem.n_classes == 2 else range(problem.n_classes)
+        made = [
+            (name, problem.classes[k], _panel(cases, k, rows[:, k], bins, level))
+            for name, given in named.items()
+            for rows in [cases.rows(_posteriors(f"models[{name!r}]", given, problem.classes))]
+            for k in shown
+        ]
+        several = len(shown) > 1
+        panels = tuple(
+            _named(panel, _title(name, label if several else None, len(named) > 1))
+            for name, label, panel in made
+        )
+        names, labels = tuple(name for name, _, _ in made), tuple(label for _, label, _ in made)
+        return cls(panels, names, labels, level, frame_library(y_true, models))
+
+    @property
+    def note(self) -> str:
+        """What dots, bars and bands are."""
+        return f"dots and bands: {percent(self.level)} intervals, pointwise · bars: cases"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the panels; see `Display.plot`."""
+        return reliability_panels(self.panels, note=self.note, ax=ax)
+
+    def columns(self) -> dict[str, Any]:
+        """Bins, then points of the smooth line, panel by panel; `weight` is nan for points."""
+        parts = [
+            (panel.scores, panel.shares, panel.low, panel.high, panel.weights)
+            for panel in self.panels
+        ]
+        smooth = [
+            (p.smooth_scores, p.smooth, p.smooth_low, p.smooth_high, np.full(_POINTS, np.nan))
+            for p in self.panels
+        ]
+        order = [row for pair in zip(parts, smooth, strict=True) for row in pair]
+        sizes = [len(row[0]) for row in order]
+        owners = [place // 2 for place in range(len(order))]
+        kinds = ["bin", "smooth"] * len(self.panels)
+        numbers = [np.concatenate(column) for column in zip(*order, strict=True)]
+        return {
+            "model": [self.models[k] for k, n in zip(owners, sizes, strict=True) for _ in range(n)],
+            "class": [
+                str(self.classes[k]) for k, n in zip(owners, sizes, strict=True) for _ in range(n)
+            ],
+            "kind": [kind for kind, n in zip(kinds, sizes, strict=True) for _ in range(n)],
+            **dict(zip(("score", "observed", "low", "high", "weight"), numbers, strict=True)),
+        }
+
+
+def _checked_bins(bins: Bins | None) -> Bins:
+    if bins is None:
+        return EqualWidth(10)
+    _check.require("bins", bins, Bins, "Write EqualMass(10) or EqualWidth(10).")
+    if bins.follow_classes:
+        raise InputError(
+            f"bins must not be chosen by the classes, for their intervals to hold; got {bins!r}. "
+            f"Write EqualMass(10), or draw the curve of HullBins with stakes.plot.reliability.",
+            argument="bins",
+        )
+    return bins
+
+
+def _problem(y_true: Any, models: Any, positive: Label | None, classes: object) -> Problem:
+    """The classes, in the order of the columns of bare arrays."""
+    given = next(iter(models.values()), None) if isinstance(models, Mapping) else models
+    named = given.classes if isinstance(given, Posteriors) else _check.frame_columns(given)
+    values = given.values if isinstance(given, Posteriors) else given
+    shape: tuple[int, ...] = np.shape(np.asarray(values))
+    size = shape[-1] if len(shape) == 2 else 2
+    if size == 2 and classes is None:
+        return two_class_problem(y_true, positive, None)
+    stated = classes if classes is not None else named
+    labels = _check.distinct("y_true", y_true) if stated is None else stated
+    return Problem.zero_one(_check.labels("classes", labels))
+
+
+def _posteriors(name: str, given: Any, classes: Labels) -> FloatArray:
+    if not isinstance(given, Posteriors):
+        raise InputError(
+            f"{name} must hold probabilities, to be compared with shares; these are "
+            f"{type(given).__name__.lower()}. Calibrate scores first; decisions have none.",
+            argument=name,
+        )
+    return given.read(name, classes)
+
+
+def _panel(cases: Cases, k: int, scores: FloatArray, bins: Bins, level: float) -> ReliabilityPanel:
+    positive = (cases.truth == k).astype(np.intp)
+    table = ScoreTable._of_codes(positive, scores, cases.weights, (0, 1))
+    where = bins.numbers(table)[np.searchsorted(table.scores, scores)]
+    weights = np.ones(scores.size) if cases.weights is None else cases.weights
+    used, place = np.unique(where, return_inverse=True)
+    mass = np.bincount(place, weights).astype(np.float64)
+    means = np.bincount(place, weights * scores) / mass
+    counts = _bin_counts(cases, positive, place, used.size, weights)
+    squares = None
+    if not cases.whole:
+        squares = _bin_counts(cases, positive, place, used.size, weights**2).values
+    share = np.broadcast_to([[0.0], [1.0]], (used.size, 2, 1))
+    plain = Problem.zero_one((0, 1))
+    scored = ScoredCases(Cases(**{**vars(cases), "problem": plain}), {}, None)
+    mean = scored.mean_of(counts, share, level, squares)
+    first, last = np.quantile(scores, _SHOWN).tolist()
+    at = np.linspace(first, last, _POINTS)
+    smooth = smooth_line(cases, positive, scores, at, level)
+    return ReliabilityPanel(
+        "",
+        means,
+        mean.value,
+        mean.low,
+        mean.high,
+        mass,
+        at,
+        smooth.value,
+        smooth.low,
+        smooth.high,
+    )
+
+
+def _bin_counts(
+    cases: Cases, positive: IntArray, place: IntArray, size: int, weights: FloatArray
+) -> Counts:
+    """Cases (B, 2, 1) of the bins, by class; clusters come first."""
+    clusters = cases.clusters
+    owner = np.zeros(len(positive), dtype=np.intp) if clusters is None else clusters.codes
+    n_owners = 1 if clusters is None else len(clusters.labels)
+    code = (owner * size + place) * 2 + positive
+    values = np.bincount(code, weights, n_owners * size * 2).reshape(n_owners, size, 2, 1)
+    groups = None if clusters is None else ClusterLabels(clusters.labels)
+    held = values[0] if clusters is None else values
+    return Counts._trusted(values=held, classes=None, decisions=None, groups=groups)
+
+
+def _title(model: str, label: Label | None, several: bool) -> str:
+    if label is None:
+        return model
+    return f"{model}: {label}" if several else str(label)
+
+
+def _named(panel: ReliabilityPanel, name: str) -> ReliabilityPanel:
+    return ReliabilityPanel._trusted(**{**vars(panel), "name": name})

@@ -1,0 +1,199 @@
+"""Cases with the scores of several models, counted at thresholds, and pointwise intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import ClusterLabels, FloatArray, IntArray, Label, Labels
+from stakes.displays.estimators import DecisionScores
+from stakes.errors import InputError
+from stakes.evaluation import Cases, frame_library, read_cases, read_models, refuse_misaligned
+from stakes.inference import own_cost_support, profile_ends, profile_threshold
+from stakes.measures import decision_rates, prior_of
+from stakes.problem import Problem
+from stakes.rows import Decisions, Scores
+from stakes.tally import Counts, ScoreTable, two_classes
+
+
+@dataclass(frozen=True, eq=False)
+class PointwiseMean:
+    """Means (P,) of something that each case has at each point, and the ends of intervals."""
+
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredCases:
+    """Two classes of cases, read once, and what each model says of them.
+
+    Attributes
+    ----------
+    cases : truth, weights, clusters, and the problem with its prior
+    scores : for each model P(second class), or a raw score, of every case
+    library : that of the frames or series that were given
+    """
+
+    cases: Cases
+    scores: dict[str, FloatArray]
+    library: str | None
+
+    @property
+    def prevalence(self) -> float:
+        """Share of the second class: as stated, else that of the cases."""
+        return float(self.cases.prior[1])
+
+    @cached_property
+    def note(self) -> str:
+        """What the share of positives is, and where it comes from."""
+        stated = self.cases.problem.prior is not None
+        origin = "as stated" if stated else f"in {len(self.cases.truth)} cases"
+        return f"prevalence {self.prevalence:.3g} {origin}"
+
+    def table(self, model: str) -> ScoreTable:
+        """The score table of one model, under the prior of the problem."""
+        problem = self.cases.problem
+        table = ScoreTable._of_codes(
+            self.cases.truth, self.scores[model], self.cases.weights, problem.classes
+        )
+        return table if problem.prior is None else table.with_prior(problem.prior)
+
+    def mean_at(
+        self, models: Sequence[str], thresholds: FloatArray, values: FloatArray, level: float
+    ) -> PointwiseMean:
+        """What decisions at thresholds (P,), which do not fall, are worth, by their class.
+
+        Values are (P, 2, 2), class by decision; of two models they are (P, 2, 4), class by pair of
+        decisions. Intervals are those of `profile_interval`: by profile likelihood, without random
+        numbers, each at this level for itself.
+        """
+        bins = [np.searchsorted(thresholds, self.scores[model], side="left") for model in models]
+        counts = self._counts(bins, thresholds.size, self.cases.weights)
+        squares = None
+        if not self.cases.whole and self.cases.weights is not None:
+            squares = self._counts(bins, thresholds.size, self.cases.weights**2).values
+        return self.mean_of(counts, values, level, squares)
+
+    def mean_of(
+        self, counts: Counts, values: FloatArray, level: float, squares: FloatArray | None
+    ) -> PointwiseMean:
+        """The same of counts (P, K, M), or (G, P, K, M) with clusters."""
+        prior = self.cases.problem.prior
+        support = own_cost_support(counts, values, prior, squares=squares)
+        low, high = profile_ends(support, profile_threshold(level, support.degrees))
+        whole = counts.values if counts.groups is None else counts.values.sum(axis=0)
+        pooled = Counts._trusted(values=whole, classes=None, decisions=None, groups=None)
+        shares = prior_of(pooled, Problem(np.zeros(whole.shape[-2:]), prior=prior))[..., None]
+        rates = np.where(shares > 0, decision_rates(pooled), 0.0)
+        return PointwiseMean(np.sum(shares * rates * values, axis=(-2, -1)), low, high)
+
+    def _counts(self, bins: list[IntArray], size: int, weights: FloatArray | None) -> Counts:
+        """Decisions (P, 2, M) at thresholds that so many are exceeded of; clusters come first."""
+        clusters = self.cases.clusters
+        n_owners = 1 if clusters is None else len(clusters.labels)
+        owner = np.zeros_like(self.cases.truth) if clusters is None else clusters.codes
+        shape = (n_owners, 2, *(size + 1 for _ in bins))
+        cells = np.ravel_multi_index((owner, self.cases.truth, *bins), shape)
+        used, place = np.unique(cells, return_inverse=True)
+        mass = np.bincount(place, weights, used.size)
+        held = np.unravel_index(used, shape)
+        stem = (held[0] * 2 + held[1]) * 2 ** len(bins)
+        values = np.empty((n_owners, size, 2, 2 ** len(bins)))
+        for point in range(size):
+            code = stem.copy()
+            for bit, exceeded in enumerate(reversed(held[2:])):
+                code += (exceeded > point) << bit
+            sums = np.bincount(code, mass, minlength=values[:, 0].size)
+            values[:, point] = sums.reshape(values[:, 0].shape)
+        groups = None if clusters is None else ClusterLabels(clusters.labels)
+        return Counts._trusted(
+            values=values[0] if clusters is None else values,
+            classes=None,
+            decisions=None,
+            groups=groups,
+        )
+
+
+def read_scored(
+    y_true: Any,
+    models: Any,
+    problem: Problem,
+    *,
+    weights: object,
+    clusters: object,
+    probabilities: bool,
+) -> ScoredCases:
+    """Read and check rows; where probabilities are needed, raw scores are refused."""
+    if problem.n_classes != 2:
+        raise InputError(
+            f"problem must have two classes here; it has {problem.n_classes}. For one class "
+            f"against the rest pass y_true == label, and the probabilities of that class.",
+            argument="problem",
+        )
+    cases = read_cases(y_true, problem, weights, None, clusters)
+    named = read_models(models, cases.n_rows)
+    refuse_misaligned(y_true, named, weights, None, clusters)
+    scores = {
+        name: cases.rows(_score(f"models[{name!r}]", given, problem.classes, probabilities))
+        for name, given in named.items()
+    }
+    return ScoredCases(cases, scores, frame_library(y_true, models))
+
+
+def _score(name: str, given: Any, classes: Labels, probabilities: bool) -> FloatArray:
+    """One number of each case, which speaks for the second class."""
+    if isinstance(given, Decisions):
+        raise InputError(
+            f"{name} must hold probabilities{' or Scores' * (not probabilities)}; these are whole "
+            f"numbers, booleans or labels, which are read as decisions. Pass what the model says "
+            f"before it decides, as floats.",
+            argument=name,
+        )
+    if not isinstance(given, Scores):
+        return np.asarray(given.read(name, classes)[:, 1])
+    if probabilities:
+        raise InputError(
+            f"{name} must hold probabilities here, to be held against threshold probabilities; "
+            f"these are raw scores. Calibrate them first, for example with "
+            f"stakes.calibration.cross_calibrate.",
+            argument=name,
+        )
+    towards = given.towards(classes[1]) if isinstance(given, DecisionScores) else given
+    return towards.read(name)
+
+
+def two_class_problem(y_true: object, positive: Label | None, prevalence: object) -> Problem:
+    """Right or wrong of two classes, the positive one second, at a stated prevalence or none."""
+    names, _ = two_classes(y_true, positive)
+    classes = names or (f"not {positive}", positive)
+    prior = None
+    if prevalence is not None:
+        share = _check.number("prevalence", prevalence, low=0, high=1)
+        prior = np.array([1 - share, share])
+    return Problem.zero_one(classes, prior=prior)
+
+
+def grid_of(name: str, points: object, usual: FloatArray, *, inside: bool) -> FloatArray:
+    """Increasing probabilities at which a curve is drawn; strictly inside (0, 1) if asked."""
+    if points is None:
+        return usual
+    grid = _check.probabilities(name, points, ndim=1)
+    ends = "strictly between 0 and 1" if inside else "within [0, 1]"
+    if (
+        grid.size < 2
+        or not (np.diff(grid) > 0).all()
+        or (inside and not 0 < grid[0] < grid[-1] < 1)
+    ):
+        raise InputError(
+            f"{name} must be two or more increasing numbers {ends}; got {grid.size}, "
+            f"{grid[:4].tolist()} first. Write np.linspace(0.05, 0.5, 46).",
+            argument=name,
+        )
+    return grid

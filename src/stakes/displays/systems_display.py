@@ -1,0 +1,115 @@
+"""Costs of all systems of a report, with their intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes.displays.display import Display, percent
+from stakes.displays.estimators import DecisionScores
+from stakes.evaluation import evaluate
+from stakes.plot import CostRow, cost_rows
+from stakes.problem import Problem
+from stakes.report import Report, System
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class SystemCostsDisplay(Display):
+    """What every system of a report costs per case, the cheapest first, with its interval.
+
+    A system is a model with a decision rule. Upright lines are the best decision made without
+    looking and perfect decisions. The system that the verdict deploys is in bold; an open circle
+    marks one that was tuned on these very cases and cannot win.
+
+    Attributes
+    ----------
+    systems : in the order of their costs
+    report : where they come from
+    """
+
+    systems: tuple[System, ...]
+    report: Report
+
+    @classmethod
+    def from_report(cls, report: Report) -> Self:
+        """The systems of a report that `stakes.evaluate` made.
+
+        Examples
+        --------
+        >>> problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
+        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+        >>> report = evaluate(y, {"new": p, "old": [0.1] * 100}, problem, calibrator=None)
+        >>> SystemCostsDisplay.from_report(report).columns()["cost"].tolist()
+        [0.0, 0.25, 0.75, 2.25]
+        """
+        _check.require("report", report, Report, "Write evaluate(y_true, models, problem).")
+        every = [*report.systems, *([report.no_model] if report.no_model else [])]
+        costs = [system.cost.value for system in every]
+        order = np.argsort(np.where(np.isnan(costs), np.inf, costs), kind="stable")
+        return cls(tuple(every[k] for k in order), report)
+
+    @classmethod
+    def from_predictions(cls, y_true: Any, models: Any, problem: Problem, **options: Any) -> Self:
+        """The systems of the report that `stakes.evaluate` makes of the same arguments."""
+        _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+        if isinstance(models, dict):
+            positive = problem.classes[-1]
+            models = {
+                name: given.towards(positive) if isinstance(given, DecisionScores) else given
+                for name, given in models.items()
+            }
+        return cls.from_report(evaluate(y_true, models, problem, **options))
+
+    @property
+    def library(self) -> str | None:  # type: ignore[override]
+        """That of the frames or series that were evaluated."""
+        return self.report.assumptions.frame_library
+
+    @property
+    def note(self) -> str:
+        """What the bars are."""
+        report = self.report.assumptions
+        return f"bars: {percent(report.level)} intervals · {report.n_cases:.7g} cases"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the costs; see `Display.plot`."""
+        report, unit = self.report, self.report.problem.unit
+        deployed = report.verdict.cheapest
+        rows = [
+            CostRow(
+                system.name,
+                system.cost.value,
+                system.cost.low,
+                system.cost.high,
+                best=system.name == deployed,
+                candidate=system.candidate,
+            )
+            for system in self.systems
+        ]
+        blind = f"always {report.naive.decision}"
+        return cost_rows(
+            rows,
+            x=f"expected cost per case{f', {unit}' if unit else ''}",
+            note=self.note,
+            references={blind: report.naive.cost, "perfect decisions": report.perfect_cost},
+            ax=ax,
+        )
+
+    def columns(self) -> dict[str, Any]:
+        """System, model, rule, whether it is a candidate, its cost and the ends of the interval."""
+        systems = self.systems
+        return {
+            "system": [system.name for system in systems],
+            "model": [system.model for system in systems],
+            "rule": [system.rule for system in systems],
+            "candidate": [system.candidate for system in systems],
+            "cost": np.array([system.cost.value for system in systems]),
+            "low": np.array([system.cost.low for system in systems]),
+            "high": np.array([system.cost.high for system in systems]),
+        }

@@ -1,0 +1,297 @@
+"""Pictures of lines with their bands, of reliability panel by panel, and of costs of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes._value import Value
+from stakes.plot._labels import Label, label_lines, label_width
+from stakes.plot._style import GREY, INK, axes_for, finish, plain, short_names, styles
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_FLOOR = -0.24  # of the strip below a reliability diagram that counts cases
+_WIDER = 2.0  # points by which a line that others cover is wider than they are
+_REFERENCES = (("#555555", (0, (1, 1.2))), (INK, "-"), (GREY, "-"))
+
+
+@dataclass(frozen=True, eq=False)
+class BandedLine(Value):
+    """A line, and a band around it unless that is None; a reference has no model and is grey.
+
+    Attributes
+    ----------
+    name : as it stands beside the line
+    x, y : (P,)
+    low, high : (P,), or None
+    reference : whether it is there for comparison only
+    mark : the point of the line that is marked, such as that of the best threshold
+    detail : what follows the name beside the line
+    place : among all models, which decides the colour; None: that among these lines
+    """
+
+    name: str
+    x: FloatArray
+    y: FloatArray
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+    reference: bool = False
+    mark: tuple[float, float] | None = None
+    detail: str = ""
+    place: int | None = None
+
+
+def banded_lines(
+    lines: Sequence[BandedLine],
+    *,
+    x: str,
+    y: str,
+    note: str = "",
+    ylim: tuple[float | None, float | None] = (None, None),
+    verticals: Mapping[str, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Lines with bands and their names beside them.
+
+    Of lines that coincide the first is the widest, so that all of them are seen.
+
+    Parameters
+    ----------
+    x, y : what the axes show, with its unit
+    note : a small line above the axes that says what the bands are
+    ylim : ends of the vertical axis; None: by the data
+    verticals : values of x that are marked, by name
+    """
+    names = [line.name for line in lines] + list(verticals or ())
+    detail = max((len(line.detail) for line in lines), default=0)
+    ax = axes_for(ax, size=(4.6 + label_width(names, detail), 3.4))
+    drawn = _line_styles(lines)
+    bands = sum(line.low is not None for line in lines)
+    for line in sorted(lines, key=lambda line: not line.reference):
+        style = drawn[id(line)]
+        if line.low is not None and line.high is not None:
+            ax.fill_between(
+                line.x,
+                line.low,
+                line.high,
+                color=style["color"],
+                alpha=0.2 if bands < 3 else 0.1,
+                linewidth=0,
+                label=f"_{plain(line.name)}",
+            )
+        ax.plot(line.x, line.y, label=plain(line.name), **style)
+        if line.mark is not None:
+            dot = {"color": style["color"], "markeredgecolor": "white", "markersize": 6}
+            ax.plot(*line.mark, marker="o", label="_mark", zorder=4, **dot)
+    upright: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": (0, (1, 2))}
+    for at in (verticals or {}).values():
+        ax.axvline(at, label="_vertical", **upright)
+    ends = [line.x[[0, -1]] for line in lines]
+    ax.set_xlim(min(end[0] for end in ends), max(end[1] for end in ends))
+    ax.set_ylim(*ylim)
+    finish(ax, x=x, y=y, legend=False)
+    _say(ax, note)
+    labels = [
+        Label(line.name, drawn[id(line)], line.y[-1], float(np.mean(line.y)), line.detail)
+        for line in lines
+    ]
+    label_lines(ax, [*labels, *(Label(name, upright) for name in verticals or ())])
+    return ax
+
+
+def _say(ax: Axes, note: str) -> None:
+    ax.set_title(note, loc="left", fontsize=7, color="#666666")
+
+
+def _line_styles(lines: Sequence[BandedLine]) -> dict[int, dict[str, Any]]:
+    """A style for each line, by its id; one that later ones cover is wider than they are."""
+    own = [line for line in lines if not line.reference]
+    places = [k if line.place is None else line.place for k, line in enumerate(own)]
+    palette = [style for _, style in styles(range(max(places, default=0) + 1))]
+    made: dict[int, dict[str, Any]] = {}
+    for k, (place, line) in enumerate(zip(places, own, strict=True)):
+        covered = sum(_coincide(line, other) for other in own[k + 1 :])
+        wide = palette[place]["linewidth"] + _WIDER * covered
+        made[id(line)] = {**palette[place], "linewidth": wide}
+    greys = cycle(_REFERENCES)
+    for line in lines:
+        if line.reference:
+            colour, dash = next(greys)
+            made[id(line)] = {"color": colour, "linestyle": dash, "linewidth": 1.0}
+    return made
+
+
+def _coincide(line: BandedLine, other: BandedLine) -> bool:
+    same = line.x.shape == other.x.shape
+    return same and bool(np.allclose(line.y, other.y, rtol=1e-3, atol=1e-9, equal_nan=True))
+
+
+# Panels of reliability ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityPanel(Value):
+    """Reliability of the probabilities of one class, as one model says them.
+
+    Attributes
+    ----------
+    name : of the model, the class, or both
+    scores, shares, low, high, weights : (B,) of bins: mean score, share of positives and the ends
+        of its interval, and how many cases there are
+    smooth_scores, smooth, smooth_low, smooth_high : (P,) the smooth line and its band
+    """
+
+    name: str
+    scores: FloatArray
+    shares: FloatArray
+    low: FloatArray
+    high: FloatArray
+    weights: FloatArray
+    smooth_scores: FloatArray
+    smooth: FloatArray
+    smooth_low: FloatArray
+    smooth_high: FloatArray
+
+
+def reliability_panels(
+    panels: Sequence[ReliabilityPanel], *, note: str = "", ax: Axes | None = None
+) -> Axes:
+    """A small picture for each model and class, side by side: bands never lie upon each other.
+
+    Dots are bins with their intervals, the line is the smooth curve in its band, and bars at the
+    bottom say how many cases each bin holds; the longest one is written out. Several panels stand
+    inside `ax`, whose own axes are then hidden.
+    """
+    columns = min(len(panels), 5 if len(panels) > 6 else 3)
+    rows = -(-len(panels) // columns)
+    size = (3.6, 3.7) if len(panels) == 1 else (1.9 * columns + 0.5, 2.45 * rows + 0.4)
+    ax = axes_for(ax, size=size)
+    _say(ax, note)
+    x, y = "predicted probability", "observed share"
+    if len(panels) == 1:
+        _reliability_panel(ax, panels[0], every=True)
+        return finish(ax, x=x, y=y, legend=False)
+    ax.set_axis_off()
+    ax.title.set_visible(True)
+    names = short_names((panel.name for panel in panels), 24)
+    for place, panel in enumerate(panels):
+        row, column = divmod(place, columns)
+        inset = ax.inset_axes(_box(row, column, rows, columns))
+        _reliability_panel(inset, panel, every=False)
+        inset.set_title(names[place], fontsize=8, pad=3)
+        inset.tick_params(labelsize=6.5, pad=1.5)
+        below = place + columns >= len(panels)
+        inset.tick_params(labelbottom=below, labelleft=column == 0)
+        finish(inset, x=x if below else "", y=y if column == 0 else "", legend=False)
+        inset.xaxis.label.set_fontsize(7)
+        inset.yaxis.label.set_fontsize(7)
+    return ax
+
+
+def _box(row: int, column: int, rows: int, columns: int) -> tuple[float, float, float, float]:
+    """Left, bottom, width and height of a panel, as parts of the axes."""
+    left, bottom = 0.25 / columns, 0.2 / rows
+    width, height = (1 - left) / columns, (1 - bottom) / rows
+    inside = 0.88 * width, 0.86 * height
+    return left + column * width, bottom + (rows - 1 - row) * height, *inside
+
+
+def _reliability_panel(ax: Axes, panel: ReliabilityPanel, *, every: bool) -> None:
+    colour = "#0072B2"
+    ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, label="_diagonal")
+    _count_bars(ax, panel, every=every)
+    ax.fill_between(
+        panel.smooth_scores,
+        panel.smooth_low,
+        panel.smooth_high,
+        color=colour,
+        alpha=0.18,
+        linewidth=0,
+        label="_band",
+    )
+    ax.plot(panel.smooth_scores, panel.smooth, color=colour, linewidth=1.4, label="smooth")
+    ax.vlines(panel.scores, panel.low, panel.high, color=INK, linewidth=0.8, label="_intervals")
+    ax.plot(
+        panel.scores,
+        panel.shares,
+        color=INK,
+        linestyle="none",
+        marker="o",
+        markersize=3,
+        label="bins",
+    )
+    ax.set(xlim=(-0.02, 1.02), ylim=(_FLOOR - 0.02, 1.02), aspect="equal")
+    ax.spines["left"].set_bounds(0, 1)
+    ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+    ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+
+
+def _count_bars(ax: Axes, panel: ReliabilityPanel, *, every: bool) -> None:
+    """How many cases each bin holds, in a strip below; of small panels the most are written out."""
+    tops = _FLOOR + 0.14 * panel.weights / max(panel.weights.max(initial=0.0), 1e-300)
+    width = 7 if every else 3.5
+    ax.vlines(panel.scores, _FLOOR, tops, color="#BBBBBB", linewidth=width, label="_bin counts")
+    shown = range(panel.weights.size) if every else [int(np.argmax(panel.weights))]
+    for k in shown:
+        at = panel.scores[k] if every else np.clip(panel.scores[k], 0.06, 0.94)
+        count = f"{panel.weights[k]:.4g}" if panel.weights[k] < 1e4 else f"{panel.weights[k]:.1e}"
+        ax.text(at, tops[k] + 0.01, count, ha="center", va="bottom", fontsize=5.5, color="#555555")
+
+
+# Costs of systems ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CostRow(Value):
+    """What a system costs per case, with its interval.
+
+    The `best` is written in bold; one that is no `candidate` has an open circle.
+    """
+
+    name: str
+    cost: float
+    low: float
+    high: float
+    best: bool = False
+    candidate: bool = True
+
+
+def cost_rows(
+    rows: Sequence[CostRow],
+    *,
+    x: str,
+    note: str = "",
+    references: Mapping[str, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Costs of systems, one below the other, with intervals; references are costs of no model."""
+    lines = references or {}
+    names = short_names([*(row.name for row in rows), *lines], 40)
+    space = 0.085 * max(map(len, names), default=0)
+    ax = axes_for(ax, size=(3.6 + space, 0.9 + 0.24 * len(names)))
+    places = np.arange(len(names))[::-1]
+    for place, (name, at), (colour, dash) in zip(
+        places[len(rows) :], lines.items(), cycle(_REFERENCES)
+    ):
+        ax.axvline(at, color=colour, linestyle=dash, linewidth=0.9, label=f"_{plain(name)}")
+        ax.plot(at, place, marker="D", markersize=4, color=colour, label="_reference")
+    for place, row in zip(places, rows, strict=False):
+        colour = "#D55E00" if row.best else "#0072B2"
+        ax.plot([row.low, row.high], [place] * 2, color=colour, linewidth=1.4, label="_interval")
+        inside = colour if row.candidate else "white"
+        dot: dict[str, Any] = {"markersize": 5, "color": colour, "markerfacecolor": inside}
+        ax.plot(row.cost, place, marker="o", label="_cost", **dot)
+    ax.set_yticks(places, names, fontsize=8)
+    for tick, row in zip(ax.get_yticklabels(), rows, strict=False):
+        tick.set_fontweight("bold" if row.best else "normal")
+    ax.set_ylim(-0.7, len(names) - 0.3)
+    ax.margins(x=0.08)
+    _say(ax, note)
+    return finish(ax, x=x, y="", legend=False)

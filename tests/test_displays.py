@@ -1,0 +1,635 @@
+"""Displays draw what their columns hold, and their columns are what the definitions say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stakes import (
+    CostProportions,
+    Counts,
+    JointCounts,
+    Posteriors,
+    Problem,
+    Scores,
+    ScoreTable,
+    best_threshold,
+    evaluate,
+)
+from stakes.calibration import reliability
+from stakes.curves import brier_curve, decision_curve, optimal_curve, rate_driven_curve
+from stakes.errors import InputError
+from stakes.inference import Clusters, profile_interval
+from stakes.scoring import EqualMass, EqualWidth, HullBins
+
+pytest.importorskip("matplotlib")
+displays: Any = pytest.importorskip("stakes.displays")
+
+from matplotlib.figure import Figure  # noqa: E402
+
+from stakes.displays import (  # noqa: E402
+    BrierCurveDisplay,
+    CostByThresholdDisplay,
+    CostCurveDisplay,
+    DecisionCurveDisplay,
+    InterventionsAvoidedDisplay,
+    NetBenefitDifferenceDisplay,
+    RateDrivenCurveDisplay,
+    ReliabilityDisplay,
+    SystemCostsDisplay,
+)
+
+PROBLEM = Problem.binary(false_alarm=1, miss=4, unit="EUR", decisions=["wait", "treat"])
+POINTS = np.array([0.05, 0.2, 0.25, 0.5, 0.9])  # some of them are scores, too
+
+
+def rows(n_cases: int = 240, seed: int = 0) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Imbalanced classes, and scores with many ties."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n_cases) < 0.2).astype(int)
+    odds = {name: rng.normal(np.where(y, e, -e), np.sqrt(2 * e)) for name, e in SKILLS.items()}
+    return y, {name: (1 / (1 + np.exp(1.4 - x))).round(2) for name, x in odds.items()}
+
+
+SKILLS = {"sharp": 1.8, "blunt": 0.6}
+Y, MODELS = rows()
+HALVES = np.where(np.arange(Y.size) % 3, 0.5, 1.75)  # fractional weights
+WARDS = np.array([f"ward {k}" for k in np.arange(Y.size) % 17])
+CURVES = [
+    DecisionCurveDisplay,
+    InterventionsAvoidedDisplay,
+    CostCurveDisplay,
+    BrierCurveDisplay,
+    RateDrivenCurveDisplay,
+]
+
+
+def curve(display: Any, name: str = "sharp") -> Any:
+    [line] = [line for line in display.lines if line.name == name]
+    return line
+
+
+def drawn(ax: Any) -> dict[str, np.ndarray]:
+    return {line.get_label(): line.get_xydata() for line in ax.get_lines()}
+
+
+# Values -------------------------------------------------------------------------------------------
+
+
+def rates(p: float, scores: np.ndarray, weights: np.ndarray) -> tuple[float, float, float]:
+    """False-alarm rate, hit rate and share of positives, case by case."""
+    sums = {(k, d): 0.0 for k in (0, 1) for d in (False, True)}
+    for truth, score, weight in zip(Y, scores, weights, strict=True):
+        sums[int(truth), bool(score > p)] += weight
+    negatives, positives = (sums[k, False] + sums[k, True] for k in (0, 1))
+    alarm, hit = sums[0, True] / negatives, sums[1, True] / positives
+    return alarm, hit, positives / (positives + negatives)
+
+
+@pytest.mark.parametrize("prevalence", [None, 0.03])
+@pytest.mark.parametrize("weights", [None, HALVES])
+def test_net_benefit_is_what_its_definition_says(prevalence, weights):
+    options: dict[str, Any] = {"thresholds": POINTS, "prevalence": prevalence, "weights": weights}
+    benefit = DecisionCurveDisplay.from_predictions(Y, MODELS, **options)
+    avoided = InterventionsAvoidedDisplay.from_predictions(Y, MODELS, **options)
+    gain = NetBenefitDifferenceDisplay.from_predictions(Y, MODELS, reference="blunt", **options)
+    w = np.ones(Y.size) if weights is None else weights
+    for k, p in enumerate(POINTS):
+        found = {}
+        for name, scores in MODELS.items():
+            alarm, hit, share = rates(p, scores, w)
+            share = share if prevalence is None else prevalence
+            found[name] = share * hit - (1 - share) * alarm * p / (1 - p)
+            spared = (1 - share) * (1 - alarm) - share * (1 - hit) * (1 - p) / p
+            assert curve(benefit, name).y[k] == pytest.approx(found[name], abs=1e-12)
+            assert curve(avoided, name).y[k] == pytest.approx(100 * spared, abs=1e-9)
+        assert curve(gain).y[k] == pytest.approx(found["sharp"] - found["blunt"], abs=1e-12)
+        everybody = share - (1 - share) * p / (1 - p)
+        assert curve(benefit, "treat all").y[k] == pytest.approx(everybody, abs=1e-12)
+    assert not curve(benefit, "treat none").y.any()
+
+
+@pytest.mark.parametrize("prevalence", [None, 0.4])
+@pytest.mark.parametrize("weights", [None, HALVES])
+def test_curves_are_those_of_the_library(prevalence, weights):
+    table = ScoreTable.from_scores(Y, MODELS["sharp"], weights=weights)
+    if prevalence is not None:
+        table = table.with_prior([1 - prevalence, prevalence])
+    options: dict[str, Any] = {"prevalence": prevalence, "weights": weights}
+    for display, own in (
+        (CostCurveDisplay, optimal_curve(table, CostProportions)),
+        (BrierCurveDisplay, brier_curve(table, CostProportions)),
+        (RateDrivenCurveDisplay, rate_driven_curve(table, CostProportions)),
+        (DecisionCurveDisplay, decision_curve(table).net_benefit),
+    ):
+        line = curve(display.from_predictions(Y, MODELS, **options))
+        np.testing.assert_allclose(line.y, own(line.x), atol=1e-12, err_msg=display.__name__)
+
+
+def test_differences_may_be_taken_to_treating_all_and_to_treating_nobody():
+    benefit = DecisionCurveDisplay.from_predictions(Y, MODELS)
+    for name in ("treat all", "treat none"):
+        gain = NetBenefitDifferenceDisplay.from_predictions(Y, MODELS, reference=name)
+        assert gain.models == ("sharp", "blunt")
+        expected = curve(benefit).y - curve(benefit, name).y
+        np.testing.assert_allclose(curve(gain).y, expected, atol=1e-10)
+        assert f"less that of\n{name}" in gain.plot().get_ylabel()
+
+
+# Intervals ----------------------------------------------------------------------------------------
+
+DESIGNS: list[dict[str, Any]] = [{}, {"weights": HALVES}, {"clusters": WARDS}]
+
+
+def counted(decided: Any, problem: Problem, design: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The tally of decisions, and what `profile_interval` asks for besides."""
+    kind: Any = JointCounts if isinstance(decided, dict) else Counts
+    tally = kind.from_decisions(Y, decided, problem, **design)
+    if "clusters" in design:
+        return tally, {"scheme": Clusters()}
+    if "weights" in design:
+        squares = kind.from_decisions(Y, decided, problem, weights=HALVES**2)
+        return tally, {"squares": squares.values if kind is Counts else squares.weights}
+    return tally, {}
+
+
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+@pytest.mark.parametrize("design", DESIGNS, ids=["cases", "weights", "clusters"])
+def test_bands_are_intervals_of_the_profile_likelihood_point_by_point(design, prior):
+    options = {**design, "thresholds": POINTS, "prevalence": None if prior is None else prior[1]}
+    benefit = curve(DecisionCurveDisplay.from_predictions(Y, MODELS, level=0.9, **options))
+    gain = curve(
+        NetBenefitDifferenceDisplay.from_predictions(
+            Y, MODELS, reference="blunt", level=0.9, **options
+        )
+    )
+    for k, p in enumerate(POINTS):
+        problem = Problem([[0, p / (1 - p)], [0, -1]], prior=prior)
+        decided = {name: (scores > p).astype(int) for name, scores in MODELS.items()}
+        tally, more = counted(decided["sharp"], problem, design)
+        loss = profile_interval(tally, problem, 0.9, **more)
+        np.testing.assert_allclose([benefit.low[k], benefit.high[k]], [-loss.high, -loss.low])
+        tally, more = counted(decided, problem, design)
+        loss = profile_interval(tally, problem, 0.9, **more)
+        np.testing.assert_allclose([gain.low[k], gain.high[k]], [-loss.high, -loss.low])
+
+
+def test_the_band_of_a_rate_knows_that_the_threshold_hangs_on_all_cases():
+    """Loss as a mean over cases, to first order in the share of cases below the threshold."""
+    rng = np.random.default_rng(8)
+    y = rng.random(200) < 0.3
+    scores = rng.permutation(200) / 400 + np.where(y, 0.2, 0)
+    scores += 1e-6 * np.arange(200)  # no ties
+    c = np.array([0.25, 0.6])
+    line = curve(RateDrivenCurveDisplay.from_predictions(y, scores, cost_proportions=c), "model")
+    isotonic = reliability(ScoreTable.from_scores(y, scores), HullBins()).observed
+    for k, at in enumerate(c):
+        below = int(200 * at)
+        p = isotonic[below - 1]
+        decided = (scores > np.sort(scores)[below - 1]).astype(int)
+        worth = [[(0 - p) * (1 - at), (0 - p) * (0 - at)], [(1 - p) * (1 - at), (1 - p) * (0 - at)]]
+        problem = Problem(2 * np.array(worth))
+        loss = profile_interval(Counts.from_decisions(y.astype(int), decided, problem), problem)
+        expected = [loss.low + 2 * at * (1 - at), loss.high + 2 * at * (1 - at)]
+        np.testing.assert_allclose([line.low[k], line.high[k]], expected)
+
+
+@pytest.mark.parametrize("display", CURVES)
+@pytest.mark.parametrize("design", DESIGNS, ids=["cases", "weights", "clusters"])
+def test_bands_hold_their_line_and_are_the_same_each_time(display, design):
+    first, again, wide = (
+        display.from_predictions(Y, MODELS, level=level, **design) for level in (0.8, 0.8, 0.99)
+    )
+    assert first == again
+    for line, wider in zip(first.lines, wide.lines, strict=True):
+        if line.reference:
+            assert line.low is None
+            continue
+        assert (line.low <= line.y + 1e-12).all()
+        assert (line.y <= line.high + 1e-12).all()
+        assert (wider.high - wider.low >= line.high - line.low - 1e-12).all()
+    assert "80 % intervals, pointwise" in first.plot().get_title(loc="left")
+
+
+# Pictures -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("display", CURVES)
+def test_what_is_drawn_is_what_the_frame_holds(display):
+    made = display.from_predictions(Y, MODELS)
+    ax = made.plot()
+    frame = made.frame("pandas")
+    x, y = made.x_column, made.y_column
+    bands = {band.get_label(): band.get_paths()[0].vertices for band in ax.collections}
+    for name, part in frame.groupby("model"):
+        np.testing.assert_allclose(drawn(ax)[name], part[[x, y]].to_numpy())
+        if name in made.models:
+            edges = {tuple(point) for point in bands[f"_{name}"].round(9)}
+            assert {tuple(point) for point in part[[x, "low"]].to_numpy().round(9)} <= edges
+            assert {tuple(point) for point in part[[x, "high"]].to_numpy().round(9)} <= edges
+        else:
+            assert part["low"].isna().all()
+    assert ax.get_xlabel()
+    assert ax.get_ylabel()
+
+
+def test_a_given_axes_is_drawn_into_and_given_back():
+    figure = Figure(layout="constrained")
+    ax = figure.add_subplot()
+    assert DecisionCurveDisplay.from_predictions(Y, MODELS).plot(ax) is ax
+    plain = Figure().add_subplot()  # nobody makes room beside these axes
+    BrierCurveDisplay.from_predictions(Y, MODELS).plot(ax=plain)
+    legend: Any = plain.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["sharp", "blunt", "no model"]
+
+
+def boxes(texts: list[Any], figure: Any) -> list[Any]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return [text.get_window_extent(canvas.get_renderer()) for text in texts]
+
+
+def overlapping(parts: list[Any]) -> int:
+    return sum(one.overlaps(two) for k, one in enumerate(parts) for two in parts[k + 1 :])
+
+
+@pytest.mark.parametrize("display", [DecisionCurveDisplay, CostCurveDisplay])
+def test_names_of_a_dozen_models_stand_beside_their_lines_and_apart(display):
+    many = {
+        f"a model with a name that is long, number {k}": np.clip(MODELS["sharp"] + k / 99, 0, 1)
+        for k in range(12)
+    }
+    ax = display.from_predictions(Y, many).plot()
+    labels = [text for text in ax.texts if text.get_gid() == "line label"]
+    assert len(labels) >= 13
+    found = boxes(labels, ax.figure)
+    assert overlapping(found) == 0
+    assert all(box.y0 >= 0 and box.y1 <= ax.figure.bbox.height for box in found)
+    assert all(box.x1 <= ax.figure.bbox.width for box in found)
+    assert len({text.get_text() for text in labels}) == len(labels)
+    styles = {(line.get_color(), line.get_linestyle()) for line in ax.get_lines()[:12]}
+    assert len(styles) == 12
+
+
+def test_of_lines_that_coincide_the_hidden_one_is_wider():
+    same = {"first": MODELS["sharp"], "second": MODELS["sharp"], "other": MODELS["blunt"]}
+    ax = BrierCurveDisplay.from_predictions(Y, same).plot()
+    widths = {line.get_label(): line.get_linewidth() for line in ax.get_lines()}
+    assert widths["first"] > widths["second"] == widths["other"]
+
+
+def test_a_model_keeps_its_colour_when_another_is_the_reference():
+    benefit = DecisionCurveDisplay.from_predictions(Y, MODELS).plot()
+    gain = NetBenefitDifferenceDisplay.from_predictions(Y, MODELS, reference="sharp").plot()
+    colours = [
+        {line.get_label(): line.get_color() for line in ax.get_lines()}["blunt"]
+        for ax in (benefit, gain)
+    ]
+    assert colours[0] == colours[1]
+
+
+@pytest.mark.parametrize(
+    ("y", "scores"),
+    [([0, 1], [0.3, 0.3]), ([0, 0, 0], [0.0, 0.5, 1.0]), ([1, 1], [0.2, 0.9]), ([1], [0.4])],
+)
+def test_tiny_samples_are_drawn_and_not_refused(y, scores):
+    for display in CURVES:
+        display.from_predictions(y, np.array(scores)).plot()
+    ReliabilityDisplay.from_predictions(y, np.array(scores)).plot()
+    CostByThresholdDisplay.from_predictions(y, np.array(scores), PROBLEM).plot()
+
+
+# Estimators and frames ----------------------------------------------------------------------------
+
+
+class Classifier:
+    """All that is asked of an estimator; its classes are sorted the other way round."""
+
+    classes_ = np.array(["ill", "well"])
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return np.column_stack([X, 1 - X])
+
+
+class Machine:
+    """One that has no probabilities; its scores speak for "well"."""
+
+    classes_ = np.array(["ill", "well"])
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        return -X
+
+
+HEALTH = np.where(Y == 1, "ill", "well")
+ILLNESS = Problem.binary(false_alarm=1, miss=4, classes=["well", "ill"])
+
+
+@pytest.mark.parametrize("display", [*CURVES, ReliabilityDisplay])
+def test_an_estimator_is_what_it_predicts_by_the_names_of_its_classes(display):
+    X = MODELS["sharp"]
+    made = display.from_estimator(Classifier(), X, HEALTH, positive="ill")
+    assert made == display.from_predictions(HEALTH, {"Classifier": X}, positive="ill")
+    several = {"one": Classifier(), "two": Classifier()}
+    assert len(set(display.from_estimator(several, X, HEALTH, positive="ill").models)) == 2
+
+
+def test_scores_of_an_estimator_speak_for_the_positive_class():
+    X = MODELS["sharp"]
+    made = RateDrivenCurveDisplay.from_estimator(Machine(), X, HEALTH, positive="ill")
+    expected = RateDrivenCurveDisplay.from_predictions(HEALTH, {"Machine": X}, positive="ill")
+    assert made == expected
+    by_cost = CostByThresholdDisplay.from_estimator(Machine(), X, HEALTH, ILLNESS)
+    table = ScoreTable.from_scores(HEALTH, X, positive="ill")
+    assert by_cost.best == (best_threshold(table, ILLNESS).threshold,)
+    systems = SystemCostsDisplay.from_estimator(Machine(), X, HEALTH, ILLNESS, calibrator=None)
+    assert systems.report.models[0].backwards is None
+
+
+def test_frames_come_in_the_library_of_the_user():
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    given = DecisionCurveDisplay.from_predictions(pandas.Series(Y), MODELS)
+    assert isinstance(given.frame(), pandas.DataFrame)
+    assert isinstance(given.frame("polars"), polars.DataFrame)
+    frame = DecisionCurveDisplay.from_predictions(polars.Series(Y), MODELS).frame()
+    assert isinstance(frame, polars.DataFrame)
+    assert frame.columns == ["model", "threshold", "net_benefit", "low", "high"]
+    assert frame.filter(polars.col("model") == "treat all")["low"].null_count() == 99
+
+
+def test_rows_of_other_cases_are_refused():
+    pandas = pytest.importorskip("pandas")
+    y = pandas.Series(Y)
+    with pytest.raises(InputError, match="must have the same index"):
+        DecisionCurveDisplay.from_predictions(y, pandas.Series(MODELS["sharp"]).iloc[::-1])
+
+
+def test_displays_are_imported_without_matplotlib_and_scikit_learn():
+    code = (
+        "import sys, stakes.displays; print({'sklearn', 'matplotlib', 'pandas'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+# Reliability --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", [None, HALVES])
+def test_bins_hold_their_shares_and_cases(weights):
+    display = ReliabilityDisplay.from_predictions(Y, MODELS, bins=EqualWidth(4), weights=weights)
+    panel = display.panels[0]
+    w = np.ones(Y.size) if weights is None else weights
+    scores = MODELS["sharp"]
+    place = 0
+    for low, high in ((-1, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1)):
+        inside = (scores > low) & (scores <= high)
+        assert panel.weights[place] == pytest.approx(w[inside].sum())
+        assert panel.scores[place] == pytest.approx(np.average(scores[inside], weights=w[inside]))
+        assert panel.shares[place] == pytest.approx(np.average(Y[inside], weights=w[inside]))
+        assert panel.low[place] <= panel.shares[place] <= panel.high[place]
+        place += 1
+    assert panel.weights.size == place
+
+
+def test_the_interval_of_a_bin_is_that_of_its_share():
+    panel = ReliabilityDisplay.from_predictions(Y, MODELS["sharp"], bins=EqualMass(5)).panels[0]
+    hits = np.round(panel.shares * panel.weights)
+    for k, hit in enumerate(hits):
+        counts = Counts([[panel.weights[k] - hit, hit]])
+        share = profile_interval(counts, Problem([[0, 1]]))
+        np.testing.assert_allclose([panel.low[k], panel.high[k]], [share.low, share.high])
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=["cases", "weights", "clusters"])
+def test_the_smooth_line_solves_the_equations_of_logistic_regression(design):
+    """Residuals have no mean and no slope in the log-odds, but for half of each slope (Firth)."""
+    y, models = rows(1500, seed=4)
+    more = {name: np.resize(column, y.size) for name, column in design.items()}
+    scores = models["sharp"].clip(0.01, 0.99)
+    problem = displays.scored_cases.two_class_problem(y, None, None)
+    cases = displays.scored_cases.read_scored(
+        y, scores, problem, **{"weights": None, "clusters": None, **more}, probabilities=True
+    ).cases
+    line = displays.smooth_line.smooth_line(cases, y, scores, scores, 0.95)
+    residual = (y - line.value) * more.get("weights", np.ones(y.size))
+    odds = np.log(scores / (1 - scores))
+    assert abs(residual.sum()) < 4 / 2
+    assert abs(residual @ odds) < 4 / 2 * np.abs(odds).max()
+    assert (line.low < line.value).all()
+    assert (line.value < line.high).all()
+
+
+def test_a_straight_line_has_the_error_that_two_slopes_have():
+    """Few cases of a class: a line, whose covariance is the inverse of Fisher's information."""
+    y, scores = Y[:100], MODELS["sharp"][:100].clip(0.01, 0.99)
+    assert y.sum() < 40
+    problem = displays.scored_cases.two_class_problem(y, None, None)
+    cases = displays.scored_cases.read_scored(
+        y, scores, problem, weights=None, clusters=None, probabilities=True
+    ).cases
+    at = np.array([0.1, 0.6])
+    line = displays.smooth_line.smooth_line(cases, y, scores, at, 0.95)
+    logit = lambda p: np.log(p / (1 - p))  # noqa: E731
+    slope = np.diff(logit(line.value)) / np.diff(logit(at))
+    intercept = logit(line.value[0]) - slope * logit(at[0])
+    chance = 1 / (1 + np.exp(-(intercept + slope * logit(scores))))
+    information = np.zeros((2, 2))
+    for x, p in zip(logit(scores), chance, strict=True):
+        information += p * (1 - p) * np.outer([1, x], [1, x])
+    inverse = np.linalg.inv(information)
+    for k, x in enumerate(logit(at)):
+        error = np.sqrt([1, x] @ inverse @ [1, x])
+        reach = (logit(line.high[k]) - logit(line.low[k])) / 2
+        assert reach == pytest.approx(1.959964 * error, rel=1e-4)
+
+
+def test_classes_that_a_threshold_separates_have_a_smooth_line_too():
+    y, scores = np.repeat([0, 1], 15), np.linspace(0.02, 0.98, 30)
+    panel = ReliabilityDisplay.from_predictions(y, scores).panels[0]
+    assert (np.diff(panel.smooth) > 0).all()
+    assert 0.2 < panel.smooth_low[-1] < panel.smooth[-1] < 1
+    assert 0.8 > panel.smooth_high[0] > panel.smooth[0] > 0
+
+
+def test_one_slope_alone_is_that_of_firth():
+    """Two groups: Firth's shares are those of half a case more of either class."""
+    y = np.array([0] * 9 + [1] * 3 + [0] * 2 + [1] * 6)
+    scores = np.repeat([0.2, 0.7], [12, 8])
+    problem = displays.scored_cases.two_class_problem(y, None, None)
+    cases = displays.scored_cases.read_scored(
+        y, scores, problem, weights=None, clusters=None, probabilities=True
+    ).cases
+    line = displays.smooth_line.smooth_line(cases, y, scores, np.array([0.2, 0.7]), 0.95)
+    np.testing.assert_allclose(line.value, [3.5 / 13, 6.5 / 9], rtol=1e-6)
+
+
+def many_classes() -> tuple[np.ndarray, Posteriors]:
+    rng = np.random.default_rng(1)
+    names = np.array([f"class {k}" for k in "jihgfedcba"])
+    y = rng.integers(0, 10, 600)
+    odds = rng.normal(size=(600, 10)) + 2 * np.eye(10)[y]
+    shares = np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True)
+    return names[y], Posteriors(shares, classes=names)
+
+
+def test_ten_classes_have_a_panel_each_and_none_lies_upon_another():
+    y, posteriors = many_classes()
+    display = ReliabilityDisplay.from_predictions(y, {"net": posteriors})
+    assert display.classes == tuple(f"class {k}" for k in "jihgfedcba")
+    share = np.average(y == "class j")
+    panel = display.panels[0]
+    assert np.average(panel.shares, weights=panel.weights) == pytest.approx(share)
+    ax = display.plot()
+    panels: Any = ax.child_axes
+    assert [one.get_title() for one in panels] == list(display.classes)
+    assert overlapping(boxes([one.title for one in panels], ax.figure)) == 0
+    assert overlapping([one.get_tightbbox() for one in panels]) == 0
+    bins = {line.get_label(): line for line in panels[3].get_lines()}["bins"]
+    np.testing.assert_array_equal(bins.get_ydata(), display.panels[3].shares)
+    frame = display.frame("pandas")
+    part = frame[(frame["class"] == "class g") & (frame["kind"] == "bin")]
+    np.testing.assert_array_equal(part["observed"], display.panels[3].shares)
+    assert part["weight"].sum() == 600
+
+
+def test_one_panel_writes_out_how_many_cases_each_bin_holds():
+    display = ReliabilityDisplay.from_predictions(Y, MODELS["sharp"], bins=EqualWidth(4))
+    written = [text.get_text() for text in display.plot().texts]
+    assert written == [f"{count:g}" for count in display.panels[0].weights]
+
+
+# Costs --------------------------------------------------------------------------------------------
+
+
+def test_cost_by_threshold_marks_the_best_and_the_bayes_threshold():
+    display = CostByThresholdDisplay.from_predictions(Y, MODELS, PROBLEM)
+    line, [best, _] = curve(display), display.best
+    assert display.bayes == PROBLEM.threshold == 0.2
+    expected = best_threshold(ScoreTable.from_scores(Y, MODELS["sharp"]), PROBLEM)
+    assert best == expected.threshold
+    assert line.y.min() == pytest.approx(expected.cost)
+    for p in (0.2, 0.55):
+        alarm, hit, share = rates(p, MODELS["sharp"], np.ones(Y.size))
+        cost = (1 - share) * alarm * 1 + share * (1 - hit) * 4
+        [at] = np.flatnonzero(np.isclose(line.x, p))
+        assert line.y[at] == pytest.approx(cost)
+    ax = display.plot()
+    dots: list[Any] = [one for one in ax.get_lines() if one.get_label() == "_mark"]
+    marks = [dot.get_xydata()[0] for dot in dots]
+    np.testing.assert_allclose(marks[0], [best, expected.cost])
+    assert ax.get_ylabel() == "expected cost per case, EUR"
+    labels = [text.get_text() for text in ax.texts if text.get_gid() == "line label"]
+    assert f"sharp, best at {best:.3g}" in labels
+    assert "Bayes threshold 0.2" in labels
+
+
+def test_raw_scores_have_a_best_threshold_and_none_of_bayes():
+    display = CostByThresholdDisplay.from_predictions(Y, Scores(10 * MODELS["sharp"]), PROBLEM)
+    assert np.isnan(display.bayes)
+    assert display.lines[0].x[-1] == 10 * MODELS["sharp"].max()
+    assert "Bayes" not in "".join(text.get_text() for text in display.plot().texts)
+
+
+@pytest.fixture(scope="module")
+def report() -> Any:
+    return evaluate(Y, MODELS, PROBLEM, calibrator=None, replicates=50)
+
+
+def test_costs_of_systems_are_those_of_the_report_the_cheapest_first(report):
+    display = SystemCostsDisplay.from_report(report)
+    frame = display.frame("pandas")
+    assert (np.diff(frame["cost"]) >= 0).all()
+    assert set(frame["system"]) == {system.name for system in report.systems}
+    for _, row in frame.iterrows():
+        cost = report.system(row["system"]).cost
+        assert (row["cost"], row["low"], row["high"]) == (cost.value, cost.low, cost.high)
+    ax = display.plot()
+    bars = [one.get_xdata() for one in ax.get_lines() if one.get_label() == "_interval"]
+    np.testing.assert_array_equal(bars, frame[["low", "high"]])
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert names == [*frame["system"], f"always {report.naive.decision}", "perfect decisions"]
+    [bold] = [tick for tick in ax.get_yticklabels() if tick.get_fontweight() == "bold"]
+    assert bold.get_text() == report.verdict.cheapest
+    assert "EUR" in ax.get_xlabel()
+
+
+def test_costs_of_systems_come_from_predictions_in_one_call(report):
+    display = SystemCostsDisplay.from_predictions(
+        Y, MODELS, PROBLEM, calibrator=None, replicates=50
+    )
+    assert display.columns()["cost"].tolist() == pytest.approx(
+        SystemCostsDisplay.from_report(report).columns()["cost"].tolist()
+    )
+
+
+# What is refused ----------------------------------------------------------------------------------
+
+P = MODELS["sharp"]
+REFUSED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = [
+    ("models must hold at least one model", DecisionCurveDisplay, (Y, {}), {}),
+    ("models must be an array of predictions", DecisionCurveDisplay, (Y, None), {}),
+    ("must hold probabilities in", DecisionCurveDisplay, (Y, 7 * P), {}),
+    ("whole numbers, booleans or labels", DecisionCurveDisplay, (Y, Y), {}),
+    ("these are raw scores", DecisionCurveDisplay, (Y, Scores(P)), {}),
+    ("these are raw scores", BrierCurveDisplay, (Y, Scores(P)), {}),
+    ("y_true and models.* must describe the same cases", CostCurveDisplay, (Y, P[1:]), {}),
+    ("positive must be stated", DecisionCurveDisplay, (HEALTH, P), {}),
+    ("y_true must hold two labels", DecisionCurveDisplay, ([0, 1, 2], P[:3]), {"positive": 1}),
+    ("prevalence must be one real number within", CostCurveDisplay, (Y, P), {"prevalence": 3}),
+    (
+        "thresholds must be two or more increasing",
+        DecisionCurveDisplay,
+        (Y, P),
+        {"thresholds": [0]},
+    ),
+    ("thresholds must hold real numbers", DecisionCurveDisplay, (Y, P), {"thresholds": "all"}),
+    ("cost_proportions must be two or", CostCurveDisplay, (Y, P), {"cost_proportions": [0.5, 0.1]}),
+    ("level must lie strictly between", RateDrivenCurveDisplay, (Y, P), {"level": 95}),
+    ("clusters must hold a label", BrierCurveDisplay, (Y, P), {"clusters": [None] * Y.size}),
+    ("reference must be one of", NetBenefitDifferenceDisplay, (Y, P), {"reference": "old"}),
+    ("reference must be one of", NetBenefitDifferenceDisplay, (Y, P), {"reference": ["model"]}),
+    ("models must be an array of predictions", CostByThresholdDisplay, (Y, PROBLEM, PROBLEM), {}),
+    ("must not be called 'treat all'", DecisionCurveDisplay, (Y, {"treat all": P}), {}),
+    ("bins must be a Bins", ReliabilityDisplay, (Y, P), {"bins": 10}),
+    ("bins must not be chosen by the classes", ReliabilityDisplay, (Y, P), {"bins": HullBins()}),
+    ("to be compared with shares", ReliabilityDisplay, (Y, Scores(P)), {}),
+    ("problem must be a Problem", CostByThresholdDisplay, (Y, P, [[0, 1], [4, 0]]), {}),
+    ("two classes and two decisions", CostByThresholdDisplay, (Y, P, Problem.zero_one(3)), {}),
+    ("depend on the columns", CostByThresholdDisplay, (Y, P, Problem([[0, 1], ["a", 0]])), {}),
+    ("problem must be a Problem", SystemCostsDisplay, (Y, P, None), {}),
+]
+
+
+@pytest.mark.parametrize(("words", "display", "given", "options"), REFUSED)
+def test_wrong_arguments_are_refused_in_words(words, display, given, options):
+    with pytest.raises(InputError, match=words):
+        display.from_predictions(*given, **options)
+
+
+def test_what_is_no_report_no_estimator_and_no_axes_is_refused():
+    with pytest.raises(InputError, match="report must be a Report"):
+        SystemCostsDisplay.from_report({"cost": 1})  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="estimator must be a fitted classifier"):
+        DecisionCurveDisplay.from_estimator(Classifier, P, Y)
+    with pytest.raises(InputError, match=r"estimator\['x'\] must be a fitted classifier"):
+        DecisionCurveDisplay.from_estimator({"x": object()}, P, Y)
+
+    class Regressor:
+        classes_ = (0, 1)
+
+    with pytest.raises(InputError, match="must have predict_proba or"):
+        DecisionCurveDisplay.from_estimator(Regressor(), P, Y)
+    display = BrierCurveDisplay.from_predictions(Y, P)
+    with pytest.raises(InputError, match="ax must be one Axes of matplotlib"):
+        display.plot(ax=[1, 2])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="library must be one of"):
+        display.frame("excel")
+    with pytest.raises(InputError, match="library must be one of"):
+        display.frame(np.zeros(2))
