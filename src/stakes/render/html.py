@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from stakes._expression import column_text
 from stakes._files import write_whole
 from stakes._text import percent, proportion
 from stakes.errors import MissingExtraError
@@ -76,9 +77,8 @@ def _still(report: Report) -> str:
 
 def _wholes(problem: Problem) -> list[str]:
     """The terms of the costs that are no columns: what stands inside them does not move."""
-    known = {"1", *problem.columns}
-    terms = problem.terms.names if problem.columns else ()
-    return [term for term in terms if term not in known and not term.startswith('column["')]
+    known = {"1", *map(column_text, problem.columns)}
+    return [term for term in problem.terms.names if term not in known]
 
 
 # The frame ---------------------------------------------------------------------------------------
