@@ -24,7 +24,7 @@ from stakes.problem import Problem
 from stakes.render.json import plain
 from stakes.render.layout import tied
 from stakes.render.page.data import page_data
-from stakes.render.tables import number, sections, stakes_sections
+from stakes.render.tables import moves_factors, number, sections, stakes_sections
 from stakes.report import FEWER_BINS, MOST_BINS, Report
 
 _SCRIPTS = (
@@ -50,6 +50,7 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
         proportion=proportion,
         still=still,
         wholes=_wholes(report.problem),
+        factors=moves_factors(report),
         data="" if still else _as_json(page_data(report)),
         style=style,
         script=script,
