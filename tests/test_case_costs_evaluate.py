@@ -411,7 +411,7 @@ def test_a_volume_turns_costs_into_totals_for_people_and_machines(problem):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"running_costs": {"forest": 1}}, "'forest' is none of weak, strong"),
+        ({"running_costs": {"forest": 1}}, "'forest' is none of them.* 'weak', 'strong'"),
         ({"running_costs": 3}, "running_costs must be a mapping"),
         ({"running_costs": {"weak": -1}}, r"running_costs\['weak'\]"),
         ({"running_costs": {"weak": "much"}}, r"running_costs\['weak'\]"),

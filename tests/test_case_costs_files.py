@@ -64,7 +64,7 @@ def test_costs_of_cases_are_the_same_from_every_frame_and_file(kind, expected, t
 
 def test_a_frame_without_the_column_of_the_costs_is_refused():
     asked: dict[str, Any] = {"y_true": "truth", "models": MODELS, "calibrator": None}
-    with pytest.raises(InputError, match="has no column 'amount'"):
+    with pytest.raises(InputError, match=r"no column 'amount', which the costs need.* Add it"):
         evaluate_frame(TABLE.drop_columns(["amount"]), PAYMENTS, **asked)
     texts = TABLE.set_column(1, "amount", pa.array(["12"] * 200))
     with pytest.raises(InputError, match="'amount' of the frame must hold numbers"):

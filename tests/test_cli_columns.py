@@ -419,10 +419,13 @@ UNUSABLE = {
     "one entry of text": ([0.5, "n/a", 0.5], r"must hold numbers; 'n/a' is none\."),
     "decimal commas": (['"0,1"', '"0,9"', '"0,2"'], r"must hold numbers; '0,1' is none\."),
     "dates": (["2024-01-01"] * 3, r"must hold numbers; '2024-01-01' is none\."),
-    "gaps": ([0.5, "", 0.5], r"a number in every row; 1 of 3 are missing .*, the first in row 2\."),
+    "gaps": (
+        [0.5, "", 0.5],
+        r"a number in every row; 1 of 3 are missing .* first in row 1 \(counted",
+    ),
     "nan": (
         [0.5, 0.5, "nan"],
-        r"a number in every row; 1 of 3 are missing .* the first in row 3\.",
+        r"a number in every row; 1 of 3 are missing .* the first in row 2 \(counted from 0\)",
     ),
     "nothing at all": ([""] * 3, r"must hold numbers; all entries are missing\."),
     "per cent": (
@@ -432,7 +435,7 @@ UNUSABLE = {
     "whole per cent": ([10, 90, 25], r"in \[0, 1\]; 3 of 3 rows do not, .*divide them by 100\."),
     "numbers below nought": (
         [-0.1, 0.5, 0.5],
-        r"in \[0, 1\]; 1 of 3 rows do not.*-0\.1 in row 1\.",
+        r"in \[0, 1\]; 1 of 3 rows do not.*-0\.1 in row 0 \(counted from 0\)",
     ),
 }
 

@@ -13,7 +13,7 @@ from stakes import Decisions, InputError, Problem, Scores, evaluate
 from stakes._expression import Name, parse
 from stakes.evaluation.charging import NO_MODEL
 from stakes.report import Report
-from stakes.thresholds import stakes_table
+from stakes.thresholds import ByThreshold, stakes_table
 
 WRITTEN = {
     "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
@@ -40,6 +40,9 @@ PAYMENTS = Problem(WRITTEN, unit="EUR")
         ("(5 + 0.02*amount)*rate", {"rate": 5, "amount*rate": 0.02}),
         ("(5 + amount)/rate", {"1/rate": 5, "amount/rate": 1}),
         ("3*(amount/rate)*hours", {"(amount/rate)*hours": 3}),
+        ('column["loan fee"]*amount', {'column["loan fee"]*amount': 1}),
+        ('1/column["a \\" b"]', {'1/column["a \\" b"]': 1}),
+        ('größe + 2*column["größe"]', {'column["größe"]': 3}),
         ("amount/(2*rate)", {"amount/rate": 0.5}),
         ("(1 + amount)*(2 + rate)", {"(1 + amount) * (2 + rate)": 1}),
         ("8 + 2*max(1, amount/50)", {"1": 8, "max(1, amount / 50)": 2}),
@@ -196,13 +199,13 @@ def test_costs_of_a_constant_problem_move_as_well():
     counts = report.system("old").counts
     wanted = np.sum(counts.values * other.costs) / 200
     assert report.costs_under(other)["old (as decided)"] == pytest.approx(wanted)
-    with pytest.raises(InputError, match="'amount', which the report has not tallied"):
+    with pytest.raises(InputError, match="are known, 1; they depend on amount, too"):
         report.costs_under(PAYMENTS)
 
 
 def test_a_term_that_was_not_tallied_is_refused_by_its_name(report):
     strange = {**WRITTEN, "fraud": {**WRITTEN["fraud"], "block": "2*max(2, amount/50)"}}
-    with pytest.raises(InputError, match=r"'max\(2, amount / 50\)'.*tallied are 1, amount"):
+    with pytest.raises(InputError, match=r"known, 1, amount.*on max\(2, amount / 50\), too"):
         report.costs_under(Problem(strange))
     with pytest.raises(InputError, match="classes"):
         report.costs_under(Problem([[0, 1, 2], [3, 4, 5]]))
@@ -219,7 +222,7 @@ def test_sums_survive_json_and_old_files_without_them_are_read(report):
     old = Report.from_json(json.dumps(plain))
     assert old.systems[0].sums is None
     assert old.systems[0].cost == report.systems[0].cost
-    with pytest.raises(InputError, match="tallied are none"):
+    with pytest.raises(InputError, match="report must hold sums of the terms"):
         old.costs_under(report.problem)
 
 
@@ -315,8 +318,18 @@ def test_the_cost_by_threshold_follows_other_coefficients_and_another_prior():
     table, stand = stakes_table(world.y, world.models["new"], other, **options)
     wanted = [_cost_at(table, stand, t) for t in found.thresholds]
     np.testing.assert_allclose(found.costs(other), wanted, rtol=1e-9)
-    with pytest.raises(InputError, match="must have the 2 terms that were summed; it has 1"):
-        found.costs(TWO.at(amount=3))
+    assert found.costs(TWO.at(amount=0))[-1] == pytest.approx(0)  # nothing is blocked or lost
+
+
+def test_the_cost_by_threshold_knows_its_terms_by_name():
+    """As many terms of other columns, or the same in another order, must not be mistaken."""
+    found = ByThreshold(
+        np.array([-np.inf, 0.5]), np.array([[[2.0, 30, 4], [1, 50, 6]]]), ("1", "amount", "fee")
+    )
+    same = Problem([[0, "3*fee + amount"], ["amount", 0]])
+    np.testing.assert_allclose(found.costs(same), [(3 * 4 + 30) / 3, 50 / 3])
+    with pytest.raises(InputError, match="known, 1, amount, fee; they depend on hours, too"):
+        found.costs(Problem([[0, "3*hours + amount"], ["amount", 0]]))
 
 
 def test_what_has_no_threshold_has_no_cost_by_threshold(report):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import operator
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,13 @@ from stakes.errors import InputError
 
 LONGEST = 2000  # characters
 DEEPEST = 50  # parts inside each other
+
+_TOO_DEEP = f"more than {DEEPEST} parts lie inside each other"
+_SHORTEN = "Shorten it, or compute a part of it beforehand and name that."
+_REMEDIES = {  # by whether names are columns
+    True: "Write it as in 5 + 0.02*amount, max(5, amount) or where(amount > 0, 5/amount, 0).",
+    False: "Write it as in cost > 3 and not deployable.",
+}
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -139,16 +147,16 @@ class _Reader:
         if not self.text.strip():
             self.fail("expected a name, a number or a parenthesis", 1)
         if len(self.text) > LONGEST:
-            self.fail(f"it has more than {LONGEST} characters", LONGEST + 1)
+            self.fail(f"it has more than {LONGEST} characters", LONGEST + 1, _SHORTEN)
         try:
             with warnings.catch_warnings():  # of odd escapes in a name, which is none then
                 warnings.simplefilter("ignore")
                 return ast.parse(self.text.strip(), mode="eval").body
         except (RecursionError, MemoryError):
-            self.fail(f"more than {DEEPEST} parts lie inside each other", 1)
+            self.fail(_TOO_DEEP, 1, _SHORTEN)
         except (SyntaxError, ValueError) as error:
             if "nested" in str(error):
-                self.fail(f"more than {DEEPEST} parts lie inside each other", 1)
+                self.fail(_TOO_DEEP, 1, _SHORTEN)
             at = (getattr(error, "offset", None) or len(self.text) + 1) + self._indent
             odd = '; odd names are written column["…"]' if self.known is None else ""
             self.fail(f"it breaks off, or has a sign without meaning{odd}", at)
@@ -161,7 +169,7 @@ class _Reader:
 
     def _is_truth(self, node: ast.expr, depth: int) -> bool:
         if depth > DEEPEST:
-            self.fail(f"more than {DEEPEST} parts lie inside each other", node)
+            self.fail(_TOO_DEEP, node, _SHORTEN)
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 if not abs(value) <= sys.float_info.max:
@@ -224,11 +232,13 @@ class _Reader:
         self.names.append(name)
         return name.name in self.facts
 
-    def fail(self, fault: str, place: ast.expr | int) -> NoReturn:
+    def fail(self, fault: str, place: ast.expr | int, remedy: str | None = None) -> NoReturn:
         at = place if isinstance(place, int) else self._position(place)
         found = repr(self.text[at - 1 :][:12]) if self.text[at - 1 :] else "the end"
+        shown = self.text if len(self.text) <= 200 else f"{self.text[:100]}…"
         raise InputError(
-            f"{self.what} {self.text[:200]!r} cannot be read: {fault}, at position {at} ({found})."
+            f"{self.what} {shown!r} cannot be read: {fault}, at position {at} ({found}). "
+            f"{remedy or _REMEDIES[self.known is None]}"
         )
 
     def _position(self, node: ast.expr) -> int:
@@ -278,9 +288,8 @@ def _computed(node: ast.BinOp, left: Any, right: Any) -> Any:
         value = nan
     if isinstance(value, float) and isnan(value):
         raise InputError(
-            f"{ast.unparse(node)} is undefined: it is {left:g} and {right:g} that it joins. Ask "
-            f"first whether they are as they should be, as in caveats > 0 and cost / caveats > "
-            f"2, or in where(amount > 0, 5 / amount, 0)."
+            f"{ast.unparse(node)} is undefined: it joins {left:g} and {right:g}. Ask first whether "
+            f"it is defined, as in caveats > 0 and cost / caveats > 2."
         )
     return value
 
@@ -314,6 +323,7 @@ def column_text(name: str) -> str:
 # Linear in what? ---------------------------------------------------------------------------------
 
 _Terms = dict[str, float]
+_SINGLE = re.compile(r'\w+|column\["([^"\\]|\\.)*"\]')  # the constant 1, or a column
 
 
 def _linear(node: ast.expr) -> _Terms:
@@ -321,10 +331,8 @@ def _linear(node: ast.expr) -> _Terms:
     if not any(isinstance(part, ast.Name) for part in _operands(node)):
         return _constant(node)
     match node:
-        case ast.Name(id=name):
-            return {name: 1.0}
-        case ast.Subscript(slice=ast.Constant(value=str(of))):
-            return {column_text(of): 1.0}
+        case ast.Name(id=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+            return {column_text(name): 1.0}
         case ast.UnaryOp(op=op, operand=part):
             return _times(_linear(part), -1.0 if isinstance(op, ast.USub) else 1.0)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
@@ -385,5 +393,4 @@ def _joined_text(left: str, sign: str, right: str) -> str:
         return left
     if left == "1" and sign == "*":
         return right
-    parts = (one if one == "1" or one.isidentifier() else f"({one})" for one in (left, right))
-    return sign.join(parts)
+    return sign.join(one if _SINGLE.fullmatch(one) else f"({one})" for one in (left, right))

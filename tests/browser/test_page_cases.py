@@ -152,6 +152,8 @@ def test_the_page_of_cases_begins_with_the_numbers_of_the_report(name, opened, r
 
 def test_the_cost_by_threshold_is_that_of_python(two, opened):
     page = opened(two)
+    labels = page.page.locator("#cost-curve svg text title").all_text_contents()
+    assert {"new", f"always {two.naive.decision}", NO_MODEL} <= set(labels)
     [model] = [one for one in two.models if one.model == "new"]
     read = "x => Object.fromEntries(stakesPage.read('cost-curve', x))"
     for setting in ({}, settings_for(two, 3)[0]):
@@ -181,7 +183,8 @@ def test_each_coefficient_has_a_slider_and_the_page_says_that_decisions_stay(thr
         "prior of fraud",
     ]
     assert "decisions stay as they are made now" in page.text(".stakes")
-    assert "max(20, amount) moves as a whole" in page.text(".stakes")
+    assert "max(20, amount) moves as a whole: the numbers inside stay" in page.text(".stakes")
+    assert "the printed report" not in page.text("#margins-section")  # which does not know either
     box = page.page.get_by_label("cost of block for legit, × amount").first
     box.fill("0.03")
     page.page.wait_for_timeout(60)
@@ -212,15 +215,30 @@ def test_moved_coefficients_are_saved_as_a_problem_file_that_python_reads(three,
     page = opened(three)
     setting = settings_for(three, 5)[0]
     page.run("given => stakesPage.set(given)", setting)
-    with page.page.expect_download() as waiting:
-        page.page.get_by_role("button", name="Save as TOML").click()
-    path = Path(tmp_path) / "saved.toml"
-    waiting.value.save_as(path)
+    path = saved(page, tmp_path)
     assert tomllib.loads(path.read_text(encoding="utf-8"))["unit"] == "EUR"
     found = three.costs_under(Problem.from_toml(path))
     shown = page.run("() => stakesPage.result().systems.map(one => [one.name, one.cost])")
     for name, cost in shown:
         assert found[name] == pytest.approx(cost, rel=1e-9)
+
+
+def test_stakes_that_were_not_moved_are_saved_as_they_were_written(three, two, opened, tmp_path):
+    """A prior that is the data's stays the data's; factors of one are left out."""
+    file = tomllib.loads(saved(opened(three), tmp_path).read_text(encoding="utf-8"))
+    assert "prior" not in file
+    assert file["costs"]["fraud"]["approve"] == "amount"
+    assert file["costs"]["legit"]["review"] == '2*column["hours spent"]'
+    assert file["costs"]["fraud"]["review"] == "8 + 0.1*(max(20, amount))"
+    file = tomllib.loads(saved(opened(two), tmp_path).read_text(encoding="utf-8"))
+    assert file["prior"] == {"legit": 0.95, "fraud": 0.05}
+
+
+def saved(page: Any, folder: Path) -> Path:
+    with page.page.expect_download() as waiting:
+        page.page.get_by_role("button", name="Save as TOML").click()
+    waiting.value.save_as(folder / "saved.toml")
+    return folder / "saved.toml"
 
 
 def test_terms_that_were_not_summed_leave_the_page_still_and_it_says_why(opened):

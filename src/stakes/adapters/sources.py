@@ -100,12 +100,17 @@ class Source(ABC):
         """Turns what the engine complains about into a sentence."""
         return _as_they_are()
 
-    def require(self, column: object) -> str:
+    def require(self, column: object, *, need: str = "", remedy: str = "Name one of these.") -> str:
         """The column, which must be there."""
         if not isinstance(column, str) or column not in self.types:
             near = ", ".join(list(self.types)[:12]) + ", …" * (len(self.types) > 12)
-            raise InputError(f"{self.name} has no column {column!r}. It has {near}.")
+            raise InputError(f"{self.name} has no column {column!r}{need}. It has {near}. {remedy}")
         return column
+
+    def require_costs(self, problem: Problem) -> tuple[str, ...]:
+        """The columns that the costs depend on, which must be there and hold numbers."""
+        say = {"need": ", which the costs need", "remedy": "Add it, or write the costs otherwise."}
+        return tuple(self.require_number(self.require(one, **say)) for one in problem.columns)
 
     def require_number(self, column: object) -> str:
         """The column, which must be there and hold numbers."""
@@ -255,8 +260,7 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
         source.require(column)
     if columns.weights is not None:
         source.require_number(columns.weights)
-    for column in problem.columns:
-        source.require_number(column)
+    source.require_costs(problem)
     for column in by:
         if by.count(column) > 1:
             raise InputError(

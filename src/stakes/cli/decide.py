@@ -71,7 +71,7 @@ def decide(
 
     with input_source(files) as source:
         columns = _columns(model, rule, source, problem)
-        charged = tuple(source.require_number(one) for one in problem.columns)
+        charged = source.require_costs(problem)
         single = source.is_single(columns)  # such numbers stand for all that round to them
 
         def decided(values: FloatArray) -> dict[str, pa.Array]:

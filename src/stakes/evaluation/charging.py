@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.decide import cheapest_decisions
@@ -77,7 +75,7 @@ def charges_of(
         dearest[rows], perfect[rows] = own.max(axis=0), own.min(axis=0)
         reached[rows] = np.where(reachable_by_case(block), own, -np.inf).max(axis=0)
     spent = {
-        name: _spent(cases, codes, own)
+        name: _in_cells(cases, codes, own if cases.weights is None else own * cases.weights)
         for (name, codes), own in zip(everyone.items(), losses, strict=False)
     }
     base = float(perfect.min())
@@ -127,12 +125,11 @@ def reachable_by_case(costs: FloatArray) -> BoolArray:
     return reached
 
 
-def _spent(cases: Cases, decided: IntArray, losses: FloatArray) -> FloatArray:
+def _in_cells(cases: Cases, decided: IntArray, weights: FloatArray | None) -> FloatArray:
+    """Sums (K, M) of what cases weigh, class by decision; cases are counted without weights."""
     shape = cases.problem.n_classes, cases.problem.n_decisions
     cells = cases.truth * shape[1] + decided
-    weighted = losses if cases.weights is None else losses * cases.weights
-    sums: FloatArray = np.bincount(cells, weighted, shape[0] * shape[1]).astype(np.float64)
-    return sums.reshape(shape)
+    return np.bincount(cells, weights, shape[0] * shape[1]).astype(np.float64).reshape(shape)
 
 
 def weighted_terms(cases: Cases) -> Iterator[FloatArray | None]:
@@ -149,14 +146,12 @@ def weighted_terms(cases: Cases) -> Iterator[FloatArray | None]:
 
 def _term_sums(cases: Cases, decided: Mapping[str, IntArray]) -> dict[str, FloatArray]:
     """Sums (K, M, T) of the terms in each cell of every table; none that are no numbers."""
-    shape = cases.problem.n_classes, cases.problem.n_decisions
-    found: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in decided}
-    for own in weighted_terms(cases):
-        for name, codes in decided.items():
-            cells = cases.truth * shape[1] + codes
-            found[name].append(np.bincount(cells, own, shape[0] * shape[1]).reshape(shape))
-    sums = {name: np.stack(own, axis=-1).astype(np.float64) for name, own in found.items() if own}
-    return sums if all(np.isfinite(own).all() for own in sums.values()) else {}
+    by_term = [
+        [_in_cells(cases, codes, term) for codes in decided.values()]
+        for term in weighted_terms(cases)
+    ]
+    sums = np.moveaxis(np.array(by_term), 0, -1)  # (J, K, M, T)
+    return dict(zip(decided, sums, strict=True)) if sums.size and np.isfinite(sums).all() else {}
 
 
 def dearest_share(losses: LossSample, name: str) -> float:

@@ -39,7 +39,8 @@ def read_operation(
     strangers = [name for name in running if name not in models]
     if strangers:
         raise InputError(
-            f"running_costs must name models; {strangers[0]!r} is none of {', '.join(models)}.",
+            f"running_costs must name models; {strangers[0]!r} is none of them. The models are "
+            f"{', '.join(map(repr, models))}: write one of these names.",
             argument="running_costs",
         )
     if period is not None and not (isinstance(period, str) and period.strip()):

@@ -26,18 +26,16 @@ def coefficients_on(terms: tuple[str, ...], problem: Problem) -> FloatArray:
            [5.  , 0.02]])
     """
     names, coefficients = problem.terms
-    found = np.zeros((*coefficients.shape[:2], len(terms)))
-    for name, own in zip(names, np.moveaxis(np.nan_to_num(coefficients), -1, 0), strict=True):
-        if name in terms:
-            found[..., terms.index(name)] = own
-        elif own.any() or name != "1":
-            raise InputError(
-                f"problem must have costs that are linear in what was tallied; they depend on "
-                f"{name!r}, which the report has not tallied. The terms that were tallied are "
-                f"{', '.join(terms) or 'none'}. Evaluate again with these costs.",
-                argument="problem",
-            )
-    return found
+    if strangers := [name for name in names if name not in terms]:
+        raise InputError(
+            f"problem must have costs that are linear in the terms whose sums are known, "
+            f"{', '.join(terms)}; they depend on {strangers[0]}, too. Evaluate again with these "
+            f"costs.",
+            argument="problem",
+        )
+    by_term = np.zeros((*coefficients.shape[:2], len(terms)))
+    by_term[..., [terms.index(name) for name in names]] = np.nan_to_num(coefficients)
+    return by_term
 
 
 def term_cost(sums: FloatArray, coefficients: FloatArray, prior: FloatArray | None) -> Numbers:

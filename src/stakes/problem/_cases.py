@@ -7,7 +7,7 @@ along whole columns.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._expression import Name, parse
 from stakes.errors import InputError
-from stakes.problem._columns import LARGEST, Expressions, column_names
+from stakes.problem._columns import LARGEST, Expressions, column_names, refuse_large
 
 BLOCK = 1 << 15  # cases at a time, so that memory stays flat
 
@@ -83,15 +83,11 @@ class CaseCosts:
         """The costs of some of the cases."""
         if kept is None:
             return self
-        columns = self.columns or {}
-        return CaseCosts(
-            int(np.count_nonzero(kept)),
-            self.classes,
-            self.decisions,
-            self.constants,
-            self.expressions,
-            {name: column[kept] for name, column in columns.items()},
-            None if self.array is None else self.array[kept],
+        return replace(
+            self,
+            n_cases=int(np.count_nonzero(kept)),
+            columns={name: column[kept] for name, column in (self.columns or {}).items()},
+            array=None if self.array is None else self.array[kept],
         )
 
 
@@ -109,10 +105,11 @@ def array_costs(case_costs: object, classes: Labels, decisions: Labels) -> CaseC
     if costs.ndim != 3 or costs.shape[1:] != shape:
         raise InputError(
             f"case_costs must have shape (n, {shape[0]}, {shape[1]}), one matrix of classes (rows) "
-            f"by decisions (columns) for each case; its shape is {costs.shape}.",
+            f"by decisions (columns) for each case; its shape is {costs.shape}. Transpose or stack "
+            f"the matrices.",
             argument="case_costs",
         )
-    _refuse_large("case_costs", costs)
+    refuse_large("case_costs", costs)
     return CaseCosts(len(costs), classes, decisions, array=costs)
 
 
@@ -158,15 +155,6 @@ def _refuse_undefined(costs: CaseCosts, k: int, d: int, rows: IntArray) -> None:
     )
 
 
-def _refuse_large(name: str, array: FloatArray) -> None:
-    if array.size and (largest := float(np.abs(array).max())) > LARGEST:
-        raise InputError(
-            f"{name} must lie within {LARGEST:g} of zero; the largest is {largest:g}. "
-            f"Choose a larger unit.",
-            argument=name,
-        )
-
-
 def _column(data: Any, name: str) -> FloatArray:
     """One column of numbers; text and missing entries are refused."""
     _check.refuse_lazy("data", data)
@@ -191,7 +179,7 @@ def _column(data: Any, name: str) -> FloatArray:
         _refuse_missing(said, column)
         _refuse_text(said, column)
         raise InputError(str(error), argument="data") from None
-    _refuse_large(said, numbers)
+    refuse_large(said, numbers)
     return numbers
 
 
@@ -205,8 +193,8 @@ def _refuse_missing(said: str, column: Any) -> None:
         raise InputError(
             f"{said} must hold a number for every case; {int(gaps.sum())} of {gaps.size} are "
             f"missing, the first in row {int(np.argmax(gaps))} "
-            f"(counted from 0). A cost that is not known is not "
-            f"zero: fill it in, or leave these rows out.",
+            f"(counted from 0). A cost that is not known is not zero: fill it in, or leave these "
+            f"rows out.",
             argument="data",
         )
 
@@ -218,8 +206,7 @@ def _refuse_text(said: str, column: Any) -> None:
     if texts:
         raise InputError(
             f"{said} must hold a number for every case; {len(texts)} of {len(cells)} are text, the "
-            f"first being {cells[texts[0]][:60]!r} in row {texts[0]} (counted "
-            f"from 0). Turn them into numbers, or "
-            f"write the costs with another column.",
+            f"first being {cells[texts[0]][:60]!r} in row {texts[0]} (counted from 0). Turn them "
+            f"into numbers, or write the costs with another column.",
             argument="data",
         )

@@ -92,9 +92,12 @@ class Charged(Value):
         missing = [name for name in self.columns if name not in values]
         if unknown or missing:
             fault = f"{unknown[0]!r} is none of them" if unknown else f"{missing[0]!r} is missing"
+            call = ", ".join(f"{name!r}: …" for name in self.columns)
             raise InputError(
                 f"values must be one for each of the columns of the costs, "
-                f"{', '.join(map(repr, self.columns)) or 'of which there are none'}; {fault}."
+                f"{', '.join(map(repr, self.columns)) or 'of which there are none'}; {fault}. "
+                f"Write problem.at(**{{{call}}}).",
+                argument="values",
             )
         checked = {name: [_check.number(name, value)] for name, value in values.items()}
         return self._with_costs(self.case_costs(checked)[0]) if self.columns else self

@@ -51,12 +51,13 @@ def _cell(
     if not isinstance(cost, str):
         return cost, None
     what = f"costs[{label!r}][{decision!r}]"
-    expression = parse(cost.strip(), what=what)
+    try:
+        expression = parse(cost.strip(), what=what)
+    except InputError as error:
+        raise InputError(str(error), argument="costs") from None
+    value = _tried(expression, what)
     if not expression.names:
-        try:
-            return float(expression({})), None
-        except InputError as error:
-            raise InputError(f"{what}: {error}", argument="costs") from None
+        return float(value), None
     for name in expression.names:
         if str(name) in taken:
             raise InputError(
@@ -65,6 +66,19 @@ def _cell(
                 argument="costs",
             )
     return np.nan, expression
+
+
+def _tried(expression: Expression, what: str) -> Any:
+    """The value where all columns are 1; refused where constants alone make it undefined."""
+    try:
+        with np.errstate(all="ignore"):  # what columns make undefined is refused with their rows
+            return expression({name: np.ones(1) for name in expression.names})
+    except InputError:
+        raise InputError(
+            f"{what} must be a number; {expression.text!r} is undefined whatever the columns hold, "
+            f"because its constants divide by zero or are too large. Correct them.",
+            argument="costs",
+        ) from None
 
 
 def column_names(expressions: Expressions) -> tuple[str, ...]:
@@ -107,7 +121,8 @@ def table_shape(costs: Any) -> tuple[int, int]:
         raise InputError(
             f"costs must be a table of classes (rows) by decisions (columns); its shape is "
             f"{array.shape}. Per-case costs go to evaluate, bayes_decisions and metrics as "
-            f"case_costs."
+            f"case_costs.",
+            argument="costs",
         )
     return int(array.shape[0]), int(array.shape[1])
 
@@ -115,10 +130,16 @@ def table_shape(costs: Any) -> tuple[int, int]:
 def _refuse_unusable(costs: FloatArray, expressions: Expressions) -> None:
     """Costs that are no numbers, though no expression stands in their place, or too large."""
     written = np.array([[cell is not None for cell in row] for row in expressions] or False)
-    known = costs[~np.broadcast_to(written, costs.shape)]
+    known = np.where(written, 0.0, costs)
     _check.floats("costs", known)
-    if (largest := float(np.abs(known).max(initial=0.0))) > LARGEST:
+    refuse_large("costs", known)
+
+
+def refuse_large(name: str, costs: FloatArray) -> None:
+    """Refuse costs whose products might be no numbers."""
+    if (largest := float(np.abs(costs).max(initial=0.0))) > LARGEST:
         raise InputError(
-            f"costs must lie within {LARGEST:g} of zero; the largest is {largest:g}. "
-            f"Choose a larger unit."
+            f"{name} must lie within {LARGEST:g} of zero; the largest is {largest:g}. "
+            f"Choose a larger unit.",
+            argument=name,
         )

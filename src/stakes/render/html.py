@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from stakes._expression import column_text
 from stakes._files import write_whole
 from stakes._text import percent, proportion
 from stakes.errors import MissingExtraError
@@ -23,7 +24,7 @@ from stakes.problem import Problem
 from stakes.render.json import plain
 from stakes.render.layout import tied
 from stakes.render.page.data import page_data
-from stakes.render.tables import number, sections, stakes_sections
+from stakes.render.tables import moves_factors, number, sections, stakes_sections
 from stakes.report import FEWER_BINS, MOST_BINS, Report
 
 _SCRIPTS = (
@@ -49,6 +50,7 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
         proportion=proportion,
         still=still,
         wholes=_wholes(report.problem),
+        factors=moves_factors(report),
         data="" if still else _as_json(page_data(report)),
         style=style,
         script=script,
@@ -76,9 +78,8 @@ def _still(report: Report) -> str:
 
 def _wholes(problem: Problem) -> list[str]:
     """The terms of the costs that are no columns: what stands inside them does not move."""
-    known = {"1", *problem.columns}
-    terms = problem.terms.names if problem.columns else ()
-    return [term for term in terms if term not in known and not term.startswith('column["')]
+    known = {"1", *map(column_text, problem.columns)}
+    return [term for term in problem.terms.names if term not in known]
 
 
 # The frame ---------------------------------------------------------------------------------------

@@ -295,7 +295,7 @@ def _margins(report: Report) -> Section:
         f"Each number moved alone, {_FROZEN}: where another costs as little on these cases"
         f"{clearly}. The nearest first{more}."
     )
-    if _moves_factors(report):
+    if moves_factors(report):
         text = f"{_FACTORS} The nearest first{more}."
     if report.verdict.deploy is None and best.cost.value < report.naive.cost:
         text += f" By the costs on these cases, where {best.name} is the cheapest."
@@ -327,10 +327,11 @@ def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
 
 def _scale(report: Report) -> float:
     """The largest cost; one, where factors move instead of costs."""
-    return 1.0 if _moves_factors(report) else float(np.abs(report.problem.costs).max())
+    return 1.0 if moves_factors(report) else float(np.abs(report.problem.costs).max())
 
 
-def _moves_factors(report: Report) -> bool:
+def moves_factors(report: Report) -> bool:
+    """Whether costs are moved by factors: no single number says them, or running costs are paid."""
     return bool(report.problem.columns or report.assumptions.running_costs)
 
 

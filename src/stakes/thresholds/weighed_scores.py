@@ -11,7 +11,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.measures import term_cost
+from stakes.measures import coefficients_on, term_cost
 from stakes.problem import CaseCosts, Problem
 from stakes.tally import ScoreTable
 
@@ -32,23 +32,19 @@ class ByThreshold(Value):
     """
 
     thresholds: FloatArray  # (S + 1,)
-    sums: FloatArray  # (S, 2, T), T the terms of the problem
+    sums: FloatArray  # (S, 2, T)
+    terms: tuple[str, ...]  # T, as problem.terms names them; the first is "1"
 
     def costs(self, problem: Problem) -> FloatArray:
         """Cost per case of the second decision above each threshold, (S + 1,).
 
-        The problem may have other coefficients than the one whose terms were summed, but no others.
+        The problem may have other coefficients than the one whose terms were summed; one that has
+        other terms is refused.
         """
-        terms = problem.terms
-        if len(terms.names) != self.sums.shape[-1]:
-            raise InputError(
-                f"problem must have the {self.sums.shape[-1]} terms that were summed; it has "
-                f"{len(terms.names)}: {', '.join(terms.names)}.",
-                argument="problem",
-            )
+        coefficients = coefficients_on(self.terms, problem)
         below = np.concatenate([np.zeros((1, *self.sums.shape[1:])), np.cumsum(self.sums, axis=0)])
         sums = np.stack([below, below[-1] - below], axis=-2)
-        return np.asarray(term_cost(sums, np.nan_to_num(terms.coefficients), problem.prior))
+        return np.asarray(term_cost(sums, coefficients, problem.prior))
 
 
 def stakes_table(

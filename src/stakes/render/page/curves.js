@@ -46,6 +46,7 @@ function showThresholds() {
   const { naive, noModel } = result;
   const level = (name, cost) => ({
     name,
+    label: name,
     look: "plain",
     at: () => cost,
     points: [
@@ -62,7 +63,7 @@ function showThresholds() {
     x: { label: `threshold on the probability of ${classes[1]}`, domain: [0, 1] },
     y: { domain: [low, Math.min(1.05 * high, 2 * Math.abs(naive.cost) || high)] },
     series: [
-      level("not looking", naive.cost),
+      level(`always ${decisions[naive.decision]}`, naive.cost),
       ...(noModel ? [level(noModel.name, noModel.cost)] : []),
       ...series,
     ],

@@ -39,6 +39,7 @@ def page_data(report: Report) -> dict[str, Any]:
             "unit": problem.unit,
         },
         "prior": made.prior,
+        "prior_stated": made.prior_stated,
         "perfect": report.perfect_cost,
         "volume": made.volume,
         "period": made.period,

@@ -7,6 +7,8 @@ const GRIDDED = classes.length * decisions.length > 12; // too many numbers for 
 /** The terms that a cost is written with; one where it is a number. */
 const termsOf = (k, d) =>
   TERMS ? range(TERMS.length).filter((t) => !Number.isNaN(REPORTED.costs[k][d][t])) : [null];
+/** How a coefficient is called beside its cost; a matrix for each case has a term for each cost. */
+const timesTerm = (k, d, t) => (termName(t) === costName(k, d) ? "× each case’s own" : `× ${termName(t)}`);
 /** All numbers of the same kind: costs, or coefficients of one term. */
 const alike = (t) =>
   REPORTED.costs.flat().map((cost) => (t === null ? cost : cost[t])).filter(Number.isFinite);
@@ -74,7 +76,7 @@ function costLimits(value, t) {
 function costControl(k, d, t, change) {
   const same = (value) => value;
   return control({
-    name: t ? `${costName(k, d)}, × ${termName(t)}` : costName(k, d),
+    name: t ? `${costName(k, d)}, ${timesTerm(k, d, t)}` : costName(k, d),
     read: () => (t === null ? state.costs[k][d] : state.costs[k][d][t]),
     write: (value) => {
       const { costs } = copyOf(state);
@@ -119,7 +121,7 @@ function buildSliders(host, change) {
     const rows = decisions.flatMap((decision, d) =>
       termsOf(k, d).map((t) =>
         t
-          ? named(`${decision} × ${termName(t)}`, costControl(k, d, t, change), "name term")
+          ? named(`${decision} ${timesTerm(k, d, t)}`, costControl(k, d, t, change), "name term")
           : named(decision, costControl(k, d, t, change)),
       ),
     );

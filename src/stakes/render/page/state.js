@@ -58,7 +58,7 @@ const withUnit = (text) => (unit ? `${text} ${unit}` : text);
 const money = (value) => withUnit(short(value));
 const tone = (d) => `d${d % TONES}`;
 const costName = (k, d) => `cost of ${decisions[d]} for ${classes[k]}`;
-const termName = (t) => TERMS[t].replace(/^column\["(.*)"\]$/, "$1");
+const termName = (t) => TERMS[t].replace(/^column\["([^"]*)"\]$/, "$1");
 const priorName = (k) => `prior of ${classes[k]}`;
 
 /** Spaces at which no line ends between a number and its unit or its percent. */
@@ -226,7 +226,8 @@ function setStakes(given) {
 /** A cost as a problem file has it: a number, or a sum of terms in quotes. */
 function costToml(cost) {
   if (!TERMS) return cost;
-  const term = (a, t) => (t ? `${a}*${/^\w+$/.test(TERMS[t]) ? TERMS[t] : `(${TERMS[t]})`}` : `${a}`);
+  const factor = (t) => (/^(\w+|column\["[^"]*"\])$/.test(TERMS[t]) ? TERMS[t] : `(${TERMS[t]})`);
+  const term = (a, t) => (t ? (a === 1 ? TERMS[t] : `${a}*${factor(t)}`) : `${a}`);
   const parts = cost.map((a, t) => (Number.isNaN(a) ? null : term(a, t))).filter((one) => one);
   return parts.length === 1 && !Number.isNaN(cost[0]) ? cost[0] : JSON.stringify(parts.join(" + "));
 }
@@ -241,8 +242,9 @@ function stakesToml() {
     `decisions = ${JSON.stringify(decisions)}`,
     "\n[costs]",
     ...state.costs.map((costs, k) => entry(classes[k], row(costs))),
-    "\n[prior]",
-    ...state.prior.map((share, k) => entry(classes[k], share)),
+    ...(DATA.prior_stated || String(state.prior) !== String(REPORTED.prior)
+      ? ["\n[prior]", ...state.prior.map((share, k) => entry(classes[k], share))]
+      : []), // else it is that of the data, in the file as in the report
     "",
   ].join("\n");
 }
