@@ -254,6 +254,7 @@ def test_sums_of_very_many_terms_are_left_out():
 
 # Thresholds --------------------------------------------------------------------------------------
 
+LABELS = ["legit", "fraud"]
 TWO = Problem(
     {
         "legit": {"approve": 0, "block": "5 + 0.01*amount"},
@@ -315,8 +316,29 @@ def test_the_cost_by_threshold_follows_other_coefficients_and_another_prior():
     table, stand = stakes_table(world.y, world.models["new"], other, **options)
     wanted = [_cost_at(table, stand, t) for t in found.thresholds]
     np.testing.assert_allclose(found.costs(other), wanted, rtol=1e-9)
-    with pytest.raises(InputError, match="must have the 2 terms that were summed; it has 1"):
-        found.costs(TWO.at(amount=3))
+    constant = TWO.at(amount=3)
+    table, stand = stakes_table(world.y, world.models["new"], constant, weights=world.weights)
+    wanted = [_cost_at(table, stand, t) for t in found.thresholds]
+    np.testing.assert_allclose(found.costs(constant), wanted, rtol=1e-9)
+
+
+def test_the_cost_by_threshold_goes_by_the_names_of_terms_not_by_their_places():
+    world = World(300)
+    data = {**world.data, "fee": np.arange(300) % 7}
+    first = Problem([[0, "2 + amount/50"], ["amount + 3*fee", 1]], classes=LABELS)
+    again = Problem([["0*fee", "2 + amount/50"], ["amount + 3*fee", 1]], classes=LABELS)
+    assert first.terms.names != again.terms.names
+    report = evaluate(world.y, {"new": world.models["new"]}, first, data=data, calibrator=None)
+    found = report.models[0].by_threshold
+    assert found is not None
+    np.testing.assert_allclose(found.costs(again), found.costs(first), rtol=1e-12)
+    strange = Problem([[0, "2 + rate/50"], ["rate + 3*fee", 1]], classes=LABELS)
+    with pytest.raises(InputError, match="depend on 'rate', which the report has not tallied"):
+        found.costs(strange)
+    with pytest.raises(InputError, match="two classes and two decisions"):
+        found.costs(Problem([[0, 1, 2], [3, 4, 5]]))
+    kept = Report.from_json(report.to_json()).models[0].by_threshold
+    assert kept == found
 
 
 def test_what_has_no_threshold_has_no_cost_by_threshold(report):

@@ -39,7 +39,7 @@ def held_sums(tallied: ModelTallies, evidence: Evidence) -> ByThreshold | None:
     held = sums[..., 0].any(axis=1)
     highest = np.append(edges, table.scores[-1])[held]
     above = np.maximum(highest, np.finfo(np.float64).min)  # −inf is kept for all cases
-    return ByThreshold(np.append(-np.inf, above), sums[held])
+    return ByThreshold(np.append(-np.inf, above), sums[held], evidence.problem.terms.names)
 
 
 def _held_edges(tallied: ModelTallies, table: ScoreTable, evidence: Evidence) -> FloatArray:

@@ -11,7 +11,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.measures import term_cost
+from stakes.measures import coefficients_on, term_cost
 from stakes.problem import CaseCosts, Problem
 from stakes.tally import ScoreTable
 
@@ -32,23 +32,20 @@ class ByThreshold(Value):
     """
 
     thresholds: FloatArray  # (S + 1,)
-    sums: FloatArray  # (S, 2, T), T the terms of the problem
+    sums: FloatArray  # (S, 2, T)
+    terms: tuple[str, ...]  # T, what was summed; "1" is the first
 
     def costs(self, problem: Problem) -> FloatArray:
         """Cost per case of the second decision above each threshold, (S + 1,).
 
-        The problem may have other coefficients than the one whose terms were summed, but no others.
+        The problem may have other coefficients than the one whose terms were summed, but no other
+        terms. What the model costs to run is not among them.
         """
-        terms = problem.terms
-        if len(terms.names) != self.sums.shape[-1]:
-            raise InputError(
-                f"problem must have the {self.sums.shape[-1]} terms that were summed; it has "
-                f"{len(terms.names)}: {', '.join(terms.names)}.",
-                argument="problem",
-            )
+        _refuse_other_shapes((problem.n_classes, problem.n_decisions))
+        coefficients = coefficients_on(self.terms, problem)
         below = np.concatenate([np.zeros((1, *self.sums.shape[1:])), np.cumsum(self.sums, axis=0)])
         sums = np.stack([below, below[-1] - below], axis=-2)
-        return np.asarray(term_cost(sums, np.nan_to_num(terms.coefficients), problem.prior))
+        return np.asarray(term_cost(sums, coefficients, problem.prior))
 
 
 def stakes_table(
@@ -117,12 +114,7 @@ def weighed(
     problem: Problem,
 ) -> StakesTable | None:
     """The same for cases that were checked before; None where no decision matters."""
-    if costs.shape != (2, 2):
-        raise InputError(
-            f"a threshold needs two classes and two decisions; this problem has {costs.shape[0]} "
-            f"and {costs.shape[1]}. bayes_decisions works for any shape.",
-            argument="problem",
-        )
+    _refuse_other_shapes(costs.shape)
     weight = np.ones(truth.size) if weights is None else weights
     if problem.prior is not None:
         mass = np.bincount(truth, weight, 2)
@@ -140,3 +132,12 @@ def weighed(
     base, scale = least / weight.sum(), stake.sum() / weight.sum()
     stand = Problem([[base, base + scale], [base + scale, base]], classes=names, decisions=names)
     return StakesTable(table, stand)
+
+
+def _refuse_other_shapes(shape: tuple[int, int]) -> None:
+    if shape != (2, 2):
+        raise InputError(
+            f"a threshold needs two classes and two decisions; this problem has {shape[0]} "
+            f"and {shape[1]}. bayes_decisions works for any shape.",
+            argument="problem",
+        )
