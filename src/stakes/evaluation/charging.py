@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -159,17 +159,35 @@ def _term_sums(cases: Cases, decided: Mapping[str, IntArray]) -> dict[str, Float
     return sums if all(np.isfinite(own).all() for own in sums.values()) else {}
 
 
-def dearest_share(losses: LossSample, name: str) -> float:
-    """The share of a system's cost above the cheapest one that its ten dearest cases carry.
+class Few(NamedTuple):
+    """The share of the ten cases that count most in the cost of a system, or in its gain."""
 
-    Zero where there are no more than a hundred cases, of which ten are not few.
+    share: float
+    of: str  # "cost" or "gain"
+
+
+def few_cases(charges: Charges, name: str, prior: FloatArray | None) -> Few:
+    """How much the ten cases with most at stake are to a system.
+
+    Of the cost above the cheapest one; where some costs are below zero also of all that is paid and
+    gained, the dearest and the greatest gains apart: cases that gain are no case's cost. The most
+    of these. Zero where there are no more than a hundred cases, of which ten are not few.
     """
-    own = losses.loss(name)
+    losses, own = charges.losses, charges.losses.loss(name)
     if own.size <= 10 * FEW:
-        return 0.0
-    each = own if losses.weights is None else own * losses.weights
-    if losses.prior is not None:
+        return Few(0.0, "cost")
+    counts = np.ones(own.size) if losses.weights is None else losses.weights
+    if prior is not None:
         mass = np.bincount(losses.truth, losses.weights, losses.n_classes)
-        each = each * (losses.prior / np.where(mass > 0, mass, 1.0))[losses.truth]
-    total = float(each.sum())
-    return float(np.partition(each, -FEW)[-FEW:].sum()) / total if total > 0 else 0.0
+        counts = counts * (prior / np.where(mass > 0, mass, 1.0))[losses.truth]
+    found = [Few(_few_of(own * counts, own * counts), "cost")]
+    if charges.base < 0:
+        paid = (own + charges.base) * counts
+        signs = (("cost", paid), ("gain", -paid))
+        found += [Few(_few_of(one, np.abs(paid)), of) for of, one in signs]
+    return max(found)
+
+
+def _few_of(each: FloatArray, all_of: FloatArray) -> float:
+    total = float(all_of.sum())
+    return float(np.partition(each, -FEW)[-FEW:].clip(0).sum()) / total if total > 0 else 0.0
