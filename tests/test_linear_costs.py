@@ -219,7 +219,7 @@ def test_sums_survive_json_and_old_files_without_them_are_read(report):
     old = Report.from_json(json.dumps(plain))
     assert old.systems[0].sums is None
     assert old.systems[0].cost == report.systems[0].cost
-    with pytest.raises(InputError, match="tallied are none"):
+    with pytest.raises(InputError, match="tallied are 1\\."):
         old.costs_under(report.problem)
 
 
@@ -239,6 +239,10 @@ def test_a_cost_of_very_many_terms_has_no_sums():
     report = evaluate(y, {"new": [0.2, 0.7] * 20}, problem, data=data, calibrator=None)
     assert report.systems[0].sums is None
     assert report.models[0].by_threshold is None
+    known = report.costs_under(Problem([[0, 2], [9, 0]]))  # cases were counted all the same
+    assert known["always 1"] == pytest.approx(1)
+    with pytest.raises(InputError, match="depend on 'x0'.*The terms that were tallied are 1"):
+        report.costs_under(problem)
 
 
 def test_sums_of_very_many_terms_are_left_out():

@@ -381,7 +381,7 @@ class Report(Value):
             _check.same_labels(f"the {name} of report and problem", ours, theirs)
         listed = [*self.systems, *([] if self.no_model is None else [self.no_model])]
         known = not self.problem.columns or listed[0].sums is not None
-        coefficients = coefficients_on(self.problem.terms.names if known else (), problem)
+        coefficients = coefficients_on(self.problem.terms.names if known else ("1",), problem)
         sums = [one.counts.values[..., None] if one.sums is None else one.sums for one in listed]
         both = np.stack([*sums, *constant_sums(sums[0])])
         costs = np.array(term_cost(both, coefficients, problem.prior))
