@@ -325,6 +325,18 @@ def test_a_few_cases_that_gain_most_are_named_as_those_that_cost_most_are():
     assert "few cases carry the cost" not in {one.kind for one in even.caveats}
 
 
+@pytest.mark.parametrize("costs", [[[0, 5], ["amount", 0]], [[0, 5], [0, "-amount"]]])
+def test_few_mistakes_that_cost_the_same_are_no_few_cases_that_carry_the_cost(costs):
+    place = np.arange(3000)
+    y = place < 60
+    decided = y & (place % 2 == 0) | (place > 2990)  # 30 misses, 30 hits, a few false alarms
+    problem = Problem(costs, classes=[False, True], decisions=[False, True])
+    options: dict[str, Any] = {"calibrator": None, "replicates": 2}
+    for amount, warned in ((np.full(3000, 500.0), False), (500 * 0.9**place, True)):
+        report = evaluate(y, Decisions(decided), problem, data={"amount": amount}, **options)
+        assert ("few cases carry the cost" in {one.kind for one in report.caveats}) == warned
+
+
 def test_the_share_of_few_cases_in_a_slice_is_that_under_the_prior_of_the_slice():
     rng = np.random.default_rng(4)
     n = 1500

@@ -22,6 +22,7 @@ _TIE = 1e-12  # of a probability
 MOST_TERMS = 32  # of costs, whose sums are kept
 
 FEW, MUCH = 10, 0.25  # so few cases are worth a word where they are so much of the cost
+ALIKE = 0.75  # and where so few of the cases that cost something count: Kish's effective number
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +172,8 @@ def few_cases(charges: Charges, name: str, prior: FloatArray | None) -> Few:
 
     Of the cost above the cheapest one; where some costs are below zero also of all that is paid and
     gained, the dearest and the greatest gains apart: cases that gain are no case's cost. The most
-    of these. Zero where there are no more than a hundred cases, of which ten are not few.
+    of these. Zero where there are no more than a hundred cases, of which ten are not few, and where
+    the cases of the class that has the most at stake are nearly alike: then none will cost more.
     """
     losses, own = charges.losses, charges.losses.loss(name)
     if own.size <= 10 * FEW:
@@ -180,14 +182,17 @@ def few_cases(charges: Charges, name: str, prior: FloatArray | None) -> Few:
     if prior is not None:
         mass = np.bincount(losses.truth, losses.weights, losses.n_classes)
         counts = counts * (prior / np.where(mass > 0, mass, 1.0))[losses.truth]
-    found = [Few(_few_of(own * counts, own * counts), "cost")]
+    found = [Few(_few_of(own * counts, own * counts, losses.truth), "cost")]
     if charges.base < 0:
         paid = (own + charges.base) * counts
         signs = (("cost", paid), ("gain", -paid))
-        found += [Few(_few_of(one, np.abs(paid)), of) for of, one in signs]
+        found += [Few(_few_of(one, np.abs(paid), losses.truth), of) for of, one in signs]
     return max(found)
 
 
-def _few_of(each: FloatArray, all_of: FloatArray) -> float:
-    total = float(all_of.sum())
-    return float(np.partition(each, -FEW)[-FEW:].clip(0).sum()) / total if total > 0 else 0.0
+def _few_of(each: FloatArray, all_of: FloatArray, truth: IntArray) -> float:
+    total, kind = float(all_of.sum()), truth == truth[np.argmax(each)]
+    some = each[kind & (each > 0)]
+    if not total > 0 or some.sum() ** 2 >= ALIKE * some.size * (some @ some):
+        return 0.0
+    return float(np.partition(each, -FEW)[-FEW:].clip(0).sum()) / total
