@@ -305,6 +305,53 @@ def test_a_few_dear_cases_are_named_with_their_share():
     assert "few cases carry the cost" not in {one.kind for one in even.caveats}
 
 
+def test_a_few_cases_that_gain_most_are_named_as_those_that_cost_most_are():
+    rng = np.random.default_rng(2)
+    y = rng.random(2000) < 0.1
+    p = np.clip(0.1 + 0.6 * y + rng.normal(0, 0.15, 2000), 0.001, 0.999)
+    amount = np.exp(3 + 2 * rng.normal(size=2000))
+    gains = Problem([[0, 5], [0, "-amount"]], classes=[False, True])
+    data = {"amount": amount}
+    options: dict[str, Any] = {"calibrator": None, "replicates": 2}
+    report = evaluate(y, p, gains, data=data, **options)
+    [caveat] = [one for one in report.caveats if one.kind == "few cases carry the cost"]
+    decided = np.asarray(stakes.bayes_decisions(p, gains, data=data)).astype(bool)
+    gained = np.sort(amount[y & decided])
+    paid = 5 * (~y & decided).sum()
+    share = round(100 * gained[-10:].sum() / (gained.sum() + paid))
+    assert share > 30
+    assert f"10 of the 2,000 cases are {share} % of the gain of {report.best.name}" in caveat.text
+    even = evaluate(y, p, gains, data={"amount": np.full(2000, 50.0)}, **options)
+    assert "few cases carry the cost" not in {one.kind for one in even.caveats}
+
+
+@pytest.mark.parametrize("costs", [[[0, 5], ["amount", 0]], [[0, 5], [0, "-amount"]]])
+def test_few_mistakes_that_cost_the_same_are_no_few_cases_that_carry_the_cost(costs):
+    place = np.arange(3000)
+    y = place < 60
+    decided = y & (place % 2 == 0) | (place > 2990)  # 30 misses, 30 hits, a few false alarms
+    problem = Problem(costs, classes=[False, True], decisions=[False, True])
+    options: dict[str, Any] = {"calibrator": None, "replicates": 2}
+    for amount, warned in ((np.full(3000, 500.0), False), (500 * 0.9**place, True)):
+        report = evaluate(y, Decisions(decided), problem, data={"amount": amount}, **options)
+        assert ("few cases carry the cost" in {one.kind for one in report.caveats}) == warned
+
+
+def test_the_share_of_few_cases_in_a_slice_is_that_under_the_prior_of_the_slice():
+    rng = np.random.default_rng(4)
+    n = 1500
+    by = np.where(np.arange(n) < 500, "north", "south")
+    y = rng.random(n) < np.where(by == "north", 0.5, 0.05)
+    amount = np.exp(2 * rng.normal(size=n))
+    problem = Problem([["amount", 0], [3, 0]], classes=[False, True], prior=[0.9, 0.1])
+    report = evaluate(y, Decisions(np.zeros(n, int)), problem, data={"amount": amount}, by=by)
+    worth = np.where(y, 0.1 / y.mean(), 0.9 / (1 - y.mean()))
+    for one in report.slices:
+        each = np.sort((np.where(y, 3, amount) * worth)[by == one.group])
+        share = 100 * each[-10:].sum() / each.sum()
+        assert one.note == f"10 cases cost {round(share)} %"
+
+
 def test_reports_on_costs_of_cases_survive_json_and_print():
     world = World(300)
     report = evaluate(world.y, world.models, PAYMENTS, data=world.data, by=world.by)

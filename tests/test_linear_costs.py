@@ -242,6 +242,10 @@ def test_a_cost_of_very_many_terms_has_no_sums():
     report = evaluate(y, {"new": [0.2, 0.7] * 20}, problem, data=data, calibrator=None)
     assert report.systems[0].sums is None
     assert report.models[0].by_threshold is None
+    known = report.costs_under(Problem([[0, 2], [9, 0]]))  # cases were counted all the same
+    assert known["always 1"] == pytest.approx(1)
+    with pytest.raises(InputError, match="report must hold sums of the terms"):
+        report.costs_under(problem)
 
 
 def test_sums_of_very_many_terms_are_left_out():
@@ -257,6 +261,7 @@ def test_sums_of_very_many_terms_are_left_out():
 
 # Thresholds --------------------------------------------------------------------------------------
 
+LABELS = ["legit", "fraud"]
 TWO = Problem(
     {
         "legit": {"approve": 0, "block": "5 + 0.01*amount"},
@@ -319,6 +324,10 @@ def test_the_cost_by_threshold_follows_other_coefficients_and_another_prior():
     wanted = [_cost_at(table, stand, t) for t in found.thresholds]
     np.testing.assert_allclose(found.costs(other), wanted, rtol=1e-9)
     assert found.costs(TWO.at(amount=0))[-1] == pytest.approx(0)  # nothing is blocked or lost
+    constant = TWO.at(amount=3)
+    table, stand = stakes_table(world.y, world.models["new"], constant, weights=world.weights)
+    wanted = [_cost_at(table, stand, t) for t in found.thresholds]
+    np.testing.assert_allclose(found.costs(constant), wanted, rtol=1e-9)
 
 
 def test_the_cost_by_threshold_knows_its_terms_by_name():
@@ -330,6 +339,25 @@ def test_the_cost_by_threshold_knows_its_terms_by_name():
     np.testing.assert_allclose(found.costs(same), [(3 * 4 + 30) / 3, 50 / 3])
     with pytest.raises(InputError, match="known, 1, amount, fee; they depend on hours, too"):
         found.costs(Problem([[0, "3*hours + amount"], ["amount", 0]]))
+
+
+def test_the_cost_by_threshold_goes_by_the_names_of_terms_not_by_their_places():
+    world = World(300)
+    data = {**world.data, "fee": np.arange(300) % 7}
+    first = Problem([[0, "2 + amount/50"], ["amount + 3*fee", 1]], classes=LABELS)
+    again = Problem([["0*fee", "2 + amount/50"], ["amount + 3*fee", 1]], classes=LABELS)
+    assert first.terms.names != again.terms.names
+    report = evaluate(world.y, {"new": world.models["new"]}, first, data=data, calibrator=None)
+    found = report.models[0].by_threshold
+    assert found is not None
+    np.testing.assert_allclose(found.costs(again), found.costs(first), rtol=1e-12)
+    strange = Problem([[0, "2 + rate/50"], ["rate + 3*fee", 1]], classes=LABELS)
+    with pytest.raises(InputError, match="they depend on rate, too"):
+        found.costs(strange)
+    with pytest.raises(InputError, match="two classes and two decisions"):
+        found.costs(Problem([[0, 1, 2], [3, 4, 5]]))
+    kept = Report.from_json(report.to_json()).models[0].by_threshold
+    assert kept == found
 
 
 def test_what_has_no_threshold_has_no_cost_by_threshold(report):

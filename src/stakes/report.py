@@ -380,14 +380,15 @@ class Report(Value):
             ours, theirs = getattr(self.problem, name), getattr(problem, name)
             _check.same_labels(f"the {name} of report and problem", ours, theirs)
         listed = [*self.systems, *([] if self.no_model is None else [self.no_model])]
-        if self.problem.columns and listed[0].sums is None:
+        known = not self.problem.columns or listed[0].sums is not None
+        if problem.columns and not known:
             raise InputError(
                 "report must hold sums of the terms of its costs; it does not: there are more than "
                 "32, they are too large, or the report is an older one. Evaluate again with the "
                 "other costs.",
                 argument="report",
             )
-        coefficients = coefficients_on(self.problem.terms.names, problem)
+        coefficients = coefficients_on(self.problem.terms.names if known else ("1",), problem)
         sums = [one.counts.values[..., None] if one.sums is None else one.sums for one in listed]
         both = np.stack([*sums, *constant_sums(sums[0])])
         costs = np.array(term_cost(both, coefficients, problem.prior))

@@ -72,7 +72,8 @@ def three():
 
 @pytest.fixture(scope="module")
 def two():
-    return payments(TWO)
+    """Two decisions, and a model that costs something to run."""
+    return payments(TWO, running_costs={"new": 0.05})
 
 
 @pytest.fixture(scope="module")
@@ -162,9 +163,17 @@ def test_the_cost_by_threshold_is_that_of_python(two, opened):
         lines = [page.run(read, x) for x in (0.011, 0.2, 0.47)]
         for x, line in zip((0.011, 0.2, 0.47), lines, strict=True):
             place = np.flatnonzero(model.by_threshold.thresholds <= x)[-1]
-            assert line["new"] == pytest.approx(costs[place], rel=1e-9)
+            assert line["new"] == pytest.approx(costs[place] + 0.05, rel=1e-9)
             assert "raw" not in line  # of another scale
     assert page.page.locator("#cost-curve svg").is_visible()
+
+
+def test_the_cost_over_the_prior_has_what_the_model_costs_to_run(opened):
+    problem = THREE.at(**{"amount": 80, "hours spent": 2})
+    report = payments(problem, running_costs={"new": 0.4}, calibrator=None, replicates=2)
+    prior = report.assumptions.prior[1]
+    shown = dict(opened(report).run("x => stakesPage.read('cost-curve', x)", prior))
+    assert shown["new"] == pytest.approx(report.system("new (as is)").cost.value, rel=1e-9)
 
 
 def test_each_coefficient_has_a_slider_and_the_page_says_that_decisions_stay(three, opened):

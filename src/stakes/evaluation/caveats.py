@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from stakes._text import number, percent, whole_percent
-from stakes.evaluation.charging import FEW, MUCH, dearest_share
+from stakes.evaluation.charging import FEW, MUCH, few_cases
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.sentences import money, rounded
@@ -203,12 +203,12 @@ def _few_carry(
     if evidence.sample.charges is None:
         return
     best = verdict.deploy or cheapest_of(systems)
-    share = dearest_share(evidence.sample.charges.losses, best.name)
+    share, of = few_cases(evidence.sample.charges, best.name, evidence.problem.prior)
     if share >= MUCH:
         yield Caveat(
             "few cases carry the cost",
-            f"{FEW} of the {evidence.n_rows:,} cases are {whole_percent(share)} of the cost of "
-            f"{best.name}: with such costs, other cases may well cost more, and intervals cover "
+            f"{FEW} of the {evidence.n_rows:,} cases are {whole_percent(share)} of the {of} of "
+            f"{best.name}: with such {of}s, other cases may well {of} more, and intervals cover "
             f"less often than they say.",
         )
 

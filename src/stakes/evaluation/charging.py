@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ _TIE = 1e-12  # of a probability
 MOST_TERMS = 32  # of costs, whose sums are kept
 
 FEW, MUCH = 10, 0.25  # so few cases are worth a word where they are so much of the cost
+ALIKE = 0.75  # and where so few of the cases that cost something count: Kish's effective number
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,17 +156,39 @@ def _term_sums(cases: Cases, decided: Mapping[str, IntArray]) -> dict[str, Float
     return dict(zip(decided, sums, strict=True)) if sums.size and np.isfinite(sums).all() else {}
 
 
-def dearest_share(losses: LossSample, name: str) -> float:
-    """The share of a system's cost above the cheapest one that its ten dearest cases carry.
+class Few(NamedTuple):
+    """The share of the ten cases that count most in the cost of a system, or in its gain."""
 
-    Zero where there are no more than a hundred cases, of which ten are not few.
+    share: float
+    of: str  # "cost" or "gain"
+
+
+def few_cases(charges: Charges, name: str, prior: FloatArray | None) -> Few:
+    """How much the ten cases with most at stake are to a system.
+
+    Of the cost above the cheapest one; where some costs are below zero also of all that is paid and
+    gained, the dearest and the greatest gains apart: cases that gain are no case's cost. The most
+    of these. Zero where there are no more than a hundred cases, of which ten are not few, and where
+    the cases of the class that has the most at stake are nearly alike: then none will cost more.
     """
-    own = losses.loss(name)
+    losses, own = charges.losses, charges.losses.loss(name)
     if own.size <= 10 * FEW:
-        return 0.0
-    each = own if losses.weights is None else own * losses.weights
-    if losses.prior is not None:
+        return Few(0.0, "cost")
+    counts = np.ones(own.size) if losses.weights is None else losses.weights
+    if prior is not None:
         mass = np.bincount(losses.truth, losses.weights, losses.n_classes)
-        each = each * (losses.prior / np.where(mass > 0, mass, 1.0))[losses.truth]
-    total = float(each.sum())
-    return float(np.partition(each, -FEW)[-FEW:].sum()) / total if total > 0 else 0.0
+        counts = counts * (prior / np.where(mass > 0, mass, 1.0))[losses.truth]
+    found = [Few(_few_of(own * counts, own * counts, losses.truth), "cost")]
+    if charges.base < 0:
+        paid = (own + charges.base) * counts
+        signs = (("cost", paid), ("gain", -paid))
+        found += [Few(_few_of(one, np.abs(paid), losses.truth), of) for of, one in signs]
+    return max(found)
+
+
+def _few_of(each: FloatArray, all_of: FloatArray, truth: IntArray) -> float:
+    total, kind = float(all_of.sum()), truth == truth[np.argmax(each)]
+    some = each[kind & (each > 0)]
+    if not total > 0 or some.sum() ** 2 >= ALIKE * some.size * (some @ some):
+        return 0.0
+    return float(np.partition(each, -FEW)[-FEW:].clip(0).sum()) / total

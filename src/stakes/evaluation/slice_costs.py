@@ -10,7 +10,7 @@ import numpy as np
 from stakes._check import Label
 from stakes._text import whole_percent
 from stakes.errors import InputError
-from stakes.evaluation.charging import FEW, MUCH, dearest_share
+from stakes.evaluation.charging import FEW, MUCH, few_cases
 from stakes.evaluation.evidence import Evidence, Sample
 from stakes.evaluation.uncertainty import costs_of
 from stakes.problem import Problem
@@ -54,7 +54,8 @@ def _slice(
     best: str,
     level: float,
 ) -> Slice:
-    costs = costs_of(sample, _problem_of(sample, evidence), evidence, level)
+    problem = _problem_of(sample, evidence)
+    costs = costs_of(sample, problem, evidence, level)
     cheapest = costs.cheapest
     if cheapest is not None and costs.more(best).value == 0:
         cheapest = best  # one that ties with it is no other
@@ -67,7 +68,7 @@ def _slice(
         saving=costs.more(best) if other else None,
         clear=not costs.is_contender(best) if other else None,
         costs=tuple(SliceCost(name, costs.cost(name)) for name in evidence.rules),
-        note="; ".join(_notes(sample, evidence, best)) or None,
+        note="; ".join(_notes(sample, evidence, problem, best)) or None,
     )
 
 
@@ -85,7 +86,7 @@ def _problem_of(sample: Sample, evidence: Evidence) -> Problem:
     return evidence.problem.with_prior(mass / mass.sum()) if mass.sum() > 0 else evidence.problem
 
 
-def _notes(sample: Sample, evidence: Evidence, best: str) -> Iterator[str]:
+def _notes(sample: Sample, evidence: Evidence, problem: Problem, best: str) -> Iterator[str]:
     classes = zip(evidence.problem.classes, sample.sizes, evidence.prior, strict=True)
     short = [f"{size:.4g} of {k}" for k, size, share in classes if size < SMALLEST and share > 0]
     if short:
@@ -94,5 +95,8 @@ def _notes(sample: Sample, evidence: Evidence, best: str) -> Iterator[str]:
         yield "one cluster only: nothing is known about others"
     elif sample.clusters is not None and sample.clusters < _FEW_CLUSTERS:
         yield f"only {sample.clusters} clusters"
-    if sample.charges is not None and (few := dearest_share(sample.charges.losses, best)) >= MUCH:
-        yield f"{FEW} cases cost {whole_percent(few)}"
+    if sample.charges is None:
+        return
+    share, of = few_cases(sample.charges, best, problem.prior)
+    if share >= MUCH:
+        yield f"{FEW} cases {of} {whole_percent(share)}"

@@ -39,8 +39,9 @@ class ByThreshold(Value):
         """Cost per case of the second decision above each threshold, (S + 1,).
 
         The problem may have other coefficients than the one whose terms were summed; one that has
-        other terms is refused.
+        other terms is refused. What the model costs to run is not among them.
         """
+        _refuse_other_shapes((problem.n_classes, problem.n_decisions))
         coefficients = coefficients_on(self.terms, problem)
         below = np.concatenate([np.zeros((1, *self.sums.shape[1:])), np.cumsum(self.sums, axis=0)])
         sums = np.stack([below, below[-1] - below], axis=-2)
@@ -113,12 +114,7 @@ def weighed(
     problem: Problem,
 ) -> StakesTable | None:
     """The same for cases that were checked before; None where no decision matters."""
-    if costs.shape != (2, 2):
-        raise InputError(
-            f"a threshold needs two classes and two decisions; this problem has {costs.shape[0]} "
-            f"and {costs.shape[1]}. bayes_decisions works for any shape.",
-            argument="problem",
-        )
+    _refuse_other_shapes(costs.shape)
     weight = np.ones(truth.size) if weights is None else weights
     if problem.prior is not None:
         mass = np.bincount(truth, weight, 2)
@@ -136,3 +132,12 @@ def weighed(
     base, scale = least / weight.sum(), stake.sum() / weight.sum()
     stand = Problem([[base, base + scale], [base + scale, base]], classes=names, decisions=names)
     return StakesTable(table, stand)
+
+
+def _refuse_other_shapes(shape: tuple[int, int]) -> None:
+    if shape != (2, 2):
+        raise InputError(
+            f"a threshold needs two classes and two decisions; this problem has {shape[0]} "
+            f"and {shape[1]}. bayes_decisions works for any shape.",
+            argument="problem",
+        )

@@ -75,7 +75,8 @@ function showThresholds() {
 /** Steps: the cost changes where the threshold passes a score. */
 function thresholdCurve(model) {
   const { thresholds, sums } = model.stakes;
-  const costs = thresholdCosts(sums, state.costs, result.prior);
+  const spent = thresholdCosts(sums, state.costs, result.prior);
+  const costs = spent.map((cost) => cost + model.running);
   const at = (x) => costs[Math.max(0, cutAbove(thresholds, x) - 1)];
   const inside = range(costs.length).filter((j) => thresholds[j] > 0 && thresholds[j] < 1);
   const steps = inside.flatMap((j) => [
@@ -134,7 +135,11 @@ function showPriorCurves() {
         points: GRID.map((x) => [x * top, naive(x * top)]),
       },
       ...probable().map((model) =>
-        curve(model, top, (share) => movedCost(model.table, costs, ranges, DATA.holds_for, share)),
+        curve(
+          model,
+          top,
+          (share) => movedCost(model.table, costs, ranges, DATA.holds_for, share) + model.running,
+        ),
       ),
     ],
     marks: condition(prior[1], "now"),

@@ -30,7 +30,10 @@ const MODELS = DATA.models.map((model, index) => {
     thresholds: numbers(model.by_threshold.thresholds),
     sums: model.by_threshold.sums,
   };
-  return { ...model, table, recalibrated, hull, binned, stakes, look: `m${index % LOOKS}` };
+  const own = DATA.systems.find((one) => one.model === index); // all cost the same to run
+  const running = own ? own.running : 0;
+  const look = `m${index % LOOKS}`;
+  return { ...model, table, recalibrated, hull, binned, stakes, running, look };
 });
 const SYSTEMS = DATA.systems.map((one) => ({
   ...one,
