@@ -18,7 +18,15 @@ from scipy.special import beta as whole_beta
 from stakes import conditions, ranking, scoring, thresholds
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.scoring import BetaScore, Brier, CostWeighted, HalfBrier, LogLoss, Spherical
+from stakes.scoring import (
+    BetaScore,
+    Brier,
+    CostWeighted,
+    HalfBrier,
+    LogLoss,
+    RankedProbability,
+    Spherical,
+)
 from stakes.scoring._incomplete_beta import incomplete_beta
 from stakes.tally import ScoreTable
 
@@ -39,6 +47,7 @@ STRICT: dict[str, Any] = {
     "brier": Brier(),
     "half brier": HalfBrier(),
     "spherical": Spherical(),
+    "ranked": RankedProbability(),
 }
 BINARY: dict[str, Any] = {
     "beta 0 0": BetaScore(0, 0),
@@ -87,6 +96,9 @@ def slow_loss(rule: Any, q: list[float], k: int) -> float:
         return inf if q[k] == 0 else -math.log(q[k]) / math.log(rule.base)
     if isinstance(rule, Spherical):
         return 1 - q[k] / math.sqrt(sum(p * p for p in q))
+    if isinstance(rule, RankedProbability):
+        steps = range(len(q) - 1)
+        return sum((sum(q[: j + 1]) - (k <= j)) ** 2 for j in steps) / (len(q) - 1)
     squared = sum((p - (j == k)) ** 2 for j, p in enumerate(q))
     return squared if isinstance(rule, Brier) else squared / 2
 
