@@ -186,9 +186,7 @@ CONFUSION_LAWS = [
     ClassLaw(
         confusion.best_naive_f_beta, twin=of_each_class(best_naive_f_beta), arguments=some_beta
     ),
-    ClassLaw(
-        confusion.jaccard, twin=of_each_class(lambda c: divide(c.tp, c.tp + c.fp + c.fn))
-    ),
+    ClassLaw(confusion.jaccard, twin=of_each_class(lambda c: divide(c.tp, c.tp + c.fp + c.fn))),
     ClassLaw(
         confusion.fowlkes_mallows,
         twin=of_each_class(lambda c: root(recall(c) * precision(c))),

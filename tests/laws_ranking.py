@@ -192,8 +192,6 @@ LAWS = [
         arguments=some_share,
         moves=None,
     ),
-    Law(
-        ranking.precision_at_recall, SCORES, highest_precision, arguments=some_share, moves=None
-    ),
+    Law(ranking.precision_at_recall, SCORES, highest_precision, arguments=some_share, moves=None),
     Law(ranking.recall_at_precision, SCORES, highest_recall, arguments=some_share, moves=None),
 ]

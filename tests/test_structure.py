@@ -52,7 +52,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "regions": ("thresholds", "inference"),
     "audit": ("regions", "agreement"),
     "simulate": ("problem", "tally", "decide"),
-    "metrics": ("rows", "decide", "measures", "scoring"),
+    "metrics": ("rows", "decide", "measures", "calibration", "inference"),
     "report": ("rows", "_version", "rule", "audit", "simulate", "metrics"),
     "evaluation": ("report",),
     "render": ("_files", "report", "curve"),
@@ -98,10 +98,11 @@ FLOORS: dict[str, str] = {
     ),
     "inference": (
         "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "
-        "losses intervals planning schemes delta jackknife profile bootstrap comparison "
-        "delong selection deployment multiplicity moves winner"
+        "losses intervals planning schemes delta jackknife profile proportions bootstrap "
+        "comparison delong selection deployment multiplicity moves winner"
     ),
     "measures": "cost linear confusion chance clinical",
+    "metrics": "row_costs metric_rows clinical_tables calibration_tables pairwise_auc",
     "plot": "_style _labels curve_plots band_plots table_plots",
     "problem": "_binary _columns _file _names _relations _cases _charged _problem",
     "ranking": "roc hull points areas rescaling",
@@ -126,6 +127,7 @@ FLOORS: dict[str, str] = {
 DEFERRED = (
     (r"report", r"Report\.(to_\w+|from_json|_repr_html_)", r"render"),
     (r"report", r"Report\.frame", r"adapters"),
+    (r"metrics", r"MetricTable\.frame", r"adapters"),
     (r"adapters", r"_report_on|Columns\.guess|_files", r"adapters"),
 )
 

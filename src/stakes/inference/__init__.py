@@ -49,6 +49,7 @@ from stakes.inference.intervals import (
     Percentile,
     Studentised,
     Wilson,
+    wilson_ends,
 )
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.likelihood import Support, profile_ends, profile_ratio, widened
@@ -69,6 +70,7 @@ from stakes.inference.profile import (
     profile_normalized_interval,
     profile_threshold,
 )
+from stakes.inference.proportions import effective_counts, ratio_of_proportions_ends
 from stakes.inference.runs import pooled_runs
 from stakes.inference.sampling import CostErrors, cost_errors, fitting_covariance
 from stakes.inference.schemes import (
@@ -148,6 +150,7 @@ __all__ = [
     "delta_rates",
     "difference_support",
     "each",
+    "effective_counts",
     "estimate_of",
     "expected_cost_error",
     "fitting_covariance",
@@ -171,12 +174,14 @@ __all__ = [
     "profile_threshold",
     "rate_error",
     "ratio_ends",
+    "ratio_of_proportions_ends",
     "resample",
     "scheme_of",
     "selection_effect",
     "slices",
     "uncertain_problems",
     "widened",
+    "wilson_ends",
     "wilson_rates",
     "with_blind",
 ]

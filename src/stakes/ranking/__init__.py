@@ -2,8 +2,8 @@
 
 Every function reads a `ScoreTable`; scores may be any real number or infinite, because only their
 order matters. A measure whose class is absent is nan. None of them depends on the class shares,
-except `weighted_auc`, `average_precision` and what holds a precision; ``table.with_prior(p)`` gives their deployment
-versions.
+except `weighted_auc`, `average_precision` and those of a precision; ``table.with_prior(p)`` gives
+their deployment versions.
 
 Takes tallies.
 """
