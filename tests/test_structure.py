@@ -78,7 +78,7 @@ FLOORS: dict[str, str] = {
     ),
     "calibration": (
         "maps calibration_errors fitting calibrator logistic crossfit histogram identity "
-        "isotonic multiclass temperature reliability decomposition affine miscalibration_cost beta "
+        "isotonic multiclass temperature reliability smooth_errors decomposition affine miscalibration_cost beta "
         "select"
     ),
     "cli": (
@@ -102,7 +102,7 @@ FLOORS: dict[str, str] = {
         "comparison delong selection deployment multiplicity moves winner"
     ),
     "measures": "cost linear confusion chance clinical",
-    "metrics": "row_costs metric_rows clinical_tables calibration_tables pairwise_auc",
+    "metrics": "row_costs metric_rows clinical_tables calibration_tables",
     "plot": "_style _labels curve_plots band_plots table_plots",
     "problem": "_binary _columns _file _names _relations _cases _charged _problem",
     "ranking": "roc hull points areas rescaling",
@@ -111,7 +111,7 @@ FLOORS: dict[str, str] = {
         "json layout rounding systems tables page page.data html markdown notebook plain_text"
     ),
     "rule": "_reading _cuts _json _rule _rules",
-    "scoring": "_incomplete_beta bins rules case_scores table_scores weighted",
+    "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
     "simulate": "_line random_counts gaussian",
     "sklearn": "responses splits bayes_classifier scorer estimator_report",
     "tally": "base read_rows pooling counts loss_moments joint_counts score_table bit_bins "

@@ -8,6 +8,7 @@ expects this convention can use them. Lower is better unless the name says other
 Takes rows.
 """
 
+from stakes.metrics.calibration_tables import calibration_table
 from stakes.metrics.clinical_tables import clinical_table
 from stakes.metrics.metric_rows import MetricRow, MetricTable
 from stakes.metrics.row_costs import (
@@ -22,6 +23,7 @@ __all__ = [
     "MetricRow",
     "MetricTable",
     "bayes_cost",
+    "calibration_table",
     "clinical_table",
     "expected_cost",
     "normalized_bayes_cost",

@@ -3,7 +3,8 @@
 - rules for any number of classes: `LogLoss`, `Brier`, `HalfBrier`, `Spherical`, and
   `RankedProbability` for ordered ones;
 - rules for two classes, by a weight on cost proportions: `BetaScore`, `CostWeighted`;
-- of cases: `case_scores`, `mean_score`, `normalized_score`, `score_moments`;
+- of cases: `case_scores`, `mean_score`, `normalized_score`, `score_moments`, and
+  `one_vs_one_auc`;
 - of tables: `table_score`, `normalized_table_score`, `brier`, `log_loss`, `mean_absolute_error`,
   `calibration_loss`, `refinement_loss` over bins; `cllr`, `min_cllr` of log-likelihood ratios.
 
@@ -37,6 +38,7 @@ from stakes.scoring.case_scores import (
     score_moments,
     shape_of,
 )
+from stakes.scoring.pairwise_auc import one_vs_one_auc
 from stakes.scoring.rules import (
     Brier,
     HalfBrier,
@@ -94,6 +96,7 @@ __all__ = [
     "n_columns",
     "normalized_score",
     "normalized_table_score",
+    "one_vs_one_auc",
     "posterior_pairs",
     "probability_scores",
     "read_forecasts",
