@@ -85,7 +85,7 @@ FLOORS: dict[str, str] = {
         "output rewriting fail_if column_options options audit calibrate decide demo evaluate "
         "problem commands"
     ),
-    "conditions": "distributions condition",
+    "conditions": "distributions condition conversions",
     "curves": "bayes_error cost_curves decision ranks",
     "displays": (
         "estimators scored_cases smooth_line display decision_displays cost_displays "

@@ -58,6 +58,8 @@ from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.moves import Move, leaving_points
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
+    assumed_net_benefit,
+    assumed_net_benefit_difference,
     cases_for_half_width,
     cases_to_detect,
     minimal_detectable_difference,
@@ -125,6 +127,8 @@ __all__ = [
     "Support",
     "Wilson",
     "WithinClasses",
+    "assumed_net_benefit",
+    "assumed_net_benefit_difference",
     "auc_error",
     "bootstrap",
     "bootstrap_bca",

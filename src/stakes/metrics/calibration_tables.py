@@ -62,7 +62,7 @@ def calibration_table(
     >>> calibration_table(ill, risk, replicates=40, rng=rng)
     400 cases, 78 positive
                                value  95% low    high
-    intercept                 −0.752    −1.04  −0.461
+    intercept                 −0.755    −1.05  −0.464
     slope                       1.12    0.803    1.43
     calibration in the large  −0.795    −1.06  −0.527
     ICI                        0.123   0.0877   0.159
