@@ -1,4 +1,4 @@
-"""Calibration tables: lowess by plain loops, the line by its likelihood, and what intervals hold."""
+"""Calibration tables: lowess by plain loops, the line by its likelihood, coverage."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def table_of(y: Any, p: Any, **options: Any) -> Any:
 
 
 def test_the_line_maximises_the_likelihood_and_its_interval_is_that_of_the_curvature():
-    """Derivatives of the log-likelihood by differences: zero there, and the error from the second."""
+    """First differences of the log-likelihood are zero there; second ones give the error."""
     y, p = sample(3, 300, 0.7)
     table = table_of(y, p)
     a, b = table["intercept"].value, table["slope"].value

@@ -78,8 +78,8 @@ FLOORS: dict[str, str] = {
     ),
     "calibration": (
         "maps calibration_errors fitting calibrator logistic crossfit histogram identity "
-        "isotonic multiclass temperature reliability smooth_errors decomposition affine miscalibration_cost beta "
-        "select"
+        "isotonic multiclass temperature reliability smooth_errors decomposition affine "
+        "miscalibration_cost beta select"
     ),
     "cli": (
         "output rewriting fail_if column_options options audit calibrate decide demo evaluate "

@@ -2,9 +2,9 @@ r"""How far scores lie from a smooth calibration curve: ICI, E50, E90 and Emax.
 
 The curve is Cleveland's lowess (1979) of the class on the score: local straight lines with tricube
 weights over the nearest two thirds of the cases, without robustness iterations. It is what R's
-``lowess(p, y, iter = 0)`` draws and what ``rms::val.prob`` takes its Eavg, E90 and Emax from; Austin
-and Steyerberg (2019) name the mean ICI and the median E50. As there, the curve is worked out at
-scores that are at least a hundredth of their range apart and runs straight between them.
+``lowess(p, y, iter = 0)`` draws and what ``rms::val.prob`` takes its Eavg, E90 and Emax from;
+Austin and Steyerberg (2019) name the mean ICI and the median E50. As in R, the curve is worked out
+at scores that are about a hundredth of their range apart and runs straight between them.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def assumed_net_benefit_difference(
     prevalence: float,
     threshold: float,
 ) -> Estimate:
-    r"""The difference of the net benefits of two assumed tests on the same cases, first less second.
+    r"""First less second net benefit of two assumed tests on the same cases; error of one case.
 
     Pairs are what the tests have: `both_positive` is how often both say positive, among positive
     and among negative cases. For tests that know nothing of each other within a class these are
