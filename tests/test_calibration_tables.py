@@ -131,9 +131,8 @@ def test_the_line_maximises_the_likelihood_and_its_interval_is_that_of_the_curva
 def test_weights_and_clusters_of_the_line(weights):
     """Every case twice, in a cluster of its own: no more is known than from the cases once."""
     y, p = sample(4, 400)
-    mass = {None: None, "whole": np.tile([1, 2], 200), "fractions": np.tile([0.5, 1.3], 200)}[
-        weights
-    ]
+    masses: dict[Any, Any] = {"whole": np.tile([1, 2], 200), "fractions": np.tile([0.5, 1.3], 200)}
+    mass: Any = masses.get(weights)
     once = table_of(y, p, sample_weight=mass)
     more = None if mass is None else np.tile(mass, 2)
     twice = table_of(np.tile(y, 2), np.tile(p, 2), sample_weight=more, clusters=[*range(400)] * 2)

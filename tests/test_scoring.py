@@ -556,7 +556,7 @@ def test_H10_calibrated_scores_tie_brier_absolute_error_refinement_and_optimal_l
 # Pairs of classes ---------------------------------------------------------------------------------
 
 
-def slow_one_vs_one(y: list[int], q: list[list[float]], weights: list[float]) -> float:
+def slow_one_vs_one(y: Any, q: Any, weights: Any) -> float:
     """Hand and Till 2001, eq 7, over all pairs of cases."""
     cases = list(zip(y, q, weights, strict=True))
     areas = []

@@ -110,9 +110,8 @@ def _local(
     apart: FloatArray, mass: FloatArray, positive: FloatArray, radius: float, span: float
 ) -> float:
     """The height at zero of a straight line through what lies within the radius."""
-    first, end = (
-        np.searchsorted(apart, s * radius, side=e) for s, e in ((-1, "left"), (1, "right"))
-    )
+    first = np.searchsorted(apart, -radius, side="left")
+    end = np.searchsorted(apart, radius, side="right")
     x, own, hits = apart[first:end], mass[first:end], positive[first:end]
     distance = np.abs(x)
     share = np.divide(distance, radius, out=np.zeros_like(x), where=distance > 0.001 * radius)

@@ -16,12 +16,10 @@ from stakes.inference import (
     Clusters,
     difference_support,
     effective_counts,
-    jackknife,
     profile_ends,
     profile_interval,
     profile_threshold,
     ratio_of_proportions_ends,
-    scheme_of,
     wilson_ends,
 )
 from stakes.measures import (
@@ -38,6 +36,7 @@ from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
 
 Ends = tuple[FloatArray, FloatArray]
+_STEP = 1e-4  # of the weight of a cell, for derivatives by central differences
 
 
 def clinical_table(
@@ -73,7 +72,7 @@ def clinical_table(
     decisions : array_like of shape (n,), or a mapping from the names of tests to such arrays
         Labels of ``problem.decisions``. Of several tests on the same cases, every other is also
         compared with the first: paired differences, by profile likelihood, those of PPV and NPV by
-        the jackknife.
+        the delta method.
     problem : of two classes and two decisions, the second of each being the positive one
     sample_weight : (n,), optional
     clusters : (n,) labels of what was sampled as a whole, such as patients with several lesions
@@ -155,7 +154,6 @@ class _Sample:
 
     joint: JointCounts
     squares: JointCounts | None
-    cases: JointCounts  # for the jackknife: fractional weights are left out case by case
     scheme: Clusters | None
     problem: Problem
     level: float
@@ -177,19 +175,14 @@ class _Sample:
         joint = JointCounts.from_decisions(
             y_true, tests, problem, weights=weights, clusters=clusters
         )
-        squares, cases = None, joint
+        squares = None
         if not np.array_equal(joint.weights, np.floor(joint.weights)):
             own = _check.floats("sample_weight", weights, ndim=1)
             squares = JointCounts.from_decisions(
                 y_true, tests, problem, weights=own**2, clusters=clusters
             )
-            if clusters is None:
-                each = np.arange(own.size)
-                cases = JointCounts.from_decisions(
-                    y_true, tests, problem, weights=weights, clusters=each
-                )
         scheme = None if clusters is None else Clusters()
-        return cls(joint, squares, cases, scheme, problem, level)
+        return cls(joint, squares, scheme, problem, level)
 
     def model(self, name: Label) -> tuple[Counts, FloatArray | None]:
         """Counts of a test, with clusters where there are some, and their squared weights."""
@@ -201,7 +194,17 @@ class _Sample:
         return _at_prevalence(_summed(self.joint.model(name), self.scheme), self.prior)
 
     def threshold(self, degrees: FloatArray) -> FloatArray:
+        """Square of the normal or Student's quantile."""
         return profile_threshold(self.level, degrees)
+
+    def variance(self, pulls: FloatArray) -> tuple[float, float]:
+        """Of an estimate that a case of each cell (T,) moves so much; and degrees of freedom."""
+        if self.scheme is not None:
+            count = self.joint.n_clusters
+            between = float(np.sum((self.joint.weights @ pulls) ** 2))
+            return between * count / max(count - 1, 1), count - 1.0
+        squares = self.joint.weights if self.squares is None else self.squares.weights
+        return float(squares @ pulls**2), np.inf
 
 
 def _summed(counts: Counts, scheme: Clusters | None) -> Counts:
@@ -333,10 +336,12 @@ def _predictive_difference(sample: _Sample, metric: str, first: Label, second: L
         one, other = (_PREDICTIVE[metric](table)[..., 1] for table in tables)
         return np.asarray(one - other)
 
-    scheme = scheme_of(sample.cases, sample.problem)
-    value = float(difference(scheme.whole(sample.cases)))
-    spread = jackknife(difference, sample.cases, scheme=scheme, rng=np.random.default_rng(0))
-    degrees = sample.cases.n_clusters - 1.0 if sample.cases.has_clusters else np.inf
-    reach = np.sqrt(sample.threshold(np.asarray(degrees))) * spread.standard_error
+    whole = sample.joint if sample.scheme is None else sample.scheme.whole(sample.joint)
+    step = _STEP * whole.weights
+    moves = np.eye(step.size) * step
+    up, down = (difference(whole.with_cell_weights(whole.weights + m)) for m in (moves, -moves))
+    variance, degrees = sample.variance((up - down) / (2 * step))
+    value = float(difference(whole))
+    reach = np.sqrt(sample.threshold(np.asarray(degrees)) * variance)
     ends = np.maximum(value - reach, -1.0), np.minimum(value + reach, 1.0)
     return _row(f"{first} − {second}", metric, value, ends)

@@ -37,14 +37,10 @@ def one_vs_one_auc(
     areas = []
     for k, other in combinations(range(len(names)), 2):
         pair = (truth == k) | (truth == other)
+        if not mass[pair].any():
+            return float("nan")
         for own in (k, other):
-            table = _table(truth[pair] == own, rows[pair, own], mass[pair])
-            areas.append(np.nan if table is None else float(auc(table)))
+            own_case, scores = truth[pair] == own, rows[pair, own]
+            table = ScoreTable.from_scores(own_case, scores, weights=mass[pair])
+            areas.append(float(auc(table)))
     return float(np.mean(areas)) if areas else float("nan")
-
-
-def _table(positive: object, scores: object, weights: object) -> ScoreTable | None:
-    """The table of one pair; None where no case of either has weight."""
-    if not np.any(weights):
-        return None
-    return ScoreTable.from_scores(positive, scores, weights=weights)
