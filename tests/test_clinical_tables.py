@@ -211,6 +211,23 @@ def test_cases_that_come_twice_tell_no_more_than_once(prior):
         assert one.high - one.low == pytest.approx(other.high - other.low, rel=0.03), one.metric
 
 
+def test_sites_that_treat_both_classes_alike_leave_the_ratio_sure():
+    """Site g treats g + 2 of 12 ill and as many of 12 well, or the sites of the well are turned."""
+    problem, widths = Problem.from_threshold(0.2, **WAIT_TREAT), []
+    for order in (range(9), range(8, -1, -1)):
+        rows = [
+            (label, "treat" if i < hits + 2 else "wait", site)
+            for label, sites in (("ill", range(9)), ("well", order))
+            for hits, site in enumerate(sites)
+            for i in range(12)
+        ]
+        truth, decided, owner = zip(*rows, strict=True)
+        table = clinical_table(truth, decided, problem, clusters=owner)
+        assert table["LR+"].value == pytest.approx(1)
+        widths.append(math.log(table["LR+"].high / table["LR+"].low))
+    assert widths[1] > 2 * widths[0]
+
+
 def test_effective_counts_of_single_cases_are_the_counts():
     counts = Counts([[5, 2], [1, 3]])
     table, degrees = effective_counts(counts, np.array([[0.0, 1.0], [0.0, 0.0]]))
