@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from hypothesis import strategies as st
@@ -185,6 +186,7 @@ CONFUSION_LAWS = [
     ClassLaw(
         confusion.best_naive_f_beta, twin=of_each_class(best_naive_f_beta), arguments=some_beta
     ),
+    ClassLaw(confusion.jaccard, twin=of_each_class(lambda c: divide(c.tp, c.tp + c.fp + c.fn))),
     ClassLaw(
         confusion.fowlkes_mallows,
         twin=of_each_class(lambda c: root(recall(c) * precision(c))),
@@ -333,6 +335,18 @@ def standardized_net_benefit(table, threshold):
     return nan if positives == 0 else net_benefit(table, threshold) / positives
 
 
+def multiclass_net_benefit(table, problem):
+    """Savings over the first decision, in units of the most that a case of the last class saves."""
+    prior, rates, costs = prior_of(table, problem), decision_rates(table), problem.costs.tolist()
+    unit = costs[-1][0] - min(costs[-1])
+    saved = 0.0
+    for k in range(len(table)):
+        for d in range(len(table[0])):
+            saved += prior[k] * rates[k][d] * (costs[k][0] - costs[k][d]) if prior[k] > 0 else 0.0
+    known = not any(math.isnan(share) for share in prior)
+    return saved / unit if unit > 0 and known else nan
+
+
 def some_threshold(world):
     return st.tuples(st.sampled_from([0, 0.1, 0.5, 0.8, 1]))
 
@@ -353,6 +367,7 @@ CLINICAL_LAWS = [
     ),
     BinaryLaw(clinical.net_benefit, twin=net_benefit),
     BinaryLaw(clinical.standardized_net_benefit, twin=standardized_net_benefit),
+    ProblemLaw(clinical.multiclass_net_benefit, twin=multiclass_net_benefit, moves=None),
 ]
 
 LAWS = [*COST_LAWS, *CONFUSION_LAWS, *CHANCE_LAWS, *CLINICAL_LAWS]

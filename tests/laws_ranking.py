@@ -127,6 +127,26 @@ def highest_specificity(rows: Rows, sensitivity: float) -> float:
     return max(1 - alarm for alarm, hit in cuts(rows) if hit >= sensitivity - 1e-9)
 
 
+def precisions(rows: Rows) -> list[tuple[float, float]]:
+    """Recall and precision of every cut that finds somebody."""
+    parts = [totals(rows[j:]) for j in range(len(rows))]
+    positive = totals(rows)[1]
+    return [(hits / positive, hits / (alarms + hits)) for alarms, hits in parts]
+
+
+def highest_precision(rows: Rows, recall: float) -> float:
+    if not totals(rows)[1]:
+        return nan
+    return max(right for found, right in precisions(rows) if found >= recall - 1e-9)
+
+
+def highest_recall(rows: Rows, precision: float) -> float:
+    if not totals(rows)[1]:
+        return nan
+    reached = [found for found, right in precisions(rows) if right >= precision - 1e-9]
+    return max(reached, default=0.0)
+
+
 def up_to(measure):
     return lambda table, limit: measure(table, max_false_alarm_rate=limit)
 
@@ -172,4 +192,6 @@ LAWS = [
         arguments=some_share,
         moves=None,
     ),
+    Law(ranking.precision_at_recall, SCORES, highest_precision, arguments=some_share, moves=None),
+    Law(ranking.recall_at_precision, SCORES, highest_recall, arguments=some_share, moves=None),
 ]

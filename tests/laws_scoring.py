@@ -7,7 +7,7 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from laws import Law, ScoreTableOf, divide, inf
+from laws import SCORES, Law, ScoreTableOf, divide, inf, nan
 from laws_ranking import Rows, totals
 from stakes import scoring
 
@@ -99,7 +99,38 @@ def in_two_bins(measure):
     return lambda table, edge: measure(table, scoring.Edges([edge]))
 
 
+def softplus(score: float) -> float:
+    return max(score, 0.0) + math.log1p(math.exp(-abs(score)))
+
+
+def cllr(rows: Rows) -> float:
+    negative, positive = totals(rows)
+    if not (negative and positive):
+        return nan
+    paid = [0.0, 0.0]
+    for score, low, high in rows:
+        paid[0] += low * softplus(score) if low else 0.0
+        paid[1] += high * softplus(-score) if high else 0.0
+    return (paid[0] / negative + paid[1] / positive) / 2 / math.log(2)
+
+
+def min_cllr(rows: Rows) -> float:
+    """Pool neighbours that violate the order, as PAV does, at equal prior odds."""
+    negative, positive = totals(rows)
+    if not (negative and positive):
+        return nan
+    blocks: list[list[float]] = []
+    for _, low, high in rows:
+        blocks.append([low / negative, high / positive])
+        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][0] >= blocks[-1][1] * blocks[-2][0]:
+            last = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + last[0], blocks[-1][1] + last[1]]
+    return -sum(w * math.log2(w / sum(block)) for block in blocks for w in block if w) / 2
+
+
 LAWS = [
+    Law(scoring.cllr, SCORES, cllr),
+    Law(scoring.min_cllr, SCORES, min_cllr),
     Law(scoring.brier, PROBABILITIES, mean_of(LOSSES["half Brier"])),
     Law(scoring.log_loss, PROBABILITIES, mean_of(LOSSES["log loss"])),
     Law(scoring.mean_absolute_error, PROBABILITIES, mean_of(lambda q: 1 - q)),

@@ -12,6 +12,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("pandas")
 pytest.importorskip("polars")
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from stakes import Decisions, Posteriors, Problem, Scores, bayes_decisions, evaluate
 from stakes.errors import InputError, MissingExtraError
+from stakes.metrics import clinical_table
 from stakes.report import Report
 from stakes.scoring import Brier, mean_score
 
@@ -163,3 +165,17 @@ def test_arrays_have_no_library_and_one_that_is_gone_is_replaced(report, monkeyp
     found = evaluate(TRUTH, pl.DataFrame(ROWS), NAMED, replicates=20, calibrator=None)
     monkeypatch.setitem(sys.modules, "polars", None)
     assert isinstance(found.frame(), pd.DataFrame)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", None])
+def test_a_table_of_metrics_is_a_frame_of_its_rows(library):
+    decided = {"old": [0, 0, 1, 1], 7: [0, 0, 0, 0]}
+    table = clinical_table([0, 0, 1, 1], decided, Problem.from_threshold(0.2))
+    frame = nw.from_native(table.frame(library))
+    assert frame.columns == ["name", "metric", "value", "low", "high"]
+    assert frame["name"].to_list() == [str(row.name) for row in table.rows]
+    assert frame["metric"].to_list() == [row.metric for row in table.rows]
+    found = frame["value"].to_list()
+    for value, row in zip(found, table.rows, strict=True):
+        missing = value is None or math.isnan(value)
+        assert missing if math.isnan(row.value) else value == row.value

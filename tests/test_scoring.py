@@ -18,7 +18,15 @@ from scipy.special import beta as whole_beta
 from stakes import conditions, ranking, scoring, thresholds
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.scoring import BetaScore, Brier, CostWeighted, HalfBrier, LogLoss, Spherical
+from stakes.scoring import (
+    BetaScore,
+    Brier,
+    CostWeighted,
+    HalfBrier,
+    LogLoss,
+    RankedProbability,
+    Spherical,
+)
 from stakes.scoring._incomplete_beta import incomplete_beta
 from stakes.tally import ScoreTable
 
@@ -39,6 +47,7 @@ STRICT: dict[str, Any] = {
     "brier": Brier(),
     "half brier": HalfBrier(),
     "spherical": Spherical(),
+    "ranked": RankedProbability(),
 }
 BINARY: dict[str, Any] = {
     "beta 0 0": BetaScore(0, 0),
@@ -87,6 +96,9 @@ def slow_loss(rule: Any, q: list[float], k: int) -> float:
         return inf if q[k] == 0 else -math.log(q[k]) / math.log(rule.base)
     if isinstance(rule, Spherical):
         return 1 - q[k] / math.sqrt(sum(p * p for p in q))
+    if isinstance(rule, RankedProbability):
+        steps = range(len(q) - 1)
+        return sum((sum(q[: j + 1]) - (k <= j)) ** 2 for j in steps) / (len(q) - 1)
     squared = sum((p - (j == k)) ** 2 for j, p in enumerate(q))
     return squared if isinstance(rule, Brier) else squared / 2
 
@@ -539,3 +551,53 @@ def test_H10_calibrated_scores_tie_brier_absolute_error_refinement_and_optimal_l
     close(negative @ table.scores, brier, 1e-10)
     close(positive @ (1 - table.scores), brier, 1e-10)
     close(scoring.calibration_loss(table, scoring.EachScore()), 0, 1e-10)
+
+
+# Pairs of classes ---------------------------------------------------------------------------------
+
+
+def slow_one_vs_one(y: Any, q: Any, weights: Any) -> float:
+    """Hand and Till 2001, eq 7, over all pairs of cases."""
+    cases = list(zip(y, q, weights, strict=True))
+    areas = []
+    for k in range(len(q[0])):
+        for other in range(len(q[0])):
+            if k == other:
+                continue
+            won = total = 0.0
+            for truth, own, weight in cases:
+                for rival, theirs, mass in cases:
+                    if truth == k and rival == other:
+                        total += weight * mass
+                        tie = 0.5 * (own[k] == theirs[k])
+                        won += weight * mass * (tie + (own[k] > theirs[k]))
+            areas.append(won / total if total else math.nan)
+    return sum(areas) / len(areas)
+
+
+posterior_rows = st.sampled_from(
+    [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5], [1.0, 0.0, 0.0], [0.0, 0.25, 0.75]]
+)
+pairwise_cases = st.lists(
+    st.tuples(st.integers(0, 2), posterior_rows, st.sampled_from([1.0, 2.0, 0.5])),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(pairwise_cases)
+def test_one_vs_one_auc_counts_pairs_of_cases(cases: Any) -> None:
+    y, q, weights = zip(*cases, strict=True)
+    found = scoring.one_vs_one_auc(y, q, weights=weights)
+    np.testing.assert_allclose(found, slow_one_vs_one(y, q, weights), rtol=1e-12)
+    order = [2, 0, 1]  # classes in another order
+    turned = [[row[k] for k in order] for row in q]
+    again = scoring.one_vs_one_auc(y, turned, classes=order, weights=weights)
+    np.testing.assert_allclose(again, found, rtol=1e-12)
+
+
+@given(whole_rows)
+def test_one_vs_one_auc_of_two_classes_is_the_auc(rows: Rows) -> None:
+    y, scores, weights = rows
+    found = scoring.one_vs_one_auc(y.astype(int), scores, weights=weights)
+    close(found, ranking.auc(table_of(rows)))

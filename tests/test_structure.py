@@ -52,7 +52,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "regions": ("thresholds", "inference"),
     "audit": ("regions", "agreement"),
     "simulate": ("problem", "tally", "decide"),
-    "metrics": ("rows", "decide", "measures", "scoring"),
+    "metrics": ("rows", "decide", "measures", "calibration", "inference"),
     "report": ("rows", "_version", "rule", "audit", "simulate", "metrics"),
     "evaluation": ("report",),
     "render": ("_files", "report", "curve"),
@@ -78,14 +78,14 @@ FLOORS: dict[str, str] = {
     ),
     "calibration": (
         "maps calibration_errors fitting calibrator logistic crossfit histogram identity "
-        "isotonic multiclass temperature reliability decomposition affine miscalibration_cost beta "
-        "select"
+        "isotonic multiclass temperature reliability smooth_errors decomposition affine "
+        "miscalibration_cost beta select"
     ),
     "cli": (
         "output rewriting fail_if column_options options audit calibrate decide demo evaluate "
         "problem commands"
     ),
-    "conditions": "distributions condition",
+    "conditions": "distributions condition conversions",
     "curves": "bayes_error cost_curves decision ranks",
     "displays": (
         "estimators scored_cases smooth_line display decision_displays cost_displays "
@@ -98,10 +98,11 @@ FLOORS: dict[str, str] = {
     ),
     "inference": (
         "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "
-        "losses intervals planning schemes delta jackknife profile bootstrap comparison "
-        "delong selection deployment multiplicity moves winner"
+        "losses intervals planning schemes delta jackknife profile proportions bootstrap "
+        "comparison delong selection deployment multiplicity moves winner"
     ),
     "measures": "cost linear confusion chance clinical",
+    "metrics": "row_costs metric_rows clinical_tables calibration_tables",
     "plot": "_style _labels curve_plots band_plots table_plots",
     "problem": "_binary _columns _file _names _relations _cases _charged _problem",
     "ranking": "roc hull points areas rescaling",
@@ -110,7 +111,7 @@ FLOORS: dict[str, str] = {
         "json layout rounding systems tables page page.data html markdown notebook plain_text"
     ),
     "rule": "_reading _cuts _json _rule _rules",
-    "scoring": "_incomplete_beta bins rules case_scores table_scores weighted",
+    "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
     "simulate": "_line random_counts gaussian",
     "sklearn": "responses splits bayes_classifier scorer estimator_report",
     "tally": "base read_rows pooling counts loss_moments joint_counts score_table bit_bins "
@@ -126,6 +127,7 @@ FLOORS: dict[str, str] = {
 DEFERRED = (
     (r"report", r"Report\.(to_\w+|from_json|_repr_html_)", r"render"),
     (r"report", r"Report\.frame", r"adapters"),
+    (r"metrics", r"MetricTable\.frame", r"adapters"),
     (r"adapters", r"_report_on|Columns\.guess|_files", r"adapters"),
 )
 

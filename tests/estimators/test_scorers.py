@@ -32,6 +32,7 @@ from stakes.scoring import (
     CostWeighted,
     HalfBrier,
     LogLoss,
+    RankedProbability,
     ScoringRule,
     Spherical,
     mean_score,
@@ -76,7 +77,7 @@ def test_better_models_score_higher(three):
         assert scorer(best, three.X, three.y) > scorer(blind, three.X, three.y)
 
 
-RULES = [LogLoss(), LogLoss(base=2), Brier(), HalfBrier(), Spherical()]
+RULES = [LogLoss(), LogLoss(base=2), Brier(), HalfBrier(), Spherical(), RankedProbability()]
 BINARY = [BetaScore(2.0, 1.0), CostWeighted(Beta(1, 4))]
 
 

@@ -33,6 +33,7 @@ from stakes.calibration.decomposition import (
 from stakes.calibration.histogram import Histogram
 from stakes.calibration.identity import Identity
 from stakes.calibration.isotonic import Isotonic, OneVsRestIsotonic
+from stakes.calibration.logistic import coefficient_covariance
 from stakes.calibration.maps import CalibrationMap, decoded, encoded, from_json, sealed_map
 from stakes.calibration.miscalibration_cost import (
     CostOfMiscalibration,
@@ -49,11 +50,13 @@ from stakes.calibration.reliability import (
     calibration_line,
     confidence_band,
     consistency_band,
+    finite_log_odds,
     mean_score_gap,
     reliability,
     spiegelhalter,
 )
 from stakes.calibration.select import Select
+from stakes.calibration.smooth_errors import smooth_calibration_errors, smooth_curve
 from stakes.calibration.temperature import Temperature
 
 __all__ = [
@@ -82,6 +85,7 @@ __all__ = [
     "calibration_in_the_large",
     "calibration_line",
     "class_tables",
+    "coefficient_covariance",
     "confidence_band",
     "consistency_band",
     "cost_of_miscalibration",
@@ -91,6 +95,7 @@ __all__ = [
     "decompose_by_cross_calibration",
     "decompose_by_recalibration",
     "encoded",
+    "finite_log_odds",
     "fold_numbers",
     "from_json",
     "largest_finite",
@@ -98,6 +103,8 @@ __all__ = [
     "mean_score_gap",
     "reliability",
     "sealed_map",
+    "smooth_calibration_errors",
+    "smooth_curve",
     "spiegelhalter",
     "spread",
     "table_cost_of_miscalibration",

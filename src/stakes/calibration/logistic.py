@@ -61,6 +61,37 @@ def fit_logistic(
     return LogisticFit(intercept, np.clip(slopes, -largest, largest), found.loss, converged)
 
 
+def coefficient_covariance(
+    design: FloatArray,
+    residual: FloatArray,
+    weights: FloatArray,
+    *,
+    owner: IntArray | None,
+) -> FloatArray:
+    r"""Covariance (d, d) of the coefficients of a logistic regression, at their optimum.
+
+    .. math:: B = \Big(\sum_i w_i p_i (1 - p_i)\, x_i x_i^T\Big)^{-1}, \quad
+        B \, \frac{G}{G-1} \sum_g u_g u_g^T \, B, \quad u_g = \sum_{i \in g} w_i (y_i - p_i) x_i
+
+    The first where weights are numbers of cases, the second (the "sandwich") where G clusters were
+    drawn, or cases with weights of their own.
+
+    Parameters
+    ----------
+    design : (d, n), a row of ones for an intercept
+    residual : (n,) class, 0 or 1, less its probability
+    owner : (n,) numbers 0 … G − 1 of the clusters, or None
+    """
+    chance = np.abs(residual)
+    bread = np.linalg.pinv((design * (weights * chance * (1 - chance))) @ design.T)
+    if owner is None:
+        return np.asarray(bread)
+    pulls = np.stack([np.bincount(owner, row) for row in design * (weights * residual)])
+    count = pulls.shape[1]
+    meat = pulls @ pulls.T * (count / max(count - 1, 1))
+    return np.asarray(bread @ meat @ bread)
+
+
 def _fit_moderate(
     rows: FloatArray,
     axes: FloatArray,

@@ -288,7 +288,7 @@ def calibration_line(table: ScoreTable) -> CalibrationLine:
     >>> float(line.slope.round(3)), float(line.intercept.round(3) + 0)
     (0.315, 0.0)
     """
-    odds = _finite_log_odds(table)
+    odds = finite_log_odds(table)
     shape = table.weights.shape[:-2]
     found = np.full((3, *shape), np.nan)
     for place in np.ndindex(shape):
@@ -313,7 +313,7 @@ def calibration_in_the_large(table: ScoreTable) -> FloatArray:
     >>> float(calibration_in_the_large(ScoreTable([0.5], [[3, 1]])).round(4))
     -1.0986
     """
-    odds = _finite_log_odds(table)
+    odds = finite_log_odds(table)
     found = np.full(table.weights.shape[:-2], np.nan)
     for place in np.ndindex(found.shape):
         weights = table.weights[place]
@@ -341,7 +341,8 @@ def _shift(odds: FloatArray, weights: FloatArray) -> float:
     return float(brentq(surplus, low, high, xtol=1e-12, rtol=1e-14))
 
 
-def _finite_log_odds(table: ScoreTable) -> FloatArray:
+def finite_log_odds(table: ScoreTable) -> FloatArray:
+    """Log-odds (S,) of the scores, certainty being read as `calibration_line` says."""
     odds = log_odds(posterior_pairs(probability_scores(table)))
     limit = largest_finite(odds)
     return np.clip(odds, -limit, limit)

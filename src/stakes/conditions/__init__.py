@@ -3,10 +3,19 @@ r"""Operating conditions: what is known about the costs, as a distribution on [0
 The loss of a decision rule depends on the costs through one number only: the cost proportion
 :math:`c = c_{FA} / (c_{FA} + c_{miss})`, or the skew :math:`z = c\pi_0 / (c\pi_0 + (1-c)\pi_1)`,
 which takes the class shares in as well. `CostProportions` and `Skews` say which of the two a
-distribution is about (hernandez-orallo, section 2.2).
+distribution is about (hernandez-orallo, section 2.2). Converters say one in terms of the other, and
+net benefit in terms of costs and of relative economic value.
 """
 
 from stakes.conditions.condition import Condition, CostProportions, Skews
+from stakes.conditions.conversions import (
+    cost_from_net_benefit,
+    cost_proportion_from_skew,
+    net_benefit_from_cost,
+    net_benefit_from_relative_value,
+    relative_value_from_net_benefit,
+    skew_from_cost_proportion,
+)
 from stakes.conditions.distributions import (
     Beta,
     Continuous,
@@ -32,4 +41,10 @@ __all__ = [
     "Skews",
     "Truncated",
     "Uniform",
+    "cost_from_net_benefit",
+    "cost_proportion_from_skew",
+    "net_benefit_from_cost",
+    "net_benefit_from_relative_value",
+    "relative_value_from_net_benefit",
+    "skew_from_cost_proportion",
 ]

@@ -49,6 +49,7 @@ from stakes.inference.intervals import (
     Percentile,
     Studentised,
     Wilson,
+    wilson_ends,
 )
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.likelihood import Support, profile_ends, profile_ratio, widened
@@ -57,6 +58,8 @@ from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.moves import Move, leaving_points
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
+    assumed_net_benefit,
+    assumed_net_benefit_difference,
     cases_for_half_width,
     cases_to_detect,
     minimal_detectable_difference,
@@ -69,6 +72,7 @@ from stakes.inference.profile import (
     profile_normalized_interval,
     profile_threshold,
 )
+from stakes.inference.proportions import effective_counts, ratio_of_proportions_ends
 from stakes.inference.runs import pooled_runs
 from stakes.inference.sampling import CostErrors, cost_errors, fitting_covariance
 from stakes.inference.schemes import (
@@ -123,6 +127,8 @@ __all__ = [
     "Support",
     "Wilson",
     "WithinClasses",
+    "assumed_net_benefit",
+    "assumed_net_benefit_difference",
     "auc_error",
     "bootstrap",
     "bootstrap_bca",
@@ -148,6 +154,7 @@ __all__ = [
     "delta_rates",
     "difference_support",
     "each",
+    "effective_counts",
     "estimate_of",
     "expected_cost_error",
     "fitting_covariance",
@@ -171,12 +178,14 @@ __all__ = [
     "profile_threshold",
     "rate_error",
     "ratio_ends",
+    "ratio_of_proportions_ends",
     "resample",
     "scheme_of",
     "selection_effect",
     "slices",
     "uncertain_problems",
     "widened",
+    "wilson_ends",
     "wilson_rates",
     "with_blind",
 ]

@@ -51,6 +51,24 @@ def quantile(replicates: FloatArray, share: FloatArray) -> FloatArray:
     return np.where(np.isnan(share), np.nan, low + step)
 
 
+def wilson_ends(
+    rate: FloatArray, n_cases: FloatArray, threshold: FloatArray | float
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of `Wilson`, of which the threshold is the square of the quantile; nan stays nan.
+
+    An infinite threshold, or no cases that count, leaves the whole of [0, 1].
+    """
+    with np.errstate(invalid="ignore"):
+        centre = (n_cases * rate + threshold / 2) / (n_cases + threshold)
+        square = threshold * (n_cases * rate * (1 - rate) + threshold / 4)
+        reach = np.sqrt(square) / (n_cases + threshold)
+    unknown = np.isinf(threshold)
+    low = np.where(unknown | (rate == 0), 0.0, centre - reach)  # rounding must not leave [0, 1]
+    high = np.where(unknown | (rate == 1), 1.0, centre + reach)
+    undefined = np.isnan(rate)
+    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+
+
 @dataclass(frozen=True, eq=False)
 class Percentile(IntervalType):
     """The quantiles of the replicates themselves."""
@@ -244,15 +262,7 @@ class Wilson(IntervalType):
         """Within [0, 1], and not of width zero at rates of 0 and 1."""
         from scipy.special import ndtri
 
-        rate = estimate.value
-        with np.errstate(divide="ignore", invalid="ignore"):
-            square = ndtri((1 + level) / 2) ** 2 / self.n_cases
-            centre = (rate + square / 2) / (1 + square)
-            reach = np.sqrt(square * (rate * (1 - rate) + square / 4)) / (1 + square)
-            low = np.where(rate == 0, 0.0, centre - reach)  # rounding must not leave [0, 1]
-            high = np.where(rate == 1, 1.0, centre + reach)
-        undefined = np.isnan(rate)
-        return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+        return wilson_ends(estimate.value, self.n_cases, ndtri((1 + level) / 2) ** 2)
 
 
 def _central(estimate: Estimate, level: float | FloatArray) -> tuple[FloatArray, FloatArray]:

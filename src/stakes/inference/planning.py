@@ -8,6 +8,7 @@ from stakes import _check
 from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.inference.estimate import Estimate
+from stakes.inference.intervals import Normal
 from stakes.inference.student import student_quantile
 
 
@@ -102,3 +103,107 @@ def _scaled(
             f"cases behind the estimate."
         )
     return np.asarray(np.ceil(given * (reach * estimate.standard_error / wanted) ** 2))
+
+
+# From assumed values ------------------------------------------------------------------------------
+
+
+def assumed_net_benefit(
+    *, sensitivity: float, specificity: float, prevalence: float, threshold: float
+) -> Estimate:
+    r"""The net benefit of an assumed test, with the standard error that one case leaves.
+
+    .. math:: NB = \pi_1 Se - w \pi_0 (1 - Sp), \quad
+        se^2 = \pi_1 Se + w^2 \pi_0 (1 - Sp) - NB^2, \quad w = \frac{p}{1-p}
+
+    A pilot of one case, so to speak: ``cases_for_half_width(assumed, 1, half_width=…)`` says how
+    many are needed. The cases are a random sample, whose prevalence varies with them.
+
+    Examples
+    --------
+    >>> assumed = assumed_net_benefit(
+    ...     sensitivity=0.8, specificity=0.9, prevalence=0.2, threshold=0.1)
+    >>> float(assumed.value.round(4))
+    0.1511
+    >>> float(cases_for_half_width(assumed, 1, half_width=0.03))
+    590.0
+    """
+    chances = [
+        _chance(name, value)
+        for name, value in (
+            ("sensitivity", sensitivity),
+            ("specificity", specificity),
+            ("prevalence", prevalence),
+        )
+    ]
+    hits, alarms = chances[0], 1 - chances[1]
+    odds = _odds(threshold)
+    value = chances[2] * hits - odds * (1 - chances[2]) * alarms
+    square = chances[2] * hits + odds**2 * (1 - chances[2]) * alarms
+    return _of_one_case(value, square)
+
+
+def assumed_net_benefit_difference(
+    *,
+    sensitivity: tuple[float, float],
+    specificity: tuple[float, float],
+    both_positive: tuple[float, float],
+    prevalence: float,
+    threshold: float,
+) -> Estimate:
+    r"""First less second net benefit of two assumed tests on the same cases; error of one case.
+
+    Pairs are what the tests have: `both_positive` is how often both say positive, among positive
+    and among negative cases. For tests that know nothing of each other within a class these are
+    the products of their rates; the more they agree, the fewer cases are needed. As in
+    `assumed_net_benefit` the standard error is that of one case:
+    ``cases_to_detect(assumed, 1, difference=assumed.value, power=0.8)``.
+
+    Examples
+    --------
+    >>> assumed = assumed_net_benefit_difference(
+    ...     sensitivity=(0.85, 0.75), specificity=(0.9, 0.9), both_positive=(0.7, 0.05),
+    ...     prevalence=0.2, threshold=0.1)
+    >>> float(assumed.value.round(4))
+    0.02
+    >>> float(cases_to_detect(assumed, 1, difference=assumed.value, power=0.8))
+    797.0
+    """
+    positive, odds = _chance("prevalence", prevalence), _odds(threshold)
+    hits, right = _pair("sensitivity", sensitivity), _pair("specificity", specificity)
+    both, alarms = _pair("both_positive", both_positive), 1 - right
+    apart = []
+    for name, rates, shared in (("positive", hits, both[0]), ("negative", alarms, both[1])):
+        low, high = max(0.0, rates.sum() - 1), rates.min()
+        if not low - 1e-12 <= shared <= high + 1e-12:
+            raise InputError(
+                f"both_positive must be possible: among {name} cases the tests are positive in "
+                f"{rates[0]:g} and {rates[1]:g}, so both in {low:g} to {high:g}; got {shared:g}. "
+                f"Tests that know nothing of each other have {rates.prod():g}."
+            )
+        apart.append(rates.sum() - 2 * shared)
+    value = positive * (hits[0] - hits[1]) - odds * (1 - positive) * (alarms[0] - alarms[1])
+    return _of_one_case(value, positive * apart[0] + odds**2 * (1 - positive) * apart[1])
+
+
+def _of_one_case(value: float, square: float) -> Estimate:
+    error = np.sqrt(max(square - value**2, 0.0))
+    return Estimate(value, error, np.empty(0), Normal(), "assumed values, one case")
+
+
+def _odds(threshold: object) -> float:
+    p = _check.level(threshold, "threshold", 0.1)
+    return p / (1 - p)
+
+
+def _chance(name: str, value: object) -> float:
+    return _check.number(name, value, low=0, high=1)
+
+
+def _pair(name: str, values: object) -> FloatArray:
+    pair = _check.probabilities(name, values)
+    if pair.shape != (2,):
+        raise InputError(
+            f"{name} must be two numbers, one for each test; the shape is {pair.shape}."
+        )
+    return pair

@@ -22,6 +22,8 @@ from stakes.measures.confusion import (
     recall,
     specificity,
 )
+from stakes.measures.cost import expected_cost, prior_of
+from stakes.problem import Problem
 from stakes.tally import Counts
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "likelihood_ratio_negative",
     "likelihood_ratio_positive",
     "markedness",
+    "multiclass_net_benefit",
     "net_benefit",
     "standardized_net_benefit",
 ]
@@ -189,3 +192,30 @@ def standardized_net_benefit(counts: Counts, threshold: npt.ArrayLike) -> Number
     benefit = net_benefit(counts, threshold)
     positives = _shares(counts)[..., 1, :].sum(axis=-1)
     return unwrapped(np.where(positives > 0, ratio(benefit, positives), np.nan))
+
+
+def multiclass_net_benefit(counts: Counts, problem: Problem) -> Numbers:
+    r"""Net benefit for any classes and decisions: what acting saves per case, in cases of the last.
+
+    .. math:: \frac{\sum_k \pi_k c_{k1} - EC}{c_{K1} - \min_d c_{Kd}}
+
+    Always taking the first decision, which treats nobody, has zero. The unit is what the best
+    decision saves on a case of the last class, so that for two classes and two decisions this is
+    `net_benefit` at the threshold of the problem, under its prior. ``one_vs_rest(counts)`` gives
+    the net benefit of each class by itself. Higher is better; undefined as `expected_cost` is, and
+    where the first decision is the best of the last class. Shape (...). Reference: Vickers and
+    Elkin 2006, in the costs of ferrer-ec, eq 25 to 27.
+
+    Examples
+    --------
+    A biopsy costs a healthy patient one unit, a check-up 0.1; missing a cancer costs nine, and a
+    check-up finds it late:
+
+    >>> problem = Problem([[0, 0.1, 1], [9, 3, 0]], prior=[0.9, 0.1])
+    >>> float(multiclass_net_benefit(Counts([[70, 20, 10], [1, 2, 7]]), problem).round(4))
+    0.0713
+    """
+    cost = expected_cost(counts, problem)
+    prior, first = prior_of(counts, problem), problem.costs[:, 0]
+    unit = first[-1] - problem.costs[-1].min()
+    return ratio(prior @ first - cost, np.asarray(unit if unit > 0 else np.nan))

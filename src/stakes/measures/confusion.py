@@ -30,6 +30,7 @@ __all__ = [
     "f_beta",
     "f_beta_of_averages",
     "fowlkes_mallows",
+    "jaccard",
     "macro_f_beta",
     "negative_predictive_value",
     "one_vs_rest",
@@ -334,6 +335,28 @@ def f_beta_of_averages(counts: Counts, beta: float) -> Numbers:
     )
     # Both are 0 together, when no decision is right; by counts the score is 0 then.
     return unwrapped(np.where((mean_precision == 0) & (mean_recall == 0), 0.0, score))
+
+
+def jaccard(counts: Counts) -> FloatArray:
+    r"""Cases of a class decided as it, among those that are of it or decided as it.
+
+    .. math:: \frac{N_{kk}}{N_{k*} + N_{*k} - N_{kk}}
+
+    The intersection over the union, and the critical success index of weather forecasts: F₁ on
+    another scale, :math:`F_1 / (2 - F_1)`. Higher is better. Undefined where the class occurs on
+    neither side. Shape (..., K). Reference: Jaccard 1901.
+
+    Examples
+    --------
+    Gilbert's answer of 1884 to Finley:
+
+    >>> finley = Counts([[2680, 72], [23, 28]])
+    >>> jaccard(finley).round(3)
+    array([0.966, 0.228])
+    """
+    values = square(counts)
+    right = diagonal(values)
+    return ratio(right, right + (values.sum(axis=-1) - right) + (values.sum(axis=-2) - right))
 
 
 def fowlkes_mallows(counts: Counts) -> FloatArray:

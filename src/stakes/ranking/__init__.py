@@ -2,8 +2,8 @@
 
 Every function reads a `ScoreTable`; scores may be any real number or infinite, because only their
 order matters. A measure whose class is absent is nan. None of them depends on the class shares,
-except `weighted_auc` and `average_precision`; ``table.with_prior(p)`` gives their deployment
-versions.
+except `weighted_auc`, `average_precision` and those of a precision; ``table.with_prior(p)`` gives
+their deployment versions.
 
 Takes tallies.
 """
@@ -23,6 +23,8 @@ from stakes.ranking.hull import hull_cuts, is_convex, roc_hull, single
 from stakes.ranking.points import (
     equal_error_rate,
     kolmogorov_smirnov,
+    precision_at_recall,
+    recall_at_precision,
     sensitivity_at_specificity,
     specificity_at_sensitivity,
 )
@@ -46,6 +48,8 @@ __all__ = [
     "mann_whitney_u",
     "midpoint_spaced",
     "partial_auc",
+    "precision_at_recall",
+    "recall_at_precision",
     "roc",
     "roc_hull",
     "sensitivity_at_specificity",

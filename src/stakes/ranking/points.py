@@ -6,7 +6,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray, Numbers, unwrapped
+from stakes._check import BoolArray, FloatArray, Numbers, unwrapped
 from stakes.ranking.roc import roc, scaled, weights_above
 from stakes.tally import ScoreTable
 
@@ -95,6 +95,56 @@ def specificity_at_sensitivity(table: ScoreTable, sensitivity: float) -> Numbers
     return unwrapped(
         np.take_along_axis(correct_rejection_rate, np.maximum(reached - 1, 0), axis=-1)[..., 0]
     )
+
+
+def precision_at_recall(table: ScoreTable, recall: float) -> Numbers:
+    """Highest precision among the thresholds whose recall reaches a target.
+
+    Thresholds of the data only, as in `sensitivity_at_specificity`. Depends on the class shares;
+    ``table.with_prior(p)`` gives the deployment version. Without false alarms the precision is one;
+    a threshold above all scores has none. nan without positives. Shape (...,).
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])
+    >>> float(precision_at_recall(table, 0.9).round(3))
+    0.667
+    """
+    target = _check.number("recall", recall, low=0, high=1)
+    found, right = _precisions(table)
+    return _highest(right, where=found >= target - _REACHED, known=~np.isnan(found[..., 0]))
+
+
+def recall_at_precision(table: ScoreTable, precision: float) -> Numbers:
+    """Highest recall among the thresholds whose precision reaches a target; 0 where none does.
+
+    The mirror of `precision_at_recall`, under the same reading: a threshold above all scores finds
+    nobody and breaks no promise.
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])
+    >>> float(recall_at_precision(table, 0.9))
+    0.5
+    """
+    target = _check.number("precision", precision, low=0, high=1)
+    found, right = _precisions(table)
+    return _highest(found, where=right >= target - _REACHED, known=~np.isnan(found[..., 0]))
+
+
+def _precisions(table: ScoreTable) -> tuple[FloatArray, FloatArray]:
+    """Recall and precision at every cut; recall is nan without positives, precision of nobody."""
+    above = weights_above(table.weights)
+    hits = above[..., 1]
+    return ratio(hits, hits[..., :1]), ratio(hits, above.sum(axis=-1))
+
+
+def _highest(values: FloatArray, *, where: BoolArray, known: BoolArray) -> Numbers:
+    """The highest value of the cuts that qualify, 0 if none does; nan where it is not known."""
+    best = np.max(np.nan_to_num(values), axis=-1, initial=0.0, where=where)
+    return unwrapped(np.where(known, best, np.nan))
 
 
 def _rates(table: ScoreTable) -> tuple[FloatArray, FloatArray]:

@@ -1,10 +1,12 @@
 """Proper scoring rules: what probability forecasts cost, for cases and for tables.
 
-- rules for any number of classes: `LogLoss`, `Brier`, `HalfBrier`, `Spherical`;
+- rules for any number of classes: `LogLoss`, `Brier`, `HalfBrier`, `Spherical`, and
+  `RankedProbability` for ordered ones;
 - rules for two classes, by a weight on cost proportions: `BetaScore`, `CostWeighted`;
-- of cases: `case_scores`, `mean_score`, `normalized_score`, `score_moments`;
+- of cases: `case_scores`, `mean_score`, `normalized_score`, `score_moments`, and
+  `one_vs_one_auc`;
 - of tables: `table_score`, `normalized_table_score`, `brier`, `log_loss`, `mean_absolute_error`,
-  `calibration_loss`, `refinement_loss` over bins.
+  `calibration_loss`, `refinement_loss` over bins; `cllr`, `min_cllr` of log-likelihood ratios.
 
 Takes rows where a function is about cases, and tallies where it is about tables.
 """
@@ -36,12 +38,22 @@ from stakes.scoring.case_scores import (
     score_moments,
     shape_of,
 )
-from stakes.scoring.rules import Brier, HalfBrier, LogLoss, ScoringRule, Spherical
+from stakes.scoring.pairwise_auc import one_vs_one_auc
+from stakes.scoring.rules import (
+    Brier,
+    HalfBrier,
+    LogLoss,
+    RankedProbability,
+    ScoringRule,
+    Spherical,
+)
 from stakes.scoring.table_scores import (
     brier,
     calibration_loss,
+    cllr,
     log_loss,
     mean_absolute_error,
+    min_cllr,
     normalized_table_score,
     posterior_pairs,
     probability_scores,
@@ -64,6 +76,7 @@ __all__ = [
     "HalfBrier",
     "HullBins",
     "LogLoss",
+    "RankedProbability",
     "ScoringRule",
     "Spherical",
     "bin_sums",
@@ -72,15 +85,18 @@ __all__ = [
     "case_scores",
     "class_labels",
     "class_means",
+    "cllr",
     "column_classes",
     "expected_score",
     "log_loss",
     "mean_absolute_error",
     "mean_over_classes",
     "mean_score",
+    "min_cllr",
     "n_columns",
     "normalized_score",
     "normalized_table_score",
+    "one_vs_one_auc",
     "posterior_pairs",
     "probability_scores",
     "read_forecasts",

@@ -145,3 +145,30 @@ class Spherical(ScoringRule):
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
         length = np.sqrt(np.einsum("nk,nk->n", posteriors, posteriors))
         return np.asarray(1.0 - _of_true_class(posteriors, codes) / length)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedProbability(ScoringRule):
+    r"""Squared error of the cumulative probabilities of ordered classes, from 0 to 1.
+
+    .. math:: \frac{1}{K - 1} \sum_{j < K} \Big(\sum_{i \le j} q_i - [k \le j]\Big)^2
+
+    Epstein's ranked probability score (1969) with the divisor of Murphy: probability that is far
+    from the true class costs more than probability next to it. The order is that of the classes.
+    For two classes it is `HalfBrier`.
+
+    Examples
+    --------
+    A severe case that was called moderate is the smaller mistake:
+
+    >>> from stakes.scoring import mean_score
+    >>> mean_score([2], [[0.0, 1.0, 0.0]], RankedProbability())
+    0.5
+    >>> mean_score([2], [[1.0, 0.0, 0.0]], RankedProbability())
+    1.0
+    """
+
+    def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        below = np.cumsum(posteriors, axis=1)[:, :-1]
+        errors = below - (codes[:, None] <= np.arange(below.shape[1]))
+        return np.asarray(np.einsum("nk,nk->n", errors, errors) / max(below.shape[1], 1))

@@ -11,7 +11,7 @@ import numpy as np
 from stakes._arithmetic import ratio, weighted_sum
 from stakes._check import FloatArray, Numbers, unwrapped
 from stakes.errors import InputError
-from stakes.scoring.bins import Bins, bin_sums, require_table
+from stakes.scoring.bins import Bins, HullBins, bin_sums, require_table
 from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, require_rule
 from stakes.tally import ScoreTable
 
@@ -161,3 +161,50 @@ def refinement_loss(table: ScoreTable, bins: Bins) -> FloatArray:
     negative, positive = pooled.weights[..., 0], pooled.weights[..., 1]
     left = np.where(pooled.mass > 0, negative * ratio(positive, pooled.mass), 0.0)
     return ratio(np.asarray(np.sum(left, axis=-1)), table.n_cases)
+
+
+def cllr(table: ScoreTable) -> Numbers:
+    r"""Cost of log-likelihood ratios, in bits: what both classes pay at equal prior odds, (…).
+
+    .. math:: \frac12 E_1\{\log_2(1 + e^{-s})\} + \frac12 E_0\{\log_2(1 + e^{s})\}
+
+    Scores are natural logarithms of likelihood ratios, positive class over negative, and may be any
+    real number or infinite. Zero is perfect, one is what scores of zero have, and inf a certainty
+    that was wrong. The class shares do not matter. nan without one of the classes.
+    Reference: Brümmer and du Preez 2006.
+
+    Examples
+    --------
+    >>> float(cllr(ScoreTable.from_scores([0, 0, 1, 1], [-2.0, 0.5, -0.5, 3.0])).round(4))
+    0.766
+    """
+    require_table(table)
+    signed = np.stack([table.scores, -table.scores], axis=-1)
+    losses = np.logaddexp(0.0, signed) / np.log(2)
+    return _balanced_bits(table.weights, losses)
+
+
+def min_cllr(table: ScoreTable) -> Numbers:
+    """`cllr` of the best log-likelihood ratios that these scores could be turned into, (…).
+
+    Scores are recalibrated on the same cases by isotonic regression, at equal prior odds, so that
+    only their order matters: what is lost by poor separation alone. ``cllr(table) -
+    min_cllr(table)`` is lost by poor calibration. nan without one of the classes.
+    Reference: Brümmer and du Preez 2006.
+
+    Examples
+    --------
+    >>> float(min_cllr(ScoreTable.from_scores([0, 0, 1, 1], [-2.0, 0.5, -0.5, 3.0])).round(4))
+    0.5
+    """
+    require_table(table)
+    ranks = ScoreTable(np.arange(table.scores.size), table.weights)  # infinite scores have no mean
+    pooled = bin_sums(ranks.with_prior([0.5, 0.5]), HullBins()).weights
+    with np.errstate(divide="ignore", invalid="ignore"):
+        losses = -np.log2(pooled / pooled.sum(axis=-1, keepdims=True))
+    return _balanced_bits(pooled, losses)
+
+
+def _balanced_bits(weights: FloatArray, losses: FloatArray) -> Numbers:
+    """Mean over the two classes of their mean losses; weights and losses are (…, S, 2)."""
+    return unwrapped(np.mean(ratio(weighted_sum(weights, losses, axis=-2), weights.sum(-2)), -1))

@@ -1,10 +1,4 @@
-"""Row-level functions in scikit-learn's convention: ``f(y_true, y_pred or y_proba, *, …)``.
-
-Each is a few lines over a tally, so ``sklearn.metrics.make_scorer`` and everything else that
-expects this convention can use them. Lower is better unless the name says otherwise.
-
-Takes rows.
-"""
+"""Costs of decisions and of posteriors, row by row."""
 
 from __future__ import annotations
 
@@ -17,14 +11,6 @@ from stakes.errors import InputError
 from stakes.problem import CaseCosts, Problem
 from stakes.rows import Posteriors
 from stakes.tally import Counts, LossMoments, read_rows
-
-__all__ = [
-    "bayes_cost",
-    "expected_cost",
-    "normalized_bayes_cost",
-    "normalized_cost",
-    "utility_yield",
-]
 
 
 def expected_cost(

@@ -1,0 +1,103 @@
+"""Counts as of independent cases, and the score interval of a ratio of two proportions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes._arithmetic import ratio
+from stakes._check import BoolArray, FloatArray
+from stakes.inference.design import effective_factors
+from stakes.inference.profile import _cells as cells_of_design
+from stakes.inference.schemes import Clusters
+from stakes.tally import Counts
+
+_STEPS = 60  # halvings of an interval of logarithms: to the last digit
+_FARTHEST = 60.0  # logarithm of a ratio of proportions that no table of float64 cases reaches
+
+
+def effective_counts(
+    counts: Counts, values: FloatArray, *, squares: object = None, scheme: Clusters | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Counts (…, K, M) as of independent and equal cases, and the degrees of freedom (…).
+
+    What weights and clusters leave of the cases depends on the question: `values` (K, M) is what a
+    case of each cell adds to the estimate, to first order. Whole cases drawn one by one are left
+    as they are; see `profile_interval` for squares and scheme.
+
+    Examples
+    --------
+    >>> doubled = Counts([[6.0, 2.0], [1.0, 3.0]])
+    >>> hits = np.array([[0.0, 0.0], [0.0, 1.0]])
+    >>> table, degrees = effective_counts(doubled, hits, squares=2 * doubled.values)
+    >>> table[1], float(degrees)
+    (array([0.5, 1.5]), inf)
+    """
+    cells = cells_of_design(counts, squares, scheme)
+    factors = effective_factors(cells, values.reshape(1, -1), by_class=True)[..., 0, :]
+    shape = (*cells.weights.shape[:-1], counts.n_classes, counts.n_decisions)
+    return cells.weights.reshape(shape) * factors[..., None], cells.degrees
+
+
+def ratio_of_proportions_ends(
+    hits: FloatArray, cases: FloatArray, threshold: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    r"""Koopman's score interval (…) of the ratio of two independent proportions, first over second.
+
+    All ratios φ that the score test does not reject: the squared difference
+    :math:`(p_1 - \varphi p_2)^2` over its variance under the most likely proportions that have the
+    ratio φ (Koopman 1984). Good for few hits too: without hits of the first the lower end is zero,
+    without hits of the second the upper end is infinite; both, without cases of either.
+
+    Parameters
+    ----------
+    hits, cases : (…, 2)
+    threshold : (…) square of the quantile
+
+    Examples
+    --------
+    >>> low, high = ratio_of_proportions_ends(
+    ...     np.array([28.0, 72.0]), np.array([51.0, 2752.0]), np.array(3.841459))
+    >>> float(low.round(2)), float(high.round(2))
+    (14.68, 28.86)
+    """
+    share = ratio(hits, cases)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = np.log(share[..., 0]) - np.log(share[..., 1])
+    start = np.where(np.isfinite(centre), centre, 0.0)
+    low, high = (
+        np.exp(_crossing(hits, cases, threshold, start, np.full_like(start, side * _FARTHEST)))
+        for side in (-1, 1)
+    )
+    nothing = np.isinf(threshold) | ~(cases > 0).all(axis=-1)
+    low = np.where(nothing | (hits[..., 0] == 0), 0.0, low)
+    high = np.where(nothing | (hits[..., 1] == 0), np.inf, high)
+    return low, high
+
+
+def _crossing(
+    hits: FloatArray, cases: FloatArray, threshold: FloatArray, inside: FloatArray, out: FloatArray
+) -> FloatArray:
+    """Where between these logarithms of ratios, the first accepted, the test begins to reject."""
+    accepted = _accepts(hits, cases, threshold, inside)
+    # Without hits on one side even the middle may be rejected: that end is known already.
+    out = np.where(accepted, out, inside)
+    for _ in range(_STEPS):
+        middle = (inside + out) / 2
+        fine = _accepts(hits, cases, threshold, middle)
+        inside, out = np.where(fine, middle, inside), np.where(fine, out, middle)
+    return np.asarray((inside + out) / 2)
+
+
+def _accepts(
+    hits: FloatArray, cases: FloatArray, threshold: FloatArray, log_ratio: FloatArray
+) -> BoolArray:
+    x, y = hits[..., 0], hits[..., 1]
+    m, n = cases[..., 0], cases[..., 1]
+    phi = np.exp(log_ratio)
+    # The most likely second proportion q when the first is φ q: a root of a q² − b q + c.
+    a, b, c = phi * (m + n), phi * (m + y) + x + n, x + y
+    q = 2 * c / (b + np.sqrt(np.maximum(b**2 - 4 * a * c, 0.0)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = phi * q * (1 - phi * q) / m + phi**2 * q * (1 - q) / n
+        distance = (x / m - phi * y / n) ** 2
+    return np.asarray(distance <= threshold * np.maximum(variance, 0.0))

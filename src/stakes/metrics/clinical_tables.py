@@ -1,0 +1,347 @@
+"""The table of a diagnostic test: rates, predictive values, likelihood ratios and net benefit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stakes import _check
+from stakes._arithmetic import ratio
+from stakes._check import FloatArray, Label
+from stakes.errors import InputError
+from stakes.inference import (
+    Clusters,
+    difference_support,
+    effective_counts,
+    profile_ends,
+    profile_interval,
+    profile_threshold,
+    ratio_of_proportions_ends,
+    wilson_ends,
+)
+from stakes.measures import (
+    expected_cost,
+    likelihood_ratio_negative,
+    likelihood_ratio_positive,
+    negative_predictive_value,
+    precision,
+    recall,
+    specificity,
+)
+from stakes.metrics.metric_rows import MetricRow, MetricTable
+from stakes.problem import Problem
+from stakes.tally import Counts, JointCounts
+
+Ends = tuple[FloatArray, FloatArray]
+_STEP = 1e-4  # of the weight of a cell, for derivatives by central differences
+
+
+def clinical_table(
+    y_true: object,
+    decisions: object,
+    problem: Problem,
+    *,
+    sample_weight: object = None,
+    clusters: object = None,
+    level: float = 0.95,
+) -> MetricTable:
+    r"""Everything that a diagnostic paper prints about a test, at the stated prevalence.
+
+    Sensitivity, specificity, PPV and NPV, LR+ and LR−, net benefit and interventions avoided at the
+    threshold probability p of the problem, and the numbers needed to screen and to treat:
+
+    .. math:: NB = \pi_1 Se - \frac{p}{1-p} \pi_0 (1 - Sp), \quad
+        IA = \pi_0 Sp - \frac{1-p}{p} \pi_1 (1 - Se), \quad
+        NNS = \frac{1}{\pi_1 Se}, \quad NNT = \frac{1}{PPV}
+
+    The prevalence :math:`\pi_1` is the problem's prior, which is taken as known, or else that of
+    the cases, which varies with the sample. Interventions avoided are per case, against treating
+    everybody. NNS is how many are tested for one positive that is found, NNT how many get the
+    positive decision for one of them; where a treatment helps a share of those, divide by it.
+
+    Intervals: Wilson's for proportions; Koopman's for likelihood ratios, and through them for PPV
+    and NPV under a stated prevalence; profile likelihood for net benefit, interventions avoided and
+    NNS (`stakes.inference.profile_interval`). Weights that are not whole and clusters leave fewer
+    effective cases, and few clusters take Student's t.
+
+    Parameters
+    ----------
+    decisions : array_like of shape (n,), or a mapping from the names of tests to such arrays
+        Labels of ``problem.decisions``. Of several tests on the same cases, every other is also
+        compared with the first: paired differences, by profile likelihood, those of PPV and NPV by
+        the delta method.
+    problem : of two classes and two decisions, the second of each being the positive one
+    sample_weight : (n,), optional
+    clusters : (n,) labels of what was sampled as a whole, such as patients with several lesions
+
+    Examples
+    --------
+    Finley's tornado forecasts of 1884, for somebody who takes shelter at a risk of one in ten:
+
+    >>> y = ["calm"] * 2752 + ["tornado"] * 51
+    >>> forecast = ["stay"] * 2680 + ["shelter"] * 72 + ["stay"] * 23 + ["shelter"] * 28
+    >>> problem = Problem([[0, 1], [9, 0]], classes=["calm", "tornado"],
+    ...                   decisions=["stay", "shelter"])
+    >>> clinical_table(y, forecast, problem)
+    1 test, prevalence 0.0182 (of the cases), threshold 0.1
+                             value  95% low    high
+    sensitivity              0.549    0.414   0.677
+    specificity              0.974    0.967   0.979
+    PPV                       0.28    0.201   0.375
+    NPV                      0.991    0.987   0.994
+    LR+                         21     14.7    28.9
+    LR−                      0.463    0.331   0.602
+    net benefit            0.00714  0.00379  0.0115
+    interventions avoided    0.882    0.842   0.912
+    NNS                        100     69.9     148
+    NNT                       3.57     2.67    4.97
+    """
+    threshold = _checked_threshold(problem)
+    level = _check.level(level)
+    tests = decisions if isinstance(decisions, Mapping) else {"test": decisions}
+    sample = _Sample.of(y_true, tests, problem, sample_weight, clusters, level)
+    gains = _gains(problem, threshold)
+    rows = [row for name in sample.joint.models for row in _of_test(sample, name, gains)]
+    for second in sample.joint.models[1:]:
+        rows += _difference(sample, second, sample.joint.models[0], gains)
+    count = f"{len(tests)} test{'s' * (len(tests) != 1)}"
+    prevalence = float(sample.counts(sample.joint.models[0]).shares[1])
+    known = "stated" if problem.prior is not None else "of the cases"
+    return MetricTable(
+        f"{count}, prevalence {prevalence:.3g} ({known}), threshold {threshold:.3g}",
+        tuple(rows),
+        level,
+    )
+
+
+def _checked_threshold(problem: object) -> float:
+    _check.require("problem", problem, Problem, "Write Problem.binary(false_alarm=…, miss=…).")
+    assert isinstance(problem, Problem)
+    if problem.costs.shape != (2, 2):
+        raise InputError(
+            f"problem must have two classes and two decisions, the second of each positive; it has "
+            f"{problem.n_classes} classes and {problem.n_decisions} decisions. Make a table for "
+            f"each class against the rest, or measure the costs with expected_cost."
+        )
+    if not 0 < problem.threshold < 1:
+        raise InputError(
+            f"problem must weigh false alarms against misses; its threshold is "
+            f"{problem.threshold:g}, so that one decision is always right and there is nothing to "
+            f"test. Problem.from_threshold(p) states a threshold probability."
+        )
+    return problem.threshold
+
+
+def _gains(problem: Problem, p: float) -> dict[str, Problem]:
+    """Quantities that are means over cases, as problems whose costs are their negatives."""
+    labels: dict[str, Any] = {"classes": problem.classes, "decisions": problem.decisions}
+    here = {**labels, "prior": problem.prior}
+    return {
+        "sensitivity": Problem([[0, 0], [0, -1]], **labels, prior=[0, 1]),
+        "specificity": Problem([[-1, 0], [0, 0]], **labels, prior=[1, 0]),
+        "net benefit": Problem([[0, p / (1 - p)], [0, -1]], **here),
+        "interventions avoided": Problem([[-1, 0], [(1 - p) / p, 0]], **here),
+        "found": Problem([[0, 0], [0, -1]], **here),
+    }
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Joint counts of the tests, and how the cases were drawn."""
+
+    joint: JointCounts
+    squares: JointCounts | None
+    scheme: Clusters | None
+    problem: Problem
+    level: float
+
+    @property
+    def prior(self) -> FloatArray | None:
+        return self.problem.prior
+
+    @classmethod
+    def of(
+        cls,
+        y_true: object,
+        tests: Mapping[Any, object],
+        problem: Problem,
+        weights: object,
+        clusters: object,
+        level: float,
+    ) -> _Sample:
+        joint = JointCounts.from_decisions(
+            y_true, tests, problem, weights=weights, clusters=clusters
+        )
+        squares = None
+        if not np.array_equal(joint.weights, np.floor(joint.weights)):
+            own = _check.floats("sample_weight", weights, ndim=1)
+            squares = JointCounts.from_decisions(
+                y_true, tests, problem, weights=own**2, clusters=clusters
+            )
+        scheme = None if clusters is None else Clusters()
+        return cls(joint, squares, scheme, problem, level)
+
+    def model(self, name: Label) -> tuple[Counts, FloatArray | None]:
+        """Counts of a test, with clusters where there are some, and their squared weights."""
+        squares = None if self.squares is None else self.squares.model(name).values
+        return self.joint.model(name), squares
+
+    def counts(self, name: Label) -> Counts:
+        """Counts of all clusters under the stated prevalence."""
+        return _at_prevalence(_summed(self.joint.model(name), self.scheme), self.prior)
+
+    def threshold(self, degrees: FloatArray) -> FloatArray:
+        """Square of the normal or Student's quantile."""
+        return profile_threshold(self.level, degrees)
+
+    def variance(self, pulls: FloatArray) -> tuple[float, float]:
+        """Of an estimate that a case of each cell (T,) moves so much; and degrees of freedom."""
+        if self.scheme is not None:
+            count = self.joint.n_clusters
+            between = float(np.sum((self.joint.weights @ pulls) ** 2))
+            return between * count / max(count - 1, 1), count - 1.0
+        squares = self.joint.weights if self.squares is None else self.squares.weights
+        return float(squares @ pulls**2), np.inf
+
+
+def _summed(counts: Counts, scheme: Clusters | None) -> Counts:
+    return counts if scheme is None else scheme.whole(counts)
+
+
+def _at_prevalence(counts: Counts, prior: FloatArray | None) -> Counts:
+    """The table under a prior, without labels: its second row and column are positive."""
+    moved = counts if prior is None else counts.with_prior(prior)
+    return Counts._trusted(values=moved.values, classes=None, decisions=None, groups=None)
+
+
+# One test ----------------------------------------------------------------------------------------
+
+_PREDICTIVE: dict[str, Callable[[Counts], FloatArray]] = {
+    "PPV": precision,
+    "NPV": negative_predictive_value,
+}
+_RATIOS = ("LR+", likelihood_ratio_positive, 1), ("LR−", likelihood_ratio_negative, 0)
+
+
+def _of_test(sample: _Sample, name: Label, gains: dict[str, Problem]) -> list[MetricRow]:
+    """All rows of one test."""
+    counts, squares = sample.model(name)
+    table = sample.counts(name)
+    found: dict[str, tuple[float, Ends]] = {}
+    for metric, rate, place in (("sensitivity", recall, 1), ("specificity", specificity, 0)):
+        ends = _proportion(sample, counts, squares, place, place)
+        found[metric] = float(rate(table)[1]), ends
+    ratios = {
+        metric: (float(measure(table)[1]), _ratio_ends(sample, counts, squares, column))
+        for metric, measure, column in _RATIOS
+    }
+    for place, (metric, measure) in zip((1, 0), _PREDICTIVE.items(), strict=True):
+        if sample.prior is None:
+            flipped = Counts(np.swapaxes(counts.values, -1, -2))
+            other = None if squares is None else np.swapaxes(squares, -1, -2)
+            ends = _proportion(sample, flipped, other, place, place)
+        else:
+            ends = _predictive_ends(sample.prior, ratios["LR+" if place else "LR−"][1], place)
+        found[metric] = float(measure(table)[1]), ends
+    found |= ratios
+    for metric in ("net benefit", "interventions avoided", "found"):
+        found[metric] = _mean(sample, counts, squares, gains[metric])
+    found["NNS"] = _reciprocal(found.pop("found"))
+    found["NNT"] = _reciprocal(found["PPV"])
+    return [_row(name, metric, *numbers) for metric, numbers in found.items()]
+
+
+def _row(name: Label, metric: str, value: float, ends: Ends) -> MetricRow:
+    low, high = (np.nan if np.isnan(value) else float(end) for end in ends)
+    return MetricRow(name, metric, value, low, high)
+
+
+def _proportion(
+    sample: _Sample, counts: Counts, squares: FloatArray | None, row: int, column: int
+) -> Ends:
+    """Wilson's interval of the share that a column has in its row."""
+    hit = np.zeros((2, 2))
+    hit[row, column] = 1.0
+    table, degrees = effective_counts(counts, hit, squares=squares, scheme=sample.scheme)
+    own = _summed(counts, sample.scheme).values[row]
+    return wilson_ends(ratio(own[column], own.sum()), table[row].sum(), sample.threshold(degrees))
+
+
+def _ratio_ends(sample: _Sample, counts: Counts, squares: FloatArray | None, column: int) -> Ends:
+    """Interval of the rate of a decision among the positives over that among the negatives."""
+    own = _summed(counts, sample.scheme).values
+    rates = (own[:, column] + 0.5) / (own.sum(axis=-1) + 1)
+    pull = np.zeros((2, 2))
+    pull[:, column] = -1 / rates[0], 1 / rates[1]  # of the logarithm of the ratio
+    table, degrees = effective_counts(counts, pull, squares=squares, scheme=sample.scheme)
+    return ratio_of_proportions_ends(
+        table[::-1, column], table[::-1].sum(axis=-1), sample.threshold(degrees)
+    )
+
+
+def _predictive_ends(prior: FloatArray, ends: Ends, place: int) -> Ends:
+    """Of PPV from those of LR+, and of NPV from those of LR−: Bayes' theorem."""
+    with np.errstate(divide="ignore"):
+        low, high = (np.asarray(prior[1] / (prior[1] + prior[0] / np.asarray(end))) for end in ends)
+    return (low, high) if place else (1 - high, 1 - low)
+
+
+def _mean(
+    sample: _Sample, counts: Counts, squares: FloatArray | None, gain: Problem
+) -> tuple[float, Ends]:
+    interval = profile_interval(counts, gain, sample.level, squares=squares, scheme=sample.scheme)
+    value = 0.0 - float(expected_cost(_summed(counts, sample.scheme), gain))
+    return value, (0.0 - interval.high, 0.0 - interval.low)
+
+
+def _reciprocal(part: tuple[float, Ends]) -> tuple[float, Ends]:
+    value, (low, high) = part
+    with np.errstate(divide="ignore"):
+        ends = tuple(np.maximum(1 / np.maximum(np.asarray(end), 0.0), 0.0) for end in (high, low))
+        return float(np.divide(1.0, value)), ends  # type: ignore[return-value]
+
+
+# Two tests on the same cases ---------------------------------------------------------------------
+
+
+def _difference(
+    sample: _Sample, first: Label, second: Label, gains: dict[str, Problem]
+) -> list[MetricRow]:
+    """First minus second, paired."""
+    name = f"{first} − {second}"
+    joint, models = sample.joint, sample.joint.models
+    squares = None if sample.squares is None else sample.squares.weights
+    pair = [(models.index(first), models.index(second))]
+    rows = {}
+    for metric, gain in gains.items():
+        support = difference_support(joint, gain, pair, squares=squares, scheme=sample.scheme)
+        support = support.of_quantity(0)
+        low, high = profile_ends(support, sample.threshold(support.degrees))
+        own, other = (
+            float(expected_cost(_summed(joint.model(test), sample.scheme), gain))
+            for test in (first, second)
+        )
+        rows[metric] = _row(name, metric, other - own, (0.0 - high, 0.0 - low))
+    rows |= {m: _predictive_difference(sample, m, first, second) for m in _PREDICTIVE}
+    order = "sensitivity", "specificity", "PPV", "NPV", "net benefit", "interventions avoided"
+    return [rows[metric] for metric in order]
+
+
+def _predictive_difference(sample: _Sample, metric: str, first: Label, second: Label) -> MetricRow:
+    def difference(joint: JointCounts) -> FloatArray:
+        tables = (_at_prevalence(joint.model(name), sample.prior) for name in (first, second))
+        one, other = (_PREDICTIVE[metric](table)[..., 1] for table in tables)
+        return np.asarray(one - other)
+
+    whole = sample.joint if sample.scheme is None else sample.scheme.whole(sample.joint)
+    step = _STEP * whole.weights
+    moves = np.eye(step.size) * step
+    up, down = (difference(whole.with_cell_weights(whole.weights + m)) for m in (moves, -moves))
+    variance, degrees = sample.variance((up - down) / (2 * step))
+    value = float(difference(whole))
+    reach = np.sqrt(sample.threshold(np.asarray(degrees)) * variance)
+    ends = np.maximum(value - reach, -1.0), np.minimum(value + reach, 1.0)
+    return _row(f"{first} − {second}", metric, value, ends)

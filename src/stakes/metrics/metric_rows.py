@@ -1,0 +1,86 @@
+"""A table of metrics with intervals: what a paper prints, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from stakes._check import Label
+from stakes._text import html_table, number, text_table
+from stakes._value import Value
+from stakes.errors import InputError
+
+
+class MetricRow(NamedTuple):
+    """One metric of one test or model, and its interval; nan where undefined."""
+
+    name: Label  # of the test, or "new − old" for a difference
+    metric: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricTable(Value):
+    """Metrics with intervals of one or several tests.
+
+    Attributes
+    ----------
+    title : what was assumed, in words
+    rows : MetricRow of every metric of every test
+    level : of the intervals
+
+    ``table["sensitivity"]`` is the row of a table of one test; ``table["new", "sensitivity"]``
+    that of one among several.
+    """
+
+    title: str
+    rows: tuple[MetricRow, ...]
+    level: float
+
+    def __getitem__(self, key: str | tuple[Label, str]) -> MetricRow:
+        wanted = key if isinstance(key, tuple) else (None, key)
+        found = [row for row in self.rows if wanted[0] in (None, row.name)]
+        found = [row for row in found if row.metric == wanted[1]]
+        if len(found) == 1:
+            return found[0]
+        names = ", ".join(dict.fromkeys(repr(row.name) for row in self.rows))
+        metrics = ", ".join(dict.fromkeys(repr(row.metric) for row in self.rows))
+        raise InputError(
+            f"the table has {len(found)} rows for {key!r}. Ask for table[metric], or for "
+            f"table[name, metric] where there are several names; names are {names}, metrics "
+            f"{metrics}."
+        )
+
+    def frame(self, library: Any = None) -> Any:
+        """The rows as a frame of pandas, polars or pyarrow: the first that is installed, or named.
+
+        Columns are name, metric, value, low and high.
+        """
+        from stakes.adapters.frame import frame_of
+
+        return frame_of(self._columns(), library, None)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns = {part: [getattr(row, part) for row in self.rows] for part in MetricRow._fields}
+        return {**columns, "name": [str(name) for name in columns["name"]]}
+
+    def _table(self) -> tuple[list[object], list[list[object]]]:
+        several = len({row.name for row in self.rows}) > 1
+        header: list[object] = ["", "value", f"{100 * self.level:g}% low", "high"]
+        rows: list[list[object]] = []
+        before: Label | None = None
+        for row in self.rows:
+            if several and row.name != before:
+                rows.append([row.name, "", "", ""])
+            before = row.name
+            numbers = (number(part, 3) for part in (row.value, row.low, row.high))
+            rows.append(["  " * several + row.metric, *numbers])
+        return header, rows
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n{text_table(*self._table())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table(), self.title)

@@ -1,0 +1,397 @@
+"""Tables of diagnostic tests: values by plain loops, published examples, coverage of intervals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from laws import divide, nan
+from stakes import Counts, InputError, Problem
+from stakes.inference import (
+    Clusters,
+    effective_counts,
+    profile_threshold,
+    ratio_of_proportions_ends,
+    wilson_rates,
+)
+from stakes.metrics import clinical_table
+
+WAIT_TREAT: dict[str, Any] = {"classes": ["well", "ill"], "decisions": ["wait", "treat"]}
+METRICS = ["sensitivity", "specificity", "PPV", "NPV", "LR+", "LR−", "net benefit"]
+METRICS += ["interventions avoided", "NNS", "NNT"]
+
+
+def rows_of(table: list[list[int]]) -> tuple[list[str], list[str]]:
+    cells = itertools.product(enumerate(["well", "ill"]), enumerate(["wait", "treat"]))
+    cases = [(k, d) for (i, k), (j, d) in cells for _ in range(table[i][j])]
+    truth, decided = zip(*cases, strict=True)
+    return list(truth), list(decided)
+
+
+def of_counts(table: list[list[int]], p: float, prior: Any = None, **options: Any) -> Any:
+    problem = Problem.from_threshold(p, **WAIT_TREAT, prior=prior)
+    return clinical_table(*rows_of(table), problem, **options)
+
+
+# Values ------------------------------------------------------------------------------------------
+
+
+def slow_values(cases: list[tuple[str, str, float]], p: float, prior: Any) -> list[float]:
+    """Every metric from the definition, case by case."""
+    tp = fp = fn = tn = 0.0
+    for truth, decided, weight in cases:
+        if truth == "ill" and decided == "treat":
+            tp += weight
+        elif truth == "ill":
+            fn += weight
+        elif decided == "treat":
+            fp += weight
+        else:
+            tn += weight
+    n = tp + fp + fn + tn
+    healthy, ill = prior if prior is not None else (divide(tn + fp, n), divide(tp + fn, n))
+    se, sp = divide(tp, tp + fn), divide(tn, tn + fp)
+    if prior is None:
+        ppv, npv = divide(tp, tp + fp), divide(tn, tn + fn)
+    else:
+        ppv = divide(ill * se, ill * se + healthy * (1 - sp))
+        npv = divide(healthy * sp, healthy * sp + ill * (1 - se))
+    found = tp / n if prior is None else ill * se
+    alarms = fp / n if prior is None else healthy * (1 - sp)
+    spared = tn / n if prior is None else healthy * sp
+    missed = fn / n if prior is None else ill * (1 - se)
+    return [
+        *(se, sp, ppv, npv),
+        divide(se, (1 - sp) if tn + fp else nan),
+        divide(1 - se, sp),
+        found - alarms * p / (1 - p),
+        spared - missed * (1 - p) / p,
+        divide(1.0, found),
+        divide(1.0, ppv),
+    ]
+
+
+case = st.tuples(
+    st.sampled_from(["well", "ill"]),
+    st.sampled_from(["wait", "treat"]),
+    st.sampled_from([1.0, 1.0, 2.0, 0.5, 2.25, 0.0]),
+)
+cases_of_both = st.lists(case, min_size=1, max_size=12).map(
+    lambda cases: [*cases, ("well", "wait", 1.0), ("ill", "treat", 1.0)]
+)
+
+
+@given(cases_of_both, st.sampled_from([0.1, 0.5, 0.8]), st.sampled_from([None, (0.7, 0.3)]))
+def test_every_value_is_its_definition_and_lies_in_its_interval(cases, p, prior):
+    truth, decided, weights = zip(*cases, strict=True)
+    problem = Problem.from_threshold(p, **WAIT_TREAT, prior=prior)
+    table = clinical_table(truth, decided, problem, sample_weight=weights)
+    assert [row.metric for row in table.rows] == METRICS
+    values = np.array([row.value for row in table.rows])
+    assert_allclose(values, slow_values(cases, p, prior), rtol=1e-9, atol=1e-12)
+    ends = np.array([[row.low, row.high] for row in table.rows]).T
+    assert ((ends[0] <= values * (1 + 1e-9) + 1e-12) & (values <= ends[1] + 1e-9)).all()
+
+
+def test_the_liver_scan_of_altman_and_bland():
+    """BMJ 1994, 308:1552 and 309:102: 231 of 258 abnormal livers and 54 of 86 normal ones."""
+    liver = [[54, 32], [27, 231]]
+    here = of_counts(liver, 0.5)
+    digits = {"sensitivity": 0.90, "specificity": 0.63, "PPV": 0.88, "NPV": 0.67}
+    assert {metric: round(here[metric].value, 2) for metric in digits} == digits
+    assert round(here["LR+"].value, 1) == 2.4
+    elsewhere = of_counts(liver, 0.5, prior=[0.75, 0.25])
+    assert round(elsewhere["PPV"].value, 2) == 0.45
+    assert round(elsewhere["NPV"].value, 2) == 0.95
+    assert elsewhere["sensitivity"] == here["sensitivity"]
+
+
+def test_without_a_class_what_needs_it_is_undefined():
+    table = of_counts([[5, 2], [0, 0]], 0.2)
+    for metric in ("sensitivity", "LR+", "LR−"):
+        assert all(math.isnan(number) for number in table[metric][2:])
+    assert table["specificity"].value == pytest.approx(5 / 7)
+    assert table["PPV"].value == 0
+    assert table["NNS"].value == table["NNS"].high == math.inf
+
+
+# Intervals ---------------------------------------------------------------------------------------
+
+
+def test_rates_have_the_intervals_of_wilson():
+    counts = Counts([[54, 32], [27, 231]])
+    ends = wilson_rates(counts).interval(0.9)
+    table = of_counts([[54, 32], [27, 231]], 0.5, level=0.9)
+    assert table["sensitivity"][3:] == pytest.approx((ends.low[1, 1], ends.high[1, 1]))
+    assert table["specificity"][3:] == pytest.approx((ends.low[0, 0], ends.high[0, 0]))
+    turned = wilson_rates(Counts(counts.values.T)).interval(0.9)
+    assert table["PPV"][3:] == pytest.approx((turned.low[1, 1], turned.high[1, 1]))
+    assert table["NPV"][3:] == pytest.approx((turned.low[0, 0], turned.high[0, 0]))
+
+
+def test_koopmans_ratio_interval_covers_at_any_pair_of_rates():
+    """Exact: every table of 20 and 30 cases with its probability, no random numbers."""
+    m, n = 20, 30
+    hits = np.stack(np.meshgrid(np.arange(m + 1), np.arange(n + 1), indexing="ij"), -1)
+    totals = np.broadcast_to(np.array([m, n], float), hits.shape)
+    low, high = ratio_of_proportions_ends(
+        hits.astype(float), totals, np.full(hits.shape[:-1], stats.norm.ppf(0.975) ** 2)
+    )
+    rates = [0.05, 0.2, 0.5, 0.9]
+    covered = []
+    for p, q in itertools.product(rates, rates):
+        chance = np.outer(stats.binom.pmf(range(m + 1), m, p), stats.binom.pmf(range(n + 1), n, q))
+        covered.append(np.sum(chance * ((low <= p / q) & (p / q <= high))))
+    assert min(covered) > 0.92
+    assert 0.945 < np.mean(covered) < 0.975
+
+
+def test_the_ends_of_the_ratio_are_where_the_score_test_rejects():
+    """The most likely proportions by brute force on a grid, the statistic from its definition."""
+    x, m, y, n = 9, 14, 4, 33
+    low, high = ratio_of_proportions_ends(
+        np.array([x, y], float), np.array([m, n], float), np.array(3.8415)
+    )
+    for end in (float(low), float(high)):
+        grid = np.linspace(1e-6, min(1, 1 / end) - 1e-6, 400_001)
+        likely = x * np.log(end * grid) + (m - x) * np.log1p(-end * grid)
+        likely += y * np.log(grid) + (n - y) * np.log1p(-grid)
+        q = grid[np.argmax(likely)]
+        variance = end * q * (1 - end * q) / m + end**2 * q * (1 - q) / n
+        assert (x / m - end * y / n) ** 2 / variance == pytest.approx(3.8415, rel=1e-3)
+
+
+def test_without_hits_an_end_is_open():
+    z = np.array(3.84)
+    none = ratio_of_proportions_ends(np.array([0.0, 5.0]), np.array([10.0, 10.0]), z)
+    assert none[0] == 0
+    assert 0 < none[1] < 1.5
+    none = ratio_of_proportions_ends(np.array([5.0, 0.0]), np.array([10.0, 10.0]), z)
+    assert none[1] == math.inf
+    assert 0.8 < none[0] < math.inf
+
+
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+def test_whole_weights_are_repetitions(prior):
+    problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
+    truth, decided = rows_of([[30, 10], [4, 9]])
+    weighted = clinical_table(truth, decided, problem, sample_weight=[2] * len(truth))
+    assert weighted == clinical_table(truth * 2, decided * 2, problem)
+
+
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+def test_halved_weights_tell_as_much_as_the_cases(prior):
+    """Equal weights: a table of half the weight rests on the same cases."""
+    problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
+    truth, decided = rows_of([[30, 11], [4, 9]])
+    half = clinical_table(truth, decided, problem, sample_weight=[0.5] * len(truth))
+    whole = clinical_table(truth, decided, problem)
+    for one, other in zip(half.rows, whole.rows, strict=True):
+        assert one[2:] == pytest.approx(other[2:], rel=1e-6), one.metric
+
+
+@pytest.mark.parametrize("prior", [None, [0.8, 0.2]])
+def test_cases_that_come_twice_tell_no_more_than_once(prior):
+    """Clusters of two equal cases: intervals of single cases, but for Student's t of many."""
+    problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
+    truth, decided = rows_of([[300, 110], [40, 90]])
+    pairs = [*range(len(truth))] * 2
+    twice = clinical_table(truth * 2, decided * 2, problem, clusters=pairs)
+    once = clinical_table(truth, decided, problem)
+    for one, other in zip(twice.rows, once.rows, strict=True):
+        assert one.value == pytest.approx(other.value)
+        assert one.high - one.low == pytest.approx(other.high - other.low, rel=0.03), one.metric
+
+
+def test_sites_that_treat_both_classes_alike_leave_the_ratio_sure():
+    """Site g treats g + 2 of 12 ill and as many of 12 well, or the sites of the well are turned."""
+    problem, widths = Problem.from_threshold(0.2, **WAIT_TREAT), []
+    for order in (range(9), range(8, -1, -1)):
+        rows = [
+            (label, "treat" if i < hits + 2 else "wait", site)
+            for label, sites in (("ill", range(9)), ("well", order))
+            for hits, site in enumerate(sites)
+            for i in range(12)
+        ]
+        truth, decided, owner = zip(*rows, strict=True)
+        table = clinical_table(truth, decided, problem, clusters=owner)
+        assert table["LR+"].value == pytest.approx(1)
+        widths.append(math.log(table["LR+"].high / table["LR+"].low))
+    assert widths[1] > 2 * widths[0]
+
+
+def test_effective_counts_of_single_cases_are_the_counts():
+    counts = Counts([[5, 2], [1, 3]])
+    table, degrees = effective_counts(counts, np.array([[0.0, 1.0], [0.0, 0.0]]))
+    assert (table == counts.values).all()
+    assert degrees == math.inf
+    assert profile_threshold(0.95, degrees) == pytest.approx(3.8415, rel=1e-4)
+
+
+def test_a_class_that_lies_in_one_cluster_tells_nothing_about_its_rate():
+    truth, decided = rows_of([[8, 4], [3, 5]])
+    problem = Problem.from_threshold(0.2, **WAIT_TREAT)
+    owner = [i % 5 if label == "well" else 0 for i, label in enumerate(truth)]
+    table = clinical_table(truth, decided, problem, clusters=owner)
+    assert table["sensitivity"][2:] == (5 / 8, 0.0, 1.0)
+    assert table["LR+"][3:] == (0.0, math.inf)
+    assert table["specificity"].low > 0
+
+
+# Two tests ---------------------------------------------------------------------------------------
+
+
+def two_tests(seed: int, n: int = 150) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.3
+    old = ill * 1.0 + rng.normal(size=n) > 0.8
+    new = np.where(rng.random(n) < 0.5, old, ill * 1.8 + rng.normal(size=n) > 0.8)
+    names = np.array(["wait", "treat"])
+    return np.where(ill, "ill", "well"), names[old.astype(int)], names[new.astype(int)]
+
+
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+@pytest.mark.parametrize("weights", [None, "fractions"])
+def test_differences_are_paired_and_turn_round_with_the_tests(prior, weights):
+    y, old, new = two_tests(3)
+    share = None if weights is None else 0.5 + np.random.default_rng(1).random(y.size)
+    problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
+    table = clinical_table(y, {"old": old, "new": new}, problem, sample_weight=share)
+    turned = clinical_table(y, {"new": new, "old": old}, problem, sample_weight=share)
+    compared = [row for row in table.rows if row.name == "new − old"]
+    assert [row.metric for row in compared] == [m for m in METRICS if m[:2] not in ("LR", "NN")]
+    for row in compared:
+        alone = [table[name, row.metric].value for name in ("new", "old")]
+        assert row.value == pytest.approx(alone[0] - alone[1])
+        assert row.low < row.value < row.high
+        other = turned["old − new", row.metric]
+        assert other[2:] == pytest.approx((-row.value, -row.high, -row.low), abs=1e-9)
+
+
+def test_a_test_does_not_differ_from_itself():
+    y, old, _ = two_tests(5)
+    problem = Problem.from_threshold(0.2, **WAIT_TREAT)
+    table = clinical_table(y, {"old": old, "same": old}, problem)
+    for row in table.rows:
+        if row.name == "same − old":
+            assert row.value == 0
+            assert row.low <= 0 <= row.high
+
+
+def test_the_error_of_a_difference_of_predictive_values_is_that_of_leaving_cases_out():
+    """The jackknife, case by case, plain and with weights; cluster by cluster with clusters."""
+    y, old, new = two_tests(3, 200)
+    problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=[0.9, 0.1])
+    tests = {"old": old, "new": new}
+
+    def spread(keep: list[Any], factor: float, weights: Any) -> float:
+        left = []
+        for kept in keep:
+            parts = [zip(y[kept], d[kept], weights[kept], strict=True) for d in (new, old)]
+            ppv = [slow_values(list(part), 0.2, (0.9, 0.1))[2] for part in parts]
+            left.append(ppv[0] - ppv[1])
+        return math.sqrt(factor * np.sum((np.array(left) - np.mean(left)) ** 2))
+
+    row = clinical_table(y, tests, problem)["new − old", "PPV"]
+    singles, ones = [np.arange(200) != i for i in range(200)], np.ones(200)
+    assert (row.high - row.value) / 1.96 == pytest.approx(
+        spread(singles, 199 / 200, ones), rel=0.03
+    )
+    share = 0.5 + np.random.default_rng(2).random(200)
+    row = clinical_table(y, tests, problem, sample_weight=share)["new − old", "PPV"]
+    expected = spread(singles, 199 / 200, share)
+    assert (row.high - row.value) / 1.96 == pytest.approx(expected, rel=0.03)
+    owner = np.arange(200) % 25
+    row = clinical_table(y, tests, problem, clusters=owner)["new − old", "PPV"]
+    clusters = [owner != g for g in range(25)]
+    reach = stats.t.ppf(0.975, 24)
+    assert (row.high - row.value) / reach == pytest.approx(spread(clusters, 24 / 25, ones), rel=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", [None, [0.95, 0.05]])
+@pytest.mark.parametrize("n_clusters", [None, 20])
+def test_every_interval_holds_the_truth(prior, n_clusters):
+    """150 samples of a binormal test; 95 % less four standard errors, for ten metrics at once."""
+    n, share, p = 200, 0.2, 0.2
+    se, sp, pi = stats.norm.cdf(0.4), stats.norm.cdf(0.8), share if prior is None else prior[1]
+    found, alarms, spared = pi * se, (1 - pi) * (1 - sp), (1 - pi) * sp
+    truth = [se, sp, found / (found + alarms), spared / (spared + pi * (1 - se))]
+    truth += [se / (1 - sp), (1 - se) / sp, found - alarms / 4, spared - 4 * pi * (1 - se)]
+    truth += [1 / found, (found + alarms) / found]
+    problem, held = Problem.from_threshold(p, **WAIT_TREAT, prior=prior), []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        ill, noise, owner = (rng.random(n) < share).astype(int), rng.normal(size=n), None
+        if n_clusters is not None:
+            owner = np.arange(n) % n_clusters
+            noise = 0.6 * rng.normal(size=n_clusters)[owner] + 0.8 * noise
+        y = np.array(["well", "ill"])[ill]
+        decided = np.array(["wait", "treat"])[(1.2 * ill + noise > 0.8).astype(int)]
+        rows = clinical_table(y, decided, problem, clusters=owner).rows
+        held.append([r.low <= t <= r.high for r, t in zip(rows, truth, strict=True)])
+    assert np.mean(held, axis=0).min() >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 150)
+
+
+@pytest.mark.slow
+def test_the_interval_of_a_difference_of_predictive_values_covers():
+    """200 samples with a known truth; 95 % within three standard errors of the simulation."""
+    y, old, new = two_tests(0, 400_000)
+    problem = Problem.from_threshold(0.2, **WAIT_TREAT)
+
+    def difference(rows: Any) -> Any:
+        own = {"old": old[rows], "new": new[rows]}
+        return clinical_table(y[rows], own, problem)["new − old", "PPV"]
+
+    treated = [np.mean(y[decided == "treat"] == "ill") for decided in (new, old)]
+    truth = treated[0] - treated[1]
+    samples = [slice(300 * i, 300 * i + 300) for i in range(200)]
+    held = [row.low <= truth <= row.high for row in map(difference, samples)]
+    assert np.mean(held) > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 200)
+
+
+# The table ---------------------------------------------------------------------------------------
+
+
+def test_a_table_names_what_it_assumed_and_finds_its_rows():
+    y, old, new = two_tests(3)
+    problem = Problem.binary(false_alarm=1, miss=4, **WAIT_TREAT, prior=[0.9, 0.1])
+    table = clinical_table(y, {"old": old, "new": new}, problem, level=0.9)
+    text = repr(table).splitlines()
+    assert text[0] == "2 tests, prevalence 0.1 (stated), threshold 0.2"
+    assert "90% low" in text[1]
+    assert table["new", "PPV"].metric == "PPV"
+    assert table._repr_html_().startswith("<table")
+    with pytest.raises(InputError, match=r"3 rows for 'PPV'.*'old', 'new', 'new − old'"):
+        table["PPV"]
+    with pytest.raises(InputError, match="0 rows for 'recall'"):
+        table["recall"]
+
+
+def test_what_is_no_diagnostic_test_is_refused():
+    three = Problem([[0, 1, 2], [9, 3, 0]])
+    with pytest.raises(InputError, match="two classes and two decisions"):
+        clinical_table([0, 1], [0, 2], three)
+    one_sided = Problem([[0, -1], [9, 0]])
+    with pytest.raises(InputError, match="threshold is -inf"):
+        clinical_table([0, 1], [0, 1], one_sided)
+    with pytest.raises(InputError, match="level"):
+        of_counts([[1, 1], [1, 1]], 0.2, level=95)
+    with pytest.raises(InputError, match="problem must be"):
+        clinical_table([0, 1], [0, 1], 0.2)  # type: ignore[arg-type]
+
+
+def test_clusters_are_asked_for_by_their_labels():
+    counts = Counts.from_decisions(
+        [0, 1, 1], [0, 1, 0], Problem.zero_one(2), clusters=["a", "a", "b"]
+    )
+    with pytest.raises(InputError, match="leading axis of clusters"):
+        effective_counts(counts.sum_clusters(np.ones((1, 2)))[0], np.eye(2), scheme=Clusters())
