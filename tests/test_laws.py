@@ -48,7 +48,7 @@ few = settings(max_examples=15)
 
 
 #: What rooms export for other rooms: parts of tables, and no measures of them.
-PARTS = {"probability_scores", "single"}
+PARTS = {"probability_scores", "single", "coefficients_on", "constant_sums", "term_cost"}
 
 
 def is_measure_of_scores(function: Any) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
+from stakes.calibration import coefficient_covariance
 from stakes.displays.scored_cases import PointwiseMean
 from stakes.evaluation import Cases
 from stakes.inference import profile_threshold
@@ -111,16 +112,8 @@ def _covariance(
 
     That of the model for plain cases; with weights or clusters that of the scores ("sandwich").
     """
-    chance = np.abs(residual) * (1 - np.abs(residual))  # p (1 − p), whatever the class
-    bread = np.linalg.pinv((design * (weights * chance)) @ design.T)
-    if cases.clusters is None and cases.whole:
-        return bread, np.inf
-    pulls = design * (weights * residual)
+    owner: IntArray | None = None if cases.whole else np.arange(len(residual))
     degrees = np.inf
     if cases.clusters is not None:
-        owner, size = cases.clusters.codes, len(cases.clusters.labels)
-        pulls = np.stack([np.bincount(owner, row, size) for row in pulls])
-        degrees = size - 1.0
-    count = pulls.shape[1]
-    meat = pulls @ pulls.T * (count / max(count - 1, 1))
-    return bread @ meat @ bread, degrees
+        owner, degrees = cases.clusters.codes, len(cases.clusters.labels) - 1.0
+    return coefficient_covariance(design, residual, weights, owner=owner), degrees
