@@ -128,7 +128,9 @@ class Unsorted(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.model_.predict(X)
 
 
-@pytest.mark.parametrize("metric", [*METRICS, Brier()], ids=str)
+@pytest.mark.parametrize(
+    "metric", [*METRICS, Brier()], ids=[*(one.__name__ for one in METRICS), "Brier"]
+)
 def test_classes_go_by_their_labels_even_where_an_estimator_does_not_sort_them(three, metric):
     scorer = make_scorer(metric, ORDERED)
     odd, usual = (model.fit(three.X, three.y) for model in (Unsorted(), GaussianNB()))
