@@ -29,6 +29,7 @@ from stakes.scoring import EqualMass, EqualWidth, HullBins
 pytest.importorskip("matplotlib")
 displays: Any = pytest.importorskip("stakes.displays")
 
+from matplotlib import rc_context, rcdefaults  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
 from stakes.displays import (  # noqa: E402
@@ -45,6 +46,14 @@ from stakes.displays import (  # noqa: E402
 
 PROBLEM = Problem.binary(false_alarm=1, miss=4, unit="EUR", decisions=["wait", "treat"])
 POINTS = np.array([0.05, 0.2, 0.25, 0.5, 0.9])  # some of them are scores, too
+
+
+@pytest.fixture(autouse=True)
+def plain_style():
+    """Other tests may have set a style for all pictures."""
+    with rc_context():
+        rcdefaults()
+        yield
 
 
 def rows(n_cases: int = 240, seed: int = 0) -> tuple[np.ndarray, dict[str, np.ndarray]]:
