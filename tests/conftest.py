@@ -26,7 +26,7 @@ settings.register_profile(
     max_examples=60,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("quick", settings.get_profile("ci"), max_examples=20)
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
 # New examples each time.
 settings.register_profile("dev", settings.get_profile("ci"), derandomize=False)
 settings.register_profile(

@@ -224,7 +224,13 @@ def limited(*arguments: str, cwd: Path, given: str | None = None):
     return run(*arguments, cwd=cwd, prefix=("bash", "-c", shell, "bash"), given=given)
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.jsonl"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "out.parquet",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("out.csv", "out.jsonl")),
+    ],
+)
 def test_rows_that_do_not_fit_on_the_disk_name_the_file_and_leave_nothing(folder, name):
     rows = "".join(f"legit,{k / 9_000}\n" for k in range(9_000))
     (folder / "many.csv").write_text("truth,p\n" + rows)

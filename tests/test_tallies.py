@@ -168,8 +168,14 @@ def given_by(values: Columns) -> Columns:
     return {name: values[name] for name in values if name not in by} | {"by": by or None}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("engine", "case"),
+    [
+        pytest.param(engine, case, marks=[pytest.mark.slow] if (i + j) % 2 else [])
+        for i, engine in enumerate(ENGINES)
+        for j, case in enumerate(CASES)
+    ],
+)
 def test_an_engine_gives_the_report_of_the_arrays(engine, case):
     size, problem, extra = CASES[case]
     columns = {"y": LABELS[size], "good": GOOD, "poor": POOR, **extra}

@@ -44,6 +44,7 @@ def hostile():
 # Opening -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["demo", "clinic", "digits"])
 def test_the_page_loads_from_disk_with_no_request_and_no_complaint(name, opened, request):
     page = opened(request.getfixturevalue(name))
@@ -111,6 +112,7 @@ def test_where_not_looking_is_cheaper_no_model_is_deployed(opened):
     assert "the best model" in page.page.inner_text("#facts")
 
 
+@pytest.mark.slow
 def test_where_not_looking_costs_the_same_no_model_is_deployed(demo, opened):
     page = opened(demo)
     page.run("() => stakesPage.set({costs: [[0, 9, 9], [0.001, 9, 9]]})")
@@ -120,6 +122,7 @@ def test_where_not_looking_costs_the_same_no_model_is_deployed(demo, opened):
     assert "needs no model" in text
 
 
+@pytest.mark.slow
 def test_decisions_that_cannot_be_made_anew_are_not_called_bayes_decisions(digits, opened):
     """Many classes: the page holds the decisions for the stakes of the report only."""
     page = opened(digits)
@@ -137,6 +140,7 @@ def test_decisions_that_cannot_be_made_anew_are_not_called_bayes_decisions(digit
     assert "no better" not in text
 
 
+@pytest.mark.slow
 def test_a_model_that_decides_by_itself_is_deployed_as_it_decides(opened):
     y = np.arange(60) % 2
     problem = Problem.binary(false_alarm=1, miss=4)
@@ -165,6 +169,7 @@ def test_hostile_labels_stay_text(hostile, opened):
     assert "49<b>" not in text
 
 
+@pytest.mark.slow
 def test_hostile_labels_stay_text_in_downloads(hostile, opened):
     page = opened(hostile)
     rows = list(csv.reader(io.StringIO(downloaded(page, '[data-csv="decisions"]'))))
@@ -186,6 +191,7 @@ def downloaded(page, selector) -> str:
 # Downloads ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_table_can_be_had(clinic, opened):
     page = opened(clinic)
     for button in page.page.locator("[data-csv]:visible").all():
@@ -196,6 +202,7 @@ def test_every_table_can_be_had(clinic, opened):
     assert page.complaints == []
 
 
+@pytest.mark.slow
 def test_every_picture_can_be_had(clinic, opened):
     page = opened(clinic)
     for button in page.page.locator("[data-svg]:visible").all():
@@ -206,6 +213,7 @@ def test_every_picture_can_be_had(clinic, opened):
     assert page.complaints == []
 
 
+@pytest.mark.slow
 def test_the_table_of_systems_is_saved_with_all_digits(clinic, opened):
     rows = list(csv.DictReader(io.StringIO(downloaded(opened(clinic), '[data-csv="systems"]'))))
     for row in rows[:-1]:
@@ -214,6 +222,7 @@ def test_the_table_of_systems_is_saved_with_all_digits(clinic, opened):
         assert float(row["low"]) == system.cost.low
 
 
+@pytest.mark.slow
 def test_the_stakes_are_saved_as_a_problem_file(demo, opened, tmp_path):
     page = opened(demo)
     page.run("() => stakesPage.set({costs: [[0, 0.25, 1e-7], [4.5, -0.5, 0]], prior: [0.9, 0.1]})")
@@ -248,6 +257,7 @@ def test_a_slider_of_a_cost_works_by_keyboard(demo, opened):
     assert slider.get_attribute("aria-valuetext") == "4.7 loan margins"
 
 
+@pytest.mark.slow
 def test_the_slider_of_the_prior_works_by_keyboard(demo, opened):
     page = opened(demo)
     slider = page.page.get_by_role("slider", name="prior of bad")
@@ -288,6 +298,7 @@ def test_inputs_set_the_same_stakes_as_the_script(demo, opened):
     assert page.run("() => stakesPage.result().ranked.map(one => [one.name, one.cost])") == first
 
 
+@pytest.mark.slow
 def test_moving_one_prior_of_many_keeps_the_proportions_of_the_others(digits, opened):
     page = opened(digits)
     before = np.array(page.run("() => stakesPage.state().prior"))
@@ -299,6 +310,7 @@ def test_moving_one_prior_of_many_keeps_the_proportions_of_the_others(digits, op
     assert after.sum() == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_reset_gives_the_sliders_their_ranges_back(demo, opened):
     page = opened(demo)
     reach = "() => [...document.querySelectorAll('.slide')].map(line => [line.min, line.max])"
@@ -311,6 +323,7 @@ def test_reset_gives_the_sliders_their_ranges_back(demo, opened):
     assert page.run(reach) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["1e300", "-1e300"])
 def test_absurd_costs_are_kept_within_reason(typed, clinic, opened):
     page = opened(clinic)
@@ -322,6 +335,7 @@ def test_absurd_costs_are_kept_within_reason(typed, clinic, opened):
     assert page.complaints == []
 
 
+@pytest.mark.slow
 def test_a_prior_is_shown_short_and_edited_whole(digits, opened):
     page = opened(digits)
     share = page.run("() => stakesPage.state().prior[3]")
@@ -340,6 +354,7 @@ def test_a_prior_is_shown_short_and_edited_whole(digits, opened):
     assert page.run("() => stakesPage.state().prior[3]") == share
 
 
+@pytest.mark.slow
 def test_charts_are_read_by_keyboard(demo, opened):
     page = opened(demo)
     page.page.locator("#roc svg").focus()
@@ -352,6 +367,7 @@ def test_charts_are_read_by_keyboard(demo, opened):
     assert page.page.locator("#roc .hair").count() == 0
 
 
+@pytest.mark.slow
 def test_exact_numbers_are_reached_by_keyboard(demo, opened):
     page = opened(demo)
     first = page.page.locator("#systems [tabindex='0']")
@@ -367,6 +383,7 @@ def test_exact_numbers_are_reached_by_keyboard(demo, opened):
     assert "share of the cost" in page.page.locator(".tip.on").inner_text()
 
 
+@pytest.mark.slow
 def test_a_tooltip_shows_all_digits(demo, opened):
     page = opened(demo)
     page.page.locator("#systems tr.best td.strong").hover()
@@ -375,6 +392,7 @@ def test_a_tooltip_shows_all_digits(demo, opened):
     assert shown == pytest.approx(cost, rel=1e-14)
 
 
+@pytest.mark.slow
 def test_shares_are_those_of_the_regret_where_a_cost_is_a_gain(demo, opened):
     page = opened(demo)
     assert "share of the cost" in page.page.inner_text("#money-hint")
@@ -386,6 +404,7 @@ def test_shares_are_those_of_the_regret_where_a_cost_is_a_gain(demo, opened):
     assert sum(parts) == pytest.approx(100, abs=0.5 * len(parts))
 
 
+@pytest.mark.slow
 def test_models_can_be_left_out_of_the_charts(demo, opened):
     page = opened(demo)
     names = "() => stakesPage.read('roc', 0.5).map(line => line[0])"
@@ -396,6 +415,7 @@ def test_models_can_be_left_out_of_the_charts(demo, opened):
     assert "forest" in page.run(names)
 
 
+@pytest.mark.slow
 def test_every_input_has_a_name(demo, opened):
     page = opened(demo)
     nameless = """() => [...document.querySelectorAll("input, select, button")].filter(node =>
@@ -407,6 +427,7 @@ def test_every_input_has_a_name(demo, opened):
 # Looks -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_many_numbers_share_one_slider(digits, opened):
     page = opened(digits)
     assert page.page.locator("input[type=range]:visible").count() == 1
@@ -419,6 +440,7 @@ def test_many_numbers_share_one_slider(digits, opened):
     assert page.page.locator("#slices tbody tr").count() == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_told_from_paper(scheme, demo, opened):
     """WCAG's contrast of at least 4.5 for text, of 3 for the colours of the models."""
@@ -457,6 +479,7 @@ CONTRASTS = """() => [...document.querySelectorAll(".cell")].flatMap(cell => {
 })"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["clinic", "digits"])
 def test_counts_can_be_read_in_the_hottest_cells(name, scheme, opened, request):
@@ -466,6 +489,7 @@ def test_counts_can_be_read_in_the_hottest_cells(name, scheme, opened, request):
     assert min(found) >= 4.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 def test_long_names_keep_to_the_screen_and_to_their_ends(width, opened):
     rng = np.random.default_rng(2)
@@ -535,7 +559,13 @@ def odd_reports():
     )
 
 
-@pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in odd_reports()])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=[] if name == "a class is absent" else [pytest.mark.slow])
+        for name, make in odd_reports()
+    ],
+)
 def test_odd_reports_open_and_move_without_complaint(make, opened):
     report = make()
     page = opened(report)
@@ -549,6 +579,7 @@ def test_odd_reports_open_and_move_without_complaint(make, opened):
     assert "NaN" not in page.page.content().split("stakes-data")[0]
 
 
+@pytest.mark.slow
 def test_undefined_costs_put_not_looking_first_and_leave_no_section_empty(opened):
     """A class that the prior expects has no cases."""
     problem = Problem([[0, 3, 25], [180, 8, 0]], prior=[0.9, 0.1], decisions=["ok", "ask", "no"])

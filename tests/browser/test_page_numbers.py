@@ -144,7 +144,9 @@ def bare(values: np.ndarray) -> dict:
     return {"values": values, "classes": None, "decisions": None, "groups": None}
 
 
-@pytest.mark.parametrize("name", ["demo", "clinic", "digits"])
+@pytest.mark.parametrize(
+    "name", ["clinic", pytest.param("demo", **SLOW), pytest.param("digits", **SLOW)]
+)
 def test_the_page_begins_with_the_numbers_of_the_report(name, opened, request):
     """Scores are pooled so that the report's own decisions stay exactly as they were."""
     report = request.getfixturevalue(name)
@@ -186,7 +188,9 @@ def test_regions_and_margins_are_those_of_python(name, seed, opened, request):
         assert_margins(made["tables"]["margins"], sensitivity(counts, problem))
 
 
-@pytest.mark.parametrize("name", ["demo", "clinic", "digits"])
+@pytest.mark.parametrize(
+    "name", ["clinic", pytest.param("demo", **SLOW), pytest.param("digits", **SLOW)]
+)
 def test_regions_and_margins_begin_as_those_of_the_report(name, opened, request):
     report = request.getfixturevalue(name)
     (made,) = opened(report).run(READ, [{}])
@@ -284,6 +288,7 @@ def test_implied_costs_are_those_of_python(clinic, opened):
         np.testing.assert_allclose([low, high], found.empirical.cost_ratio, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_dots_lie_on_the_roc_curve_in_whatever_order_decisions_are_listed(opened):
     """A point for every probability at which the decision changes."""
     rng = np.random.default_rng(5)
@@ -352,6 +357,7 @@ def test_numbers_are_written_as_python_writes_them(demo, opened):
         assert written(page, name, shares) == [write(share) for share in shares], name
 
 
+@pytest.mark.slow
 def test_intervals_round_their_numbers_as_in_python(demo, opened):
     """Values of any size, halves among them, in intervals of any width, and in none."""
     rng = np.random.default_rng(5)
