@@ -22,7 +22,7 @@ TENSORS := --import-mode=importlib --strict-markers --strict-config --doctest-mo
 	--ignore=src/stakes/torch/triton_kernels.py --ignore=src/stakes/torch/triton_decisions.py
 
 # One process for each core; the libraries below numpy would start as many threads in each again.
-PYTEST := -m pytest -n auto
+PYTEST := -m pytest -n auto --dist worksteal
 test test-all test-lowest test-newest test-torch test-sklearn: export OMP_NUM_THREADS = 1
 test test-all test-lowest test-newest test-torch test-sklearn: export OPENBLAS_NUM_THREADS = 1
 

@@ -242,6 +242,7 @@ def test_exact_values_of_narrow_beliefs_agree_with_draws(sd):
         assert abs(exact - drawn.share(name)) < 4 * error, name
 
 
+@pytest.mark.slow
 def test_exact_values_of_narrow_beliefs_tend_to_those_of_certainty():
     """Accuracy against balanced accuracy; to second order in the width, by symmetry."""
     wide, narrow, narrower = (

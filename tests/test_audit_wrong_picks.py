@@ -121,6 +121,7 @@ def test_larger_errors_in_the_costs_pick_wrong_more_often():
     np.testing.assert_allclose(found.picks.sum(axis=1), 1)
 
 
+@pytest.mark.slow
 def test_known_tables_and_drawn_problems_are_the_study_of_the_paper():
     """Two random classifiers under random utilities: D9 by another door."""
     rng = np.random.default_rng(8)

@@ -538,6 +538,7 @@ def test_consistency_bands_hold_the_curves_of_calibrated_scores(bins: Any) -> No
     assert np.mean(curve.observed > upper) > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bins", [EqualWidth(19), HullBins()], ids=["width", "hull"])
 def test_confidence_bands_hold_the_truth_at_rare_scores_too(bins: Any) -> None:
     """Pointwise coverage of a 90 % band by simulation; the rarest true share is 0.0025.

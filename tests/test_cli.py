@@ -764,6 +764,7 @@ def test_the_demo_writes_its_page_and_says_where(folder):
     assert "Deploy boosting with Bayes decisions, recalibrated" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_numbers_of_the_demo():
     """The costs of decisions as they come, counted in SQL with the thresholds 0.06 and 0.7."""
     import duckdb

@@ -49,6 +49,7 @@ def run(*arguments: str, cwd: Path, prefix: tuple[str, ...] = (), given: str | N
     )
 
 
+@pytest.mark.slow
 def test_the_exit_codes_are_those_that_the_help_promises(folder):
     evaluate = ("evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20")
     done = run(*evaluate, "--fail-if", "normalized > 5", "--html", "out.html", cwd=folder)
@@ -63,6 +64,7 @@ def test_the_exit_codes_are_those_that_the_help_promises(folder):
     assert bad.stderr == "stakes: none.csv must be a file of predictions; there is no such file.\n"
 
 
+@pytest.mark.slow
 def test_without_its_extra_the_command_names_it(tmp_path):
     """The packages of the extra are hidden, as they would be after a plain installation."""
     hide = "import sys; sys.modules.update(dict.fromkeys(('click', 'rich', 'duckdb')))"
@@ -77,6 +79,7 @@ def test_without_its_extra_the_command_names_it(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_questions_without_answers_end_it_and_leave_no_file(folder):
     done = run("problem", "new", "new.toml", cwd=folder, given="legit, fraud\n")
     assert done.returncode == 2
@@ -85,6 +88,7 @@ def test_questions_without_answers_end_it_and_leave_no_file(folder):
     assert not (folder / "new.toml").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     os.geteuid() == 0 and shutil.which("setpriv") is None,
     reason="root may write anywhere, and cannot give that right up",
@@ -135,6 +139,7 @@ def test_an_interrupted_command_leaves_nothing_behind(folder, number, code):
     assert list(spool.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_a_file_is_written_leaves_the_old_one(folder):
     """The signal arrives between the writing of the file and its being put in place."""
     (folder / "out.json").write_text("old")
@@ -152,6 +157,7 @@ def test_an_interrupt_while_a_file_is_written_leaves_the_old_one(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["fraud.toml", "out.json", "rows.csv"]
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error(folder):
     """The report has more bytes than a pipe holds, so that writing it fails."""
     rows = (f"{'fraud' if k % 3 else 'legit'},{k / 9_000}\n" for k in range(9_000))
@@ -175,6 +181,7 @@ def test_a_reader_that_stops_early_is_no_error(folder):
     assert told == b"stakes: guessed from many.csv: truth in column truth.\n"
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_only(folder, monkeypatch, capsys):
     from stakes.cli.output import Terminal
 
@@ -192,6 +199,7 @@ def test_progress_is_shown_on_a_terminal_only(folder, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["stakes.cli.commands", "click", "duckdb", "scipy.special"])
 def test_an_interrupt_while_libraries_are_imported_is_no_traceback(folder, module):
     """The signal arrives when that module is first looked for."""
@@ -242,6 +250,7 @@ def test_rows_that_do_not_fit_on_the_disk_name_the_file_and_leave_nothing(folder
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_report_that_does_not_fit_on_the_disk_names_the_file_and_leaves_nothing(folder):
     evaluate = ("evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20")
     done = limited(*evaluate, "--json", "out.json", cwd=folder)
@@ -254,6 +263,7 @@ def test_a_report_that_does_not_fit_on_the_disk_names_the_file_and_leaves_nothin
     assert spooled.stderr.endswith(": File too large\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
 def test_a_standard_output_that_is_full_is_named(folder):
     command = [*COMMAND, "evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20"]

@@ -126,6 +126,7 @@ def test_p_values_of_clusters_are_students(n):
         assert float(p_value(gap, null=0)) == pytest.approx(twin.pvalue, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [4, 12, 40])
 def test_many_pairs_of_few_clusters_hold_all_at_once(n):
     """Four models of equal cost, six pairs: intervals and p-values of both corrections."""

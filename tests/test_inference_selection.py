@@ -460,6 +460,7 @@ def test_two_systems_in_few_clusters_have_the_probability_of_student():
     assert probability_cheapest(choice) == pytest.approx([stats.t.cdf(t, 3), stats.t.cdf(-t, 3)])
 
 
+@pytest.mark.slow
 def test_simulated_sets_and_winners_hold_the_truth():
     """Six equal systems, 80 data sets of 200 cases; 3 standard errors below 95 % is 87.7 %."""
     problem = Problem([[0, 0.4, 2.0], [2.0, 0.6, 0]])

@@ -31,15 +31,12 @@ ITEMS = [(paper, item) for paper, items in run.PAPERS.items() for item in items]
 SCRIPTS = sorted(FOLDER.glob("*/*.py"))
 PLACE = r"(section|appendi|equation|theorem|Table|Figure)\D* \d|appendix [A-Z]"
 MOST_LINES = 36
-LONG = {
-    *(("ferrer-ec", item) for item in ("identities", "table-1")),
-    *(("dyrland", f"figure-{i}") for i in (5, 6, 7)),
-}
+QUICK = [(paper, item) for paper, item in ITEMS if item[:5] == "table" and paper != "ferrer-ec"]
 
 
 @pytest.mark.parametrize(
     ("paper", "item"),
-    [pytest.param(*one, marks=[pytest.mark.slow] if one in LONG else []) for one in ITEMS],
+    [pytest.param(*one, marks=[] if one in QUICK else [pytest.mark.slow]) for one in ITEMS],
 )
 def test_what_must_agree_with_the_print_agrees(paper, item, tmp_path):
     built = build(paper, item, tmp_path)
@@ -70,6 +67,7 @@ def empty_page(folder):
     return page.Page("x", {}, {}, fast=True, pictures=folder, base=folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("paper", "item", "path", "wrong"),
     [

@@ -60,6 +60,7 @@ def cells(report: Report, title: str) -> list[tuple[str, ...]]:
     return list(table.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param("of the third generation, number", marks=pytest.mark.slow), "x" * 150]
 )

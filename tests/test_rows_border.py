@@ -70,7 +70,7 @@ def test_single_precision_decides_alike_in_a_report_in_frames_and_whatever_the_o
     problem = Problem.binary(false_alarm=1, miss=4)
     frame = pd.DataFrame({1: p, 0: 1 - p}).astype(np.float32)
     both = [
-        evaluate(y, given, problem, replicates=5).systems[0].counts
+        evaluate(y, given, problem, calibrator=None, replicates=5).systems[0].counts
         for given in (p, p.astype(np.float32), frame)
     ]
     assert both[0] == both[1] == both[2]
@@ -228,7 +228,7 @@ def misaligned_calls() -> dict[str, Any]:
         "mean_score": lambda y, p: mean_score(y, p, Brier()),
         "mean_score weights": lambda y, p: mean_score(y, np.array(p), Brier(), weights=p),
         "score_moments": lambda y, p: score_moments(y, {"m": p}, Brier()),
-        "evaluate": lambda y, p: evaluate(y, p, zero_one, replicates=2),
+        "evaluate": lambda y, p: evaluate(y, p, zero_one, **quick),
         "evaluate models": lambda y, p: evaluate(
             np.array(y), {"a": Posteriors(y * 0.5), "b": p}, zero_one, **quick
         ),
@@ -330,7 +330,7 @@ CERTAINTY = np.linspace(0.05, 0.95, 60)
 def slices(by: Any, **more: Any) -> list[tuple[str | None, object, float]]:
     """Name, group and size of every slice, after a journey through JSON and into text."""
     problem = Problem([[0, 1, 0.3], [4, 0, 0.3]])
-    report = evaluate(TRUTH, CERTAINTY, problem, by=by, replicates=5, **more)
+    report = evaluate(TRUTH, CERTAINTY, problem, by=by, calibrator=None, replicates=5, **more)
     assert Report.from_json(report.to_json()) == report
     assert json.loads(report.to_json())["slices"][0]["group"] == report.slices[0].group
     for one in report.slices:
@@ -423,14 +423,17 @@ def test_groups_of_cases_without_weight_are_none():
 def test_clusters_may_be_what_groups_may_be_but_not_missing():
     pd = pytest.importorskip("pandas")
     days = np.arange("2024-01-01", "2024-01-31", dtype="M8[D]").repeat(2)
+    zero_one = Problem.zero_one(2)
     for clusters in (days, pd.Series(days).dt.to_period("D"), pd.Categorical(days.astype(str))):
-        report = evaluate(TRUTH, CERTAINTY, Problem.zero_one(2), clusters=clusters, replicates=5)
+        report = evaluate(
+            TRUTH, CERTAINTY, zero_one, clusters=clusters, calibrator=None, replicates=5
+        )
         assert report.assumptions.clusters == 30
     gaps = days.copy()
     gaps[3] = "NaT"
 
     def clustered(cluster: Any) -> None:
-        evaluate(TRUTH, CERTAINTY, Problem.zero_one(2), clusters=cluster, replicates=5)
+        evaluate(TRUTH, CERTAINTY, zero_one, clusters=cluster, calibrator=None, replicates=5)
 
     refuses(lambda: clustered(gaps), "clusters", "1 of 60", "position 3", "a cluster of its own")
     refuses(lambda: clustered({"a": days, "b": days}), "clusters must be one column", "there are 2")

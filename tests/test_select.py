@@ -291,6 +291,7 @@ def test_missing_calibration_is_looked_for_by_default():
     assert len(plain.systems) == 1
 
 
+@pytest.mark.slow
 def test_the_default_never_raises_where_none_would_not():
     rng = np.random.default_rng(0)
     y, odds = two_classes(40, 8)

@@ -444,6 +444,7 @@ def test_a_class_of_prior_zero_is_never_decided_for_and_never_drawn():
 # Invariances -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(worlds(), problems(), st.floats(0.1, 10), st.floats(-5, 5))
 @settings(max_examples=25)
 def test_affine_costs_and_regrets_decide_alike(world, problem, factor, constant):
@@ -455,6 +456,7 @@ def test_affine_costs_and_regrets_decide_alike(world, problem, factor, constant)
         assert float(expected_cost(moved, problem)) == pytest.approx(float(cost), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(worlds(), problems(), st.permutations(range(3)))
 @settings(max_examples=25)
 def test_the_order_of_the_classes_does_not_matter(world, problem, order):
@@ -466,6 +468,7 @@ def test_the_order_of_the_classes_does_not_matter(world, problem, order):
     np.testing.assert_allclose(table, world.bayes_counts(problem).values[order], atol=1e-6)
 
 
+@pytest.mark.slow
 @given(worlds(), problems(), st.floats(-20, 20), st.sampled_from([0.01, -1.0, 30.0]))
 @settings(max_examples=25)
 def test_where_the_line_starts_and_its_cluster_do_not_matter(world, problem, start, unit):

@@ -142,6 +142,7 @@ def test_H18_expected_loss_is_the_integral_of_the_definition(method, over, rows)
         assert found == pytest.approx(expected, abs=2e-9), name
 
 
+@pytest.mark.slow
 @every_method
 @pytest.mark.parametrize("over", [CostProportions, pytest.param(Skews, marks=pytest.mark.slow)])
 @settings(max_examples=2)

@@ -261,6 +261,7 @@ def test_the_saving_is_that_against_the_named_blind_decision():
     assert float(profile_interval(joint, FRAUD).high) > saving.high
 
 
+@pytest.mark.slow
 def test_intervals_of_the_saving_cover_where_two_blind_decisions_tie():
     """Nominal 95 %; against the cheaper of the two in each resample it covered 88 %."""
     problem = Problem.binary(false_alarm=1, miss=4, classes=["no", "yes"])

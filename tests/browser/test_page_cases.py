@@ -125,6 +125,7 @@ def test_twenty_random_coefficients_give_the_costs_of_python(name, seed, opened,
     assert page.complaints == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["three", "two", "paid"])
 def test_the_page_of_cases_begins_with_the_numbers_of_the_report(name, opened, request):
     report = request.getfixturevalue(name)
@@ -168,6 +169,7 @@ def test_the_cost_by_threshold_is_that_of_python(two, opened):
     assert page.page.locator("#cost-curve svg").is_visible()
 
 
+@pytest.mark.slow
 def test_the_cost_over_the_prior_has_what_the_model_costs_to_run(opened):
     problem = THREE.at(**{"amount": 80, "hours spent": 2})
     report = payments(problem, running_costs={"new": 0.4}, calibrator=None, replicates=2)
@@ -213,6 +215,7 @@ def test_each_coefficient_has_a_slider_and_the_page_says_that_decisions_stay(thr
     assert page.complaints == []
 
 
+@pytest.mark.slow
 def test_totals_stand_beside_the_costs_per_case(three, opened):
     page = opened(three)
     assert "per year" in page.text("#systems thead")
@@ -220,6 +223,7 @@ def test_totals_stand_beside_the_costs_per_case(three, opened):
     assert 250_000 * best[3] == pytest.approx(best[-1])
 
 
+@pytest.mark.slow
 def test_moved_coefficients_are_saved_as_a_problem_file_that_python_reads(three, opened, tmp_path):
     page = opened(three)
     setting = settings_for(three, 5)[0]
@@ -232,6 +236,7 @@ def test_moved_coefficients_are_saved_as_a_problem_file_that_python_reads(three,
         assert found[name] == pytest.approx(cost, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_stakes_that_were_not_moved_are_saved_as_they_were_written(three, two, opened, tmp_path):
     """A prior that is the data's stays the data's; factors of one are left out."""
     file = tomllib.loads(saved(opened(three), tmp_path).read_text(encoding="utf-8"))
@@ -250,6 +255,7 @@ def saved(page: Any, folder: Path) -> Path:
     return folder / "saved.toml"
 
 
+@pytest.mark.slow
 def test_terms_that_were_not_summed_leave_the_page_still_and_it_says_why(opened):
     y, data = [0, 1] * 20, {f"x{i}": np.arange(40.0) for i in range(40)}
     problem = Problem([[0, " + ".join(data)], [9, 0]])
@@ -259,6 +265,7 @@ def test_terms_that_were_not_summed_leave_the_page_still_and_it_says_why(opened)
     assert page.page.locator("script").count() == 0
 
 
+@pytest.mark.slow
 def test_many_classes_have_a_field_for_every_coefficient(opened):
     """A matrix for each case: every cost is a factor on its own column."""
     rng = np.random.default_rng(2)
