@@ -155,6 +155,7 @@ def test_separated_classes_have_no_interval_and_one_class_has_no_line():
     assert math.isfinite(table["ICI"].value)
 
 
+@pytest.mark.slow
 def test_calibrated_scores_may_have_no_error_and_others_have_some():
     y, p = sample(2, 300)
     good = table_of(y, p, replicates=40, rng=np.random.default_rng(3))

@@ -119,6 +119,7 @@ def test_a_report_charges_an_array_of_costs_as_it_does_expressions():
     assert by_columns.verdict.sentences == by_array.verdict.sentences
 
 
+@pytest.mark.slow
 def test_costs_that_are_the_same_in_every_case_cost_what_a_constant_problem_says():
     world = World()
     same = {"amount": np.full(len(world.y), 60.0)}
@@ -134,6 +135,7 @@ def test_costs_that_are_the_same_in_every_case_cost_what_a_constant_problem_says
     assert by_case.verdict.cheapest == constant.verdict.cheapest
 
 
+@pytest.mark.slow
 def test_recalibrated_moved_and_tuned_systems_decide_by_the_costs_of_each_case():
     world = World()
     problem = TWO.with_prior([0.8, 0.2])

@@ -324,6 +324,7 @@ def test_hostile_names_stay_text():
     assert "a\\|b" in markdown
 
 
+@pytest.mark.slow
 def test_a_large_report_stays_readable():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 10, 3000)

@@ -76,6 +76,7 @@ def test_names_of_one_family_differ_where_they_are_cut():
     assert middle("forest", 16) == "forest"
 
 
+@pytest.mark.slow
 def test_only_cells_with_cases_are_listed_where_there_are_many():
     section = part(many("of the m"), "Where the money goes")
     assert section.table is not None

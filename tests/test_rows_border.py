@@ -91,6 +91,7 @@ def test_single_precision_decides_alike_after_the_posteriors_moved():
     assert [one.counts for one in reports[0].systems] == [one.counts for one in reports[1].systems]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [1e12, -1e12])
 def test_what_all_decisions_cost_changes_no_decision_and_no_difference(offset):
     rng = np.random.default_rng(1)

@@ -523,6 +523,7 @@ def test_a_bias_can_be_the_belief_in_another_prior():
     )
 
 
+@pytest.mark.slow
 @given(worlds(), problems())
 @settings(max_examples=25)
 def test_nobody_decides_better_than_the_one_who_reports_the_truth(world, problem):

@@ -192,7 +192,7 @@ def test_an_engine_gives_the_report_of_the_arrays(engine, case):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("off", [1.0, 1.01])
+@pytest.mark.parametrize("off", [1.01, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_four_classes_and_five_decisions_and_rows_that_do_not_sum_to_one(engine, off):
     scale = np.where(RNG.random(N) < 0.1, off, 1.0)
     trees = {name: values * scale for name, values in TREES.items()}
@@ -277,6 +277,7 @@ def test_classes_have_the_sizes_of_their_rows_or_of_their_whole_weights(kind):
     assert sample.whole is (kind == "whole")
 
 
+@pytest.mark.slow
 def test_systems_beyond_one_whole_number_are_packed_into_several(monkeypatch):
     columns = {"y": LABELS[3], "good": GOOD, "poor": POOR}
     models = {name: Posteriors(name) for name in ("good", "poor")}
