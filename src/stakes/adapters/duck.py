@@ -122,14 +122,19 @@ class FileSource(Source):
     def _why_none(self, column: str) -> str:
         """Why a column does not hold numbers, by an entry where one shows it."""
         text = f"{_name(column)}::VARCHAR"
-        rows, wrong = self._rows([column]), f"TRY_CAST({text} AS DOUBLE) IS NULL"
-        asked = f"count(*), count({text}), min({text}) FILTER (WHERE {wrong})"
-        [(n_rows, entries, example)] = self._fetch(f"SELECT {asked} FROM {rows}")
+        numbered = f"(SELECT *, row_number() OVER () - 1 AS place FROM {self._rows([column])})"
+        wrong = f"FILTER (WHERE {text} IS NOT NULL AND TRY_CAST({text} AS DOUBLE) IS NULL)"
+        asked = f"count(*), count({text}), count(*) {wrong}, min(place) {wrong}"
+        asked += f", arg_min({text}, place) {wrong}"
+        [(n_rows, entries, faults, place, example)] = self._fetch(f"SELECT {asked} FROM {numbered}")
         if not n_rows:
             return "there are no rows"
         if not entries:
             return "all entries are missing"
-        return f"{example!r} is none" if example else f"its type is {self.types[column]}"
+        if example is None:
+            return f"its type is {self.types[column]}"
+        are = "is none, being" if faults == 1 else "are none, the first being"
+        return f"{faults:,} of {n_rows:,} {are} {example!r} in row {place:,} (counted from 0)"
 
     # Rows ----------------------------------------------------------------------------------------
 
