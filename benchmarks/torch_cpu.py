@@ -1,7 +1,7 @@
 """Tallies of tensors on a CPU beside those of arrays; milliseconds of one core, and their ratio.
 
 Run with torch, as in ``OMP_NUM_THREADS=1 PYTHONPATH=src python benchmarks/torch_cpu.py 1e6``. Both
-paths take turns, and the fastest of nine runs counts.
+paths take turns; medians of 21 turns are printed.
 """
 
 from __future__ import annotations
@@ -90,5 +90,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     print("| work | numpy | torch | ratio |\n|---|---|---|---|")
     for name, pair in works(int(float(sys.argv[1] if len(sys.argv) > 1 else 1e6))).items():
-        arrays, tensors = np.min([[taken(work) for work in pair] for _ in range(9)], axis=0)
-        print(f"| {name} | {arrays:.1f} | {tensors:.1f} | {tensors / arrays:.2f} |")
+        rounds = np.array([[taken(work) for work in pair] for _ in range(21)])
+        arrays, tensors = np.median(rounds, axis=0)
+        ratio = np.median(rounds[:, 1] / rounds[:, 0])
+        print(f"| {name} | {arrays:.1f} | {tensors:.1f} | {ratio:.2f} |")

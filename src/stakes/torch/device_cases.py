@@ -244,7 +244,10 @@ def _cheapest_by_numpy(given: Tensor, costs: FloatArray, logits: bool) -> Tensor
         rows = np.where(bad if rows.ndim == 1 else bad[:, None], 0.0, rows)
     gaps = rows * HALF_PRECISION[kind] if kind in HALF_PRECISION else None
     if rows.ndim == 1:
-        rows = np.stack([1 - rows, rows]).T
+        two = np.empty((2, len(rows)))
+        np.subtract(1, rows, out=two[0])
+        two[1] = rows
+        rows = two.T
         gaps = None if gaps is None else np.stack([gaps, gaps]).T
     chosen = cheapest_decisions(rows, costs, gaps)
     return torch.from_numpy(chosen if bad is None else np.where(bad, -1, chosen))
