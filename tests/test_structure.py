@@ -34,7 +34,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "_files": ("errors",),
     "_expression": ("errors",),
     "rows": ("_check", "_value"),
-    "problem": ("_check", "_value", "_text", "_expression"),
+    "problem": ("_check", "_value", "_text", "_files", "_expression"),
     "tally": ("_check", "_value", "_text"),
     "_square": ("tally", "_arithmetic"),
     "decide": ("problem", "rows"),

@@ -6,6 +6,9 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +19,18 @@ from stakes.errors import InputError
 __all__ = [
     "check_target",
     "checksum",
+    "discard_unfinished",
     "parsed",
     "sealed",
+    "temporary_folder",
     "text_of",
     "verify",
     "whole_file",
     "write_whole",
 ]
+
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_UNFINISHED: set[Path] = set()  # files and folders that no run may leave behind
 
 
 def check_target(path: str | Path) -> Path:
@@ -31,6 +39,8 @@ def check_target(path: str | Path) -> Path:
     folder = target.parent
     if target.exists() and not target.is_file():
         raise InputError(f"{path} must be a file; something else is there. Name another.")
+    if target.exists() and not (target.stat().st_mode & _WRITABLE and os.access(target, os.W_OK)):
+        raise InputError(f"{path} cannot be replaced: it is read-only. Name another.")
     if not folder.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {folder}. Make it first.")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -42,27 +52,53 @@ def check_target(path: str | Path) -> Path:
 def whole_file(path: str | Path) -> Iterator[Path]:
     """A name beside the target to write to; it takes the target's place when all went well.
 
-    The bytes reach the disk first, so that even a crash leaves the old file or the new one.
+    The bytes reach the disk first, so that even a crash leaves the old file or the new one. The
+    new file has the permissions of the old one; where a link leads to it, the link stays.
     """
-    target = check_target(path)
+    target = check_target(path).resolve()
     part = target.with_name(f".{target.name[:200]}.{secrets.token_hex(8)}.part")
+    _UNFINISHED.add(part)
     try:
         yield part
+        if target.exists():
+            part.chmod(stat.S_IMODE(target.stat().st_mode))
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         os.replace(part, target)
     except OSError as error:  # which names the file beside it, or none
-        if error.filename not in (None, str(part)):
+        if error.filename not in (None, str(part), str(target)):
             raise
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
         part.unlink(missing_ok=True)
+        _UNFINISHED.discard(part)
 
 
 def write_whole(path: str | Path, text: str) -> None:
     """Text into a file, with the same line ends everywhere."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that is gone afterwards, even when the run is ended by a signal."""
+    with tempfile.TemporaryDirectory(prefix="stakes-") as name:
+        folder = Path(name)
+        _UNFINISHED.add(folder)
+        try:
+            yield folder
+        finally:
+            _UNFINISHED.discard(folder)
+
+
+def discard_unfinished() -> None:
+    """Remove what is not finished, as the last thing that a run does."""
+    for path in _UNFINISHED:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 # JSON --------------------------------------------------------------------------------------------

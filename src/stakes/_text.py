@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from html import escape
@@ -18,6 +19,7 @@ __all__ = [
     "number",
     "percent",
     "point",
+    "printable",
     "proportion",
     "settled",
     "supported",
@@ -31,6 +33,9 @@ _GROUPED, _POWERS = Decimal(10_000), Decimal(10**15)
 _SMALL = Decimal("0.0001")
 _NOISE = 1e-12  # relative to the scale of a table: what rounding leaves of nothing
 _TINIEST, _LARGEST = 1e-60, 1e15  # between them a number can be written without powers of ten
+_OBEYED = re.compile(  # by terminals: control characters, directions of text, halves of characters
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
@@ -227,6 +232,18 @@ def chance(share: float) -> str:
     return whole_percent(min(max(share, 1e-9), 1 - 1e-9))
 
 
+# Text that others wrote --------------------------------------------------------------------------
+
+
+def printable(text: str) -> str:
+    r"""The same with everything escaped that a terminal would obey instead of showing it.
+
+    >>> printable("model \x1b[31m\u202e, one\nline"), printable("half \ud800")
+    ('model \\x1b[31m\\u202e, one\nline', 'half \\ud800')
+    """
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 # Tables ------------------------------------------------------------------------------------------
 
 
@@ -238,7 +255,7 @@ def text_table(header: Sequence[object], rows: Sequence[Sequence[object]]) -> st
     legit        0     25
     fraud      180      0
     """
-    cells = [[str(cell) for cell in row] for row in (header, *rows)]
+    cells = [[printable(str(cell)).replace("\n", "\\n") for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = (
         "  ".join(

@@ -74,7 +74,7 @@ def labels(name: str, values: object) -> Labels:
                 f"number {position} is {described(label)}. Convert labels of other types to text.",
                 argument=name,
             )
-        _refuse_nul(name, label)
+        _refuse_unwritable(name, label)
         if label in seen:
             raise InputError(
                 f"{name} must be distinct; {label!r} stands twice "
@@ -85,11 +85,19 @@ def labels(name: str, values: object) -> Labels:
     return cast(Labels, found)
 
 
-def _refuse_nul(name: str, label: object) -> None:
-    if isinstance(label, str) and label.endswith("\0"):
+def _refuse_unwritable(name: str, label: object) -> None:
+    if not isinstance(label, str):
+        return
+    if label.endswith("\0"):
         raise InputError(
             f"{name} must be labels that do not end in a NUL character, which arrays of text drop; "
             f"{label!r} does. Strip it, or rename the label.",
+            argument=name,
+        )
+    if any("\ud800" <= one <= "\udfff" for one in label):
+        raise InputError(
+            f"{name} must be labels that can be written as UTF-8; {label!r} holds half of a "
+            f"character. Read it again with the right encoding, or rename the label.",
             argument=name,
         )
 
@@ -129,7 +137,7 @@ def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
             return np.array(written, dtype=object)
         if "\0" in "".join(written):
             for label in written:
-                _refuse_nul(name, label)
+                _refuse_unwritable(name, label)
     if np.ma.is_masked(values):
         array = array.astype(object)
         array[np.ma.getmaskarray(values)] = None

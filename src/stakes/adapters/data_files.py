@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import glob
 import gzip
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
+from stakes._files import temporary_folder
 from stakes.errors import InputError, MissingExtraError
 
 try:
@@ -46,6 +48,8 @@ _SUFFIXES = {
 }
 _PACKED = {".gz", ".zst"}
 _GZIP = b"\x1f\x8b"
+_DELIMITERS = ",;\t|"
+_SNIFFED = 20_480  # rows by which the engine knows what a file of text is like
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,8 @@ class Files:
 def located(given: Sequence[str], standard_input: BinaryIO | None) -> Iterator[Files]:
     """The files that paths and globs stand for, or standard input (``-``), put into a file."""
     if list(given) == ["-"] and standard_input is not None:
-        with tempfile.TemporaryDirectory(prefix="stakes-") as folder:
-            path = _spooled(standard_input, Path(folder))
+        with temporary_folder() as folder:
+            path = _spooled(standard_input, folder)
             yield Files("standard input", (path,), _by_content("standard input", path))
         return
     if not given:
@@ -92,11 +96,18 @@ def _matches(given: str) -> tuple[Path, ...]:
     if not paths:
         raise InputError(f"{given} must be a file of predictions; there is no such file.")
     for path in paths:
+        if any("\ud800" <= one <= "\udfff" for one in str(path)):
+            raise InputError(f"{given} must have a name in UTF-8; it has not. Rename the file.")
         if path.is_dir():
             raise InputError(
                 f"{given} must be a file; it is a folder. Name the files, say {path / '*.parquet'}."
             )
-        if path.is_file() and path.stat().st_size == 0:
+        if not path.is_file():
+            raise InputError(
+                f"{given} must be a file; it is a pipe or a device, which cannot be read twice. "
+                f"Write - and redirect it: stakes … - < {given}."
+            )
+        if path.stat().st_size == 0:
             raise InputError(f"{path} must hold rows; it is empty.")
     return tuple(paths)
 
@@ -179,6 +190,44 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def refuse_torn(files: Files, n_columns: int) -> None:
+    """Refuse CSV files that name a column twice, or that have rows of more or fewer fields.
+
+    The engine would rename such a column, and take the whole line for one column otherwise.
+    """
+    if files.format is not Format.CSV:
+        return
+    for path in files.paths:
+        with suppress(OSError, UnicodeDecodeError, csv.Error), _opened_text(path) as file:
+            _refuse_torn(files.name if len(files.paths) == 1 else str(path), file, n_columns)
+
+
+def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
+    first = file.readline()
+    mark = max(_DELIMITERS, key=first.count)
+    header = next(csv.reader([first], delimiter=mark), [])
+    twin = next((one for one in header if one and header.count(one) > 1), None)
+    if twin is not None:
+        raise InputError(
+            f"{name} must name every column once; {twin!r} stands twice in its header. Rename one."
+        )
+    if n_columns > 1 or len(header) < 2:
+        return
+    for row in islice(csv.reader(file, delimiter=mark), _SNIFFED):
+        if row and len(row) != len(header):
+            raise InputError(
+                f"{name} must have {len(header)} fields in every row, as in its header; "
+                f"{mark.join(row)[:60]!r} has {len(row)}. Mend that row, and remove lines above "
+                f"the header."
+            )
+
+
+def _opened_text(path: Path) -> TextIO:
+    with path.open("rb") as file:
+        packed = file.read(2) == _GZIP
+    return gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8")
+
+
 @contextmanager
 def engine_errors(name: str) -> Iterator[None]:
     """What the engine complains about, in one sentence that names the file."""
@@ -192,9 +241,16 @@ def engine_errors(name: str) -> Iterator[None]:
                 f"{name} must be text in UTF-8; {where} is not. Convert it first, say with "
                 f"iconv -f latin1 -t utf-8."
             ) from None
+        torn = re.search(r"on Line: (\d+)\s+Original Line: (.*)\s+Expected \D*(\d+)", str(error))
+        if torn:
+            raise InputError(
+                f"{name} must have {torn[3]} fields in every row, as in its header; line {torn[1]} "
+                f"has more or fewer: {torn[2][:60]!r}. Mend that row."
+            ) from None
         raise InputError(f"{name} cannot be read: {_first_line(error)}.") from None
 
 
 def _first_line(error: BaseException) -> str:
-    lines = (line.strip().rstrip(".") for line in str(error).splitlines())
+    text = re.sub(r": \S*stakes-\w+/input\S*", "", str(error))  # our copy of standard input
+    lines = (line.strip().rstrip(".") for line in text.splitlines())
     return next((line for line in lines if line), "no reason given")

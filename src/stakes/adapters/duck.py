@@ -6,7 +6,6 @@ Labels of files match by text: a column of the integers 0 and 1 matches the clas
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -21,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from stakes._check import FloatArray, Label
+from stakes._files import temporary_folder
 from stakes.adapters.columns import (
     Columns,
     Predicted,
@@ -37,6 +37,7 @@ from stakes.adapters.data_files import (
     engine_errors,
     literal,
     located,
+    refuse_torn,
 )
 from stakes.adapters.sources import Lazy, Rows, Source, Watch
 from stakes.errors import InputError
@@ -321,7 +322,7 @@ def opened_files(
     """The rows of the files that paths and globs stand for, or of standard input (``-``)."""
     with (
         located(given, standard_input) as files,
-        tempfile.TemporaryDirectory(prefix="stakes-") as folder,
+        temporary_folder() as folder,
         duckdb.connect(config=OFFLINE) as connection,
     ):
         with engine_errors(files.name):
@@ -331,9 +332,10 @@ def opened_files(
             else:
                 rows = _reader(files, {})
             described = connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
+        refuse_torn(files, len(described))
         types = {row[0]: row[1] for row in described}
         watch = Watch() if watch is None else watch
-        yield FileSource(files.name, types, files, connection, Path(folder), watch=watch)
+        yield FileSource(files.name, types, files, connection, folder, watch=watch)
 
 
 def _arrow(paths: tuple[Path, ...]) -> Any:
@@ -356,7 +358,7 @@ def _reader(files: Files, types: Mapping[str, str]) -> str:
         return f"read_json({listed}, union_by_name = true)"
     stated = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in types.items())
     extra = f", types = {{{stated}}}" if stated else ""
-    plain = """header = true, quote = '"', comment = ''"""  # a row may begin with any sign
+    plain = """header = true, quote = '"', comment = '', skip = 0"""  # no row is left out
     return f"read_csv({listed}, {plain}, union_by_name = true{extra})"
 
 

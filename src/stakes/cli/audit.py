@@ -30,7 +30,7 @@ from stakes.cli.options import (
     read_problem,
     request_of,
 )
-from stakes.cli.output import Terminal
+from stakes.cli.output import Terminal, put
 from stakes.problem import Problem
 from stakes.render import number
 from stakes.report import ModelQuality, Report
@@ -64,12 +64,12 @@ def audit(
     limit = options["memory_limit"]
     report = report_on(files, problem, request, memory_limit=limit, calibrator=calibrator)
     rows = [row for model in report.models for row in _implied(model)]
-    click.echo(_disagreement(report))
+    put(_disagreement(report))
     if rows:
         header = ("model", "metric", "best", "threshold", "right if a miss costs", "on these data")
-        click.echo(f"\n{_own_ratio(problem)}\n\n{text_table(header, rows)}")
+        put(f"\n{_own_ratio(problem)}\n\n{text_table(header, rows)}")
     if pairs is not None:
-        click.echo(f"\n{_misranked(pairs, seed)}")
+        put(f"\n{_misranked(pairs, seed)}")
 
 
 def _misranked(pairs: int, seed: int) -> str:

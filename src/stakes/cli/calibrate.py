@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import click
 import numpy as np
 import pyarrow as pa
 
 from stakes._check import FloatArray
-from stakes._files import check_target, write_whole
+from stakes._files import write_whole
 from stakes.adapters.columns import Columns
 from stakes.adapters.guessing import truth_column
 from stakes.adapters.report_on import counted, memory_size
@@ -23,7 +22,7 @@ from stakes.cli.options import (
     read_problem,
     written_shares,
 )
-from stakes.cli.output import said
+from stakes.cli.output import said, target_beside
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite
 from stakes.errors import InputError
 from stakes.rows import Scores
@@ -71,7 +70,7 @@ def fit(
     Where the problem states a prior, the new posteriors hold for it; otherwise for the class shares
     of the data.
     """
-    problem, target = read_problem(problem_file), check_target(out)
+    problem, target = read_problem(problem_file), target_beside(out, (*files, problem_file))
     limit = memory_size(memory_limit)
     with input_source(files) as source:
         columns = model_columns(model, source, problem)
@@ -129,11 +128,12 @@ def apply(
     files: tuple[str, ...], problem_file: str, model: str, map_file: str, column: str, out: str
 ) -> None:
     """Add to the predictions in FILE the posteriors that a map makes of them."""
+    target = target_beside(out, (*files, problem_file, map_file))
     problem = read_problem(problem_file)
     shipped = load_map(map_file, problem.classes)
     with input_source(files) as source:
         columns = model_columns(model, source, problem)
-        n_rows = rewrite(source, columns, _mapped(shipped.fitted, column), Path(out))
+        n_rows = rewrite(source, columns, _mapped(shipped.fitted, column), target)
     held = (
         ""
         if shipped.prior is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from typing import Any, NoReturn
@@ -15,6 +14,7 @@ from stakes.cli.decide import decide
 from stakes.cli.demo import demo
 from stakes.cli.evaluate import evaluate
 from stakes.cli.options import in_options
+from stakes.cli.output import put, said, silence
 from stakes.cli.problem import problem
 from stakes.errors import StakesError
 
@@ -46,7 +46,7 @@ class _Front(click.Group):
         except OSError as error:
             if error.filename is not None:
                 raise
-            _silence()
+            silence(sys.stdout)
             raise OSError(error.errno, error.strerror or str(error), "standard output") from None
         return result
 
@@ -60,7 +60,7 @@ class _Front(click.Group):
         except (click.Abort, KeyboardInterrupt):
             return _told("interrupted", _INTERRUPTED)
         except _Unheard:
-            _silence()
+            silence(sys.stdout)
             return _PIPE_CLOSED
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
@@ -68,19 +68,13 @@ class _Front(click.Group):
         except MemoryError:
             return _told("there is not enough memory for these columns; evaluate a sample of them")
         except Exception:
-            traceback.print_exc()
+            put(traceback.format_exc(), err=True)
             return _told("this is a mistake in stakes, not in your data; please report it", _FAULT)
         return code if isinstance(code, int) else 0
 
 
-def _silence() -> None:
-    """Let go of what is buffered for a standard output that takes no more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _told(sentence: str, code: int = _BAD_INPUT) -> int:
-    line = " ".join(sentence.split())
-    click.echo(f"stakes: {line}", err=True)
+    said(sentence)
     return code
 
 
@@ -94,10 +88,11 @@ def _told(sentence: str, code: int = _BAD_INPUT) -> int:
 def stakes(context: click.Context) -> None:
     """What a classifier's decisions cost, which model to deploy, and how sure one can be.
 
-    Exit codes: 0 done, 1 a --fail-if gate closed, 2 bad input.
+    Exit codes: 0 done, 1 a --fail-if gate closed, 2 bad input, 70 a mistake in stakes, 128 and the
+    number of the signal that ended it (130: Ctrl-C).
     """
     if context.invoked_subcommand is None:
-        click.echo(context.get_help(), err=True)
+        put(context.get_help(), err=True)
         context.exit(_BAD_INPUT)
 
 

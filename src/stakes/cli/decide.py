@@ -15,13 +15,15 @@ from stakes.adapters.columns import columns_of
 from stakes.adapters.duck import FileSource
 from stakes.cli.column_options import input_source, model_columns, stated_scores
 from stakes.cli.options import class_shares, file_argument, read_problem
-from stakes.cli.output import said
+from stakes.cli.output import said, target_beside
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import DECISIONS, SCORES, Posteriors, Scores
 from stakes.rule import Rule
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 # Numbers (n,) or (n, K) and the columns that costs depend on, if any: labels.
 Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
@@ -52,12 +54,18 @@ Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
 @click.option(
     "--out", "-o", required=True, metavar="OUT", help="CSV, Parquet or JSON lines, by its name."
 )
+@click.option(
+    "--quote-formulas",
+    is_flag=True,
+    help="Put ' before decisions that a spreadsheet would take for a formula.",
+)
 def decide(
     files: tuple[str, ...],
     rule_file: str | None,
     model: str | None,
     column: str,
     out: str,
+    quote_formulas: bool,
     **how: Any,
 ) -> None:
     """Add to the predictions in FILE the decision that a rule takes for every case.
@@ -66,6 +74,8 @@ def decide(
     the posteriors are used as they are, after a map or a move of the prior where one is given, and
     the cheapest decision of the problem is taken.
     """
+    read = (rule_file, how["problem_file"], how["map_file"])
+    target = target_beside(out, [*files, *(one for one in read if one is not None)])
     rule = None if rule_file is None else _read_rule(rule_file, how)
     problem, made = _of_problem(**how) if rule is None else (rule.problem, _of_rule(rule))
 
@@ -79,10 +89,21 @@ def decide(
             rows = rows.astype(np.float32) if single else rows
             data = dict(zip(charged, costs.T, strict=True)) or None
             labels = made(rows[:, 0] if len(columns) == 1 else rows, data)
-            return {column: pa.array(np.asarray(labels))}
+            return {column: pa.array(_quoted(labels) if quote_formulas else np.asarray(labels))}
 
-        n_rows = rewrite(source, (*columns, *charged), decided, Path(out))
+        n_rows = rewrite(source, (*columns, *charged), decided, target)
+    formulas = [one for one in problem.decisions if str(one).startswith(_FORMULA)]
+    if formulas and not quote_formulas:
+        said(
+            f"a spreadsheet will take the decision {formulas[0]} for a formula; --quote-formulas "
+            f"puts ' before it"
+        )
     said(f"wrote {out}: {n_rows:,} rows with the column {column}")
+
+
+def _quoted(labels: Any) -> list[Any]:
+    """Labels that no spreadsheet computes."""
+    return [f"'{one}" if str(one).startswith(_FORMULA) else one for one in labels]
 
 
 def _columns(

@@ -10,7 +10,7 @@ import click
 from stakes._files import check_target
 from stakes.adapters.frame import evaluate_frame
 from stakes.cli.options import read_problem
-from stakes.cli.output import show
+from stakes.cli.output import put, show
 from stakes.report import Report
 
 _TOLD = """\
@@ -36,6 +36,6 @@ def demo(html: str) -> None:
     target = check_target(html)
     report = demo_report()
     report.to_html(target)
-    click.echo(_TOLD)
+    put(_TOLD)
     show(report)
-    click.echo(f"\nThe interactive report is {Path(html).resolve()}")
+    put(f"\nThe interactive report is {Path(html).resolve()}")

@@ -94,9 +94,8 @@ def evaluate(
     rows of several files are taken together.
     """
     request = request_of(options)
-    targets = check_targets(
-        {kind: options[kind] for kind in ("html", "json", "markdown")}, rule_out
-    )
+    asked = {kind: options[kind] for kind in ("html", "json", "markdown")}
+    targets = check_targets(asked, rule_out, (*files, problem_file))
     gate = None if fail_if is None else read_gate(fail_if)
     problem = read_problem(problem_file)
     held = class_shares(options["posterior_prior"], problem)

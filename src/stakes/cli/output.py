@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import glob
+import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TextIO
 
 import click
 from rich.console import Console
@@ -15,6 +18,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from stakes._files import check_target
+from stakes._text import printable
 from stakes.adapters.sources import Watch
 from stakes.errors import InputError
 from stakes.render import Section, plain, sections, stakes_sections, wrapped
@@ -29,9 +33,24 @@ _WRITERS: Mapping[str, Callable[[Report, Path | None], str]] = {
 _LONG = 1_000_000  # rows from which the work takes long enough for a progress bar
 
 
+def put(text: str, *, err: bool = False) -> None:
+    """Print a text, without anything in it that a terminal would obey."""
+    try:
+        click.echo(printable(text), err=err)
+    except OSError:
+        if not err:
+            raise
+        silence(sys.stderr)  # full or closed: there is nobody left to be told
+
+
+def silence(stream: TextIO) -> None:
+    """Let go of what is buffered for a stream that takes no more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def said(text: str) -> None:
     """Say something beside the result: on standard error."""
-    click.echo(f"stakes: {text}", err=True)
+    put(f"stakes: {' '.join(text.split())}", err=True)
 
 
 class Terminal(Watch):
@@ -56,16 +75,30 @@ class Terminal(Watch):
             yield lambda rows: progress.update(task, advance=rows)
 
 
-def check_targets(targets: Mapping[str, str | None], beside: str | None = None) -> dict[str, str]:
-    """The files that were asked for, by format, which can all be written, as can one beside."""
+def check_targets(
+    targets: Mapping[str, str | None], beside: str | None, inputs: Sequence[str]
+) -> dict[str, str]:
+    """The files that were asked for, by format, which can all be written, as can one beside.
+
+    None of them is an input.
+    """
     asked = {kind: path for kind, path in targets.items() if path is not None}
     if list(asked.values()).count("-") > 1:
         raise InputError("only one format can go to standard output; more than one has the name -.")
     files = [*(path for path in asked.values() if path != "-"), *filter(None, [beside])]
-    paths = [check_target(path).resolve() for path in files]
+    paths = [target_beside(path, inputs).resolve() for path in files]
     if len(set(paths)) < len(paths):
         raise InputError("every format must have a file of its own; two have the same name.")
     return asked
+
+
+def target_beside(path: str, inputs: Sequence[str]) -> Path:
+    """A file that can be written and is none of the inputs, which may be globs."""
+    target = check_target(path)
+    read = [found for one in inputs for found in (one, *glob.glob(one)) if os.path.exists(found)]
+    if target.exists() and any(target.samefile(one) for one in read):
+        raise InputError(f"{path} must not be an input, which would be lost. Name another file.")
+    return target
 
 
 def write(report: Report, targets: Mapping[str, str]) -> None:
@@ -76,16 +109,17 @@ def write(report: Report, targets: Mapping[str, str]) -> None:
             said(f"wrote {path}")
     piped = [kind for kind, path in targets.items() if path == "-"]
     if piped:
-        click.echo(_WRITERS[piped[0]](report, None))
+        made = _WRITERS[piped[0]](report, None)
+        click.echo(printable(made) if sys.stdout.isatty() else made)
     else:
         show(report)
 
 
 def show(report: Report) -> None:
     """The report on standard output: plain text, or tables that fit the terminal."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=shutil.get_terminal_size().columns)
     if not console.is_terminal:
-        click.echo(report.to_text())
+        put(report.to_text())
         return
     for part in (*stakes_sections(report.problem), *sections(report)):
         _show_section(console, part)

@@ -9,9 +9,9 @@ import click
 import numpy as np
 
 from stakes import _check
-from stakes._files import check_target, whole_file
+from stakes._files import check_target
 from stakes.cli.options import read_problem
-from stakes.cli.output import said
+from stakes.cli.output import put, said
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.regions import decision_regions
@@ -29,9 +29,9 @@ def problem() -> None:
 def show(file: str) -> None:
     """Show the costs of FILE and the decisions that they lead to."""
     stakes = read_problem(file)
-    click.echo(str(stakes))
+    put(str(stakes))
     for sentence in _consequences(stakes):
-        click.echo(f"\n{sentence}")
+        put(f"\n{sentence}")
 
 
 @problem.command()
@@ -40,9 +40,9 @@ def check(file: str) -> None:
     """Read FILE, and say what looks odd about it; exit code 2 when it cannot be used."""
     stakes = read_problem(file)
     prior = "the prior of the data" if stakes.prior is None else "a stated prior"
-    click.echo(f"{file}: {stakes.n_classes} classes, {stakes.n_decisions} decisions, {prior}.")
+    put(f"{file}: {stakes.n_classes} classes, {stakes.n_decisions} decisions, {prior}.")
     for sentence in _oddities(stakes):
-        click.echo(f"Odd: {sentence}")
+        put(f"Odd: {sentence}")
 
 
 @problem.command()
@@ -63,11 +63,10 @@ def new(out: str, force: bool) -> None:
         if sys.stdin.isatty():
             raise
         raise InputError("every question must have an answer; the input ended first.") from None
-    with whole_file(target) as part:
-        made.to_toml(part)
-    click.echo(str(made))
+    made.to_toml(target)
+    put(str(made))
     for sentence in _consequences(made):
-        click.echo(f"\n{sentence}")
+        put(f"\n{sentence}")
     said(f"wrote {out}")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
+from stakes._files import write_whole
 from stakes.errors import InputError
 
 _KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers"}
@@ -17,10 +18,16 @@ _KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers
 
 def read(path: str | Path) -> dict[str, Any]:
     """The keywords of Problem that the file states; its labels match by text."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise InputError(f"{path} must be a file; it is a folder, a pipe or a device. Name a file.")
     try:
         with open(path, "rb") as file:
             stated = tomllib.load(file)
-    except tomllib.TOMLDecodeError as error:
+    except UnicodeDecodeError:
+        raise
+    except RecursionError:
+        raise InputError(f"{path} must be TOML that can be read; it is too deep.") from None
+    except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
         raise InputError(f"{path} must be TOML; it is not: {error}. Mend that line.") from None
     unknown = sorted(set(stated) - _KEYS)
     if unknown or ("costs" in stated) == ("utilities" in stated):
@@ -134,7 +141,7 @@ def write(
         pairs = zip(decisions, answers, strict=True)
         lines += ["", "[answers]"]
         lines += [f"{_quoted(one)} = {_quoted(label)}" for one, label in pairs if label is not None]
-    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_whole(path, "\n".join(lines) + "\n")
 
 
 def _quoted(label: Label) -> str:

@@ -18,7 +18,7 @@ from stakes.problem._binary import bayes_threshold, excess, log_odds_threshold
 from stakes.problem._charged import Charged
 from stakes.problem._columns import Expressions, negated, read_table, table_shape
 from stakes.problem._names import answered, axis_names, class_names, from_mapping, named_table
-from stakes.problem._relations import noise, proportional, same_prior
+from stakes.problem._relations import noise, proportional, same_prior, unit_name
 
 _TIE = 1e-12  # relative to the largest cost: what rounding may do to equal costs
 
@@ -115,7 +115,7 @@ class Problem(Charged):
                 "classes": names,
                 "decisions": decided,
                 "prior": None if prior is None else _check.prior("prior", prior, names),
-                "unit": None if unit is None else str(unit),
+                "unit": unit_name(unit),
                 "answers": answered(answers, names, decided),
             }
         )

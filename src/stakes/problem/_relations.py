@@ -1,11 +1,19 @@
-"""When two problems agree."""
+"""What two problems must share to be compared, and when their costs agree."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, require
 from stakes.errors import InputError
+
+
+def unit_name(unit: object) -> str | None:
+    """What costs are counted in, if that is stated."""
+    if unit is None:
+        return None
+    require("unit", unit, str, "It names what costs are counted in, such as 'EUR'.")
+    return str(unit)
 
 
 def same_prior(ours: FloatArray | None, theirs: FloatArray | None) -> None:

@@ -1,0 +1,279 @@
+"""Names that terminals obey, files that must not be lost, input that is torn: the command refuses.
+
+Real files, and, where a process is needed, real streams and signals.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import time
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("duckdb")
+pytest.importorskip("jinja2")
+pytest.importorskip("pyarrow")
+
+from click.testing import CliRunner, Result
+
+from stakes import InputError, Problem
+from stakes._text import printable, text_table
+from stakes.cli.commands import stakes as command
+
+SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+COMMAND = (sys.executable, "-W", "error", "-m", "stakes")
+PROBLEM = Problem(
+    [[0, 25], [180, 0]], classes=["legit", "fraud"], decisions=["approve", "block"], unit="EUR"
+)
+ROWS = "truth,p\n" + "legit,0.05\nlegit,0.2\nfraud,0.7\nfraud,0.1\n" * 20
+EVALUATE = ("-p", "p.toml", "--calibrate", "none", "--replicates", "5")
+OBEYED = ["\x1b[31m", "\x9b31m", "\u202e", "\u2066", "\x07", "\r", "\x00", "\ud800"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    PROBLEM.to_toml("p.toml")
+    Path("rows.csv").write_text(ROWS)
+    return tmp_path
+
+
+def run(*arguments: str, given: bytes | None = None) -> Result:
+    return CliRunner(**SEPARATE).invoke(command, arguments, input=given)
+
+
+def process(*arguments: str, **streams: Any) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, whose streams are what the test says."""
+    usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+    return subprocess.run(
+        [*COMMAND, *arguments], text=True, check=False, timeout=120, **{**usual, **streams}
+    )
+
+
+def refused(done: Result | subprocess.CompletedProcess[str], sentence: str) -> None:
+    code = done.exit_code if isinstance(done, Result) else done.returncode
+    assert (code, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith(f"stakes: {sentence}"), done.stderr
+
+
+# Terminals ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sign", OBEYED)
+def test_what_a_terminal_would_obey_is_shown_as_its_escape(sign):
+    shown = printable(f"a{sign}b\tc\n")
+    assert sign not in shown
+    assert shown.startswith("a\\")
+    assert shown.endswith("b\tc\n")
+    assert "\n" not in text_table(["x"], [[f"one{sign}\nline"]]).split("\n", 1)[1]
+
+
+def test_names_reach_no_terminal_as_they_are():
+    Path("esc.csv").write_text(ROWS.replace("truth,p", "truth,p\x1b[31m"))
+    guessed = run("evaluate", "esc.csv", *EVALUATE)
+    missing = run("evaluate", "no\x1b[2Jfile.csv", *EVALUATE)
+    text = Path("p.toml").read_text().replace("block", "bl\\u001b[31m\\u202eock")
+    text = text.replace("bl\\u001b[31m\\u202eock =", '"bl\\u001b[31m\\u202eock" =')
+    Path("esc.toml").write_text(text)
+    shown = run("problem", "show", "esc.toml")
+    checked = run("problem", "check", "esc.toml")
+    assert (guessed.exit_code, missing.exit_code) == (0, 2)
+    assert (shown.exit_code, checked.exit_code) == (0, 0), shown.stderr
+    for done in (guessed, missing, shown, checked):
+        assert not {"\x1b", "\u202e"} & set(done.stdout + done.stderr)
+    assert "p\\x1b[31m" in guessed.stderr
+    assert "bl\\x1b[31m\\u202eock" in shown.stdout
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["--html", "--json", "--markdown", "--rule-out"])
+@pytest.mark.parametrize("target", ["p.toml", "rows.csv", "link.csv"])
+def test_no_output_takes_the_place_of_an_input(option, target):
+    os.symlink("rows.csv", "link.csv")
+    before = Path(target).read_bytes()
+    refused(run("evaluate", "r*.csv", *EVALUATE, option, target), f"{target} must not be an input")
+    assert Path(target).read_bytes() == before
+
+
+def test_decided_rows_and_maps_take_the_place_of_no_input():
+    model = ("-p", "p.toml", "--model", "p")
+    refused(run("decide", "rows.csv", *model, "-o", "rows.csv"), "rows.csv must not be an input")
+    fit = ("calibrate", "fit", "rows.csv", *model, "-o")
+    refused(run(*fit, "p.toml"), "p.toml must not be an input")
+    assert run(*fit, "map.json", "--method", "platt").exit_code == 0
+    apply = ("calibrate", "apply", "rows.csv", *model, "--map", "map.json", "-o")
+    refused(run(*apply, "map.json"), "map.json must not be an input")
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions_and_its_links():
+    PROBLEM.to_toml("other.toml")
+    Path("other.toml").chmod(0o640)
+    os.symlink("other.toml", "link.toml")
+    Problem.zero_one(2).to_toml("link.toml")
+    assert Path("link.toml").is_symlink()
+    assert stat.S_IMODE(Path("other.toml").stat().st_mode) == 0o640
+    assert Problem.from_toml("other.toml").n_classes == 2
+    Path("other.toml").chmod(0o440)
+    with pytest.raises(InputError, match="cannot be replaced: it is read-only"):
+        PROBLEM.to_toml("other.toml")
+    assert Problem.from_toml("other.toml").unit is None
+
+
+def test_a_label_that_cannot_be_written_is_refused_before_anything_is_lost():
+    with pytest.raises(InputError, match="half of a character"):
+        Problem.zero_one(["a", "b\ud800"])
+    with pytest.raises(InputError, match="unit must be a str"):
+        Problem.zero_one(2, unit=5)
+
+
+def test_decisions_that_a_spreadsheet_would_compute_are_named_and_quoted():
+    Problem([[0, 25], [180, 0]], classes=["legit", "fraud"], decisions=["=1+1", "ok"]).to_toml("f")
+    decide = ("decide", "rows.csv", "-p", "f", "--model", "p", "-o", "out.csv")
+    raw = run(*decide)
+    assert "a spreadsheet will take the decision =1+1 for a formula" in raw.stderr
+    assert ",=1+1\n" in Path("out.csv").read_text()
+    quoted = run(*decide, "--quote-formulas")
+    assert "formula" not in quoted.stderr
+    text = Path("out.csv").read_text()
+    assert ",'=1+1\n" in text
+    assert ",=1+1\n" not in text
+    assert ",ok\n" in text
+
+
+# Input that is torn ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (ROWS.replace("truth,p", "truth,p,p"), "bad.csv must name every column once; 'p' stands"),
+        (ROWS + "fraud,0.3,9,9\n", "bad.csv must have 2 fields in every row, as in its header; "),
+        (ROWS[:60] + "\nfraud\n" + ROWS[8:], "bad.csv must have 2 fields in every row"),
+        ("# by, hand\n" + ROWS.replace(",", ";"), "bad.csv must have 2 fields in every row"),
+        (
+            ROWS + "legit,0.1\n" * 30_000 + "fraud,1,2\n" + "legit,0.1\n" * 30_000,
+            "bad.csv must have 2 fields in every row, as in its header; line 30082",
+        ),
+    ],
+)
+def test_rows_that_do_not_fit_their_header_are_refused_with_the_row(text, sentence):
+    Path("bad.csv").write_text(text)
+    refused(run("evaluate", "bad.csv", *EVALUATE), sentence)
+
+
+def test_half_a_packed_stream_and_a_pipe_are_refused():
+    packed = gzip.compress(ROWS.encode() * 50)
+    done = run("evaluate", "-", *EVALUATE, given=packed[: len(packed) // 2])
+    refused(done, "standard input cannot be read: ")
+    assert "stakes-" not in done.stderr
+    os.mkfifo("pipe.csv")
+    refused(run("evaluate", "pipe.csv", *EVALUATE), "pipe.csv must be a file; it is a pipe")
+    refused(run("problem", "show", "pipe.csv"), "pipe.csv must be a file; it is a folder, a pipe")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("a = " + "[" * 3000 + "]" * 3000, "too deep"),
+        ("a = " + "9" * 5000, "4300 digits"),
+        ("unit = 5\n[costs]\na = { x = 0, y = 1 }\nb = { x = 1, y = 0 }\n", "unit must be a str"),
+    ],
+)
+def test_problem_files_that_break_readers_are_refused(text, fault):
+    Path("odd.toml").write_text(text)
+    done = run("problem", "show", "odd.toml")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert fault in done.stderr
+
+
+# Processes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+def test_streams_that_are_full_or_closed_change_no_exit_code(folder):
+    with open("/dev/full", "w") as full:
+        assert process("evaluate", "none.csv", *EVALUATE, stderr=full).returncode == 2
+        assert process("problem", "show", "p.toml", stdout=full).returncode == 2
+    shell = (
+        "import os, sys; os.close({0}); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    for number, code in ((0, 2), (1, 0), (2, 0)):
+        start = [sys.executable, "-c", shell.format(number), "-W", "error", "-m", "stakes"]
+        arguments = ["evaluate", "-" if number == 0 else "rows.csv", *EVALUATE, "--json", "a.json"]
+        done = subprocess.run([*start, *arguments], capture_output=True, check=False, text=True)
+        assert done.returncode == code, (number, done.stderr)
+        assert "Traceback" not in done.stderr
+    assert Path("a.json").read_text().startswith("{")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_an_old_encoding_gets_what_stands_for_a_character(encoding):
+    Problem([[0, -25], [180, 0]], classes=["legit", "fraud"]).to_toml("n.toml")
+    rows = [*EVALUATE[2:], "-p", "n.toml"]
+    done = process(
+        "evaluate",
+        "rows.csv",
+        *rows,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        encoding=encoding,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "-" in done.stdout
+    assert "−" not in done.stdout
+
+
+@pytest.mark.slow
+def test_a_library_that_cannot_be_loaded_is_no_gate(tmp_path):
+    start = (
+        "import sys; sys.modules['click'] = None; from stakes import cli\n"
+        "cli._GUESTS = (); cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", start], capture_output=True, check=False)
+    assert done.returncode == 70
+    assert done.stderr.startswith(b"stakes: stakes cannot start: ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_at_any_moment_ends_it_with_its_code_and_leaves_nothing(folder, number):
+    rows = "".join(f"{'fraud' if k % 3 else 'legit'},{k / 400_000}\n" for k in range(400_000))
+    Path("many.csv").write_text("truth,p\n" + rows)
+    spool = folder / "spool"
+    spool.mkdir()
+    before = sorted(path.name for path in folder.iterdir())
+    arguments = ["decide", "many.csv", "-p", "p.toml", "--model", "p", "-o", "out.csv"]
+    moments = random.Random(number)
+    ended = 0
+    for _ in range(6):
+        started = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stderr=subprocess.PIPE,
+            env={**os.environ, "TMPDIR": str(spool)},
+            text=True,
+        )
+        time.sleep(moments.uniform(0.4, 2.0))
+        started.send_signal(number)
+        told = started.communicate(timeout=60)[1]
+        assert started.returncode in (0, 128 + number, -number), told  # −: before it began
+        assert "Traceback" not in told
+        ended += started.returncode != 0
+        if Path("out.csv").exists():  # whole, or not at all
+            assert Path("out.csv").read_text().count("\n") == 400_001
+            Path("out.csv").unlink()
+        assert sorted(path.name for path in folder.iterdir()) == before
+        assert list(spool.iterdir()) == []
+    assert ended > 0
