@@ -239,9 +239,9 @@ def test_swapped_and_bare_arguments_are_named():
     counts: Any = Counts([[5, 2], [1, 3]])
     zero_one: Any = Problem.zero_one(2)
     bare: Any = [[5, 2], [1, 3]]
-    refuses(lambda: stakes.expected_cost(zero_one, counts), "takes Counts, then a Problem")
-    refuses(lambda: stakes.expected_cost(bare, zero_one), "got list and Problem")
-    refuses(lambda: stakes.measures.accuracy(bare), "takes Counts; got list")
+    refuses(lambda: stakes.expected_cost(zero_one, counts), "counts must be Counts; got Problem")
+    refuses(lambda: stakes.expected_cost(bare, zero_one), r"got list .* Counts\(table\) wraps")
+    refuses(lambda: stakes.measures.accuracy(bare), "counts must be Counts; got list")
 
 
 def test_counts_must_be_tables_of_numbers_that_are_zero_or_more():

@@ -247,8 +247,11 @@ def test_points_and_classifiers_that_are_none_are_refused():
     axis = Classifiers({"one": ("a", Optimal())}, CostProportions)
     with pytest.raises(InputError, match="scores must be JointScores; got ScoreTable"):
         bootstrap_crossings(scores.table("a"), axis, **how)
-    with pytest.raises(InputError, match="may cross several times"):
+    with pytest.raises(InputError, match="joint must be JointCounts; got JointScores"):
         crossing(scores, "a", "b", axis)  # type: ignore[arg-type]
+    joint = JointCounts.from_decisions([0, 1], {"a": [0, 1], "b": [1, 1]}, Problem.zero_one(2))
+    with pytest.raises(InputError, match="may cross several times"):
+        crossing(joint, "a", "b", axis)  # type: ignore[arg-type]
 
 
 def test_cost_ratios_are_cost_proportions_on_another_scale():

@@ -67,7 +67,7 @@ PLAN: dict[str, tuple[str, ...]] = {
 
 # Folder → its files, from the ground up: each may import those before it.
 FLOORS: dict[str, str] = {
-    "_check": "kinds encoding labels numbers groups alignment shares",
+    "_check": "kinds doors encoding labels numbers groups alignment shares",
     "adapters": (
         "columns data_files frame sources duck expressions guessing zoom_bins lazy "
         "model_tallies tallies report_on"

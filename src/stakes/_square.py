@@ -15,10 +15,6 @@ def square(counts: Counts) -> FloatArray:
 
     Decisions answer classes by their labels, else by their places; others are refused.
     """
-    if not isinstance(counts, Counts):
-        raise InputError(
-            f"this measure takes Counts; got {type(counts).__name__}. Wrap a table: Counts(table)."
-        )
     if counts.n_classes != counts.n_decisions:
         raise InputError(
             f"counts must have one decision for every class, in the same order; it has "

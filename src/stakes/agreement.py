@@ -366,3 +366,6 @@ def all_against_all(
     table = pairwise(metric, counts)
     pairs = ~np.eye(counts.n_classes, dtype=bool)
     return power_mean(table[..., pairs], _order("average", average))
+
+
+_check.guard(__name__)

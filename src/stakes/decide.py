@@ -368,6 +368,8 @@ def estimate_prior(
     size = rows.shape[1]
     if len(rows) == 0:
         raise InputError("posteriors must hold at least one case; there are none.")
+    tolerance = _check.number("tolerance", tolerance, low=0)
+    most = _check.whole("max_iterations", max_iterations, low=1)
     old = _check.prior("from_prior", from_prior, tuple(range(size)))
     if not (old > 0).all():
         raise InputError(
@@ -376,7 +378,7 @@ def estimate_prior(
         )
     estimate, change, iterations = old, np.inf, 0
     likelihoods = rows / old
-    while change > tolerance and iterations < max_iterations:
+    while change > tolerance and iterations < most:
         total = np.zeros(size)
         for block in _blocks(len(rows)):
             part = likelihoods[block]
@@ -427,3 +429,6 @@ def _moved(rows: FloatArray, ratio: FloatArray) -> FloatArray:
     scaled = rows * ratio
     with np.errstate(invalid="ignore"):
         return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
+
+
+_check.guard(__name__)

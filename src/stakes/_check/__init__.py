@@ -5,6 +5,7 @@ message says: argument, rule, evidence (how many, the first and where), remedy.
 """
 
 from stakes._check.alignment import aligned, same_length, weights
+from stakes._check.doors import guard
 from stakes._check.groups import (
     ClusterLabels,
     Groups,
@@ -38,6 +39,7 @@ from stakes._check.labels import (
     same_labels,
 )
 from stakes._check.numbers import (
+    draws,
     floats,
     generator,
     level,
@@ -72,12 +74,14 @@ __all__ = [
     "columns_of",
     "decisions",
     "distinct",
+    "draws",
     "encoded",
     "floats",
     "frame_columns",
     "frozen",
     "generator",
     "groups",
+    "guard",
     "labels",
     "level",
     "missing_label",

@@ -46,8 +46,10 @@ def require(name: str, value: object, kind: type, remedy: str) -> None:
         found = f"the class {value.__name__}"
         if issubclass(value, kind) and _needs_nothing(value):
             remedy = f"Write {value.__name__}()."
+    found = " ".join(found.split())
     found = found if len(found) <= 60 else f"{found[:57]}..."
-    raise InputError(f"{name} must be a {kind.__name__}; got {found}. {remedy}", argument=name)
+    wanted = kind.__name__ if kind.__name__.endswith("s") else f"a {kind.__name__}"
+    raise InputError(f"{name} must be {wanted}; got {found}. {remedy}", argument=name)
 
 
 def _needs_nothing(kind: type) -> bool:

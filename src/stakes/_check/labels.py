@@ -55,7 +55,7 @@ def plain(value: object) -> object:
 
 def labels(name: str, values: object) -> Labels:
     """Distinct labels, each a str, int or bool."""
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__") or _is_scalar(values):
         raise InputError(
             f"{name} must be a sequence of labels; got {described(values)}.", argument=name
         )
@@ -83,6 +83,11 @@ def labels(name: str, values: object) -> Labels:
             )
         seen.add(label)
     return cast(Labels, found)
+
+
+def _is_scalar(values: object) -> bool:
+    """Whether an array has no dimensions, and so nothing to go through."""
+    return isinstance(values, np.ndarray) and values.ndim == 0
 
 
 def _refuse_unwritable(name: str, label: object) -> None:
@@ -122,7 +127,13 @@ def same_labels(what: str, ours: Labels | None, theirs: Labels | None) -> Labels
 def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
     """One label per row, missing ones still inside: an array of kind b, i, u, f, U, M, m or O."""
     _refuse_frames(name, values)
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        raise InputError(
+            f"{name} must hold one label for every case; got {described(values)}. {remedy}",
+            argument=name,
+        ) from None
     if array.dtype.kind not in "biufUMm":
         array = array.astype(object, copy=False)
     if array.ndim != 1:

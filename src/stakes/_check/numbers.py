@@ -97,18 +97,24 @@ def number(name: str, value: object, *, low: float = -math.inf, high: float = ma
         rule = "that is finite" if low == -math.inf else f"that is finite and at least {low:g}"
         rule = f"within [{low:g}, {high:g}]" if math.isfinite(high) else rule
         raise InputError(
-            f"{name} must be one real number {rule}; got {value!r}. Pass a single such number.",
+            f"{name} must be one real number {rule}; got {described(value)}. "
+            f"Pass a single such number.",
             argument=name,
         )
     return result
 
 
-def whole(name: str, value: object, *, low: int) -> int:
-    """One whole number, at least so large."""
-    result = number(name, value, low=low)
+def whole(name: str, value: object, *, low: int, high: float = 10**15) -> int:
+    """One whole number within [low, high]."""
+    result = number(name, value, low=low, high=high)
     if not result.is_integer():
         raise InputError(f"{name} must be a whole number; got {value!r}. Round it.", argument=name)
     return int(result)
+
+
+def draws(name: str, value: object, *, low: int) -> int:
+    """How many samples to draw; ten million say as much as any number."""
+    return whole(name, value, low=low, high=10**7)
 
 
 def generator(rng: object) -> None:

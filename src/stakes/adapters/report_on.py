@@ -78,7 +78,7 @@ def _concluded(
     period: object,
 ) -> Report:
     rng = np.random.default_rng(_check.whole("seed", seed, low=0))
-    level, replicates = _check.level(level), _check.whole("replicates", replicates, low=2)
+    level, replicates = _check.level(level), _check.draws("replicates", replicates, low=2)
     operation = read_operation(
         running_costs, volume, period, [one.model for one in evidence.models]
     )

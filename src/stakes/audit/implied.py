@@ -312,11 +312,6 @@ class _Cuts:
 
 def _cuts(table: ScoreTable, scale: Scale) -> _Cuts:
     """The cuts of a table; scores that no case has are left out, so that no two decide alike."""
-    if not isinstance(table, ScoreTable):
-        raise InputError(
-            f"table must be a ScoreTable; got {type(table).__name__}. "
-            f"Tally scores with ScoreTable.from_scores; decisions alone have no threshold."
-        )
     remedy = "implied_costs_of_replicates reads a leading axis of replicates."
     _check.no_leading_axes("table", table.leading, remedy=remedy)
     kept = table.weights.sum(axis=-1) > 0

@@ -144,7 +144,7 @@ def misranking(
     read_errors("error", error)
     _check.generator(rng)
     _check.labels("the names of metrics and errors", (*names, *map(str, error)))
-    wanted = _check.whole("pairs", pairs, low=1)
+    wanted = _check.draws("pairs", pairs, low=1)
     total = len(judges) + len(error)
     together, undefined = np.zeros((total, total)), np.zeros(total, dtype=np.intp)
     for start in range(0, wanted, _BLOCK):

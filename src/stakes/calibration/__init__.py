@@ -19,6 +19,7 @@ Takes rows; what is measured of a score table says so in its name or its first a
 
 from __future__ import annotations
 
+from stakes._check import guard
 from stakes.calibration.affine import Affine, Logistic, Platt
 from stakes.calibration.beta import BetaMap
 from stakes.calibration.calibration_errors import calibration_error, class_tables, top_label_table
@@ -110,3 +111,5 @@ __all__ = [
     "table_cost_of_miscalibration",
     "top_label_table",
 ]
+
+guard(__name__)

@@ -117,7 +117,7 @@ def consistency_band(
     False
     """
     held = _whole_cases(table, bins)
-    return _band(held, bins, held.scores, _check.whole("replicates", replicates, low=1), rng)
+    return _band(held, bins, held.scores, _check.draws("replicates", replicates, low=1), rng)
 
 
 def confidence_band(
@@ -135,7 +135,7 @@ def confidence_band(
     held = _whole_cases(table, bins)
     pooled = bin_sums(held, bins)
     chances = (pooled.weights[:, 1] + 0.5) / (pooled.mass + 1)
-    count = _check.whole("replicates", replicates, low=1)
+    count = _check.draws("replicates", replicates, low=1)
     if bins.follow_classes:
         return _band(held, bins, chances[pooled.numbers], count, rng)
     _check.generator(rng)  # within a bin the chances are equal, so that the bin is drawn as one

@@ -7,6 +7,7 @@ distribution is about (hernandez-orallo, section 2.2). Converters say one in ter
 net benefit in terms of costs and of relative economic value.
 """
 
+from stakes._check import guard
 from stakes.conditions.condition import Condition, CostProportions, Skews
 from stakes.conditions.conversions import (
     cost_from_net_benefit,
@@ -48,3 +49,5 @@ __all__ = [
     "relative_value_from_net_benefit",
     "skew_from_cost_proportion",
 ]
+
+guard(__name__)

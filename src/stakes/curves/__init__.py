@@ -8,6 +8,7 @@ the expected loss of its method under uniform conditions.
 Takes tallies.
 """
 
+from stakes._check import guard
 from stakes.curves.bayes_error import BayesErrorPlot, BayesErrorRate, bayes_error_plot
 from stakes.curves.cost_curves import (
     CostLines,
@@ -54,3 +55,5 @@ __all__ = [
     "rate_driven_curve",
     "roc_curve",
 ]
+
+guard(__name__)

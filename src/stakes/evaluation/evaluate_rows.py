@@ -105,7 +105,7 @@ def evaluate(
     if calibrator is not None:
         _check.require("calibrator", calibrator, Calibrator, "Write Isotonic(), or None for none.")
     level = _check.level(level)
-    replicates = _check.whole("replicates", replicates, low=2)
+    replicates = _check.draws("replicates", replicates, low=2)
     _check.whole("seed", seed, low=0)
     refuse_needless(data, problem)
     if case_costs is not None:

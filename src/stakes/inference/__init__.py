@@ -11,6 +11,7 @@ replicates. Models are compared on the same cases: `compare_costs`, `compare_pro
 Takes tallies.
 """
 
+from stakes._check import guard
 from stakes.inference.bootstrap import bootstrap, bootstrap_bca, bootstrap_t, estimate_of
 from stakes.inference.cells import Measure, each
 from stakes.inference.comparison import (
@@ -189,3 +190,5 @@ __all__ = [
     "wilson_rates",
     "with_blind",
 ]
+
+guard(__name__)

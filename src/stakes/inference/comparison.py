@@ -97,7 +97,7 @@ class Comparison(Value):
 
     def drawn(self, *, replicates: int, rng: np.random.Generator) -> Self:
         """The same comparison with replicates drawn from its normal distribution."""
-        count = _check.whole("replicates", replicates, low=2)
+        count = _check.draws("replicates", replicates, low=2)
         _check.generator(rng)
         normal = rng.standard_normal((count, len(self.names)))
         draws = self.values + normal @ triangular_root(self.covariance).T
@@ -249,11 +249,6 @@ def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
 
 def refuse_groups(joint: JointCounts, scheme: Scheme | None) -> None:
     """A comparison is about one set of cases, and what several models decided about it."""
-    if not isinstance(joint, JointCounts):
-        raise InputError(
-            f"joint must be JointCounts; got {type(joint).__name__}. Tally the decisions of all "
-            f"models together with JointCounts.from_decisions."
-        )
     axes = joint.leading
     clusters = joint.has_clusters if scheme is None else isinstance(scheme, Clusters)
     if axes and not (clusters and len(axes) == 1):

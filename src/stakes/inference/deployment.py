@@ -83,7 +83,7 @@ def uncertain_problems(
     >>> [float(one.prior[1].round(4)) for one in found]
     [0.0059, 0.0072]
     """
-    count = _check.whole("draws", draws, low=2)
+    count = _check.draws("draws", draws, low=2)
     _check.generator(rng)
     for name, sampler in (("prior", prior), ("costs", costs)):
         if sampler is not None and not callable(sampler):

@@ -216,7 +216,7 @@ def checked_replicates(scheme: object, replicates: object, rng: object) -> int:
     """The number of replicates, once all that they need is what it should be."""
     checked_scheme(scheme)
     _check.generator(rng)
-    return _check.whole("replicates", replicates, low=2)
+    return _check.draws("replicates", replicates, low=2)
 
 
 def checked_scheme(scheme: object) -> None:

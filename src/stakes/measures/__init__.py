@@ -8,6 +8,7 @@ carried through; undefined is nan.
 Takes tallies.
 """
 
+from stakes._check import guard
 from stakes.measures import chance, clinical, confusion, cost, linear
 from stakes.measures.chance import *  # noqa: F403
 from stakes.measures.clinical import *  # noqa: F403
@@ -21,3 +22,5 @@ __all__ += clinical.__all__
 __all__ += confusion.__all__
 __all__ += cost.__all__
 __all__ += linear.__all__
+
+guard(__name__)

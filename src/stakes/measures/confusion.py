@@ -253,6 +253,11 @@ def negative_predictive_value(counts: Counts) -> FloatArray:
     return ratio(decided_otherwise[..., 0], decided_otherwise.sum(axis=-1))
 
 
+def _squared(beta: object) -> float:
+    """The square of the weight of recall; beyond its bound F is the recall to the last digit."""
+    return min(number("beta", beta, low=0), 1e100) ** 2
+
+
 def f_beta(counts: Counts, beta: float) -> FloatArray:
     r"""F score: precision and recall of each class in one number; higher is better.
 
@@ -269,7 +274,7 @@ def f_beta(counts: Counts, beta: float) -> FloatArray:
     >>> f_beta(finley, 1).round(3)
     array([0.983, 0.371])
     """
-    beta_squared = number("beta", beta, low=0) ** 2
+    beta_squared = _squared(beta)
     values = square(counts)
     whole = beta_squared * values.sum(axis=-1) + values.sum(axis=-2)
     return ratio((1 + beta_squared) * diagonal(values), whole)
@@ -290,7 +295,7 @@ def best_naive_f_beta(counts: Counts, beta: float) -> FloatArray:
     >>> best_naive_f_beta(finley, 1).round(3)
     array([0.991, 0.036])
     """
-    beta_squared = number("beta", beta, low=0) ** 2
+    beta_squared = _squared(beta)
     present = square(counts).sum(axis=-1)
     whole = beta_squared * present + np.asarray(counts.n_cases)[..., None]
     return ratio((1 + beta_squared) * present, whole)
@@ -327,7 +332,7 @@ def f_beta_of_averages(counts: Counts, beta: float) -> Numbers:
     >>> float(f_beta_of_averages(finley, 1).round(3))
     0.693
     """
-    beta_squared = number("beta", beta, low=0) ** 2
+    beta_squared = _squared(beta)
     mean_precision, mean_recall = np.mean(precision(counts), -1), np.mean(recall(counts), -1)
     score = ratio(
         (1 + beta_squared) * mean_precision * mean_recall,

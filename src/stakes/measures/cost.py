@@ -29,11 +29,6 @@ __all__ = [
 
 def _meet(counts: Counts, problem: Problem) -> None:
     """Refuse counts and a problem that speak of different things."""
-    if not (isinstance(counts, Counts) and isinstance(problem, Problem)):
-        raise InputError(
-            f"this measure takes Counts, then a Problem; got {type(counts).__name__} and "
-            f"{type(problem).__name__}. Wrap a table: Counts(table), Problem(costs)."
-        )
     if counts.values.shape[-2:] != problem.costs.shape:
         raise InputError(
             f"counts and problem must have the same classes and decisions; counts are "

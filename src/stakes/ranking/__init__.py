@@ -8,6 +8,7 @@ their deployment versions.
 Takes tallies.
 """
 
+from stakes._check import guard
 from stakes.ranking.areas import (
     auc,
     auc_of_hull,
@@ -59,3 +60,5 @@ __all__ = [
     "weighted_auc",
     "weights_above",
 ]
+
+guard(__name__)

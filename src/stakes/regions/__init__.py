@@ -8,6 +8,7 @@ each cost and each prior may move.
 Takes tallies.
 """
 
+from stakes._check import guard
 from stakes.regions.axes import (
     Axis,
     Classifiers,
@@ -64,3 +65,5 @@ __all__ = [
     "skews_as_cost_proportions",
     "skews_as_priors",
 ]
+
+guard(__name__)

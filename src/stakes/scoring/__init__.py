@@ -13,6 +13,7 @@ Takes rows where a function is about cases, and tallies where it is about tables
 
 from __future__ import annotations
 
+from stakes._check import guard
 from stakes.scoring.bins import (
     Bins,
     CutBins,
@@ -106,3 +107,5 @@ __all__ = [
     "shape_of",
     "table_score",
 ]
+
+guard(__name__)

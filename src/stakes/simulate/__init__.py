@@ -9,6 +9,7 @@ Two simulators of the papers, and what can be known about them without simulatin
 
 from __future__ import annotations
 
+from stakes._check import guard
 from stakes.simulate.gaussian import GaussianWorld, SimulatedCases, gaussian_classes
 from stakes.simulate.random_counts import (
     Sampler,
@@ -28,3 +29,5 @@ __all__ = [
     "rising_rates",
     "uniform_shares",
 ]
+
+guard(__name__)

@@ -5,6 +5,7 @@ Rows are read once and become a tally; after that nobody touches rows again. Tal
 `CellTally` are their contracts.
 """
 
+from stakes._check import guard
 from stakes.tally.base import CellTally, Tally
 from stakes.tally.bit_bins import Bins, BitGrid
 from stakes.tally.counts import Counts
@@ -27,3 +28,5 @@ __all__ = [
     "read_rows",
     "two_classes",
 ]
+
+guard(__name__)

@@ -7,6 +7,7 @@ and its expected loss over any distribution of conditions is a sum, never a grid
 Takes tallies.
 """
 
+from stakes._check import guard
 from stakes.thresholds.best import BestThreshold, best_threshold
 from stakes.thresholds.loss import expected_loss, h_measure
 from stakes.thresholds.methods import (
@@ -41,3 +42,5 @@ __all__ = [
     "stakes_table",
     "weighed",
 ]
+
+guard(__name__)
