@@ -12,6 +12,7 @@ import pytest
 from stakes import (
     CostProportions,
     Counts,
+    Decisions,
     JointCounts,
     Posteriors,
     Problem,
@@ -546,6 +547,51 @@ def test_raw_scores_have_a_best_threshold_and_none_of_bayes():
     assert "Bayes" not in "".join(text.get_text() for text in display.plot().texts)
 
 
+AMOUNTS = {"amount": np.random.default_rng(4).lognormal(1, 0.8, Y.size).round(1)}
+CHARGED = Problem([[0, "1 + 0.1*amount"], ["amount", 0.5]], unit="EUR")
+MIXED = {"weights": HALVES, "clusters": WARDS}
+
+
+@pytest.mark.parametrize(("design", "prior"), [({}, None), (MIXED, [0.9, 0.1])])
+def test_cost_by_threshold_charges_every_case_its_own_costs(design, prior):
+    problem = CHARGED if prior is None else CHARGED.with_prior(prior)
+    options: dict[str, Any] = {"data": AMOUNTS, **design}
+    display = CostByThresholdDisplay.from_predictions(Y, MODELS, problem, **options)
+    line = curve(display)
+    mass = design.get("weights", np.ones(Y.size))
+    sizes = [mass[Y == k].sum() for k in (0, 1)]
+    for at in (0.0, 0.1, 0.55):
+        sums = [0.0, 0.0]
+        for y, p, amount, w in zip(Y, MODELS["sharp"], AMOUNTS["amount"], mass, strict=True):
+            alarm, miss = (1 + 0.1 * amount, 0.0) if y == 0 else (0.5, amount)
+            sums[y] += w * (alarm if p > at else miss)
+        cost = sum(sums) / sum(sizes)
+        if prior is not None:
+            cost = sum(q * s / n for q, s, n in zip(prior, sums, sizes, strict=True))
+        [place] = np.flatnonzero(np.isclose(line.x, at))
+        assert line.y[place] == pytest.approx(cost)
+    decided = Decisions((MODELS["sharp"] > 0.55).astype(int))
+    report = evaluate(
+        Y, {"cut": decided, "p": MODELS["sharp"]}, problem, calibrator=None, **options
+    )
+    cut = report.system("cut").cost
+    assert (line.low[place], line.high[place]) == pytest.approx((cut.low, cut.high))
+    [held] = [model.by_threshold for model in report.models if model.model == "p"]
+    costs = held.costs(problem)
+    assert display.best[0] == held.thresholds[np.flatnonzero(np.isclose(costs, costs.min()))[-1]]
+    assert line.mark == pytest.approx((display.best[0], costs.min()))
+    assert line.y.min() == pytest.approx(costs.min())
+
+
+def test_every_case_has_a_bayes_threshold_of_its_own():
+    display = CostByThresholdDisplay.from_predictions(Y, MODELS, CHARGED, data=AMOUNTS)
+    assert np.isnan(display.bayes)
+    ax = display.plot()
+    assert "Bayes" not in "".join(text.get_text() for text in ax.texts)
+    assert "every case at its own costs" in ax.get_title(loc="left")
+    assert ax.get_ylabel() == "expected cost per case, EUR"
+
+
 @pytest.fixture(scope="module")
 def report() -> Any:
     return evaluate(Y, MODELS, PROBLEM, calibrator=None, replicates=50)
@@ -611,7 +657,15 @@ REFUSED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = [
     ("to be compared with shares", ReliabilityDisplay, (Y, Scores(P)), {}),
     ("problem must be a Problem", CostByThresholdDisplay, (Y, P, [[0, 1], [4, 0]]), {}),
     ("two classes and two decisions", CostByThresholdDisplay, (Y, P, Problem.zero_one(3)), {}),
-    ("depend on the columns", CostByThresholdDisplay, (Y, P, Problem([[0, 1], ["a", 0]])), {}),
+    ("data must hold the columns", CostByThresholdDisplay, (Y, P, CHARGED), {}),
+    ("data must have the column", CostByThresholdDisplay, (Y, P, CHARGED), {"data": {"x": Y}}),
+    ("data must be left out", CostByThresholdDisplay, (Y, P, PROBLEM), {"data": AMOUNTS}),
+    (
+        "Nothing is at stake",
+        CostByThresholdDisplay,
+        (Y, P, Problem([["a", "a"], ["a", "a"]])),
+        {"data": {"a": P}},
+    ),
     ("problem must be a Problem", SystemCostsDisplay, (Y, P, None), {}),
 ]
 

@@ -129,6 +129,7 @@ def read_scored(
     weights: object,
     clusters: object,
     probabilities: bool,
+    data: object = None,
 ) -> ScoredCases:
     """Read and check rows; where probabilities are needed, raw scores are refused."""
     if problem.n_classes != 2:
@@ -137,9 +138,9 @@ def read_scored(
             f"against the rest pass y_true == label, and the probabilities of that class.",
             argument="problem",
         )
-    cases = read_cases(y_true, problem, weights, None, clusters)
+    cases = read_cases(y_true, problem, weights, None, clusters, data)
     named = read_models(models, cases.n_rows)
-    refuse_misaligned(y_true, named, weights, None, clusters)
+    refuse_misaligned(y_true, named, weights, None, clusters, data)
     scores = {
         name: cases.rows(_score(f"models[{name!r}]", given, problem.classes, probabilities))
         for name, given in named.items()

@@ -206,6 +206,10 @@ class LossSample:
         lowest = np.where(np.isinf(least), 0.0, least)
         return self._support(own, self._beyond(own, self.most(name)), lowest)
 
+    def cost_supports(self, names: Labels) -> Support:
+        """The same for several systems, along the last leading axis."""
+        return _stacked([self.cost_support(name) for name in names])
+
     def difference_support(self, first: Label, second: Label) -> Support:
         """What the cost of one system less that of another can be."""
         values = self.loss(first) - self.loss(second)
