@@ -559,7 +559,7 @@ def test_cost_by_threshold_charges_every_case_its_own_costs(design, prior):
     display = CostByThresholdDisplay.from_predictions(Y, MODELS, problem, **options)
     line = curve(display)
     mass = design.get("weights", np.ones(Y.size))
-    sizes = [mass[Y == k].sum() for k in (0, 1)]
+    sizes = [mass[k == Y].sum() for k in (0, 1)]
     for at in (0.0, 0.1, 0.55):
         sums = [0.0, 0.0]
         for y, p, amount, w in zip(Y, MODELS["sharp"], AMOUNTS["amount"], mass, strict=True):

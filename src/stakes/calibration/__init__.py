@@ -56,7 +56,11 @@ from stakes.calibration.reliability import (
     spiegelhalter,
 )
 from stakes.calibration.select import Select
-from stakes.calibration.smooth_errors import smooth_calibration_errors, smooth_curve
+from stakes.calibration.smooth_errors import (
+    lowess_distances,
+    smooth_calibration_errors,
+    smooth_curve,
+)
 from stakes.calibration.temperature import Temperature
 
 __all__ = [
@@ -100,6 +104,7 @@ __all__ = [
     "from_json",
     "largest_finite",
     "log_odds",
+    "lowess_distances",
     "mean_score_gap",
     "reliability",
     "sealed_map",
