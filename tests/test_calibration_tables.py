@@ -229,7 +229,7 @@ def test_the_interval_of_the_ici_holds_the_truth(slope):
     ("slope", "design"), [(1.0, "clusters"), (0.5, "clusters"), (0.5, "weights")]
 )
 def test_intervals_of_distances_hold_the_truth_with_clusters_and_weights(slope, design):
-    """Patients with ten lesions each, who differ in risk beyond their scores; or unequal weights."""
+    """Patients with ten lesions, who differ in risk beyond their scores; or unequal weights."""
     tau = 0.5 if design == "clusters" else 0.0
     nodes, mass = np.polynomial.hermite_e.hermegauss(21)
 
