@@ -169,6 +169,34 @@ def test_the_ends_of_the_ratio_are_where_the_score_test_rejects():
         assert (x / m - end * y / n) ** 2 / variance == pytest.approx(3.8415, rel=1e-3)
 
 
+@pytest.mark.parametrize(("x", "m", "y", "n"), [(80, 100, 0, 1000), (20, 20, 0, 20), (1, 9, 0, 4)])
+def test_without_hits_on_one_side_the_other_end_is_where_the_score_test_rejects(x, m, y, n):
+    """Nobody was alarmed needlessly: the ratio is far above one, and no further than it is known.
+
+    The most likely proportions are a root of a quadratic; here they are searched on a grid.
+    """
+    low, high = ratio_of_proportions_ends(
+        np.array([x, y], float), np.array([m, n], float), np.array(3.8415)
+    )
+    first = np.linspace(0, min(1, float(low)), 400_001)[1:-1]
+    likely = x * np.log(first) + (m - x) * np.log1p(-first) + n * np.log1p(-first / low)
+    p = first[np.argmax(likely)]
+    variance = p * (1 - p) / m + low * p * (1 - p / low) / n
+    assert (x / m) ** 2 / variance == pytest.approx(3.8415, rel=1e-3)
+    assert high == math.inf
+    turned = ratio_of_proportions_ends(
+        np.array([y, x], float), np.array([n, m], float), np.array(3.8415)
+    )
+    assert turned == pytest.approx((0.0, 1 / float(low)))
+
+
+def test_a_sample_without_false_alarms_says_much_about_ratio_and_predictive_value():
+    table = of_counts([[1000, 0], [20, 80]], 0.1, [0.9, 0.1])
+    assert table["LR+"].value == math.inf
+    assert table["LR+"].low > 0.7 / 0.005
+    assert table["PPV"].low > 0.9
+
+
 def test_without_hits_an_end_is_open():
     z = np.array(3.84)
     none = ratio_of_proportions_ends(np.array([0.0, 5.0]), np.array([10.0, 10.0]), z)
