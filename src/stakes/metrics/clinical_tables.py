@@ -36,7 +36,6 @@ from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
 
 Ends = tuple[FloatArray, FloatArray]
-_STEP = 1e-4  # of the weight of a cell, for derivatives by central differences
 
 
 def clinical_table(
@@ -71,8 +70,8 @@ def clinical_table(
     ----------
     decisions : array_like of shape (n,), or a mapping from the names of tests to such arrays
         Labels of ``problem.decisions``. Of several tests on the same cases, every other is also
-        compared with the first: paired differences, by profile likelihood, those of PPV and NPV by
-        the delta method.
+        compared with the first: paired differences, by profile likelihood; those of PPV and NPV by
+        putting the intervals of both together, with their correlation (Zou and Donner 2008).
     problem : of two classes and two decisions, the second of each being the positive one
     sample_weight : (n,), optional
     clusters : (n,) labels of what was sampled as a whole, such as patients with several lesions
@@ -104,11 +103,13 @@ def clinical_table(
     tests = decisions if isinstance(decisions, Mapping) else {"test": decisions}
     sample = _Sample.of(y_true, tests, problem, sample_weight, clusters, level)
     gains = _gains(problem, threshold)
-    rows = [row for name in sample.joint.models for row in _of_test(sample, name, gains)]
-    for second in sample.joint.models[1:]:
-        rows += _difference(sample, second, sample.joint.models[0], gains)
+    first, *others = sample.joint.models
+    of_tests = {name: _of_test(sample, name, gains) for name in sample.joint.models}
+    rows = [row for test in of_tests.values() for row in test]
+    for other in others:
+        rows += _difference(sample, other, first, gains, of_tests)
     count = f"{len(tests)} test{'s' * (len(tests) != 1)}"
-    prevalence = float(sample.counts(sample.joint.models[0]).shares[1])
+    prevalence = float(sample.counts(first).shares[1])
     known = "stated" if problem.prior is not None else "of the cases"
     return MetricTable(
         f"{count}, prevalence {prevalence:.3g} ({known}), threshold {threshold:.3g}",
@@ -197,15 +198,6 @@ class _Sample:
         """Square of the normal or Student's quantile."""
         return profile_threshold(self.level, degrees)
 
-    def variance(self, pulls: FloatArray) -> tuple[float, float]:
-        """Of an estimate that a case of each cell (T,) moves so much; and degrees of freedom."""
-        if self.scheme is not None:
-            count = self.joint.n_clusters
-            between = float(np.sum((self.joint.weights @ pulls) ** 2))
-            return between * count / max(count - 1, 1), count - 1.0
-        squares = self.joint.weights if self.squares is None else self.squares.weights
-        return float(squares @ pulls**2), np.inf
-
 
 def _summed(counts: Counts, scheme: Clusters | None) -> Counts:
     return counts if scheme is None else scheme.whole(counts)
@@ -244,7 +236,7 @@ def _of_test(sample: _Sample, name: Label, gains: dict[str, Problem]) -> list[Me
             other = None if squares is None else np.swapaxes(squares, -1, -2)
             ends = _proportion(sample, flipped, other, place, place)
         else:
-            ends = _predictive_ends(sample.prior, ratios["LR+" if place else "LR−"][1], place)
+            ends = _posterior_ends(sample.prior, ratios["LR+" if place else "LR−"][1], place)
         found[metric] = float(measure(table)[1]), ends
     found |= ratios
     for metric in ("net benefit", "interventions avoided", "found"):
@@ -282,7 +274,7 @@ def _ratio_ends(sample: _Sample, counts: Counts, squares: FloatArray | None, col
     )
 
 
-def _predictive_ends(prior: FloatArray, ends: Ends, place: int) -> Ends:
+def _posterior_ends(prior: FloatArray, ends: Ends, place: int) -> Ends:
     """Of PPV from those of LR+, and of NPV from those of LR−: Bayes' theorem."""
     with np.errstate(divide="ignore"):
         low, high = (np.asarray(prior[1] / (prior[1] + prior[0] / np.asarray(end))) for end in ends)
@@ -308,16 +300,20 @@ def _reciprocal(part: tuple[float, Ends]) -> tuple[float, Ends]:
 
 
 def _difference(
-    sample: _Sample, first: Label, second: Label, gains: dict[str, Problem]
+    sample: _Sample,
+    first: Label,
+    second: Label,
+    gains: dict[str, Problem],
+    of_tests: dict[Label, list[MetricRow]],
 ) -> list[MetricRow]:
     """First minus second, paired."""
     name = f"{first} − {second}"
     joint, models = sample.joint, sample.joint.models
     squares = None if sample.squares is None else sample.squares.weights
-    pair = [(models.index(first), models.index(second))]
+    places = [(models.index(first), models.index(second))]
     rows = {}
     for metric, gain in gains.items():
-        support = difference_support(joint, gain, pair, squares=squares, scheme=sample.scheme)
+        support = difference_support(joint, gain, places, squares=squares, scheme=sample.scheme)
         support = support.of_quantity(0)
         low, high = profile_ends(support, sample.threshold(support.degrees))
         own, other = (
@@ -325,23 +321,54 @@ def _difference(
             for test in (first, second)
         )
         rows[metric] = _row(name, metric, other - own, (0.0 - high, 0.0 - low))
-    rows |= {m: _predictive_difference(sample, m, first, second) for m in _PREDICTIVE}
+    for place, metric in ((1, "PPV"), (0, "NPV")):
+        pair = (
+            next(row for row in of_tests[test] if row.metric == metric) for test in (first, second)
+        )
+        rows[metric] = _predictive(name, *pair, _correlation(sample, first, second, place))
     order = "sensitivity", "specificity", "PPV", "NPV", "net benefit", "interventions avoided"
     return [rows[metric] for metric in order]
 
 
-def _predictive_difference(sample: _Sample, metric: str, first: Label, second: Label) -> MetricRow:
-    def difference(joint: JointCounts) -> FloatArray:
-        tables = (_at_prevalence(joint.model(name), sample.prior) for name in (first, second))
-        one, other = (_PREDICTIVE[metric](table)[..., 1] for table in tables)
-        return np.asarray(one - other)
+def _predictive(name: str, first: MetricRow, second: MetricRow, correlation: float) -> MetricRow:
+    """First minus second, from the intervals of both (Zou and Donner 2008)."""
 
-    whole = sample.joint if sample.scheme is None else sample.scheme.whole(sample.joint)
-    step = _STEP * whole.weights
-    moves = np.eye(step.size) * step
-    up, down = (difference(whole.with_cell_weights(whole.weights + m)) for m in (moves, -moves))
-    variance, degrees = sample.variance((up - down) / (2 * step))
-    value = float(difference(whole))
-    reach = np.sqrt(sample.threshold(np.asarray(degrees)) * variance)
-    ends = np.maximum(value - reach, -1.0), np.minimum(value + reach, 1.0)
-    return _row(f"{first} − {second}", metric, value, ends)
+    def reach(one: float, other: float) -> FloatArray:
+        square = one**2 + other**2 - 2 * correlation * one * other
+        return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+
+    value = first.value - second.value
+    low = value - reach(first.value - first.low, second.high - second.value)
+    high = value + reach(first.high - first.value, second.value - second.low)
+    return _row(name, first.metric, value, (low, high))
+
+
+def _correlation(sample: _Sample, first: Label, second: Label, place: int) -> float:
+    """Of PPV (place 1) or NPV (0) of two tests, with half a case more in each of the eight cells.
+
+    So tests that always agree are not taken for the same. With clusters the smaller of what the
+    cases and what the clusters say: few clusters agree by chance.
+    """
+    joint, columns = sample.joint, [0, *(1 + sample.joint.models.index(t) for t in (first, second))]
+    of_pair = np.eye(8)[joint.cells[:, columns] @ [4, 2, 1]]
+    own = (joint.weights @ of_pair).reshape(-1, 8)  # a row for each cluster, or one
+    held = own if sample.squares is None else (sample.squares.weights @ of_pair).reshape(-1, 8)
+    size = held.sum() / own.sum()
+    table, more = own.sum(axis=0) + size / 2, np.full(8, size**2 / 2)
+    pulls = np.stack([_pulls(table.reshape(2, 2, 2), test, place, sample.prior) for test in (1, 2)])
+    spreads = [(pulls * (held.sum(axis=0) + more)) @ pulls.T]
+    if sample.scheme is not None:
+        totals = own @ pulls.T
+        spreads.append(totals.T @ totals + (pulls * more) @ pulls.T)
+    return min(float(c[0, 1] / np.sqrt(c[0, 0] * c[1, 1])) for c in spreads)
+
+
+def _pulls(table: FloatArray, test: int, place: int, prior: FloatArray | None) -> FloatArray:
+    """How a case of each cell moves the log-odds of a predictive value, (8,), on any scale."""
+    index = np.indices(table.shape)
+    decided = index[test] == place
+    within = np.sum(table * decided, axis=(1, 2))
+    if prior is None:
+        return np.asarray(decided * (index[0] - within[1] / within.sum())).reshape(-1)
+    rates = decided / within[index[0]] - 1 / table.sum(axis=(1, 2))[index[0]]
+    return np.asarray(np.where(index[0] == 1, rates, -rates)).reshape(-1)
