@@ -322,10 +322,10 @@ def _difference(
         )
         rows[metric] = _row(name, metric, other - own, (0.0 - high, 0.0 - low))
     for place, metric in ((1, "PPV"), (0, "NPV")):
-        pair = (
+        one, two = (
             next(row for row in of_tests[test] if row.metric == metric) for test in (first, second)
         )
-        rows[metric] = _predictive(name, *pair, _correlation(sample, first, second, place))
+        rows[metric] = _predictive(name, one, two, _correlation(sample, first, second, place))
     order = "sensitivity", "specificity", "PPV", "NPV", "net benefit", "interventions avoided"
     return [rows[metric] for metric in order]
 
