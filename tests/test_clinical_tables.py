@@ -295,7 +295,7 @@ def test_differences_are_paired_and_turn_round_with_the_tests(prior, weights):
     table = clinical_table(y, {"old": old, "new": new}, problem, sample_weight=share)
     turned = clinical_table(y, {"new": new, "old": old}, problem, sample_weight=share)
     compared = [row for row in table.rows if row.name == "new − old"]
-    assert [row.metric for row in compared] == [m for m in METRICS if m[:2] not in ("LR", "NN")]
+    assert [row.metric for row in compared] == METRICS
     for row in compared:
         alone = [table[name, row.metric].value for name in ("new", "old")]
         assert row.value == pytest.approx(alone[0] - alone[1])
@@ -315,18 +315,18 @@ def test_a_test_does_not_differ_from_itself():
 
 
 @pytest.mark.parametrize("prior", [None, (0.9, 0.1)])
-def test_intervals_of_predictive_values_are_joined_by_their_correlation(prior):
+def test_intervals_of_two_tests_are_joined_by_their_correlation(prior):
     """The correlation by leaving out one case at a time, or one cluster; then Zou and Donner."""
     y, old, new = two_tests(3)
     problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
     owner, one, share = np.arange(150) % 30, np.ones(150), np.linspace(0.5, 1.5, 150)
 
-    def correlation(labels: Any, weights: Any, place: int) -> float:
+    def correlations(labels: Any, weights: Any) -> Any:
         left = []
         for kept in (labels != label for label in np.unique(labels)):
             parts = [zip(y[kept], d[kept], weights[kept], strict=True) for d in (new, old)]
-            left.append([slow_values(list(part), 0.2, prior)[place] for part in parts])
-        return float(np.asarray(np.corrcoef(left, rowvar=False))[0, 1])
+            left.append([slow_values(list(part), 0.2, prior) for part in parts])
+        return [np.corrcoef(pair, rowvar=False)[0, 1] for pair in np.moveaxis(left, -1, 0)]
 
     cases = np.arange(150)
     designs = [(None, None, [cases], one), (share, None, [cases], share)]
@@ -334,8 +334,9 @@ def test_intervals_of_predictive_values_are_joined_by_their_correlation(prior):
         table = clinical_table(
             y, {"old": old, "new": new}, problem, sample_weight=weights, clusters=clusters
         )
-        for place, metric in ((2, "PPV"), (3, "NPV")):
-            r = min(correlation(label, w, place) for label in labels)
+        least = np.min([correlations(label, w) for label in labels], axis=0)
+        for metric in ("PPV", "NPV", "LR+", "LR−", "NNS", "NNT"):
+            r = least[METRICS.index(metric)]
             a, b, row = (table[t, metric] for t in ("new", "old", "new − old"))
             up, down = a.high - a.value, b.value - b.low
             joined = math.sqrt(up**2 + down**2 - 2 * r * up * down)
@@ -402,21 +403,36 @@ def test_every_interval_holds_the_truth(prior, n_clusters):
     assert np.mean(held, axis=0).min() >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 150)
 
 
-@pytest.mark.slow
-def test_the_interval_of_a_difference_of_predictive_values_covers():
-    """200 samples with a known truth; 95 % within three standard errors of the simulation."""
-    y, old, new = two_tests(0, 400_000)
+def test_a_ratio_without_an_end_has_a_difference_without_one():
+    y = ["well"] * 20 + ["ill"] * 20
+    some = ["wait"] * 15 + ["treat"] * 5 + ["wait"] * 8 + ["treat"] * 12
+    none = ["wait"] * 20 + ["wait"] * 8 + ["treat"] * 12
     problem = Problem.from_threshold(0.2, **WAIT_TREAT)
+    table = clinical_table(y, {"old": some, "new": none}, problem)
+    row = table["new − old", "LR+"]
+    assert row.value == row.high == math.inf
+    assert row.low == table["new", "LR+"].low - table["old", "LR+"].high
+    one = ["wait"] * 19 + ["treat"] + ["wait"] * 20
+    row = clinical_table(y, {"old": some, "new": one}, problem)["new − old", "NNS"]
+    assert row.value == row.high == math.inf
 
-    def difference(rows: Any) -> Any:
-        own = {"old": old[rows], "new": new[rows]}
-        return clinical_table(y[rows], own, problem)["new − old", "PPV"]
 
-    treated = [np.mean(y[decided == "treat"] == "ill") for decided in (new, old)]
-    truth = treated[0] - treated[1]
-    samples = [slice(300 * i, 300 * i + 300) for i in range(200)]
-    held = [row.low <= truth <= row.high for row in map(difference, samples)]
-    assert np.mean(held) > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 200)
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+def test_the_intervals_of_differences_cover(prior):
+    """200 samples with a known truth; 95 % less three standard errors of the simulation."""
+    y, old, new = two_tests(0, 400_000)
+    problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
+    ones = np.ones(y.size)
+    values = [slow_values(list(zip(y, d, ones, strict=True)), 0.2, prior) for d in (new, old)]
+    truth = np.subtract(*values)
+    held = []
+    for i in range(200):
+        rows = slice(250 * i, 250 * i + 250)
+        table = clinical_table(y[rows], {"old": old[rows], "new": new[rows]}, problem)
+        ends = np.array([row[3:] for row in table.rows if row.name == "new − old"]).T
+        held.append((ends[0] <= truth) & (truth <= ends[1]))
+    assert np.mean(held, axis=0).min() > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 200)
 
 
 # The table ---------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,8 +71,9 @@ def clinical_table(
     ----------
     decisions : array_like of shape (n,), or a mapping from the names of tests to such arrays
         Labels of ``problem.decisions``. Of several tests on the same cases, every other is also
-        compared with the first: paired differences, by profile likelihood; those of PPV and NPV by
-        putting the intervals of both together, with their correlation (Zou and Donner 2008).
+        compared with the first: paired differences, by profile likelihood; those of PPV, NPV, LR+,
+        LR−, NNS and NNT by putting the intervals of both together, with the correlation of the
+        estimates (Zou and Donner 2008).
     problem : of two classes and two decisions, the second of each being the positive one
     sample_weight : (n,), optional
     clusters : (n,) labels of what was sampled as a whole, such as patients with several lesions
@@ -211,6 +213,10 @@ def _at_prevalence(counts: Counts, prior: FloatArray | None) -> Counts:
 
 # One test ----------------------------------------------------------------------------------------
 
+METRICS = (
+    *("sensitivity", "specificity", "PPV", "NPV", "LR+", "LR−", "net benefit"),
+    *("interventions avoided", "NNS", "NNT"),
+)
 _PREDICTIVE: dict[str, Callable[[Counts], FloatArray]] = {
     "PPV": precision,
     "NPV": negative_predictive_value,
@@ -243,7 +249,7 @@ def _of_test(sample: _Sample, name: Label, gains: dict[str, Problem]) -> list[Me
         found[metric] = _mean(sample, counts, squares, gains[metric])
     found["NNS"] = _reciprocal(found.pop("found"))
     found["NNT"] = _reciprocal(found["PPV"])
-    return [_row(name, metric, *numbers) for metric, numbers in found.items()]
+    return [_row(name, metric, *found[metric]) for metric in METRICS]
 
 
 def _row(name: Label, metric: str, value: float, ends: Ends) -> MetricRow:
@@ -321,30 +327,38 @@ def _difference(
             for test in (first, second)
         )
         rows[metric] = _row(name, metric, other - own, (0.0 - high, 0.0 - low))
-    for place, metric in ((1, "PPV"), (0, "NPV")):
+    for metric in _JOINED:
         one, two = (
             next(row for row in of_tests[test] if row.metric == metric) for test in (first, second)
         )
-        rows[metric] = _predictive(name, one, two, _correlation(sample, first, second, place))
-    order = "sensitivity", "specificity", "PPV", "NPV", "net benefit", "interventions avoided"
-    return [rows[metric] for metric in order]
+        rows[metric] = _joined(name, one, two, _correlation(sample, first, second, metric))
+    return [rows[metric] for metric in METRICS]
 
 
-def _predictive(name: str, first: MetricRow, second: MetricRow, correlation: float) -> MetricRow:
-    """First minus second, from the intervals of both (Zou and Donner 2008)."""
+def _joined(name: str, first: MetricRow, second: MetricRow, correlation: float) -> MetricRow:
+    """First minus second, from the intervals of both (Zou and Donner 2008).
+
+    Where a value is infinite, all differences between the two intervals.
+    """
 
     def reach(one: float, other: float) -> FloatArray:
+        if np.isinf(one) or np.isinf(other):
+            return np.asarray(np.inf)
         square = one**2 + other**2 - 2 * correlation * one * other
         return np.asarray(np.sqrt(np.maximum(square, 0.0)))
 
-    value = first.value - second.value
+    with np.errstate(invalid="ignore"):
+        value = float(np.subtract(first.value, second.value))
+    if np.isinf(value):
+        apart = first.low - second.high, first.high - second.low
+        return _row(name, first.metric, value, (np.asarray(apart[0]), np.asarray(apart[1])))
     low = value - reach(first.value - first.low, second.high - second.value)
     high = value + reach(first.high - first.value, second.value - second.low)
     return _row(name, first.metric, value, (low, high))
 
 
-def _correlation(sample: _Sample, first: Label, second: Label, place: int) -> float:
-    """Of PPV (place 1) or NPV (0) of two tests, with half a case more in each of the eight cells.
+def _correlation(sample: _Sample, first: Label, second: Label, metric: str) -> float:
+    """Of a metric of two tests, with half a case more in each of the eight cells.
 
     So tests that always agree are not taken for the same. With clusters the smaller of what the
     cases and what the clusters say: few clusters agree by chance.
@@ -355,7 +369,8 @@ def _correlation(sample: _Sample, first: Label, second: Label, place: int) -> fl
     held = own if sample.squares is None else (sample.squares.weights @ of_pair).reshape(-1, 8)
     size = held.sum() / own.sum()
     table, more = own.sum(axis=0) + size / 2, np.full(8, size**2 / 2)
-    pulls = np.stack([_pulls(table.reshape(2, 2, 2), test, place, sample.prior) for test in (1, 2)])
+    of_test, stated = _JOINED[metric], sample.prior is not None
+    pulls = np.stack([of_test(table.reshape(2, 2, 2), test, stated).ravel() for test in (1, 2)])
     spreads = [(pulls * (held.sum(axis=0) + more)) @ pulls.T]
     if sample.scheme is not None:
         totals = own @ pulls.T
@@ -363,12 +378,41 @@ def _correlation(sample: _Sample, first: Label, second: Label, place: int) -> fl
     return min(float(c[0, 1] / np.sqrt(c[0, 0] * c[1, 1])) for c in spreads)
 
 
-def _pulls(table: FloatArray, test: int, place: int, prior: FloatArray | None) -> FloatArray:
-    """How a case of each cell moves the log-odds of a predictive value, (8,), on any scale."""
+# How a case of each cell (2, 2, 2), class by decisions, moves a metric of a test, on any scale.
+
+
+def _predictive_pulls(place: int, table: FloatArray, test: int, stated: bool) -> FloatArray:
+    """Of PPV (place 1) or NPV (0); under a stated prevalence those of the likelihood ratio."""
+    if stated:
+        return _ratio_pulls(place, table, test, stated)
     index = np.indices(table.shape)
     decided = index[test] == place
     within = np.sum(table * decided, axis=(1, 2))
-    if prior is None:
-        return np.asarray(decided * (index[0] - within[1] / within.sum())).reshape(-1)
+    return np.asarray(decided * (index[0] - within[1] / within.sum()))
+
+
+def _ratio_pulls(place: int, table: FloatArray, test: int, stated: bool) -> FloatArray:
+    """Of LR+ (place 1) or LR− (0)."""
+    index = np.indices(table.shape)
+    decided = index[test] == place
+    within = np.sum(table * decided, axis=(1, 2))
     rates = decided / within[index[0]] - 1 / table.sum(axis=(1, 2))[index[0]]
-    return np.asarray(np.where(index[0] == 1, rates, -rates)).reshape(-1)
+    return np.asarray(np.where(index[0] == 1, rates, -rates))
+
+
+def _found_pulls(table: FloatArray, test: int, stated: bool) -> FloatArray:
+    """Of the share of cases that are positive and found; of sensitivity, if that is stated."""
+    index = np.indices(table.shape)
+    among = (index[0] == 1) | (not stated)
+    hits = ((index[0] == 1) & (index[test] == 1)).astype(np.float64)
+    return np.asarray(among * (hits - np.sum(table * hits) / np.sum(table * among)))
+
+
+_JOINED: dict[str, Callable[[FloatArray, int, bool], FloatArray]] = {
+    "PPV": partial(_predictive_pulls, 1),
+    "NPV": partial(_predictive_pulls, 0),
+    "LR+": partial(_ratio_pulls, 1),
+    "LR−": partial(_ratio_pulls, 0),
+    "NNS": _found_pulls,  # numbers needed are reciprocals
+    "NNT": partial(_predictive_pulls, 1),
+}
