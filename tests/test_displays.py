@@ -294,6 +294,27 @@ def test_of_lines_that_coincide_the_hidden_one_is_wider():
     assert widths["first"] > widths["second"] == widths["other"]
 
 
+def test_a_dozen_lines_that_coincide_are_no_bar():
+    same = {f"model {k}": MODELS["sharp"] for k in range(12)}
+    ax = BrierCurveDisplay.from_predictions(Y, same).plot()
+    widths = [line.get_linewidth() for line in ax.get_lines()[1:13]]
+    assert (np.diff(widths) < 0).all()
+    assert widths[0] < 10
+
+
+def test_a_long_reference_is_shortened_beside_the_axis():
+    """Nothing sticks out of the figure, and the label names what the column names."""
+    long = {f"trees with a monotone constraint and more words, fold {k}": P for k in (1, 2)}
+    display = NetBenefitDifferenceDisplay.from_predictions(Y, long, reference=next(iter(long)))
+    ax = display.plot()
+    [box] = boxes([ax.yaxis.label], ax.figure)
+    assert box.y0 >= 0
+    assert box.y1 <= ax.figure.bbox.height
+    labels = [text.get_text() for text in ax.texts if text.get_gid() == "line label"]
+    assert labels == ["…and more words, fold 2", "…and more words, fold 1"]
+    assert labels[1] in ax.get_ylabel()
+
+
 def test_a_model_keeps_its_colour_when_another_is_the_reference():
     benefit = DecisionCurveDisplay.from_predictions(Y, MODELS).plot()
     gain = NetBenefitDifferenceDisplay.from_predictions(Y, MODELS, reference="sharp").plot()
@@ -509,6 +530,25 @@ def test_ten_classes_have_a_panel_each_and_none_lies_upon_another():
     assert part["weight"].sum() == 600
 
 
+def test_panels_in_a_small_place_share_the_labels_of_their_axes():
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    axes = figure.subplots(1, 2)
+    three = {**MODELS, "third": MODELS["blunt"]}
+    ax = ReliabilityDisplay.from_predictions(Y, three).plot(axes[1])
+    panels: Any = ax.child_axes
+    assert [one.get_xlabel() for one in panels] == ["", "predicted probability", ""]
+    texts = [one.yaxis.label for one in panels] + [panels[1].xaxis.label]
+    assert overlapping(boxes([*texts, *panels[0].get_yticklabels()], figure)) == 0
+
+
+def test_classes_that_are_numbers_are_called_classes():
+    y, posteriors = many_classes()
+    numbers = Posteriors(posteriors.values, classes=range(10))
+    codes = [int(np.flatnonzero(np.asarray(posteriors.classes) == label)[0]) for label in y]
+    display = ReliabilityDisplay.from_predictions(codes, {"net": numbers, "other": numbers})
+    assert display.panels[3].name == "net: class 3"
+
+
 def test_one_panel_writes_out_how_many_cases_each_bin_holds():
     display = ReliabilityDisplay.from_predictions(Y, MODELS["sharp"], bins=EqualWidth(4))
     written = [text.get_text() for text in display.plot().texts]
@@ -535,6 +575,7 @@ def test_cost_by_threshold_marks_the_best_and_the_bayes_threshold():
     marks = [dot.get_xydata()[0] for dot in dots]
     np.testing.assert_allclose(marks[0], [best, expected.cost])
     assert ax.get_ylabel() == "expected cost per case, EUR"
+    assert ax.get_xlabel() == "threshold probability"
     labels = [text.get_text() for text in ax.texts if text.get_gid() == "line label"]
     assert f"sharp, best at {best:.3g}" in labels
     assert "Bayes threshold 0.2" in labels
@@ -613,6 +654,7 @@ def test_costs_of_systems_are_those_of_the_report_the_cheapest_first(report):
     [bold] = [tick for tick in ax.get_yticklabels() if tick.get_fontweight() == "bold"]
     assert bold.get_text() == report.verdict.cheapest
     assert "EUR" in ax.get_xlabel()
+    assert ax.get_title(loc="left").endswith("bold: to deploy · open circle: tuned on these cases")
 
 
 def test_costs_of_systems_come_from_predictions_in_one_call(report):
@@ -670,6 +712,34 @@ REFUSED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
+TWO = np.column_stack([P, 1 - P])  # as scikit-learn has them: "ill", then "well"
+REFUSED += [
+    (r"columns of models\['model'\] must be named", one, (HEALTH, TWO), {"positive": "ill"})
+    for one in (DecisionCurveDisplay, CostCurveDisplay, ReliabilityDisplay)
+]
+REFUSED += [
+    ("models must hold another", NetBenefitDifferenceDisplay, (Y, P), {"reference": "model"}),
+    ("classes must be stated", ReliabilityDisplay, (Y, np.full((Y.size, 3), 1 / 3)), {}),
+]
+
+
+def test_two_columns_without_names_are_taken_where_every_order_is_the_same():
+    for y, positive in ((HEALTH, "well"), (Y, None), (Y == 1, None)):
+        bare = DecisionCurveDisplay.from_predictions(
+            y, TWO[:, ::-1] if positive is None else TWO, positive=positive
+        )
+        named = Posteriors(TWO, classes=["ill", "well"] if positive else [1, 0])
+        assert bare == DecisionCurveDisplay.from_predictions(y, named, positive=positive)
+
+
+def test_a_display_says_briefly_what_it_is():
+    display = DecisionCurveDisplay.from_predictions(Y, MODELS)
+    assert repr(display) == "DecisionCurveDisplay of sharp, blunt; draw it with plot()"
+    many = ReliabilityDisplay.from_predictions(*many_classes())
+    assert repr(many) == "ReliabilityDisplay of model; draw it with plot()"
+    assert len(repr(CostCurveDisplay.from_predictions(Y, {str(k) * 30: P for k in range(9)}))) < 120
+
+
 @pytest.mark.parametrize(("words", "display", "given", "options"), REFUSED)
 def test_wrong_arguments_are_refused_in_words(words, display, given, options):
     with pytest.raises(InputError, match=words):
@@ -692,6 +762,8 @@ def test_what_is_no_report_no_estimator_and_no_axes_is_refused():
     display = BrierCurveDisplay.from_predictions(Y, P)
     with pytest.raises(InputError, match="ax must be one Axes of matplotlib"):
         display.plot(ax=[1, 2])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"got str 'a'\. Pass one"):
+        display.plot(ax="a")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="library must be one of"):
         display.frame("excel")
     with pytest.raises(InputError, match="library must be one of"):

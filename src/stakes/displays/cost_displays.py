@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, Label
 from stakes.conditions import CostProportions
 from stakes.displays.display import (
     COST_PROPORTIONS,
     CurvesDisplay,
     banded,
-    checked_level,
     extent,
 )
 from stakes.displays.scored_cases import (
@@ -21,6 +21,7 @@ from stakes.displays.scored_cases import (
     ScoredCases,
     grid_of,
     read_scored,
+    refuse_unnamed_columns,
     two_class_problem,
 )
 from stakes.plot import BandedLine
@@ -68,12 +69,13 @@ class LossDisplay(CurvesDisplay):
         level : of the intervals
         """
         problem = two_class_problem(y_true, positive, prevalence)
+        refuse_unnamed_columns(models, problem.classes)
         needed = cls.probabilities
         cases = read_scored(
             y_true, models, problem, weights=weights, clusters=clusters, probabilities=needed
         )
         grid = grid_of("cost_proportions", cost_proportions, COST_PROPORTIONS, inside=False)
-        level = checked_level(level)
+        level = _check.level(level)
         means = {name: cls._mean(cases, name, grid, level) for name in cases.scores}
         lines = [
             BandedLine(name, grid, mean.value, mean.low, mean.high) for name, mean in means.items()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.adapters.frame import frame_of
@@ -27,6 +26,12 @@ class Display(Value, ABC):
     """A picture and its numbers; subclasses are frozen dataclasses made by `from_predictions`."""
 
     library: str | None  # that of the frames or series that were given
+    models: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(self.models))
+        shown = names if len(names) <= 60 else f"{names[:59]}…"
+        return f"{type(self).__name__} of {shown}; draw it with plot()"
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *stakes: Any, **options: Any) -> Self:
@@ -59,7 +64,7 @@ class Display(Value, ABC):
         return frame_of(self.columns(), library, self.library)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CurvesDisplay(Display):
     """A line with a pointwise band for each model, and lines of no model for comparison.
 
@@ -84,7 +89,7 @@ class CurvesDisplay(Display):
     y_label: ClassVar[str]
 
     @property
-    def models(self) -> tuple[str, ...]:
+    def models(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the models."""
         return tuple(line.name for line in self.lines if not line.reference)
 
@@ -102,13 +107,16 @@ class CurvesDisplay(Display):
         """Draw lines, bands and names; see `Display.plot`."""
         return banded_lines(
             self.lines,
-            x=self.x_label,
+            x=self._x_label(),
             y=self._y_label(),
             note=self.note,
             ylim=self.limits,
             verticals=self._verticals(),
             ax=ax,
         )
+
+    def _x_label(self) -> str:
+        return self.x_label
 
     def _y_label(self) -> str:
         return self.y_label
@@ -127,11 +135,6 @@ def banded(level: float, *said: str, method: str = "") -> str:
 def percent(level: float) -> str:
     """A level as it is written in a sentence."""
     return f"{100 * level:.4g} %"
-
-
-def checked_level(level: object) -> float:
-    """A confidence level, strictly between zero and one."""
-    return _check.level(level)
 
 
 def extent(parts: Sequence[FloatArray]) -> tuple[float, float]:

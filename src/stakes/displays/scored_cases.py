@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,13 +11,14 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import ClusterLabels, FloatArray, IntArray, Label, Labels
+from stakes.decide import label_array
 from stakes.displays.estimators import DecisionScores
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library, read_cases, read_models, refuse_misaligned
 from stakes.inference import own_cost_support, profile_ends, profile_threshold
 from stakes.measures import decision_rates, prior_of
 from stakes.problem import Problem
-from stakes.rows import Decisions, Scores
+from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Counts, ScoreTable, two_classes
 
 
@@ -168,6 +169,25 @@ def _score(name: str, given: Any, classes: Labels, probabilities: bool) -> Float
         )
     towards = given.towards(classes[1]) if isinstance(given, DecisionScores) else given
     return towards.read(name)
+
+
+def refuse_unnamed_columns(models: Any, classes: Labels) -> None:
+    """Refuse two columns without names where scikit-learn's order would not be ours.
+
+    It sorts classes; here the positive one is the second.
+    """
+    named = models if isinstance(models, Mapping) else {"model": models}
+    for name, given in named.items():
+        values = given.values if isinstance(given, Posteriors) else given
+        known = _check.frame_columns(values) or getattr(given, "classes", None)
+        if known is None and np.ndim(values) == 2 and label_array(classes).argsort()[0] != 0:
+            raise InputError(
+                f"columns of models[{name!r}] must be named where the positive class "
+                f"{classes[1]!r} is not the last by its label: scikit-learn sorts classes, and a "
+                f"bare array does not say. Write Posteriors(values, classes=model.classes_), or "
+                f"pass the probabilities of {classes[1]!r} alone.",
+                argument="models",
+            )
 
 
 def two_class_problem(y_true: object, positive: Label | None, prevalence: object) -> Problem:

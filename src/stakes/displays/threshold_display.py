@@ -9,7 +9,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray
-from stakes.displays.display import CurvesDisplay, banded, checked_level, extent
+from stakes.displays.display import CurvesDisplay, banded, extent
 from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
 from stakes.errors import InputError
 from stakes.evaluation import charges_of, refuse_needless
@@ -22,7 +22,7 @@ _POINTS = 201  # thresholds at which a cost is drawn
 _BLOCK = 1 << 21  # losses of cases at thresholds that are held in memory at a time
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CostByThresholdDisplay(CurvesDisplay):
     """Expected cost per case over the threshold, with the best threshold and that of Bayes.
 
@@ -44,7 +44,6 @@ class CostByThresholdDisplay(CurvesDisplay):
     unit: str | None
 
     x_column, y_column = "threshold", "cost"
-    x_label = "threshold of the score"
 
     @classmethod
     def from_predictions(
@@ -96,7 +95,7 @@ class CostByThresholdDisplay(CurvesDisplay):
             clusters=clusters,
             probabilities=False,
         )
-        level = checked_level(level)
+        level = _check.level(level)
         chances = all(((s >= 0) & (s <= 1)).all() for s in cases.scores.values())
         bayes = problem.threshold if chances and not problem.columns else float("nan")
         made = [_cost_line(cases, name, chances, bayes, level) for name in cases.scores]
@@ -107,6 +106,10 @@ class CostByThresholdDisplay(CurvesDisplay):
         (low, high), room = extent(ends), 0.05
         limits = low - room * (high - low), high + room * (high - low)
         return cls(lines, level, note, limits, cases.library, bayes, best, problem.unit)
+
+    def _x_label(self) -> str:
+        chances = all(line.x[0] == 0 and line.x[-1] == 1 for line in self.lines)
+        return "threshold probability" if chances else "threshold of the score"
 
     def _y_label(self) -> str:
         return f"expected cost per case{f', {self.unit}' if self.unit else ''}"
