@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from laws import divide, nan
-from stakes import Counts, InputError, Problem
+from stakes import Counts, Decisions, InputError, Problem
 from stakes.inference import (
     Clusters,
     effective_counts,
@@ -326,7 +326,8 @@ def test_intervals_of_two_tests_are_joined_by_their_correlation(prior):
         for kept in (labels != label for label in np.unique(labels)):
             parts = [zip(y[kept], d[kept], weights[kept], strict=True) for d in (new, old)]
             left.append([slow_values(list(part), 0.2, prior) for part in parts])
-        return [np.corrcoef(pair, rowvar=False)[0, 1] for pair in np.moveaxis(left, -1, 0)]
+        pairs = np.moveaxis(np.array(left), -1, 0)
+        return [np.asarray(np.corrcoef(pair, rowvar=False))[0, 1] for pair in pairs]
 
     cases = np.arange(150)
     designs = [(None, None, [cases], one), (share, None, [cases], share)]
@@ -425,7 +426,7 @@ def test_the_intervals_of_differences_cover(prior):
     problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
     ones = np.ones(y.size)
     values = [slow_values(list(zip(y, d, ones, strict=True)), 0.2, prior) for d in (new, old)]
-    truth = np.subtract(*values)
+    truth = np.array(values[0]) - values[1]
     held = []
     for i in range(200):
         rows = slice(250 * i, 250 * i + 250)
@@ -464,6 +465,27 @@ def test_what_is_no_diagnostic_test_is_refused():
         of_counts([[1, 1], [1, 1]], 0.2, level=95)
     with pytest.raises(InputError, match="problem must be"):
         clinical_table([0, 1], [0, 1], 0.2)  # type: ignore[arg-type]
+
+
+def test_messages_name_the_arguments_of_the_table():
+    problem = Problem.from_threshold(0.2)
+    y, d = [0, 1, 1], [0, 1, 0]
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        ([0.2, 0.8, 0.4], {}, r"^decisions must hold decisions; these are probabilities.*bayes_d"),
+        ({"new": [0.2, 0.8, 0.4]}, {}, r"^decisions\['new'\] must hold decisions; these are prob"),
+        ([0, 2, 1], {}, r"^decisions must hold labels among 0, 1"),
+        (None, {}, r"^decisions must hold one label"),
+        (d[:2], {}, r"^y_true and decisions must describe the same cases"),
+        ({}, {}, r"^decisions must hold one test at least"),
+        (d, {"sample_weight": [1]}, r"^y_true and sample_weight must describe the same"),
+        (d, {"sample_weight": [-1, 1, 1]}, r"^sample_weight must hold numbers"),
+        (d, {"clusters": [1]}, r"^y_true and clusters must describe the same"),
+        (d, {"clusters": [1, 1, 1]}, r"^clusters must be two or more; there is one"),
+    ]
+    for decisions, options, message in cases:
+        with pytest.raises(InputError, match=message):
+            clinical_table(y, decisions, problem, **options)
+    assert clinical_table(y, Decisions(d), problem) == clinical_table(y, d, problem)
 
 
 def test_clusters_are_asked_for_by_their_labels():

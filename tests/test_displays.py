@@ -617,7 +617,7 @@ def test_cost_by_threshold_charges_every_case_its_own_costs(design, prior):
     )
     cut = report.system("cut").cost
     assert (line.low[place], line.high[place]) == pytest.approx((cut.low, cut.high))
-    [held] = [model.by_threshold for model in report.models if model.model == "p"]
+    held: Any = next(model.by_threshold for model in report.models if model.model == "p")
     costs = held.costs(problem)
     assert display.best[0] == held.thresholds[np.flatnonzero(np.isclose(costs, costs.min()))[-1]]
     assert line.mark == pytest.approx((display.best[0], costs.min()))

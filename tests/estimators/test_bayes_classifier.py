@@ -188,9 +188,7 @@ def test_a_rare_class_lowers_the_number_of_folds(two, screening):
 def test_a_class_of_one_case_is_refused(two, screening):
     few = np.flatnonzero(two.y == "ill")[1:]
     kept = np.setdiff1d(np.arange(240), few)
-    with pytest.raises(
-        InputError, match=r"^cv must be 2 folds .* class must have two cases .* 1\."
-    ):
+    with pytest.raises(InputError, match=r"^y must hold two cases of every class .* 'ill' has 1\."):
         Bayes(GaussianNB(), screening).fit(two.X[kept], two.y[kept])
 
 
@@ -426,13 +424,24 @@ def test_labels_that_do_not_match_the_problem_are_refused(two, screening):
         ({"estimator": GaussianNB}, r"^estimator must be a classifier with predict_proba"),
         ({"estimator": LinearSVC(), "calibrator": Identity()}, r"which has no predict_proba"),
         ({"cv": ShuffleSplit(3, random_state=0)}, r"^cv must put every case into exactly one"),
-        ({"cv": 1}, r"^cv must be 2 folds or more"),
+        ({"cv": 1}, r"^cv must be 2 folds or more; got 1\."),
+        ({"cv": "five"}, r"^cv must be a number of folds, a splitter"),
+        ({"cv": GroupKFold(3)}, r"^cv must be given groups.*metadata routing"),
     ],
 )
 def test_what_cannot_be_used_is_refused_when_it_is_fitted(two, settings, message):
     clf = Bayes(GaussianNB()).set_params(**settings)
     with pytest.raises(InputError, match=message):
         clf.fit(two.X, two.y)
+
+
+def test_columns_and_groups_have_no_place_in_a_fit_without_routing(two, screening):
+    for name in ("data", "groups"):
+        with pytest.raises(
+            InputError, match=rf"^{name} must reach .*enable_metadata_routing"
+        ) as caught:
+            Bayes(GaussianNB(), screening).fit(two.X, two.y, **{name: two.clusters})
+        assert caught.value.argument == name
 
 
 def test_more_classes_than_a_decision_function_can_tell_are_refused(three, triage):

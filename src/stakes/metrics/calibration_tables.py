@@ -223,10 +223,11 @@ def _clustered_ends(
     count, scores = int(cases.owner.max()) + 1, table.scores
     residual = cases.positive - smooth_curve(table)[cases.place]
     residual *= np.sqrt(count / (count - 1))
-    ones, drawn, calibrated = np.ones(residual.size), [], []
+    ones, hits = np.ones(residual.size), cases.positive.astype(np.float64)
+    drawn, calibrated = [], []
     for _ in range(replicates):
-        times = rng.multinomial(count, np.full(count, 1 / count))[cases.owner]
-        weights = cases.weights_by_score(table, times, cases.positive)
+        times = rng.multinomial(count, np.full(count, 1 / count)).astype(np.float64)
+        weights = cases.weights_by_score(table, times[cases.owner], hits)
         drawn.append(lowess_distances(scores, weights))
         sign = rng.choice([-1.0, 1.0], count)[cases.owner]
         weights = cases.weights_by_score(table, ones, scores[cases.place] + sign * residual)

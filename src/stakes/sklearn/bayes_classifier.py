@@ -36,7 +36,9 @@ from stakes.sklearn.responses import (
     require_method,
     response,
 )
-from stakes.sklearn.splits import out_of_fold, read_splits, splitter
+from stakes.sklearn.splits import cluster_codes, out_of_fold, read_splits, splitter
+
+_READERS = {"data": "predict and score", "groups": "the splitter in cv"}
 
 
 def _has_posteriors(classifier: BayesDecisionClassifier) -> bool:
@@ -161,7 +163,9 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             else:
                 said = self._out_of_fold(X, target, codes, kind, problem, params, groups)
             rows = _rows(said, kind, problem, codes, sample_weight)
-            fitted_map = rows.fitted(calibrator, np.ones(len(codes), dtype=bool), _owners(groups))
+            fitted_map = rows.fitted(
+                calibrator, np.ones(len(codes), dtype=bool), cluster_codes(groups)
+            )
             rule = Rule(problem, kind, map=fitted_map.relabelled(problem.classes))
         return self._decide_by(self._named(rule, mass, len(codes)), fitted, classes)
 
@@ -294,7 +298,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         params: dict[str, Any],
         groups: Any,
     ) -> npt.NDArray[Any]:
-        chosen = splitter(self.cv, target, codes, _owners(groups))
+        chosen = splitter(self.cv, target, codes, cluster_codes(groups), problem.classes)
         splits = read_splits(chosen, X, target, codes, problem.classes, groups)
         return out_of_fold(self.estimator, X, target, splits, kind, problem, fit_params=params)
 
@@ -317,15 +321,24 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
             routed = process_routing(self, "fit", **weighted, **fit_params)
             return dict(routed.estimator.fit), routed.splitter.split.get("groups")
+        for name in ("data", "groups"):
+            if name in fit_params and not has_fit_parameter(self.estimator, name):
+                raise InputError(
+                    f"{name} must reach {_READERS[name]} by metadata routing; the fit of "
+                    f"{type(self.estimator).__name__} does not take it. Turn routing on: "
+                    f"sklearn.set_config(enable_metadata_routing=True).",
+                    argument=name,
+                )
         if sample_weight is None:
             return fit_params, None
         if has_fit_parameter(self.estimator, "sample_weight"):
             return {**fit_params, "sample_weight": sample_weight}, None
-        if not isinstance(self.estimator, FrozenEstimator):
+        in_step = any(name.endswith("__sample_weight") for name in fit_params)
+        if not in_step and not isinstance(self.estimator, FrozenEstimator):
             warnings.warn(
                 f"sample_weight counts in the calibration alone: the fit of "
-                f"{type(self.estimator).__name__} does not take it. Turn on metadata routing, or "
-                f"leave the weights out.",
+                f"{type(self.estimator).__name__} does not take it. Turn on metadata routing, pass "
+                f"it to the step of a pipeline as well (STEP__sample_weight=), or leave it out.",
                 stacklevel=3,
             )
         return fit_params, None
@@ -333,10 +346,6 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
 def _labels(classes: npt.NDArray[Any]) -> Labels:
     return _check.labels("the classes of y", classes)
-
-
-def _owners(groups: Any) -> IntArray | None:
-    return None if groups is None else _check.clusters(groups).codes
 
 
 def _mass(problem: Problem, codes: IntArray, weights: FloatArray | None) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,9 +13,9 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from stakes import _check
-from stakes._check import IntArray
+from stakes.calibration import Calibrator
 from stakes.errors import InputError
-from stakes.evaluation import evaluate
+from stakes.evaluation import evaluate, read_cases, refuse_needless
 from stakes.problem import Problem
 from stakes.report import Caveat, Report
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
@@ -28,6 +29,7 @@ from stakes.sklearn.responses import (
 )
 from stakes.sklearn.splits import (
     Split,
+    cluster_codes,
     out_of_fold,
     read_splits,
     refuse_cut_clusters,
@@ -35,6 +37,10 @@ from stakes.sklearn.splits import (
 )
 
 CROSS_VALIDATION = "cross-validation"  # the kind of the caveat that names the estimand
+_MEANT = {
+    "groups": "What was sampled together is clusters=.",
+    "sample_weight": "Those of the report are weights=, of fits fit_params={'sample_weight': w}.",
+}
 
 
 def evaluate_estimators(
@@ -99,8 +105,9 @@ def evaluate_estimators(
     rows, target = indexable(X, target)
     labels = _check.labels("the classes of y", classes)
     codes = np.argsort(order_of(labels, problem, "the classes of y"))[codes]
-    owners = None if clusters is None else _owners(clusters, codes)
-    chosen = splitter(cv, target, codes, owners)
+    _refuse_options(y, problem, clusters, data, options)
+    owners = cluster_codes(clusters)
+    chosen = splitter(cv, target, codes, owners, problem.classes)
     splits = read_splits(chosen, rows, target, codes, problem.classes, owners)
     if owners is not None:
         refuse_cut_clusters(splits, owners)
@@ -161,10 +168,24 @@ def _routed(estimator: Any, fit_params: Mapping[str, Any]) -> Mapping[str, Any]:
     return dict(router.route_params(caller="fit", params=dict(fit_params)).estimator.fit)
 
 
-def _owners(clusters: object, codes: IntArray) -> IntArray:
-    owners = _check.clusters(clusters).codes
-    _check.same_length(y=codes, clusters=owners)
-    return owners
+def _refuse_options(
+    y: Any, problem: Problem, clusters: object, data: object, options: Mapping[str, Any]
+) -> None:
+    """Refuse what `evaluate` would refuse, before hours are spent on fits."""
+    known = set(inspect.signature(evaluate).parameters) - {"y_true", "models", "problem"}
+    for name in options:
+        if name not in known:
+            remedy = _MEANT.get(name, f"They are {', '.join(sorted(known))}.")
+            raise InputError(
+                f"options must be those of stakes.evaluate; {name!r} is none of them. {remedy}",
+                argument="options",
+            )
+    _check.level(options.get("level", 0.95))
+    if options.get("calibrator") is not None:
+        _check.require("calibrator", options["calibrator"], Calibrator, "Write Isotonic().")
+    refuse_needless(data, problem)
+    if options.get("case_costs") is None:
+        read_cases(y, problem, options.get("weights"), options.get("by"), clusters, data)
 
 
 def _estimand(chosen: Any, splits: list[Split]) -> str:
