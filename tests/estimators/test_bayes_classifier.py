@@ -169,6 +169,17 @@ def test_identity_moves_posteriors_to_the_prior_of_the_problem(two, screening):
     assert_array_equal(clf.predict(two.X), np.where(moved[:, 0] > 0.2, "treat", "wait"))
 
 
+def test_identity_moves_posteriors_from_the_shares_that_the_estimator_saw(two, screening):
+    """Neighbours take no weights: their posteriors hold for the shares of the cases as they are."""
+    prior = [0.95, 0.05]
+    clf = Bayes(KNeighborsClassifier(20), screening.with_prior(prior), calibrator=Identity())
+    with pytest.warns(UserWarning, match="counts in the calibration alone"):
+        clf.fit(two.X, two.y, sample_weight=np.where(two.y == "ill", 5.0, 1.0))
+    ill = np.mean(two.y == "ill")
+    bare = KNeighborsClassifier(20).fit(two.X, two.y).predict_proba(two.X)  # ill comes first
+    assert_allclose(clf.predict_proba(two.X), shift_prior(bare, [ill, 1 - ill], prior[::-1]))
+
+
 def test_calibrated_probabilities_hold_for_the_prior_of_the_problem(two, screening):
     prior = [0.95, 0.05]
     clf = Bayes(GaussianNB(), screening.with_prior(prior), calibrator=Affine()).fit(two.X, two.y)

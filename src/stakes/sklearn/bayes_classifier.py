@@ -155,7 +155,8 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         frozen = isinstance(self.estimator, FrozenEstimator)
         fitted = self.estimator if frozen else clone(self.estimator).fit(X, target, **params)
         if isinstance(calibrator, Identity):
-            start = None if problem.prior is None else mass / mass.sum()
+            seen = _mass(problem, codes, sample_weight if frozen else _weights_of(params))
+            start = None if problem.prior is None else seen / seen.sum()
             rule = Rule(problem, kind, from_prior=start, to_prior=problem.prior)
         else:
             if frozen:
@@ -358,6 +359,11 @@ def _mass(problem: Problem, codes: IntArray, weights: FloatArray | None) -> Floa
             argument="sample_weight",
         )
     return mass
+
+
+def _weights_of(params: dict[str, Any]) -> Any:
+    """The weights that the fit of an estimator, or of the last step of a pipeline, was given."""
+    return next((params[name] for name in params if name.endswith("sample_weight")), None)
 
 
 def _rows(
