@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from stakes import InputError, ScoreTable
@@ -139,7 +140,7 @@ def test_weights_and_clusters_of_the_line(weights):
     alone = table_of(y, p, sample_weight=mass, clusters=[*range(400)])
     for metric in ("intercept", "slope", "calibration in the large"):
         assert twice[metric].value == pytest.approx(once[metric].value, abs=1e-8)
-        assert twice[metric][3:] == pytest.approx(alone[metric][3:], abs=1e-8)
+        assert twice[metric][3:] == pytest.approx(alone[metric][3:], abs=0.02)
     for metric in SMOOTH:  # the same clusters are drawn; the span of lowess is rounded to cases
         assert twice[metric][2:] == pytest.approx(alone[metric][2:], rel=0.03, abs=0.003)
         assert alone[metric].low < alone[metric].value < alone[metric].high
@@ -187,6 +188,41 @@ def test_the_table_is_that_of_val_prob():
     assert table["slope"][3:] == pytest.approx((0.7173855041, 1.5855514571), rel=3e-6)
     large = table["calibration in the large"]
     assert (large.high - large.low) / 2 / 1.959963985 == pytest.approx(0.2235893523, rel=3e-6)
+
+
+def test_calibration_in_the_large_varies_as_the_cases_do_where_the_slope_is_not_one():
+    """The jackknife: an overfitted model promises less variance than its cases have."""
+    rng = np.random.default_rng(5)
+    odds = 2.5 * rng.normal(size=150)
+    y, p = (rng.random(150) < expit(0.2 * odds)).astype(int), expit(odds)
+    row = table_of(y, p)["calibration in the large"]
+
+    def shift(kept: Any) -> float:
+        return float(brentq(lambda a: np.sum(expit(odds + a)[kept] - y[kept]), -9, 9))
+
+    left = [shift(np.arange(150) != i) for i in range(150)]
+    error = math.sqrt(149 / 150 * np.sum((np.array(left) - np.mean(left)) ** 2))
+    assert row.high - row.value == pytest.approx(1.96 * error, rel=0.03)
+    weights = np.full(150, 2)
+    half = table_of(y, p, sample_weight=weights)["calibration in the large"]
+    assert half.high - half.value == pytest.approx((row.high - row.value) / math.sqrt(2))
+
+
+def test_halved_cases_and_clusters_never_say_more_than_cases_drawn_one_by_one():
+    """Of a handful of positives the sandwich alone held the slope in 75 to 90 % of samples."""
+    designs: list[dict[str, Any]] = [
+        {"clusters": np.arange(60) // 5},
+        {"sample_weight": np.full(60, 0.5)},
+        {"sample_weight": np.full(60, 0.5), "clusters": np.arange(60) // 5},
+    ]
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        odds = -2.5 + rng.normal(size=60)
+        y = (rng.random(60) < expit(odds)).astype(int)
+        tables = [table_of(y, expit(odds), **design) for design in ({}, *designs)]
+        for metric in ("intercept", "slope", "calibration in the large"):
+            alone, *others = (table[metric].high - table[metric].low for table in tables)
+            assert min(others) >= alone * (1 - 1e-6)
 
 
 def test_separated_classes_have_no_interval_and_one_class_has_no_line():

@@ -33,7 +33,7 @@ from stakes.calibration.decomposition import (
 from stakes.calibration.histogram import Histogram
 from stakes.calibration.identity import Identity
 from stakes.calibration.isotonic import Isotonic, OneVsRestIsotonic
-from stakes.calibration.logistic import coefficient_covariance
+from stakes.calibration.logistic import coefficient_variances
 from stakes.calibration.maps import CalibrationMap, decoded, encoded, from_json, sealed_map
 from stakes.calibration.miscalibration_cost import (
     CostOfMiscalibration,
@@ -89,7 +89,7 @@ __all__ = [
     "calibration_in_the_large",
     "calibration_line",
     "class_tables",
-    "coefficient_covariance",
+    "coefficient_variances",
     "confidence_band",
     "consistency_band",
     "cost_of_miscalibration",

@@ -11,7 +11,7 @@ from stakes._check import FloatArray, IntArray, Label
 from stakes.calibration import (
     calibration_in_the_large,
     calibration_line,
-    coefficient_covariance,
+    coefficient_variances,
     finite_log_odds,
     lowess_distances,
     smooth_calibration_errors,
@@ -50,7 +50,9 @@ def calibration_table(
       the distance from a lowess curve.
 
     Intervals of the line are those of the logistic regression, with weights that are not whole or
-    with clusters those of the sandwich estimator; nan where the classes are separated. ICI and its
+    with clusters those of the sandwich estimator where they are wider; nan where the classes are
+    separated. In the large, too, the sandwich counts where it is wider: with another slope than one
+    the cases vary by more or less than the regression believes. ICI and its
     kin are never zero in a sample and larger still in resamples of it, so that quantiles of
     replicates do not hold the truth of a calibrated model. The upper end is the bootstrap's
     quantile; the lower end is zero where calibrated scores would show as much, else the reflected
@@ -158,7 +160,7 @@ def _lines(table: ScoreTable, cases: _Cases, level: float) -> list[MetricRow]:
     ones = np.ones(cases.odds.size)
     errors = _errors(cases, np.stack([ones, cases.odds]), pair @ np.stack([ones, cases.odds]))
     errors = errors if line.converged else np.full(2, np.nan)
-    error = _errors(cases, ones[None], cases.odds + shift)
+    error = _error_in_the_large(cases, cases.odds + shift)
     names = "intercept", "slope", "calibration in the large"
     reach = float(np.sqrt(profile_threshold(level, np.asarray(cases.degrees))))
     return [
@@ -172,10 +174,25 @@ def _errors(cases: _Cases, design: FloatArray, odds: FloatArray) -> FloatArray:
 
     if np.isnan(odds).any():
         return np.full(len(design), np.nan)
-    covariance = coefficient_covariance(
-        design, cases.positive - expit(odds), cases.weights, owner=cases.owner
+    residual = cases.positive - expit(odds)
+    return np.sqrt(
+        coefficient_variances(
+            design, residual, cases.weights, np.eye(len(design)), owner=cases.owner
+        )
     )
-    return np.sqrt(np.diag(covariance))
+
+
+def _error_in_the_large(cases: _Cases, odds: FloatArray) -> FloatArray:
+    """Where the slope is not one, cases vary by more than the scores say: as they are seen to."""
+    from scipy.special import expit
+
+    error = _errors(cases, np.ones((1, cases.odds.size)), odds)
+    if cases.owner is not None:
+        return error
+    chance = expit(odds)
+    seen = np.sum(cases.weights * (cases.positive - chance) ** 2)
+    wider = np.sqrt(seen) / np.sum(cases.weights * chance * (1 - chance))
+    return np.asarray(np.maximum(error, wider))
 
 
 def _smooth_ends(
