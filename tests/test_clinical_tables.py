@@ -126,6 +126,22 @@ def test_without_a_class_what_needs_it_is_undefined():
 # Intervals ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("prior", [[1.0, 0.0], [0.0, 1.0], [0.7, 0.3]])
+def test_rates_and_likelihood_ratios_belong_to_the_test_at_any_prevalence(prior):
+    studied, stated = of_counts([[15, 5], [0, 20]], 0.2), of_counts([[15, 5], [0, 20]], 0.2, prior)
+    for metric in ("sensitivity", "specificity", "LR+", "LR−"):
+        assert stated[metric] == studied[metric]
+    if 0 in prior:
+        assert stated["PPV"][2:] == (prior[1],) * 3
+        assert stated["NPV"].low == stated["NPV"].high or math.isnan(stated["NPV"].value)
+
+
+def test_a_stated_prevalence_is_named_without_cases_of_the_class_too():
+    table = of_counts([[9, 1], [0, 0]], 0.2, [0.9, 0.1])
+    assert table.title == "1 test, prevalence 0.1 (stated), threshold 0.2"
+    assert table["specificity"].value == 0.9
+
+
 def test_rates_have_the_intervals_of_wilson():
     counts = Counts([[54, 32], [27, 231]])
     ends = wilson_rates(counts).interval(0.9)

@@ -111,10 +111,10 @@ def clinical_table(
     for other in others:
         rows += _difference(sample, other, first, gains, of_tests)
     count = f"{len(tests)} test{'s' * (len(tests) != 1)}"
-    prevalence = float(sample.counts(first).shares[1])
+    shares = sample.counts(first).shares if problem.prior is None else problem.prior
     known = "stated" if problem.prior is not None else "of the cases"
     return MetricTable(
-        f"{count}, prevalence {prevalence:.3g} ({known}), threshold {threshold:.3g}",
+        f"{count}, prevalence {shares[1]:.3g} ({known}), threshold {threshold:.3g}",
         tuple(rows),
         level,
     )
@@ -227,13 +227,13 @@ _RATIOS = ("LR+", likelihood_ratio_positive, 1), ("LR−", likelihood_ratio_nega
 def _of_test(sample: _Sample, name: Label, gains: dict[str, Problem]) -> list[MetricRow]:
     """All rows of one test."""
     counts, squares = sample.model(name)
-    table = sample.counts(name)
+    table, studied = sample.counts(name), _at_prevalence(_summed(counts, sample.scheme), None)
     found: dict[str, tuple[float, Ends]] = {}
     for metric, rate, place in (("sensitivity", recall, 1), ("specificity", specificity, 0)):
         ends = _proportion(sample, counts, squares, place, place)
-        found[metric] = float(rate(table)[1]), ends
+        found[metric] = float(rate(studied)[1]), ends
     ratios = {
-        metric: (float(measure(table)[1]), _ratio_ends(sample, counts, squares, column))
+        metric: (float(measure(studied)[1]), _ratio_ends(sample, counts, squares, column))
         for metric, measure, column in _RATIOS
     }
     for place, (metric, measure) in zip((1, 0), _PREDICTIVE.items(), strict=True):
@@ -282,6 +282,9 @@ def _ratio_ends(sample: _Sample, counts: Counts, squares: FloatArray | None, col
 
 def _posterior_ends(prior: FloatArray, ends: Ends, place: int) -> Ends:
     """Of PPV from those of LR+, and of NPV from those of LR−: Bayes' theorem."""
+    if not prior.all():
+        known = np.asarray(prior[place])
+        return known, known
     with np.errstate(divide="ignore"):
         low, high = (np.asarray(prior[1] / (prior[1] + prior[0] / np.asarray(end))) for end in ends)
     return (low, high) if place else (1 - high, 1 - low)
