@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GroupKFold,
@@ -101,6 +102,21 @@ def test_the_first_caveat_names_what_is_estimated(clustered):
     assert "GroupKFold" in caveat.text
     assert "procedures, not of one fitted model" in " ".join(clustered.to_text().split())
     assert Report.from_json(clustered.to_json()) == clustered
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_estimator_that_is_not_fitted_anew_is_spoken_of(two, screening, inside):
+    """A frozen one may have seen every case: the folds keep nothing from it."""
+    frozen = FrozenEstimator(GaussianNB().fit(two.X, two.y))
+    model = BayesDecisionClassifier(frozen, screening, calibrator=Affine()) if inside else frozen
+    report = evaluate_estimators(
+        {"old": model, "tree": TREE}, two.X, two.y, screening, cv=3, **QUICK
+    )
+    procedure, frozen_too, *_ = report.caveats
+    assert procedure.kind == "cross-validation"
+    assert frozen_too.kind == "frozen"
+    assert "'old'" in frozen_too.text
+    assert "'tree'" not in frozen_too.text
 
 
 def test_a_number_of_folds_keeps_clusters_whole(two, screening):

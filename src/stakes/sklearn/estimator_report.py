@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
@@ -129,7 +130,8 @@ def evaluate_estimators(
     }
     report = evaluate(y, said, problem, clusters=clusters, data=data, **options)
     estimand = Caveat(CROSS_VALIDATION, _estimand(chosen, splits))
-    return replace(report, caveats=(estimand, *report.caveats))
+    own = _frozen({name: estimator for name, (estimator, _) in asked.items()})
+    return replace(report, caveats=(estimand, *own, *report.caveats))
 
 
 def _named(estimators: Any) -> Mapping[str, Any]:
@@ -198,6 +200,23 @@ def _estimand(chosen: Any, splits: list[Split]) -> str:
         f"for the mean cost of such fits. A single fit, as one on all cases is, may well cost more "
         f"or less than they say where fits differ much: trees, few cases."
     )
+
+
+def _frozen(estimators: Mapping[str, Any]) -> list[Caveat]:
+    """What to know of classifiers that no fold fits anew, alone or inside another."""
+    names = [
+        repr(name)
+        for name, estimator in estimators.items()
+        if any(
+            isinstance(part, FrozenEstimator) and hasattr(part, "predict")
+            for part in (estimator, *estimator.get_params().values())
+        )
+    ]
+    text = (
+        f"{', '.join(names)}: frozen, and not fitted anew in the folds. The costs hold only if "
+        f"none of these cases was among those of its own fit; else they are too low."
+    )
+    return [Caveat("frozen", text)] if names else []
 
 
 def _splitter_name(chosen: Any) -> str:
