@@ -495,7 +495,7 @@ def test_messages_name_the_arguments_of_the_table():
         ({}, {}, r"^decisions must hold one test at least"),
         (d, {"sample_weight": [1]}, r"^y_true and sample_weight must describe the same"),
         (d, {"sample_weight": [-1, 1, 1]}, r"^sample_weight must hold numbers"),
-        (d, {"clusters": [1]}, r"^y_true and clusters must describe the same"),
+        (d, {"clusters": [1, 2]}, r"^y_true and clusters must describe the same"),
         (d, {"clusters": [1, 1, 1]}, r"^clusters must be two or more; there is one"),
     ]
     for decisions, options, message in cases:

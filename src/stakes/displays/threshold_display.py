@@ -177,7 +177,7 @@ def _charged_mean(
         decided = {str(k): (scores > at).astype(np.intp) for k, at in enumerate(some)}
         charges = charges_of(cases.cases, decided)
         losses, base = charges.losses, charges.base
-        support = losses.cost_supports(tuple(decided))
+        support = losses.costs_support(tuple(decided))
         ends = profile_ends(support, profile_threshold(level, support.degrees))
         means = [losses.mean(losses.loss(one)) for one in decided]
         parts.append(np.array([means, *ends]) + base)

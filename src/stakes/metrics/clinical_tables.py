@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +12,8 @@ from stakes._arithmetic import ratio
 from stakes._check import FloatArray, Label
 from stakes.errors import InputError
 from stakes.inference import (
-    Clusters,
-    difference_support,
     effective_counts,
-    profile_ends,
     profile_interval,
-    profile_threshold,
     ratio_of_proportions_ends,
     wilson_ends,
 )
@@ -32,11 +26,19 @@ from stakes.measures import (
     recall,
     specificity,
 )
+from stakes.metrics.clinical_differences import difference_rows
+from stakes.metrics.clinical_samples import (
+    ALONE,
+    METRICS,
+    Ends,
+    Sample,
+    at_prevalence,
+    metric_row,
+    summed,
+)
 from stakes.metrics.metric_rows import MetricRow, MetricTable
 from stakes.problem import Problem
-from stakes.tally import Counts, JointCounts
-
-Ends = tuple[FloatArray, FloatArray]
+from stakes.tally import Counts
 
 
 def clinical_table(
@@ -102,14 +104,19 @@ def clinical_table(
     """
     threshold = _checked_threshold(problem)
     level = _check.level(level)
-    tests = decisions if isinstance(decisions, Mapping) else {"test": decisions}
-    sample = _Sample.of(y_true, tests, problem, sample_weight, clusters, level)
+    tests = decisions if isinstance(decisions, Mapping) else {ALONE: decisions}
+    if not tests:
+        raise InputError(
+            "decisions must hold one test at least; the mapping is empty. Add one.",
+            argument="decisions",
+        )
+    sample = Sample.of(y_true, tests, problem, sample_weight, clusters, level)
     gains = _gains(problem, threshold)
     first, *others = sample.joint.models
     of_tests = {name: _of_test(sample, name, gains) for name in sample.joint.models}
     rows = [row for test in of_tests.values() for row in test]
     for other in others:
-        rows += _difference(sample, other, first, gains, of_tests)
+        rows += difference_rows(sample, other, first, gains, of_tests)
     count = f"{len(tests)} test{'s' * (len(tests) != 1)}"
     shares = sample.counts(first).shares if problem.prior is None else problem.prior
     known = "stated" if problem.prior is not None else "of the cases"
@@ -151,72 +158,8 @@ def _gains(problem: Problem, p: float) -> dict[str, Problem]:
     }
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """Joint counts of the tests, and how the cases were drawn."""
-
-    joint: JointCounts
-    squares: JointCounts | None
-    scheme: Clusters | None
-    problem: Problem
-    level: float
-
-    @property
-    def prior(self) -> FloatArray | None:
-        return self.problem.prior
-
-    @classmethod
-    def of(
-        cls,
-        y_true: object,
-        tests: Mapping[Any, object],
-        problem: Problem,
-        weights: object,
-        clusters: object,
-        level: float,
-    ) -> _Sample:
-        joint = JointCounts.from_decisions(
-            y_true, tests, problem, weights=weights, clusters=clusters
-        )
-        squares = None
-        if not np.array_equal(joint.weights, np.floor(joint.weights)):
-            own = _check.floats("sample_weight", weights, ndim=1)
-            squares = JointCounts.from_decisions(
-                y_true, tests, problem, weights=own**2, clusters=clusters
-            )
-        scheme = None if clusters is None else Clusters()
-        return cls(joint, squares, scheme, problem, level)
-
-    def model(self, name: Label) -> tuple[Counts, FloatArray | None]:
-        """Counts of a test, with clusters where there are some, and their squared weights."""
-        squares = None if self.squares is None else self.squares.model(name).values
-        return self.joint.model(name), squares
-
-    def counts(self, name: Label) -> Counts:
-        """Counts of all clusters under the stated prevalence."""
-        return _at_prevalence(_summed(self.joint.model(name), self.scheme), self.prior)
-
-    def threshold(self, degrees: FloatArray) -> FloatArray:
-        """Square of the normal or Student's quantile."""
-        return profile_threshold(self.level, degrees)
-
-
-def _summed(counts: Counts, scheme: Clusters | None) -> Counts:
-    return counts if scheme is None else scheme.whole(counts)
-
-
-def _at_prevalence(counts: Counts, prior: FloatArray | None) -> Counts:
-    """The table under a prior, without labels: its second row and column are positive."""
-    moved = counts if prior is None else counts.with_prior(prior)
-    return Counts._trusted(values=moved.values, classes=None, decisions=None, groups=None)
-
-
 # One test ----------------------------------------------------------------------------------------
 
-METRICS = (
-    *("sensitivity", "specificity", "PPV", "NPV", "LR+", "LR−", "net benefit"),
-    *("interventions avoided", "NNS", "NNT"),
-)
 _PREDICTIVE: dict[str, Callable[[Counts], FloatArray]] = {
     "PPV": precision,
     "NPV": negative_predictive_value,
@@ -224,10 +167,10 @@ _PREDICTIVE: dict[str, Callable[[Counts], FloatArray]] = {
 _RATIOS = ("LR+", likelihood_ratio_positive, 1), ("LR−", likelihood_ratio_negative, 0)
 
 
-def _of_test(sample: _Sample, name: Label, gains: dict[str, Problem]) -> list[MetricRow]:
+def _of_test(sample: Sample, name: Label, gains: dict[str, Problem]) -> list[MetricRow]:
     """All rows of one test."""
     counts, squares = sample.model(name)
-    table, studied = sample.counts(name), _at_prevalence(_summed(counts, sample.scheme), None)
+    table, studied = sample.counts(name), at_prevalence(summed(counts, sample.scheme), None)
     found: dict[str, tuple[float, Ends]] = {}
     for metric, rate, place in (("sensitivity", recall, 1), ("specificity", specificity, 0)):
         ends = _proportion(sample, counts, squares, place, place)
@@ -249,28 +192,23 @@ def _of_test(sample: _Sample, name: Label, gains: dict[str, Problem]) -> list[Me
         found[metric] = _mean(sample, counts, squares, gains[metric])
     found["NNS"] = _reciprocal(found.pop("found"))
     found["NNT"] = _reciprocal(found["PPV"])
-    return [_row(name, metric, *found[metric]) for metric in METRICS]
-
-
-def _row(name: Label, metric: str, value: float, ends: Ends) -> MetricRow:
-    low, high = (np.nan if np.isnan(value) else float(end) for end in ends)
-    return MetricRow(name, metric, value, low, high)
+    return [metric_row(name, metric, *found[metric]) for metric in METRICS]
 
 
 def _proportion(
-    sample: _Sample, counts: Counts, squares: FloatArray | None, row: int, column: int
+    sample: Sample, counts: Counts, squares: FloatArray | None, row: int, column: int
 ) -> Ends:
     """Wilson's interval of the share that a column has in its row."""
     hit = np.zeros((2, 2))
     hit[row, column] = 1.0
     table, degrees = effective_counts(counts, hit, squares=squares, scheme=sample.scheme)
-    own = _summed(counts, sample.scheme).values[row]
+    own = summed(counts, sample.scheme).values[row]
     return wilson_ends(ratio(own[column], own.sum()), table[row].sum(), sample.threshold(degrees))
 
 
-def _ratio_ends(sample: _Sample, counts: Counts, squares: FloatArray | None, column: int) -> Ends:
+def _ratio_ends(sample: Sample, counts: Counts, squares: FloatArray | None, column: int) -> Ends:
     """Interval of the rate of a decision among the positives over that among the negatives."""
-    own = _summed(counts, sample.scheme).values
+    own = summed(counts, sample.scheme).values
     rates = (own[:, column] + 0.5) / (own.sum(axis=-1) + 1)
     pull = np.zeros((2, 2))
     pull[:, column] = -1 / rates[0], 1 / rates[1]  # of the logarithm of the ratio
@@ -291,10 +229,10 @@ def _posterior_ends(prior: FloatArray, ends: Ends, place: int) -> Ends:
 
 
 def _mean(
-    sample: _Sample, counts: Counts, squares: FloatArray | None, gain: Problem
+    sample: Sample, counts: Counts, squares: FloatArray | None, gain: Problem
 ) -> tuple[float, Ends]:
     interval = profile_interval(counts, gain, sample.level, squares=squares, scheme=sample.scheme)
-    value = 0.0 - float(expected_cost(_summed(counts, sample.scheme), gain))
+    value = 0.0 - float(expected_cost(summed(counts, sample.scheme), gain))
     return value, (0.0 - interval.high, 0.0 - interval.low)
 
 
@@ -303,119 +241,3 @@ def _reciprocal(part: tuple[float, Ends]) -> tuple[float, Ends]:
     with np.errstate(divide="ignore"):
         ends = tuple(np.maximum(1 / np.maximum(np.asarray(end), 0.0), 0.0) for end in (high, low))
         return float(np.divide(1.0, value)), ends  # type: ignore[return-value]
-
-
-# Two tests on the same cases ---------------------------------------------------------------------
-
-
-def _difference(
-    sample: _Sample,
-    first: Label,
-    second: Label,
-    gains: dict[str, Problem],
-    of_tests: dict[Label, list[MetricRow]],
-) -> list[MetricRow]:
-    """First minus second, paired."""
-    name = f"{first} − {second}"
-    joint, models = sample.joint, sample.joint.models
-    squares = None if sample.squares is None else sample.squares.weights
-    places = [(models.index(first), models.index(second))]
-    rows = {}
-    for metric, gain in gains.items():
-        support = difference_support(joint, gain, places, squares=squares, scheme=sample.scheme)
-        support = support.of_quantity(0)
-        low, high = profile_ends(support, sample.threshold(support.degrees))
-        own, other = (
-            float(expected_cost(_summed(joint.model(test), sample.scheme), gain))
-            for test in (first, second)
-        )
-        rows[metric] = _row(name, metric, other - own, (0.0 - high, 0.0 - low))
-    for metric in _JOINED:
-        one, two = (
-            next(row for row in of_tests[test] if row.metric == metric) for test in (first, second)
-        )
-        rows[metric] = _joined(name, one, two, _correlation(sample, first, second, metric))
-    return [rows[metric] for metric in METRICS]
-
-
-def _joined(name: str, first: MetricRow, second: MetricRow, correlation: float) -> MetricRow:
-    """First minus second, from the intervals of both (Zou and Donner 2008).
-
-    Where a value is infinite, all differences between the two intervals.
-    """
-
-    def reach(one: float, other: float) -> FloatArray:
-        if np.isinf(one) or np.isinf(other):
-            return np.asarray(np.inf)
-        square = one**2 + other**2 - 2 * correlation * one * other
-        return np.asarray(np.sqrt(np.maximum(square, 0.0)))
-
-    with np.errstate(invalid="ignore"):
-        value = float(np.subtract(first.value, second.value))
-    if np.isinf(value):
-        apart = first.low - second.high, first.high - second.low
-        return _row(name, first.metric, value, (np.asarray(apart[0]), np.asarray(apart[1])))
-    low = value - reach(first.value - first.low, second.high - second.value)
-    high = value + reach(first.high - first.value, second.value - second.low)
-    return _row(name, first.metric, value, (low, high))
-
-
-def _correlation(sample: _Sample, first: Label, second: Label, metric: str) -> float:
-    """Of a metric of two tests, with half a case more in each of the eight cells.
-
-    So tests that always agree are not taken for the same. With clusters the smaller of what the
-    cases and what the clusters say: few clusters agree by chance.
-    """
-    joint, columns = sample.joint, [0, *(1 + sample.joint.models.index(t) for t in (first, second))]
-    of_pair = np.eye(8)[joint.cells[:, columns] @ [4, 2, 1]]
-    own = (joint.weights @ of_pair).reshape(-1, 8)  # a row for each cluster, or one
-    held = own if sample.squares is None else (sample.squares.weights @ of_pair).reshape(-1, 8)
-    size = held.sum() / own.sum()
-    table, more = own.sum(axis=0) + size / 2, np.full(8, size**2 / 2)
-    of_test, stated = _JOINED[metric], sample.prior is not None
-    pulls = np.stack([of_test(table.reshape(2, 2, 2), test, stated).ravel() for test in (1, 2)])
-    spreads = [(pulls * (held.sum(axis=0) + more)) @ pulls.T]
-    if sample.scheme is not None:
-        totals = own @ pulls.T
-        spreads.append(totals.T @ totals + (pulls * more) @ pulls.T)
-    return min(float(c[0, 1] / np.sqrt(c[0, 0] * c[1, 1])) for c in spreads)
-
-
-# How a case of each cell (2, 2, 2), class by decisions, moves a metric of a test, on any scale.
-
-
-def _predictive_pulls(place: int, table: FloatArray, test: int, stated: bool) -> FloatArray:
-    """Of PPV (place 1) or NPV (0); under a stated prevalence those of the likelihood ratio."""
-    if stated:
-        return _ratio_pulls(place, table, test, stated)
-    index = np.indices(table.shape)
-    decided = index[test] == place
-    within = np.sum(table * decided, axis=(1, 2))
-    return np.asarray(decided * (index[0] - within[1] / within.sum()))
-
-
-def _ratio_pulls(place: int, table: FloatArray, test: int, stated: bool) -> FloatArray:
-    """Of LR+ (place 1) or LR− (0)."""
-    index = np.indices(table.shape)
-    decided = index[test] == place
-    within = np.sum(table * decided, axis=(1, 2))
-    rates = decided / within[index[0]] - 1 / table.sum(axis=(1, 2))[index[0]]
-    return np.asarray(np.where(index[0] == 1, rates, -rates))
-
-
-def _found_pulls(table: FloatArray, test: int, stated: bool) -> FloatArray:
-    """Of the share of cases that are positive and found; of sensitivity, if that is stated."""
-    index = np.indices(table.shape)
-    among = (index[0] == 1) | (not stated)
-    hits = ((index[0] == 1) & (index[test] == 1)).astype(np.float64)
-    return np.asarray(among * (hits - np.sum(table * hits) / np.sum(table * among)))
-
-
-_JOINED: dict[str, Callable[[FloatArray, int, bool], FloatArray]] = {
-    "PPV": partial(_predictive_pulls, 1),
-    "NPV": partial(_predictive_pulls, 0),
-    "LR+": partial(_ratio_pulls, 1),
-    "LR−": partial(_ratio_pulls, 0),
-    "NNS": _found_pulls,  # numbers needed are reciprocals
-    "NNT": partial(_predictive_pulls, 1),
-}
