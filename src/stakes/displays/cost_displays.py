@@ -135,7 +135,7 @@ class BrierCurveDisplay(LossDisplay):
 class RateDrivenCurveDisplay(LossDisplay):
     r"""The rate-driven curve: the share 1 − c of the cases gets the positive decision.
 
-    The area is π₀π₁(1 − 2 AUC) + 1/3. The threshold hangs on all cases: with the share p of
+    The area is π₀π₁(1 − 2 AUC) + 1/3. The threshold depends on all cases: with the share p of
     positives at the threshold, as isotonic regression estimates it, the loss is to first order a
     mean over cases,
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class SystemCostsDisplay(Display):
     """What every system of a report costs per case, the cheapest first, with its interval.
 
-    A system is a model with a decision rule. Upright lines are the best decision made without
+    A system is a model with a decision rule. Vertical lines are the best decision made without
     looking and perfect decisions. The system that the verdict deploys is in bold; an open circle
     marks one that was tuned on these very cases and cannot win.
 

@@ -26,7 +26,7 @@ _BLOCK = 1 << 21  # losses of cases at thresholds that are held in memory at a t
 class CostByThresholdDisplay(CurvesDisplay):
     """Expected cost per case over the threshold, with the best threshold and that of Bayes.
 
-    A dot marks the threshold that was the best on these cases, see `best_threshold`, the upright
+    A dot marks the threshold that was the best on these cases, see `best_threshold`, the vertical
     line the Bayes threshold, which is the best for calibrated probabilities; a dot far from it
     speaks of bad calibration, or of a flat minimum. Where every case has its own costs, it also has
     a Bayes threshold of its own, and there is no such line; `SystemCostsDisplay` says what Bayes

@@ -52,14 +52,16 @@ def calibration_table(
     Intervals of the line are those of the logistic regression, with weights that are not whole or
     with clusters those of the sandwich estimator where they are wider; nan where the classes are
     separated. In the large, too, the sandwich counts where it is wider: with another slope than one
-    the cases vary by more or less than the regression believes. ICI and its
-    kin are never zero in a sample and larger still in resamples of it, so that quantiles of
-    replicates do not hold the truth of a calibrated model. The upper end is the bootstrap's
-    quantile; the lower end is zero where calibrated scores would show as much, else the reflected
-    quantile. What calibrated scores would show is drawn case by case; with clusters or weights that
-    are not whole, by turning the residuals of whole clusters, or of cases, about the scores (wild
-    bootstrap), and replicates draw whole clusters. Fewer than ten clusters do not tell how much
-    clusters differ: the intervals of ICI and its kin are nan.
+    the cases vary by more or less than the regression believes.
+
+    ICI, E50, E90 and Emax are never zero in a sample and larger still in resamples of it, so that
+    quantiles of replicates do not hold the truth of a calibrated model. The upper end is the
+    bootstrap's quantile; the lower end is zero where calibrated scores would show as much, else the
+    reflected quantile. What calibrated scores would show is drawn case by case. With clusters, or
+    with weights that are not whole, replicates draw whole clusters, and residuals of whole clusters,
+    or of cases, change their sign at random about the scores (wild bootstrap). Fewer than ten
+    clusters do not tell how much clusters differ: the intervals of these four are nan, and the
+    title says so.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ def calibration_table(
     sample_weight : (n,), optional
     clusters : (n,) labels of what was sampled as a whole, such as patients with several lesions
     level : of the intervals
-    replicates, rng : for ICI and its kin; a few hundred replicates for a paper
+    replicates, rng : for ICI, E50, E90 and Emax; a few hundred replicates for a paper
 
     Examples
     --------
@@ -116,7 +118,7 @@ class _Cases(NamedTuple):
 
     @property
     def few(self) -> bool:
-        """Whether clusters are too few for the intervals of ICI and its kin."""
+        """Whether clusters are too few for the intervals of the four distances."""
         return self.degrees + 1 < _FEWEST
 
     def weights_by_score(
@@ -203,7 +205,7 @@ def _smooth_ends(
     replicates: int,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends, (4,) each, of ICI and its kin."""
+    """Lower and upper ends, (4,) each, of the four distances."""
     if cases.owner is None:
         estimate = bootstrap(smooth_calibration_errors, table, replicates=replicates, rng=rng)
         high = np.asarray(estimate.interval(level).high)
@@ -219,7 +221,7 @@ def _smooth_ends(
 
 
 def _calibrated(table: ScoreTable, replicates: int, rng: np.random.Generator) -> FloatArray:
-    """ICI and its kin (R, 4) of whole cases whose scores are their probabilities."""
+    """The four distances (R, 4) of whole cases whose scores are their probabilities."""
     mass, drawn = table.weights.sum(axis=1), []
     for _ in range(replicates):  # one by one, so that memory stays flat
         hits = rng.binomial(mass.astype(np.int64), table.scores)

@@ -91,9 +91,9 @@ def banded_lines(
         if line.mark is not None:
             dot = {"color": style["color"], "markeredgecolor": "white", "markersize": 6}
             ax.plot(*line.mark, marker="o", label="_mark", zorder=4, **dot)
-    upright: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": (0, (1, 2))}
+    vertical: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": (0, (1, 2))}
     for at in (verticals or {}).values():
-        ax.axvline(at, label="_vertical", **upright)
+        ax.axvline(at, label="_vertical", **vertical)
     ends = [line.x[[0, -1]] for line in lines]
     ax.set_xlim(min(end[0] for end in ends), max(end[1] for end in ends))
     ax.set_ylim(*ylim)
@@ -103,7 +103,7 @@ def banded_lines(
         Label(line.name, drawn[id(line)], line.y[-1], float(np.mean(line.y)), line.detail)
         for line in lines
     ]
-    label_lines(ax, [*labels, *(Label(name, upright) for name in verticals or ())])
+    label_lines(ax, [*labels, *(Label(name, vertical) for name in verticals or ())])
     return ax
 
 
