@@ -229,6 +229,10 @@ def test_separated_classes_have_no_interval_and_one_class_has_no_line():
     table = table_of([0, 0, 1, 1], [0.1, 0.2, 0.7, 0.8])
     assert math.isnan(table["slope"].low)
     assert math.isfinite(table["calibration in the large"].low)
+    table = table_of([0, 0, 1, 1], [0.3] * 4)  # one score has a level and no slope
+    assert math.isnan(table["slope"].value)
+    assert math.isnan(table["intercept"].low)
+    assert table["calibration in the large"].value == pytest.approx(-logit(0.3))
     table = table_of(["well"] * 3, [0.1, 0.2, 0.7], positive="ill")
     assert math.isnan(table["slope"].value)
     assert math.isfinite(table["ICI"].value)

@@ -58,10 +58,10 @@ def calibration_table(
     quantiles of replicates do not hold the truth of a calibrated model. The upper end is the
     bootstrap's quantile; the lower end is zero where calibrated scores would show as much, else the
     reflected quantile. What calibrated scores would show is drawn case by case. With clusters, or
-    with weights that are not whole, replicates draw whole clusters, and residuals of whole clusters,
+    with weights that are not whole, replicates draw whole clusters, and the residuals of clusters,
     or of cases, change their sign at random about the scores (wild bootstrap). Fewer than ten
     clusters do not tell how much clusters differ: the intervals of these four are nan, and the
-    title says so.
+    title says so. Where all scores are equal there is no line: slope and intercept are nan.
 
     Parameters
     ----------
@@ -158,7 +158,8 @@ def _read(
 def _lines(table: ScoreTable, cases: _Cases, level: float) -> list[MetricRow]:
     """Intercept and slope, and the intercept at slope one."""
     line, shift = calibration_line(table), float(calibration_in_the_large(table))
-    pair = np.array([line.intercept, line.slope])
+    level_only = np.ptp(cases.odds) == 0  # one score has a level and no slope
+    pair = np.full(2, np.nan) if level_only else np.array([line.intercept, line.slope])
     ones = np.ones(cases.odds.size)
     errors = _errors(cases, np.stack([ones, cases.odds]), pair @ np.stack([ones, cases.odds]))
     errors = errors if line.converged else np.full(2, np.nan)
