@@ -13,7 +13,7 @@ from stakes.conditions import CostProportions
 from stakes.displays.display import (
     COST_PROPORTIONS,
     CurvesDisplay,
-    banded,
+    band_note,
     extent,
 )
 from stakes.displays.scored_cases import (
@@ -83,7 +83,7 @@ class LossDisplay(CurvesDisplay):
         share = cases.prevalence
         blind = 2 * np.minimum(grid * (1 - share), (1 - grid) * share)
         no_model = BandedLine("no model", grid, blind, reference=True)
-        note = banded(level, cases.note)
+        note = band_note(level, cases.note)
         return cls((*lines, no_model), level, note, _limits(lines, blind), cases.library)
 
     @classmethod

@@ -11,7 +11,7 @@ from stakes._check import FloatArray, Label
 from stakes.displays.display import (
     THRESHOLDS,
     CurvesDisplay,
-    banded,
+    band_note,
     extent,
 )
 from stakes.displays.scored_cases import (
@@ -77,7 +77,7 @@ class DecisionCurveDisplay(CurvesDisplay):
         lines = _lines(cases, grid, _benefits(grid), _check.level(level))
         all_ = BandedLine("treat all", grid, _treat_all(cases, grid), reference=True)
         none = BandedLine("treat none", grid, np.zeros_like(grid), reference=True)
-        note = banded(level, cases.note)
+        note = band_note(level, cases.note)
         return cls((*lines, all_, none), level, note, _from_below(lines), cases.library)
 
 
@@ -137,7 +137,7 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
             if name != reference
         ]
         zero = BandedLine(reference, grid, np.zeros_like(grid), reference=True)
-        note = banded(level, cases.note, method="paired")
+        note = band_note(level, cases.note, method="paired")
         limits = _around_zero(lines, cases.prevalence)
         return cls((*lines, zero), level, note, limits, cases.library)
 
@@ -184,7 +184,7 @@ class InterventionsAvoidedDisplay(CurvesDisplay):
         values[:, 0, 0], values[:, 1, 0] = 100.0, -100 * (1 - grid) / grid
         lines = _lines(cases, grid, values, _check.level(level))
         zero = BandedLine("treat all", grid, np.zeros_like(grid), reference=True)
-        note = banded(level, cases.note)
+        note = band_note(level, cases.note)
         return cls((*lines, zero), level, note, _from_below(lines), cases.library)
 
 

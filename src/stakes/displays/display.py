@@ -34,14 +34,31 @@ class Display(Value, ABC):
         return f"{type(self).__name__} of {shown}; draw it with plot()"
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *stakes: Any, **options: Any) -> Self:
-        """The display of a fitted classifier, or of several: a mapping from name to classifier.
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *problem: Any, **options: Any) -> Self:
+        """The display of fitted classifiers.
 
-        Anything with ``classes_`` and ``predict_proba`` will do, or ``decision_function`` where
-        raw scores do. Probabilities go by the names in ``classes_``. All further arguments are
-        those of `from_predictions`.
+        Parameters
+        ----------
+        estimator : a fitted classifier, or a mapping from name to classifier
+            Anything with ``classes_`` and ``predict_proba``, or ``decision_function`` where raw
+            scores will do. Probabilities go by the names in ``classes_``.
+        X : features of the cases
+        y : labels of their true classes, (n,)
+        problem, options : all other arguments of `from_predictions`, in the same order
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes.displays import BrierCurveDisplay
+        >>> class Ready:  # any fitted classifier of scikit-learn
+        ...     classes_ = np.array(["ill", "well"])
+        ...     def predict_proba(self, X):
+        ...         return np.column_stack([X, 1 - X])
+        >>> y, X = np.array(["well", "well", "ill"] * 9), np.array([0.1, 0.2, 0.7] * 9)
+        >>> BrierCurveDisplay.from_estimator({"new": Ready()}, X, y, positive="ill")
+        BrierCurveDisplay of new; draw it with plot()
         """
-        return cls.from_predictions(y, predictions_of(estimator, X), *stakes, **options)
+        return cls.from_predictions(y, predictions_of(estimator, X), *problem, **options)
 
     @classmethod
     @abstractmethod
@@ -126,10 +143,10 @@ class CurvesDisplay(Display):
         return {}
 
 
-def banded(level: float, *said: str, method: str = "") -> str:
-    """The note of a display: what its bands are, and what else is to be said."""
+def band_note(level: float, *more: str, method: str = "") -> str:
+    """The note of a display: what its bands are, and whatever else it should mention."""
     how = f" ({method})" if method else ""
-    return " · ".join([f"bands: {percent(level)} intervals, pointwise{how}", *said])
+    return " · ".join([f"bands: {percent(level)} intervals, pointwise{how}", *more])
 
 
 def percent(level: float) -> str:

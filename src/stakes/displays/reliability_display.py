@@ -94,7 +94,7 @@ class ReliabilityDisplay(Display):
         named = read_models(models, cases.n_rows)
         refuse_misaligned(y_true, named, weights, None, clusters)
         shown = range(1, 2) if problem.n_classes == 2 else range(problem.n_classes)
-        made = [
+        entries = [
             (name, problem.classes[k], _panel(cases, k, rows[:, k], bins, level))
             for name, given in named.items()
             for rows in [cases.rows(_posteriors(f"models[{name!r}]", given, problem.classes))]
@@ -103,9 +103,12 @@ class ReliabilityDisplay(Display):
         several = len(shown) > 1
         panels = tuple(
             _named(panel, _title(name, label if several else None, len(named) > 1))
-            for name, label, panel in made
+            for name, label, panel in entries
         )
-        names, labels = tuple(name for name, _, _ in made), tuple(label for _, label, _ in made)
+        names, labels = (
+            tuple(name for name, _, _ in entries),
+            tuple(label for _, label, _ in entries),
+        )
         return cls(panels, names, labels, level, frame_library(y_true, models))
 
     @property

@@ -162,7 +162,7 @@ def _score(name: str, given: Any, classes: Labels, probabilities: bool) -> Float
         return np.asarray(given.read(name, classes)[:, 1])
     if probabilities:
         raise InputError(
-            f"{name} must hold probabilities here, to be held against threshold probabilities; "
+            f"{name} must hold probabilities here, to be compared with threshold probabilities; "
             f"these are raw scores. Calibrate them first, for example with "
             f"stakes.calibration.cross_calibrate.",
             argument=name,

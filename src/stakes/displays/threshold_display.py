@@ -9,7 +9,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray
-from stakes.displays.display import CurvesDisplay, banded, extent
+from stakes.displays.display import CurvesDisplay, band_note, extent
 from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
 from stakes.errors import InputError
 from stakes.evaluation import charges_of, refuse_needless
@@ -98,10 +98,10 @@ class CostByThresholdDisplay(CurvesDisplay):
         level = _check.level(level)
         chances = all(((s >= 0) & (s <= 1)).all() for s in cases.scores.values())
         bayes = problem.threshold if chances and not problem.columns else float("nan")
-        made = [_cost_line(cases, name, chances, bayes, level) for name in cases.scores]
-        lines, best = zip(*made, strict=True)
+        lines_and_best = [_cost_line(cases, name, chances, bayes, level) for name in cases.scores]
+        lines, best = zip(*lines_and_best, strict=True)
         own = ["every case at its own costs"] if problem.columns else []
-        note = banded(level, cases.note, *own)
+        note = band_note(level, cases.note, *own)
         ends = [side for line in lines for side in (line.low, line.high)]
         (low, high), room = extent(ends), 0.05
         limits = low - room * (high - low), high + room * (high - low)
@@ -147,8 +147,8 @@ def _cost_line(
         mean = _charged_mean(cases, name, grid, level)
     at = float(np.clip(best.threshold, grid[0], grid[-1]))
     mark = None if np.isnan(best.threshold) else (at, best.cost)
-    said = f", best at {best.threshold:.3g}".replace("-", "−")
-    line = BandedLine(name, grid, mean.value, mean.low, mean.high, mark=mark, detail=said)
+    detail = f", best at {best.threshold:.3g}".replace("-", "−")
+    line = BandedLine(name, grid, mean.value, mean.low, mean.high, mark=mark, detail=detail)
     return line, best.threshold
 
 
@@ -156,14 +156,14 @@ def _best(cases: ScoredCases, name: str) -> BestThreshold:
     own, problem = cases.cases, cases.cases.problem
     if own.costs is None:
         return best_threshold(cases.table(name), problem)
-    found = weighed(own.truth, cases.scores[name], own.weights, own.costs, problem)
-    if found is None:
+    weighed_scores = weighed(own.truth, cases.scores[name], own.weights, own.costs, problem)
+    if weighed_scores is None:
         raise InputError(
             "problem must have decisions that cost differently in some case; here they do not. "
             "Nothing is at stake.",
             argument="problem",
         )
-    return best_threshold(*found)
+    return best_threshold(*weighed_scores)
 
 
 def _charged_mean(

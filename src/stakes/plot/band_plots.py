@@ -98,7 +98,7 @@ def banded_lines(
     ax.set_xlim(min(end[0] for end in ends), max(end[1] for end in ends))
     ax.set_ylim(*ylim)
     finish(ax, x=x, y=y, legend=False)
-    _say(ax, note)
+    _write_note(ax, note)
     labels = [
         Label(line.name, drawn[id(line)], line.y[-1], float(np.mean(line.y)), line.detail)
         for line in lines
@@ -107,7 +107,7 @@ def banded_lines(
     return ax
 
 
-def _say(ax: Axes, note: str) -> None:
+def _write_note(ax: Axes, note: str) -> None:
     ax.set_title(note, loc="left", fontsize=7, color="#666666")
 
 
@@ -176,7 +176,7 @@ def reliability_panels(
     rows = -(-len(panels) // columns)
     size = (3.6, 3.7) if len(panels) == 1 else (1.9 * columns + 0.5, 2.45 * rows + 0.4)
     ax = axes_for(ax, size=size)
-    _say(ax, note)
+    _write_note(ax, note)
     x, y = "predicted probability", "observed share"
     if len(panels) == 1:
         _reliability_panel(ax, panels[0], every=True)
@@ -300,5 +300,5 @@ def cost_rows(
         tick.set_fontweight("bold" if row.best else "normal")
     ax.set_ylim(-0.7, len(names) - 0.3)
     ax.margins(x=0.08)
-    _say(ax, note)
+    _write_note(ax, note)
     return finish(ax, x=x, y="", legend=False)

@@ -160,10 +160,10 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             rule = Rule(problem, kind, from_prior=start, to_prior=problem.prior)
         else:
             if frozen:
-                said = response(fitted, X, kind, problem)
+                responses = response(fitted, X, kind, problem)
             else:
-                said = self._out_of_fold(X, target, codes, kind, problem, params, groups)
-            rows = _rows(said, kind, problem, codes, sample_weight)
+                responses = self._out_of_fold(X, target, codes, kind, problem, params, groups)
+            rows = _rows(responses, kind, problem, codes, sample_weight)
             fitted_map = rows.fitted(
                 calibrator, np.ones(len(codes), dtype=bool), cluster_codes(groups)
             )
@@ -176,7 +176,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         `data` are the columns that the costs depend on, where they do: a frame, a structured
         array, or a mapping from column to numbers.
         """
-        places = self._rule().decision_indices(self._said(X), columns_of(data))
+        places = self._rule().decision_indices(self._responses(X), columns_of(data))
         return np.asarray(self.decisions_[places])
 
     @available_if(_has_posteriors)
@@ -184,12 +184,12 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """Calibrated probabilities (n, K), columns in the order of ``classes_``."""
         rule = self._rule()
         place = np.argsort(order_of(_labels(self.classes_), rule.problem))
-        return np.asarray(rule.posteriors(self._said(X))[:, place])
+        return np.asarray(rule.posteriors(self._responses(X))[:, place])
 
     @available_if(_has_posteriors)
     def expected_costs(self, X: Any, data: Any = None) -> FloatArray:
         """What each decision is expected to cost, (n, M), in the order of ``decisions_``."""
-        return self._rule().expected_costs(self._said(X), columns_of(data))
+        return self._rule().expected_costs(self._responses(X), columns_of(data))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, data: Any = None) -> float:
         """Minus the cost per case of the decisions, so that higher is better.
@@ -235,7 +235,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         rule: Rule = self.rule_
         return rule
 
-    def _said(self, X: Any) -> Posteriors | Scores | Decisions:
+    def _responses(self, X: Any) -> Posteriors | Scores | Decisions:
         """What the estimator says, as the rule takes it."""
         rule = self._rule()
         return WRAPPERS[rule.takes](response(self.estimator_, X, rule.takes, rule.problem))
@@ -367,7 +367,7 @@ def _weights_of(params: dict[str, Any]) -> Any:
 
 
 def _rows(
-    said: npt.NDArray[Any],
+    responses: npt.NDArray[Any],
     kind: str,
     problem: Problem,
     codes: IntArray,
@@ -376,9 +376,9 @@ def _rows(
     """Cases as `evaluate` calibrates them."""
     common = (codes, weights, problem.prior, problem.n_classes)
     if kind == SCORES:
-        scores = Scores(said).read("the decision function of estimator")
+        scores = Scores(responses).read("the decision function of estimator")
         return CheckedRows(scores, *common, Scores)
-    rows, _ = Posteriors(said).normalised("predict_proba of estimator", problem.classes)
+    rows, _ = Posteriors(responses).normalised("predict_proba of estimator", problem.classes)
     return CheckedRows(rows[:, 1] if problem.n_classes == 2 else rows, *common)
 
 

@@ -59,10 +59,10 @@ def evaluate_estimators(
 ) -> Report:
     """What the decisions of these estimators cost, by cross-validation.
 
-    Every estimator is fitted once for each fold, on the cases of the other folds, and says what it
-    thinks of the cases that it has not seen; all estimators have the same folds. `evaluate` makes a
-    report of what they said. It is about the cost of the procedure, fitting to so many cases, not
-    about that of one fitted model, and the first of its caveats says so.
+    Every estimator is fitted once for each fold, on the cases of the other folds, and predicts the
+    cases that it has not seen; all estimators have the same folds. `evaluate` makes a report of
+    these predictions. It is about the cost of the procedure, fitting to so many cases, not about
+    that of one fitted model, and the first of its caveats says so.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def evaluate_estimators(
     ('line', 'cross-validation')
     """
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
-    asked = {name: _asked(name, given, problem) for name, given in _named(estimators).items()}
+    requests = {name: _request(name, given, problem) for name, given in _named(estimators).items()}
     data = columns_of(data)
     _check.aligned(X=X, y=y, clusters=clusters, data=data)
     target, classes, codes = read_target(y)
@@ -112,7 +112,7 @@ def evaluate_estimators(
     splits = read_splits(chosen, rows, target, codes, problem.classes, owners)
     if owners is not None:
         refuse_cut_clusters(splits, owners)
-    said: dict[str, Responses] = {
+    predictions: dict[str, Responses] = {
         name: WRAPPERS[kind](
             out_of_fold(
                 estimator,
@@ -126,11 +126,11 @@ def evaluate_estimators(
                 n_jobs=n_jobs,
             )
         )
-        for name, (estimator, kind) in asked.items()
+        for name, (estimator, kind) in requests.items()
     }
-    report = evaluate(y, said, problem, clusters=clusters, data=data, **options)
+    report = evaluate(y, predictions, problem, clusters=clusters, data=data, **options)
     estimand = Caveat(CROSS_VALIDATION, _estimand(chosen, splits))
-    own = _frozen({name: estimator for name, (estimator, _) in asked.items()})
+    own = _frozen({name: estimator for name, (estimator, _) in requests.items()})
     return replace(report, caveats=(estimand, *own, *report.caveats))
 
 
@@ -145,8 +145,8 @@ def _named(estimators: Any) -> Mapping[str, Any]:
     return estimators
 
 
-def _asked(name: str, given: Any, problem: Problem) -> tuple[Any, str]:
-    """The estimator, and what it is asked for."""
+def _request(name: str, given: Any, problem: Problem) -> tuple[Any, str]:
+    """The estimator, and what it will be asked for."""
     kinds = {Posteriors: POSTERIORS, Scores: SCORES, Decisions: DECISIONS}
     stated = kinds.get(type(given))
     estimator = given if stated is None else given.values

@@ -68,10 +68,10 @@ def make_scorer(metric: Metric | ScoringRule, problem: Problem) -> Scorer:
 def _description(metric: Any) -> str:
     """What is no metric, and what to do instead."""
     if isinstance(metric, type):
-        made = (
+        remedy = (
             f"Write {metric.__name__}()" if issubclass(metric, ScoringRule) else "Pass a function"
         )
-        return f"the class {metric.__name__}. {made}."
+        return f"the class {metric.__name__}. {remedy}."
     if callable(metric) and hasattr(metric, "__name__"):
         where = f"{metric.__module__}.{metric.__name__}"
         return f"the function {where}. For others there is sklearn.metrics.make_scorer."
@@ -98,16 +98,16 @@ class Scorer:
     ) -> float:
         """Score the predictions for X of an estimator that was fitted."""
         data = columns_of(data)
-        said = response(estimator, X, self.takes, self.problem, data)
+        responses = response(estimator, X, self.takes, self.problem, data)
         if isinstance(self.metric, ScoringRule):
-            named = Posteriors(said, classes=self.problem.classes)
+            named = Posteriors(responses, classes=self.problem.classes)
             prior = self.problem.prior
             loss = mean_score(y, named, self.metric, weights=sample_weight, prior=prior)
         else:
             common = {"problem": self.problem, "sample_weight": sample_weight, "data": data}
             if self.takes == DECISIONS:
-                self._refuse_classes(estimator, said)
-            given = said if self.takes == DECISIONS else Posteriors(said)
+                self._refuse_classes(estimator, responses)
+            given = responses if self.takes == DECISIONS else Posteriors(responses)
             loss = self.metric(y, given, **common)
         return self._sign * loss + 0.0
 
@@ -137,5 +137,5 @@ class Scorer:
 
     def __repr__(self) -> str:
         rule = isinstance(self.metric, ScoringRule)
-        said = repr(self.metric) if rule else getattr(self.metric, "__name__", "")
-        return f"make_scorer({said}, …)"
+        metric = repr(self.metric) if rule else getattr(self.metric, "__name__", "")
+        return f"make_scorer({metric}, …)"

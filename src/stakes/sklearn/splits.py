@@ -62,7 +62,7 @@ def read_splits(
     with warnings.catch_warnings():  # whether clusters stay whole is looked at, not assumed
         warnings.filterwarnings("ignore", message="The groups parameter is ignored")
         try:
-            found = list(chosen.split(X, y, groups))
+            folds = list(chosen.split(X, y, groups))
         except ValueError as error:
             if groups is not None or "groups" not in str(error):
                 raise
@@ -71,7 +71,7 @@ def read_splits(
                 f"Pass clusters= to evaluate_estimators, or groups= to fit with metadata routing.",
                 argument="cv",
             ) from error
-    splits = [(_places(train, len(codes)), _places(test, len(codes))) for train, test in found]
+    splits = [(_places(train, len(codes)), _places(test, len(codes))) for train, test in folds]
     tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
     if (tested != 1).any():
         often, never = int(tested.max()), int((tested == 0).sum())
@@ -129,12 +129,12 @@ def out_of_fold(
     n_jobs: int | None = None,
 ) -> npt.NDArray[Any]:
     """What fits on the other folds say of every case, in the order of the cases."""
-    said = Parallel(n_jobs=n_jobs)(
+    responses = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_ask)(clone(estimator), X, y, train, test, kind, problem, fit_params, data)
         for train, test in splits
     )
     places = np.concatenate([test for _, test in splits])
-    return np.asarray(np.concatenate(said)[np.argsort(places)])
+    return np.asarray(np.concatenate(responses)[np.argsort(places)])
 
 
 def _fit_and_ask(
