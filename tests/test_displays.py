@@ -370,6 +370,14 @@ def test_an_estimator_is_what_it_predicts_by_the_names_of_its_classes(display):
     assert len(set(display.from_estimator(several, X, HEALTH, positive="ill").models)) == 2
 
 
+def test_a_pipeline_is_called_after_its_last_step():
+    class Pipeline(Classifier):
+        steps = (("scale", object()), ("model", Machine()))
+
+    made = BrierCurveDisplay.from_estimator(Pipeline(), MODELS["sharp"], HEALTH, positive="ill")
+    assert made.models == ("Machine",)
+
+
 def test_scores_of_an_estimator_speak_for_the_positive_class():
     X = MODELS["sharp"]
     made = RateDrivenCurveDisplay.from_estimator(Machine(), X, HEALTH, positive="ill")
