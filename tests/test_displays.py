@@ -597,7 +597,7 @@ def test_raw_scores_have_a_best_threshold_and_none_of_bayes():
 
 
 AMOUNTS = {"amount": np.random.default_rng(4).lognormal(1, 0.8, Y.size).round(1)}
-CHARGED = Problem([[0, "1 + 0.1*amount"], ["amount", 0.5]], unit="EUR")
+CHARGED = Problem([[0.2, "1 + 0.1*amount"], ["amount", 0.5]], unit="EUR")
 MIXED = {"weights": HALVES, "clusters": WARDS}
 
 
@@ -612,7 +612,7 @@ def test_cost_by_threshold_charges_every_case_its_own_costs(design, prior):
     for at in (0.0, 0.1, 0.55):
         sums = [0.0, 0.0]
         for y, p, amount, w in zip(Y, MODELS["sharp"], AMOUNTS["amount"], mass, strict=True):
-            alarm, miss = (1 + 0.1 * amount, 0.0) if y == 0 else (0.5, amount)
+            alarm, miss = (1 + 0.1 * amount, 0.2) if y == 0 else (0.5, amount)
             sums[y] += w * (alarm if p > at else miss)
         cost = sum(sums) / sum(sizes)
         if prior is not None:

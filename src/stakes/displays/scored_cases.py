@@ -11,7 +11,6 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import ClusterLabels, FloatArray, IntArray, Label, Labels
-from stakes.decide import label_array
 from stakes.displays.estimators import DecisionScores
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library, read_cases, read_models, refuse_misaligned
@@ -180,7 +179,7 @@ def refuse_unnamed_columns(models: Any, classes: Labels) -> None:
     for name, given in named.items():
         values = given.values if isinstance(given, Posteriors) else given
         known = _check.frame_columns(values) or getattr(given, "classes", None)
-        if known is None and np.ndim(values) == 2 and label_array(classes).argsort()[0] != 0:
+        if known is None and np.ndim(values) == 2 and not _sorted(*classes):
             raise InputError(
                 f"columns of models[{name!r}] must be named where the positive class "
                 f"{classes[1]!r} is not the last by its label: scikit-learn sorts classes, and a "
@@ -188,6 +187,11 @@ def refuse_unnamed_columns(models: Any, classes: Labels) -> None:
                 f"pass the probabilities of {classes[1]!r} alone.",
                 argument="models",
             )
+
+
+def _sorted(first: Any, second: Any) -> bool:
+    """Whether scikit-learn would list two classes in this order."""
+    return type(first) is type(second) and bool(first < second)
 
 
 def two_class_problem(y_true: object, positive: Label | None, prevalence: object) -> Problem:
