@@ -222,3 +222,13 @@ def test_estimators_that_cannot_answer_are_refused(two):
     decided = make_scorer(metrics.expected_cost, problem)
     with pytest.raises(InputError, match=r"decisions of the problem.*bayes_cost.*BayesDecision"):
         cross_val_score(GaussianNB(), two.X, two.y, scoring=decided, error_score="raise")
+
+
+@pytest.mark.parametrize("metric", [metrics.bayes_cost, metrics.normalized_bayes_cost, LogLoss()])
+def test_a_threshold_is_not_chosen_by_what_judges_probabilities(two, metric):
+    """Decisions 0 and 1 would pass for probabilities of the class that the problem lists last."""
+    y = (two.y == "ill").astype(int)
+    problem = Problem({1: {1: 0, 0: 6}, 0: {1: 1, 0: 0}})
+    tuned = TunedThresholdClassifierCV(GaussianNB(), scoring=make_scorer(metric, problem), cv=3)
+    with pytest.raises(InputError, match=r"scoring must judge decisions.*expected_cost"):
+        tuned.fit(two.X, y)

@@ -65,7 +65,9 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         for which probabilities hold.
     calibrator : stakes.calibration.Calibrator, default=None
         None: `Select()`, which chooses a map. `Identity()` turns calibration off; posteriors are
-        then moved to the prior of the problem, if it states one.
+        then moved to the prior of the problem, if it states one, from the class shares of the
+        fit (of these cases, for a frozen estimator). An estimator that weighs classes itself, as
+        by ``class_weight="balanced"``, has posteriors for other shares, and needs a calibrator.
     cv : int, splitter or iterable, default=5
         The folds of the calibration. A number means so many stratified folds, or fewer where the
         rarest class has fewer cases. Each case must be in exactly one test fold.

@@ -78,6 +78,15 @@ def _description(metric: Any) -> str:
     return f"{metric!r}. Import the function, and pass it."
 
 
+def _refuse_decisions(y_true: object, decided: object, **options: object) -> float:
+    """In place of a metric of probabilities, where a threshold is to be chosen."""
+    raise InputError(
+        "scoring must judge decisions for a threshold to be chosen by it; this metric judges "
+        "probabilities, which no threshold changes. Write make_scorer(expected_cost, problem).",
+        argument="scoring",
+    )
+
+
 class Scorer:
     """What `make_scorer` makes; scikit-learn calls it."""
 
@@ -91,7 +100,8 @@ class Scorer:
         self._request = MetadataRequest(owner=type(self).__name__)
         self.set_score_request(sample_weight=None, data=None)
         # TunedThresholdClassifierCV puts the decisions of its thresholds into this function.
-        self._score_func, self._kwargs = metric, {"problem": problem}
+        judge = metric if self.takes == DECISIONS else _refuse_decisions
+        self._score_func, self._kwargs = judge, {"problem": problem}
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, data: Any = None
