@@ -58,9 +58,10 @@ test-torch: .venv-torch/torch.stamp  ## tensors and modules of torchmetrics, wit
 	STAKES_NO_SKIP=1 .venv-torch/bin/python $(PYTEST) -o addopts="$(TENSORS)" \
 		src/stakes/torch tests/tensors
 
-test-sklearn: .venv-sklearn/sklearn.stamp  ## estimators, with the lowest supported scikit-learn
+test-sklearn: .venv-sklearn/sklearn.stamp  ## estimators and displays, with the lowest supported scikit-learn and matplotlib
 	STAKES_NO_SKIP=1 .venv-sklearn/bin/python $(PYTEST) -m "not slow" \
-		src/stakes/sklearn tests/estimators docs/sklearn.md
+		src/stakes/sklearn tests/estimators docs/sklearn.md \
+		src/stakes/displays tests/test_displays.py tests/test_plot.py docs/displays.md
 
 lint: .venv-lint/lint.stamp  ## ruff and mypy
 	.venv-lint/bin/ruff check .
@@ -90,7 +91,7 @@ clean:  ## remove the environments and everything that was built
 # Where pip's index offers torch for GPUs only, which is large, set PIP_EXTRA_INDEX_URL to PyTorch's
 # index of wheels for CPUs.
 .venv-torch/torch.stamp: WANTED = --editable '.[torch]' --group torch
-.venv-sklearn/sklearn.stamp: WANTED = --editable '.[sklearn]' --group sklearn
+.venv-sklearn/sklearn.stamp: WANTED = --editable '.[sklearn,plot,frames]' --group sklearn
 .venv-newest/newest.stamp: WANTED = --upgrade --editable '.[cli,plot,sklearn]' --group newest
 
 %.stamp: pyproject.toml | $$(@D)/pip.ready

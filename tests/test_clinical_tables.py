@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from laws import divide, nan
-from stakes import Counts, InputError, Problem
+from stakes import Counts, Decisions, InputError, Problem
 from stakes.inference import (
     Clusters,
     effective_counts,
@@ -126,6 +126,22 @@ def test_without_a_class_what_needs_it_is_undefined():
 # Intervals ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("prior", [[1.0, 0.0], [0.0, 1.0], [0.7, 0.3]])
+def test_rates_and_likelihood_ratios_belong_to_the_test_at_any_prevalence(prior):
+    studied, stated = of_counts([[15, 5], [0, 20]], 0.2), of_counts([[15, 5], [0, 20]], 0.2, prior)
+    for metric in ("sensitivity", "specificity", "LR+", "LR−"):
+        assert stated[metric] == studied[metric]
+    if 0 in prior:
+        assert stated["PPV"][2:] == (prior[1],) * 3
+        assert stated["NPV"].low == stated["NPV"].high or math.isnan(stated["NPV"].value)
+
+
+def test_a_stated_prevalence_is_named_without_cases_of_the_class_too():
+    table = of_counts([[9, 1], [0, 0]], 0.2, [0.9, 0.1])
+    assert table.title == "1 test, prevalence 0.1 (stated), threshold 0.2"
+    assert table["specificity"].value == 0.9
+
+
 def test_rates_have_the_intervals_of_wilson():
     counts = Counts([[54, 32], [27, 231]])
     ends = wilson_rates(counts).interval(0.9)
@@ -167,6 +183,34 @@ def test_the_ends_of_the_ratio_are_where_the_score_test_rejects():
         q = grid[np.argmax(likely)]
         variance = end * q * (1 - end * q) / m + end**2 * q * (1 - q) / n
         assert (x / m - end * y / n) ** 2 / variance == pytest.approx(3.8415, rel=1e-3)
+
+
+@pytest.mark.parametrize(("x", "m", "y", "n"), [(80, 100, 0, 1000), (20, 20, 0, 20), (1, 9, 0, 4)])
+def test_without_hits_on_one_side_the_other_end_is_where_the_score_test_rejects(x, m, y, n):
+    """Nobody was alarmed needlessly: the ratio is far above one, and no further than it is known.
+
+    The most likely proportions are a root of a quadratic; here they are searched on a grid.
+    """
+    low, high = ratio_of_proportions_ends(
+        np.array([x, y], float), np.array([m, n], float), np.array(3.8415)
+    )
+    first = np.linspace(0, min(1, float(low)), 400_001)[1:-1]
+    likely = x * np.log(first) + (m - x) * np.log1p(-first) + n * np.log1p(-first / low)
+    p = first[np.argmax(likely)]
+    variance = p * (1 - p) / m + low * p * (1 - p / low) / n
+    assert (x / m) ** 2 / variance == pytest.approx(3.8415, rel=1e-3)
+    assert high == math.inf
+    turned = ratio_of_proportions_ends(
+        np.array([y, x], float), np.array([n, m], float), np.array(3.8415)
+    )
+    assert turned == pytest.approx((0.0, 1 / float(low)))
+
+
+def test_a_sample_without_false_alarms_says_much_about_ratio_and_predictive_value():
+    table = of_counts([[1000, 0], [20, 80]], 0.1, [0.9, 0.1])
+    assert table["LR+"].value == math.inf
+    assert table["LR+"].low > 0.7 / 0.005
+    assert table["PPV"].low > 0.9
 
 
 def test_without_hits_an_end_is_open():
@@ -267,7 +311,7 @@ def test_differences_are_paired_and_turn_round_with_the_tests(prior, weights):
     table = clinical_table(y, {"old": old, "new": new}, problem, sample_weight=share)
     turned = clinical_table(y, {"new": new, "old": old}, problem, sample_weight=share)
     compared = [row for row in table.rows if row.name == "new − old"]
-    assert [row.metric for row in compared] == [m for m in METRICS if m[:2] not in ("LR", "NN")]
+    assert [row.metric for row in compared] == METRICS
     for row in compared:
         alone = [table[name, row.metric].value for name in ("new", "old")]
         assert row.value == pytest.approx(alone[0] - alone[1])
@@ -286,34 +330,69 @@ def test_a_test_does_not_differ_from_itself():
             assert row.low <= 0 <= row.high
 
 
-def test_the_error_of_a_difference_of_predictive_values_is_that_of_leaving_cases_out():
-    """The jackknife, case by case, plain and with weights; cluster by cluster with clusters."""
-    y, old, new = two_tests(3, 200)
-    problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=[0.9, 0.1])
-    tests = {"old": old, "new": new}
+@pytest.mark.parametrize("prior", [None, (0.9, 0.1)])
+def test_intervals_of_two_tests_are_joined_by_their_correlation(prior):
+    """The correlation by leaving out one case at a time, or one cluster; then Zou and Donner."""
+    y, old, new = two_tests(3)
+    problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
+    owner, one, share = np.arange(150) % 30, np.ones(150), np.linspace(0.5, 1.5, 150)
 
-    def spread(keep: list[Any], factor: float, weights: Any) -> float:
+    def correlations(labels: Any, weights: Any) -> Any:
         left = []
-        for kept in keep:
+        for kept in (labels != label for label in np.unique(labels)):
             parts = [zip(y[kept], d[kept], weights[kept], strict=True) for d in (new, old)]
-            ppv = [slow_values(list(part), 0.2, (0.9, 0.1))[2] for part in parts]
-            left.append(ppv[0] - ppv[1])
-        return math.sqrt(factor * np.sum((np.array(left) - np.mean(left)) ** 2))
+            left.append([slow_values(list(part), 0.2, prior) for part in parts])
+        pairs = np.moveaxis(np.array(left), -1, 0)
+        return [np.asarray(np.corrcoef(pair, rowvar=False))[0, 1] for pair in pairs]
 
-    row = clinical_table(y, tests, problem)["new − old", "PPV"]
-    singles, ones = [np.arange(200) != i for i in range(200)], np.ones(200)
-    assert (row.high - row.value) / 1.96 == pytest.approx(
-        spread(singles, 199 / 200, ones), rel=0.03
-    )
-    share = 0.5 + np.random.default_rng(2).random(200)
-    row = clinical_table(y, tests, problem, sample_weight=share)["new − old", "PPV"]
-    expected = spread(singles, 199 / 200, share)
-    assert (row.high - row.value) / 1.96 == pytest.approx(expected, rel=0.03)
-    owner = np.arange(200) % 25
-    row = clinical_table(y, tests, problem, clusters=owner)["new − old", "PPV"]
-    clusters = [owner != g for g in range(25)]
-    reach = stats.t.ppf(0.975, 24)
-    assert (row.high - row.value) / reach == pytest.approx(spread(clusters, 24 / 25, ones), rel=0.1)
+    cases = np.arange(150)
+    designs = [(None, None, [cases], one), (share, None, [cases], share)]
+    for weights, clusters, labels, w in [*designs, (None, owner, [cases, owner], one)]:
+        table = clinical_table(
+            y, {"old": old, "new": new}, problem, sample_weight=weights, clusters=clusters
+        )
+        least = np.min([correlations(label, w) for label in labels], axis=0)
+        for metric in ("PPV", "NPV", "LR+", "LR−", "NNS", "NNT"):
+            r = least[METRICS.index(metric)]
+            a, b, row = (table[t, metric] for t in ("new", "old", "new − old"))
+            up, down = a.high - a.value, b.value - b.low
+            joined = math.sqrt(up**2 + down**2 - 2 * r * up * down)
+            assert row.high - row.value == pytest.approx(joined, rel=0.1)
+
+
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+def test_perfect_tests_that_agree_may_still_differ(prior):
+    truth, decided = rows_of([[20, 0], [0, 20]])
+    problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
+    table = clinical_table(truth, {"old": decided, "new": decided}, problem)
+    for metric in ("PPV", "NPV"):
+        row = table["new − old", metric]
+        assert row.low < 0 == row.value < row.high
+        assert row.high <= 1 - table["old", metric].low
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_ill", "n_well", "prior"), [(25, 25, 0.1), (10, 190, 0.1)])
+def test_the_interval_of_a_difference_of_predictive_values_covers_for_good_tests(
+    n_ill, n_well, prior
+):
+    """150 samples of tests that are nearly always right; the delta method held 19 % and 23 %."""
+    hits, alarms = [0.02, 0.03, 0.08, 0.87], [0.962, 0.018, 0.008, 0.012]  # neither, B, A, both
+    problem = Problem.from_threshold(0.2, prior=[1 - prior, prior])
+    rates = np.array([[0.95, 0.90], [0.02, 0.03]])  # of A and B, among the ill and the well
+    ppv = prior * rates[0] / (prior * rates[0] + (1 - prior) * rates[1])
+    kept = 1 - rates
+    npv = (1 - prior) * kept[1] / ((1 - prior) * kept[1] + prior * kept[0])
+    rng, held = np.random.default_rng(4), []
+    for _ in range(150):
+        cells = np.r_[rng.multinomial(n_well, alarms), rng.multinomial(n_ill, hits)]
+        pair = np.repeat([0, 1, 2, 3] * 2, cells)
+        y = np.repeat([0] * 4 + [1] * 4, cells)
+        table = clinical_table(y, {"A": pair // 2, "B": pair % 2}, problem)
+        rows = [table["B − A", "PPV"], table["B − A", "NPV"]]
+        truth = ppv[1] - ppv[0], npv[1] - npv[0]
+        held += [[r.low <= t <= r.high for r, t in zip(rows, truth, strict=True)]]
+    assert np.mean(held, axis=0).min() >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 150)
 
 
 @pytest.mark.slow
@@ -341,21 +420,36 @@ def test_every_interval_holds_the_truth(prior, n_clusters):
     assert np.mean(held, axis=0).min() >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 150)
 
 
-@pytest.mark.slow
-def test_the_interval_of_a_difference_of_predictive_values_covers():
-    """200 samples with a known truth; 95 % within three standard errors of the simulation."""
-    y, old, new = two_tests(0, 400_000)
+def test_a_ratio_without_an_end_has_a_difference_without_one():
+    y = ["well"] * 20 + ["ill"] * 20
+    some = ["wait"] * 15 + ["treat"] * 5 + ["wait"] * 8 + ["treat"] * 12
+    none = ["wait"] * 20 + ["wait"] * 8 + ["treat"] * 12
     problem = Problem.from_threshold(0.2, **WAIT_TREAT)
+    table = clinical_table(y, {"old": some, "new": none}, problem)
+    row = table["new − old", "LR+"]
+    assert row.value == row.high == math.inf
+    assert row.low == table["new", "LR+"].low - table["old", "LR+"].high
+    one = ["wait"] * 19 + ["treat"] + ["wait"] * 20
+    row = clinical_table(y, {"old": some, "new": one}, problem)["new − old", "NNS"]
+    assert row.value == row.high == math.inf
 
-    def difference(rows: Any) -> Any:
-        own = {"old": old[rows], "new": new[rows]}
-        return clinical_table(y[rows], own, problem)["new − old", "PPV"]
 
-    treated = [np.mean(y[decided == "treat"] == "ill") for decided in (new, old)]
-    truth = treated[0] - treated[1]
-    samples = [slice(300 * i, 300 * i + 300) for i in range(200)]
-    held = [row.low <= truth <= row.high for row in map(difference, samples)]
-    assert np.mean(held) > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 200)
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+def test_the_intervals_of_differences_cover(prior):
+    """200 samples with a known truth; 95 % less three standard errors of the simulation."""
+    y, old, new = two_tests(0, 400_000)
+    problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
+    ones = np.ones(y.size)
+    values = [slow_values(list(zip(y, d, ones, strict=True)), 0.2, prior) for d in (new, old)]
+    truth = np.array(values[0]) - values[1]
+    held = []
+    for i in range(200):
+        rows = slice(250 * i, 250 * i + 250)
+        table = clinical_table(y[rows], {"old": old[rows], "new": new[rows]}, problem)
+        ends = np.array([row[3:] for row in table.rows if row.name == "new − old"]).T
+        held.append((ends[0] <= truth) & (truth <= ends[1]))
+    assert np.mean(held, axis=0).min() > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 200)
 
 
 # The table ---------------------------------------------------------------------------------------
@@ -387,6 +481,27 @@ def test_what_is_no_diagnostic_test_is_refused():
         of_counts([[1, 1], [1, 1]], 0.2, level=95)
     with pytest.raises(InputError, match="problem must be"):
         clinical_table([0, 1], [0, 1], 0.2)  # type: ignore[arg-type]
+
+
+def test_messages_name_the_arguments_of_the_table():
+    problem = Problem.from_threshold(0.2)
+    y, d = [0, 1, 1], [0, 1, 0]
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        ([0.2, 0.8, 0.4], {}, r"^decisions must hold decisions; these are probabilities.*bayes_d"),
+        ({"new": [0.2, 0.8, 0.4]}, {}, r"^decisions\['new'\] must hold decisions; these are prob"),
+        ([0, 2, 1], {}, r"^decisions must hold labels among 0, 1"),
+        (None, {}, r"^decisions must hold one label"),
+        (d[:2], {}, r"^y_true and decisions must describe the same cases"),
+        ({}, {}, r"^decisions must hold one test at least"),
+        (d, {"sample_weight": [1]}, r"^y_true and sample_weight must describe the same"),
+        (d, {"sample_weight": [-1, 1, 1]}, r"^sample_weight must hold numbers"),
+        (d, {"clusters": [1, 2]}, r"^y_true and clusters must describe the same"),
+        (d, {"clusters": [1, 1, 1]}, r"^clusters must be two or more; there is one"),
+    ]
+    for decisions, options, message in cases:
+        with pytest.raises(InputError, match=message):
+            clinical_table(y, decisions, problem, **options)
+    assert clinical_table(y, Decisions(d), problem) == clinical_table(y, d, problem)
 
 
 def test_clusters_are_asked_for_by_their_labels():

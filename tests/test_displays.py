@@ -12,6 +12,7 @@ import pytest
 from stakes import (
     CostProportions,
     Counts,
+    Decisions,
     JointCounts,
     Posteriors,
     Problem,
@@ -293,6 +294,27 @@ def test_of_lines_that_coincide_the_hidden_one_is_wider():
     assert widths["first"] > widths["second"] == widths["other"]
 
 
+def test_a_dozen_lines_that_coincide_are_no_bar():
+    same = {f"model {k}": MODELS["sharp"] for k in range(12)}
+    ax = BrierCurveDisplay.from_predictions(Y, same).plot()
+    widths = [line.get_linewidth() for line in ax.get_lines()[1:13]]
+    assert (np.diff(widths) < 0).all()
+    assert widths[0] < 10
+
+
+def test_a_long_reference_is_shortened_beside_the_axis():
+    """Nothing sticks out of the figure, and the label names what the column names."""
+    long = {f"trees with a monotone constraint and more words, fold {k}": P for k in (1, 2)}
+    display = NetBenefitDifferenceDisplay.from_predictions(Y, long, reference=next(iter(long)))
+    ax = display.plot()
+    [box] = boxes([ax.yaxis.label], ax.figure)
+    assert box.y0 >= 0
+    assert box.y1 <= ax.figure.bbox.height
+    labels = [text.get_text() for text in ax.texts if text.get_gid() == "line label"]
+    assert labels == ["…and more words, fold 2", "…and more words, fold 1"]
+    assert labels[1] in ax.get_ylabel()
+
+
 def test_a_model_keeps_its_colour_when_another_is_the_reference():
     benefit = DecisionCurveDisplay.from_predictions(Y, MODELS).plot()
     gain = NetBenefitDifferenceDisplay.from_predictions(Y, MODELS, reference="sharp").plot()
@@ -346,6 +368,14 @@ def test_an_estimator_is_what_it_predicts_by_the_names_of_its_classes(display):
     assert made == display.from_predictions(HEALTH, {"Classifier": X}, positive="ill")
     several = {"one": Classifier(), "two": Classifier()}
     assert len(set(display.from_estimator(several, X, HEALTH, positive="ill").models)) == 2
+
+
+def test_a_pipeline_is_called_after_its_last_step():
+    class Pipeline(Classifier):
+        steps = (("scale", object()), ("model", Machine()))
+
+    made = BrierCurveDisplay.from_estimator(Pipeline(), MODELS["sharp"], HEALTH, positive="ill")
+    assert made.models == ("Machine",)
 
 
 def test_scores_of_an_estimator_speak_for_the_positive_class():
@@ -508,6 +538,25 @@ def test_ten_classes_have_a_panel_each_and_none_lies_upon_another():
     assert part["weight"].sum() == 600
 
 
+def test_panels_in_a_small_place_share_the_labels_of_their_axes():
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    axes = figure.subplots(1, 2)
+    three = {**MODELS, "third": MODELS["blunt"]}
+    ax = ReliabilityDisplay.from_predictions(Y, three).plot(axes[1])
+    panels: Any = ax.child_axes
+    assert [one.get_xlabel() for one in panels] == ["", "predicted probability", ""]
+    texts = [one.yaxis.label for one in panels] + [panels[1].xaxis.label]
+    assert overlapping(boxes([*texts, *panels[0].get_yticklabels()], figure)) == 0
+
+
+def test_classes_that_are_numbers_are_called_classes():
+    y, posteriors = many_classes()
+    numbers = Posteriors(posteriors.values, classes=range(10))
+    codes = [int(np.flatnonzero(np.asarray(posteriors.classes) == label)[0]) for label in y]
+    display = ReliabilityDisplay.from_predictions(codes, {"net": numbers, "other": numbers})
+    assert display.panels[3].name == "net: class 3"
+
+
 def test_one_panel_writes_out_how_many_cases_each_bin_holds():
     display = ReliabilityDisplay.from_predictions(Y, MODELS["sharp"], bins=EqualWidth(4))
     written = [text.get_text() for text in display.plot().texts]
@@ -534,6 +583,7 @@ def test_cost_by_threshold_marks_the_best_and_the_bayes_threshold():
     marks = [dot.get_xydata()[0] for dot in dots]
     np.testing.assert_allclose(marks[0], [best, expected.cost])
     assert ax.get_ylabel() == "expected cost per case, EUR"
+    assert ax.get_xlabel() == "threshold probability"
     labels = [text.get_text() for text in ax.texts if text.get_gid() == "line label"]
     assert f"sharp, best at {best:.3g}" in labels
     assert "Bayes threshold 0.2" in labels
@@ -544,6 +594,51 @@ def test_raw_scores_have_a_best_threshold_and_none_of_bayes():
     assert np.isnan(display.bayes)
     assert display.lines[0].x[-1] == 10 * MODELS["sharp"].max()
     assert "Bayes" not in "".join(text.get_text() for text in display.plot().texts)
+
+
+AMOUNTS = {"amount": np.random.default_rng(4).lognormal(1, 0.8, Y.size).round(1)}
+CHARGED = Problem([[0.2, "1 + 0.1*amount"], ["amount", 0.5]], unit="EUR")
+MIXED = {"weights": HALVES, "clusters": WARDS}
+
+
+@pytest.mark.parametrize(("design", "prior"), [({}, None), (MIXED, [0.9, 0.1])])
+def test_cost_by_threshold_charges_every_case_its_own_costs(design, prior):
+    problem = CHARGED if prior is None else CHARGED.with_prior(prior)
+    options: dict[str, Any] = {"data": AMOUNTS, **design}
+    display = CostByThresholdDisplay.from_predictions(Y, MODELS, problem, **options)
+    line = curve(display)
+    mass = design.get("weights", np.ones(Y.size))
+    sizes = [mass[k == Y].sum() for k in (0, 1)]
+    for at in (0.0, 0.1, 0.55):
+        sums = [0.0, 0.0]
+        for y, p, amount, w in zip(Y, MODELS["sharp"], AMOUNTS["amount"], mass, strict=True):
+            alarm, miss = (1 + 0.1 * amount, 0.2) if y == 0 else (0.5, amount)
+            sums[y] += w * (alarm if p > at else miss)
+        cost = sum(sums) / sum(sizes)
+        if prior is not None:
+            cost = sum(q * s / n for q, s, n in zip(prior, sums, sizes, strict=True))
+        [place] = np.flatnonzero(np.isclose(line.x, at))
+        assert line.y[place] == pytest.approx(cost)
+    decided = Decisions((MODELS["sharp"] > 0.55).astype(int))
+    report = evaluate(
+        Y, {"cut": decided, "p": MODELS["sharp"]}, problem, calibrator=None, **options
+    )
+    cut = report.system("cut").cost
+    assert (line.low[place], line.high[place]) == pytest.approx((cut.low, cut.high))
+    held: Any = next(model.by_threshold for model in report.models if model.model == "p")
+    costs = held.costs(problem)
+    assert display.best[0] == held.thresholds[np.flatnonzero(np.isclose(costs, costs.min()))[-1]]
+    assert line.mark == pytest.approx((display.best[0], costs.min()))
+    assert line.y.min() == pytest.approx(costs.min())
+
+
+def test_every_case_has_a_bayes_threshold_of_its_own():
+    display = CostByThresholdDisplay.from_predictions(Y, MODELS, CHARGED, data=AMOUNTS)
+    assert np.isnan(display.bayes)
+    ax = display.plot()
+    assert "Bayes" not in "".join(text.get_text() for text in ax.texts)
+    assert "every case at its own costs" in ax.get_title(loc="left")
+    assert ax.get_ylabel() == "expected cost per case, EUR"
 
 
 @pytest.fixture(scope="module")
@@ -567,6 +662,7 @@ def test_costs_of_systems_are_those_of_the_report_the_cheapest_first(report):
     [bold] = [tick for tick in ax.get_yticklabels() if tick.get_fontweight() == "bold"]
     assert bold.get_text() == report.verdict.cheapest
     assert "EUR" in ax.get_xlabel()
+    assert ax.get_title(loc="left").endswith("bold: to deploy · open circle: tuned on these cases")
 
 
 def test_costs_of_systems_come_from_predictions_in_one_call(report):
@@ -611,9 +707,45 @@ REFUSED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = [
     ("to be compared with shares", ReliabilityDisplay, (Y, Scores(P)), {}),
     ("problem must be a Problem", CostByThresholdDisplay, (Y, P, [[0, 1], [4, 0]]), {}),
     ("two classes and two decisions", CostByThresholdDisplay, (Y, P, Problem.zero_one(3)), {}),
-    ("depend on the columns", CostByThresholdDisplay, (Y, P, Problem([[0, 1], ["a", 0]])), {}),
+    ("data must hold the columns", CostByThresholdDisplay, (Y, P, CHARGED), {}),
+    ("data must have the column", CostByThresholdDisplay, (Y, P, CHARGED), {"data": {"x": Y}}),
+    ("data must be left out", CostByThresholdDisplay, (Y, P, PROBLEM), {"data": AMOUNTS}),
+    (
+        "Nothing is at stake",
+        CostByThresholdDisplay,
+        (Y, P, Problem([["a", "a"], ["a", "a"]])),
+        {"data": {"a": P}},
+    ),
     ("problem must be a Problem", SystemCostsDisplay, (Y, P, None), {}),
 ]
+
+
+TWO = np.column_stack([P, 1 - P])  # as scikit-learn has them: "ill", then "well"
+REFUSED += [
+    (r"columns of models\['model'\] must be named", one, (HEALTH, TWO), {"positive": "ill"})
+    for one in (DecisionCurveDisplay, CostCurveDisplay, ReliabilityDisplay)
+]
+REFUSED += [
+    ("models must hold another", NetBenefitDifferenceDisplay, (Y, P), {"reference": "model"}),
+    ("classes must be stated", ReliabilityDisplay, (Y, np.full((Y.size, 3), 1 / 3)), {}),
+]
+
+
+def test_two_columns_without_names_are_taken_where_every_order_is_the_same():
+    for y, positive in ((HEALTH, "well"), (Y, None), (Y == 1, None)):
+        bare = DecisionCurveDisplay.from_predictions(
+            y, TWO[:, ::-1] if positive is None else TWO, positive=positive
+        )
+        named = Posteriors(TWO, classes=["ill", "well"] if positive else [1, 0])
+        assert bare == DecisionCurveDisplay.from_predictions(y, named, positive=positive)
+
+
+def test_a_display_says_briefly_what_it_is():
+    display = DecisionCurveDisplay.from_predictions(Y, MODELS)
+    assert repr(display) == "DecisionCurveDisplay of sharp, blunt; draw it with plot()"
+    many = ReliabilityDisplay.from_predictions(*many_classes())
+    assert repr(many) == "ReliabilityDisplay of model; draw it with plot()"
+    assert len(repr(CostCurveDisplay.from_predictions(Y, {str(k) * 30: P for k in range(9)}))) < 120
 
 
 @pytest.mark.parametrize(("words", "display", "given", "options"), REFUSED)
@@ -638,6 +770,8 @@ def test_what_is_no_report_no_estimator_and_no_axes_is_refused():
     display = BrierCurveDisplay.from_predictions(Y, P)
     with pytest.raises(InputError, match="ax must be one Axes of matplotlib"):
         display.plot(ax=[1, 2])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"got str 'a'\. Pass one"):
+        display.plot(ax="a")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="library must be one of"):
         display.frame("excel")
     with pytest.raises(InputError, match="library must be one of"):

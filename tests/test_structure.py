@@ -89,7 +89,7 @@ FLOORS: dict[str, str] = {
     "curves": "bayes_error cost_curves decision ranks",
     "displays": (
         "estimators scored_cases smooth_line display decision_displays cost_displays "
-        "reliability_display systems_display"
+        "reliability_display systems_display threshold_display"
     ),
     "evaluation": (
         "sentences cases operation decision_rules folds charging predictions evidence "
@@ -102,7 +102,10 @@ FLOORS: dict[str, str] = {
         "comparison delong selection deployment multiplicity moves winner"
     ),
     "measures": "cost linear confusion chance clinical",
-    "metrics": "row_costs metric_rows clinical_tables calibration_tables",
+    "metrics": (
+        "row_costs metric_rows clinical_samples clinical_differences clinical_tables "
+        "calibration_tables"
+    ),
     "plot": "_style _labels curve_plots band_plots table_plots",
     "problem": "_binary _columns _file _names _relations _cases _charged _problem",
     "ranking": "roc hull points areas rescaling",

@@ -115,7 +115,7 @@ def looked_at(design: Fitting, X: FloatArray, y: Any, owner: Any) -> tuple[Float
 
     from stakes.sklearn.splits import out_of_fold, read_splits, splitter
 
-    splits = read_splits(splitter(FOLDS, y, y, owner), X, y, y, (0, 1), owner)
+    splits = read_splits(splitter(FOLDS, y, y, owner, (0, 1)), X, y, y, (0, 1), owner)
     said = {
         name: out_of_fold(one, X, y, splits, "posteriors", design.problem, fit_params={})
         for name, one in learners().items()

@@ -169,6 +169,17 @@ def test_identity_moves_posteriors_to_the_prior_of_the_problem(two, screening):
     assert_array_equal(clf.predict(two.X), np.where(moved[:, 0] > 0.2, "treat", "wait"))
 
 
+def test_identity_moves_posteriors_from_the_shares_that_the_estimator_saw(two, screening):
+    """Neighbours take no weights: their posteriors hold for the shares of the cases as they are."""
+    prior = [0.95, 0.05]
+    clf = Bayes(KNeighborsClassifier(20), screening.with_prior(prior), calibrator=Identity())
+    with pytest.warns(UserWarning, match="counts in the calibration alone"):
+        clf.fit(two.X, two.y, sample_weight=np.where(two.y == "ill", 5.0, 1.0))
+    ill = np.mean(two.y == "ill")
+    bare = KNeighborsClassifier(20).fit(two.X, two.y).predict_proba(two.X)  # ill comes first
+    assert_allclose(clf.predict_proba(two.X), shift_prior(bare, [ill, 1 - ill], prior[::-1]))
+
+
 def test_calibrated_probabilities_hold_for_the_prior_of_the_problem(two, screening):
     prior = [0.95, 0.05]
     clf = Bayes(GaussianNB(), screening.with_prior(prior), calibrator=Affine()).fit(two.X, two.y)
@@ -188,9 +199,7 @@ def test_a_rare_class_lowers_the_number_of_folds(two, screening):
 def test_a_class_of_one_case_is_refused(two, screening):
     few = np.flatnonzero(two.y == "ill")[1:]
     kept = np.setdiff1d(np.arange(240), few)
-    with pytest.raises(
-        InputError, match=r"^cv must be 2 folds .* class must have two cases .* 1\."
-    ):
+    with pytest.raises(InputError, match=r"^y must hold two cases of every class .* 'ill' has 1\."):
         Bayes(GaussianNB(), screening).fit(two.X[kept], two.y[kept])
 
 
@@ -406,7 +415,7 @@ def test_the_rule_of_the_classifier_is_shipped_as_json(three, triage):
 
 def test_labels_that_do_not_match_the_problem_are_refused(two, screening):
     cases = [
-        (two.y == "ill", screening, r"^the classes of y must be those of the problem"),
+        (two.y == "ill", screening, r"^the classes of y .* False is not in the problem\. Labels"),
         (np.where(two.y == "ill", "1", "0"), Problem.zero_one(2), r"1 and '1' are different"),
         ((two.y == "ill").astype(int), screening, r"cross_val_predict .* numbers them"),
         (two.y, Problem.zero_one(["ill", "well", "dead"]), r"'dead' is in the problem alone"),
@@ -426,13 +435,24 @@ def test_labels_that_do_not_match_the_problem_are_refused(two, screening):
         ({"estimator": GaussianNB}, r"^estimator must be a classifier with predict_proba"),
         ({"estimator": LinearSVC(), "calibrator": Identity()}, r"which has no predict_proba"),
         ({"cv": ShuffleSplit(3, random_state=0)}, r"^cv must put every case into exactly one"),
-        ({"cv": 1}, r"^cv must be 2 folds or more"),
+        ({"cv": 1}, r"^cv must be 2 folds or more; got 1\."),
+        ({"cv": "five"}, r"^cv must be a number of folds, a splitter"),
+        ({"cv": GroupKFold(3)}, r"^cv must be given groups.*metadata routing"),
     ],
 )
 def test_what_cannot_be_used_is_refused_when_it_is_fitted(two, settings, message):
     clf = Bayes(GaussianNB()).set_params(**settings)
     with pytest.raises(InputError, match=message):
         clf.fit(two.X, two.y)
+
+
+def test_columns_and_groups_have_no_place_in_a_fit_without_routing(two, screening):
+    for name in ("data", "groups"):
+        with pytest.raises(
+            InputError, match=rf"^{name} must reach .*enable_metadata_routing"
+        ) as caught:
+            Bayes(GaussianNB(), screening).fit(two.X, two.y, **{name: two.clusters})
+        assert caught.value.argument == name
 
 
 def test_more_classes_than_a_decision_function_can_tell_are_refused(three, triage):

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GroupKFold,
@@ -101,6 +102,21 @@ def test_the_first_caveat_names_what_is_estimated(clustered):
     assert "GroupKFold" in caveat.text
     assert "procedures, not of one fitted model" in " ".join(clustered.to_text().split())
     assert Report.from_json(clustered.to_json()) == clustered
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_estimator_that_is_not_fitted_anew_is_spoken_of(two, screening, inside):
+    """A frozen one may have seen every case: the folds keep nothing from it."""
+    frozen = FrozenEstimator(GaussianNB().fit(two.X, two.y))
+    model = BayesDecisionClassifier(frozen, screening, calibrator=Affine()) if inside else frozen
+    report = evaluate_estimators(
+        {"old": model, "tree": TREE}, two.X, two.y, screening, cv=3, **QUICK
+    )
+    procedure, frozen_too, *_ = report.caveats
+    assert procedure.kind == "cross-validation"
+    assert frozen_too.kind == "frozen"
+    assert "'old'" in frozen_too.text
+    assert "'tree'" not in frozen_too.text
 
 
 def test_a_number_of_folds_keeps_clusters_whole(two, screening):
@@ -199,8 +215,9 @@ def rows_twice(n: int) -> list[tuple[Any, Any]]:
         (TimeSeriesSplit(3), r"exactly one test fold; 60 of 240 are in none\."),
         (rows_twice(240), r"^cv must keep test cases out of the fit; fold 1 has 120"),
         (1, r"^cv must be 2 folds or more"),
+        (GroupKFold(3), r"^cv must be given groups.*clusters="),
     ],
-    ids=["repeated", "shuffled", "in time", "overlapping", "one"],
+    ids=["repeated", "shuffled", "in time", "overlapping", "one", "groups"],
 )
 def test_splits_that_do_not_test_each_case_once_are_refused(two, screening, cv, message):
     with pytest.raises(InputError, match=message) as caught:
@@ -229,6 +246,37 @@ def test_a_fit_that_would_miss_a_class_is_refused(two, screening):
 def test_what_is_no_estimator_is_refused(two, screening, estimators, message):
     with pytest.raises(InputError, match=message):
         evaluate_estimators(estimators, two.X, two.y, screening, cv=3)
+
+
+class Costly(DummyClassifier):  # type: ignore[misc]
+    """One that takes long to fit."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        raise AssertionError("fitted before all arguments were looked at")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"groups": [1, 2]},
+            r"^options must be those of stakes.evaluate; 'groups' is none.*clusters=",
+        ),
+        ({"sample_weight": [1, 2]}, r"'sample_weight' is none.*weights=.*fit_params="),
+        ({"models": {}}, r"'models' is none"),
+        ({"weights": [1.0, 2.0]}, r"^y_true and weights must describe the same cases"),
+        ({"by": [1]}, r"by"),
+        ({"data": {"amount": [1]}}, r"^data must be left out"),
+        ({"calibrator": "isotonic"}, r"^calibrator must be a Calibrator"),
+        ({"level": 95}, r"^level must lie"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_is_fitted(two, screening, options, message):
+    with pytest.raises(InputError, match=message):
+        evaluate_estimators({"x": Costly()}, two.X, two.y, screening, cv=3, **options)
+    amounts = Problem({"well": {"a": 0, "b": "amount"}, "ill": {"a": 9, "b": 0}})
+    with pytest.raises(InputError, match="data must hold the columns"):
+        evaluate_estimators({"x": Costly()}, two.X, two.y, amounts, cv=3)
 
 
 def test_labels_and_rows_that_do_not_match_are_refused(two, screening):

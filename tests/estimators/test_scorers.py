@@ -198,9 +198,15 @@ def test_a_scorer_is_pickled_and_cloned_with_its_search(two):
 
 def test_what_is_no_metric_of_ours_is_refused():
     problem = Problem.zero_one(2)
-    for metric in (np.mean, "bayes_cost", measures.expected_cost):
+    for metric in (np.mean, "bayes_cost", ["bayes_cost"], measures.expected_cost):
         with pytest.raises(InputError, match=r"^metric must be a function of stakes.metrics"):
             make_scorer(metric, problem)  # type: ignore[arg-type]
+    with pytest.raises(
+        InputError, match=r"got the function stakes\.measures\.\w+\.expected_cost\."
+    ):
+        make_scorer(measures.expected_cost, problem)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"got the class LogLoss\. Write LogLoss\(\)"):
+        make_scorer(LogLoss, problem)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"^problem must be a Problem"):
         make_scorer(metrics.bayes_cost, [[0, 1], [1, 0]])  # type: ignore[arg-type]
 
@@ -214,5 +220,15 @@ def test_estimators_that_cannot_answer_are_refused(two):
         scorer(numbers, two.X, two.y)
     problem = Problem([[0, 1], [4, 0]], classes=["well", "ill"], decisions=["wait", "treat"])
     decided = make_scorer(metrics.expected_cost, problem)
-    with pytest.raises(InputError, match="y_pred must hold labels"):
+    with pytest.raises(InputError, match=r"decisions of the problem.*bayes_cost.*BayesDecision"):
         cross_val_score(GaussianNB(), two.X, two.y, scoring=decided, error_score="raise")
+
+
+@pytest.mark.parametrize("metric", [metrics.bayes_cost, metrics.normalized_bayes_cost, LogLoss()])
+def test_a_threshold_is_not_chosen_by_what_judges_probabilities(two, metric):
+    """Decisions 0 and 1 would pass for probabilities of the class that the problem lists last."""
+    y = (two.y == "ill").astype(int)
+    problem = Problem({1: {1: 0, 0: 6}, 0: {1: 1, 0: 0}})
+    tuned = TunedThresholdClassifierCV(GaussianNB(), scoring=make_scorer(metric, problem), cv=3)
+    with pytest.raises(InputError, match=r"scoring must judge decisions.*expected_cost"):
+        tuned.fit(two.X, y)

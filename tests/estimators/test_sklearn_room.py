@@ -7,6 +7,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -27,7 +29,8 @@ def test_without_scikit_learn_the_message_names_the_extra():
     assert "pip install 'stakes[sklearn]'" in text
 
 
-def test_the_lowest_scikit_learn_that_is_tested_is_the_lowest_that_is_promised():
+@pytest.mark.parametrize("extra", ["sklearn", "plot"])
+def test_the_lowest_version_that_is_tested_is_the_lowest_that_is_promised(extra):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    [promised] = project["project"]["optional-dependencies"]["sklearn"]
+    [promised] = project["project"]["optional-dependencies"][extra]
     assert promised.replace(">=", "==") + ".0" in project["dependency-groups"]["sklearn"]

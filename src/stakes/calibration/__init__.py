@@ -34,7 +34,7 @@ from stakes.calibration.decomposition import (
 from stakes.calibration.histogram import Histogram
 from stakes.calibration.identity import Identity
 from stakes.calibration.isotonic import Isotonic, OneVsRestIsotonic
-from stakes.calibration.logistic import coefficient_covariance
+from stakes.calibration.logistic import coefficient_variances
 from stakes.calibration.maps import CalibrationMap, decoded, encoded, from_json, sealed_map
 from stakes.calibration.miscalibration_cost import (
     CostOfMiscalibration,
@@ -57,7 +57,11 @@ from stakes.calibration.reliability import (
     spiegelhalter,
 )
 from stakes.calibration.select import Select
-from stakes.calibration.smooth_errors import smooth_calibration_errors, smooth_curve
+from stakes.calibration.smooth_errors import (
+    lowess_distances,
+    smooth_calibration_errors,
+    smooth_curve,
+)
 from stakes.calibration.temperature import Temperature
 
 __all__ = [
@@ -86,7 +90,7 @@ __all__ = [
     "calibration_in_the_large",
     "calibration_line",
     "class_tables",
-    "coefficient_covariance",
+    "coefficient_variances",
     "confidence_band",
     "consistency_band",
     "cost_of_miscalibration",
@@ -101,6 +105,7 @@ __all__ = [
     "from_json",
     "largest_finite",
     "log_odds",
+    "lowess_distances",
     "mean_score_gap",
     "reliability",
     "sealed_map",

@@ -61,7 +61,7 @@ def fit_logistic(
     return LogisticFit(intercept, np.clip(slopes, -largest, largest), found.loss, converged)
 
 
-def coefficient_covariance(
+def _covariance(
     design: FloatArray,
     residual: FloatArray,
     weights: FloatArray,
@@ -90,6 +90,27 @@ def coefficient_covariance(
     count = pulls.shape[1]
     meat = pulls @ pulls.T * (count / max(count - 1, 1))
     return np.asarray(bread @ meat @ bread)
+
+
+def coefficient_variances(
+    design: FloatArray,
+    residual: FloatArray,
+    weights: FloatArray,
+    at: FloatArray,
+    *,
+    owner: IntArray | None,
+) -> FloatArray:
+    """Variances (p,) of sums `at` (d, p) of the coefficients; see `_covariance`.
+
+    With clusters or weights the larger of what the sandwich says and what as many independent cases
+    would leave: of few cases of a class the sandwich is too small (of three in 50, by two thirds).
+    """
+    found = [_covariance(design, residual, weights, owner=None)]
+    if owner is not None:
+        if not np.array_equal(weights, np.floor(weights)):
+            found[0] = found[0] * (np.sum(weights**2) / np.sum(weights))
+        found.append(_covariance(design, residual, weights, owner=owner))
+    return np.asarray(np.max([np.einsum("dp,de,ep->p", at, c, at) for c in found], axis=0))
 
 
 def _fit_moderate(

@@ -18,6 +18,7 @@ from stakes.tally import ScoreTable
 _SPAN = 2 / 3  # of the cases have a say at each score
 _APART = 0.01  # of the range of the scores
 _HALVINGS = 60
+_SHARES = np.array([0.5, 0.9, 1.0])  # of the cases: E50, E90 and Emax
 
 
 def smooth_calibration_errors(table: ScoreTable) -> FloatArray:
@@ -36,16 +37,23 @@ def smooth_calibration_errors(table: ScoreTable) -> FloatArray:
     array([0.16, 0.17, 0.24, 0.25])
     """
     scores = probability_scores(table)
-    found = np.full((*table.leading, 4), np.nan)
+    found = np.empty((*table.leading, 4))
     for place in np.ndindex(table.leading):
-        weights = table.weights[place]
-        held = weights.sum(axis=1) > 0
-        if held.any():
-            errors = np.abs(scores[held] - lowess(scores[held], weights[held]))
-            mass = weights[held].sum(axis=1)
-            quantiles = _quantiles(errors, mass, np.array([0.5, 0.9, 1.0]))
-            found[place] = [errors @ mass / mass.sum(), *quantiles]
+        found[place] = lowess_distances(scores, table.weights[place])
     return found
+
+
+def lowess_distances(scores: FloatArray, weights: FloatArray) -> FloatArray:
+    """The same (4,) of increasing scores (S,) with weights (S, 2) of negatives and positives.
+
+    Only the sum of the two must be zero or more: outcomes may be any numbers.
+    """
+    held = weights.sum(axis=1) > 0
+    if not held.any():
+        return np.full(4, np.nan)
+    mass = weights[held].sum(axis=1)
+    errors = np.abs(scores[held] - lowess(scores[held], weights[held]))
+    return np.array([errors @ mass / mass.sum(), *_quantiles(errors, mass, _SHARES)])
 
 
 def smooth_curve(table: ScoreTable) -> FloatArray:

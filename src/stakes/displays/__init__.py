@@ -7,7 +7,6 @@ says so. Needs the extra ``plot``, and ``frames`` for frames. Nothing of scikit-
 
 from stakes.displays.cost_displays import (
     BrierCurveDisplay,
-    CostByThresholdDisplay,
     CostCurveDisplay,
     RateDrivenCurveDisplay,
 )
@@ -19,6 +18,7 @@ from stakes.displays.decision_displays import (
 from stakes.displays.display import CurvesDisplay, Display
 from stakes.displays.reliability_display import ReliabilityDisplay
 from stakes.displays.systems_display import SystemCostsDisplay
+from stakes.displays.threshold_display import CostByThresholdDisplay
 
 __all__ = [
     "BrierCurveDisplay",

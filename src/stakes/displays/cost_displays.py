@@ -1,9 +1,8 @@
-"""Loss over the cost proportion, for three ways of choosing the threshold, and over thresholds."""
+"""Loss over the cost proportion, for three ways of choosing the threshold."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,8 +13,7 @@ from stakes.conditions import CostProportions
 from stakes.displays.display import (
     COST_PROPORTIONS,
     CurvesDisplay,
-    banded,
-    checked_level,
+    band_note,
     extent,
 )
 from stakes.displays.scored_cases import (
@@ -23,15 +21,12 @@ from stakes.displays.scored_cases import (
     ScoredCases,
     grid_of,
     read_scored,
+    refuse_unnamed_columns,
     two_class_problem,
 )
-from stakes.errors import InputError
 from stakes.plot import BandedLine
-from stakes.problem import Problem
 from stakes.scoring import HullBins, bin_sums
-from stakes.thresholds import Optimal, RateDriven, best_threshold
-
-_POINTS = 201  # thresholds at which a cost is drawn
+from stakes.thresholds import Optimal, RateDriven
 
 
 class LossDisplay(CurvesDisplay):
@@ -74,12 +69,13 @@ class LossDisplay(CurvesDisplay):
         level : of the intervals
         """
         problem = two_class_problem(y_true, positive, prevalence)
+        refuse_unnamed_columns(models, problem.classes)
         needed = cls.probabilities
         cases = read_scored(
             y_true, models, problem, weights=weights, clusters=clusters, probabilities=needed
         )
         grid = grid_of("cost_proportions", cost_proportions, COST_PROPORTIONS, inside=False)
-        level = checked_level(level)
+        level = _check.level(level)
         means = {name: cls._mean(cases, name, grid, level) for name in cases.scores}
         lines = [
             BandedLine(name, grid, mean.value, mean.low, mean.high) for name, mean in means.items()
@@ -87,7 +83,7 @@ class LossDisplay(CurvesDisplay):
         share = cases.prevalence
         blind = 2 * np.minimum(grid * (1 - share), (1 - grid) * share)
         no_model = BandedLine("no model", grid, blind, reference=True)
-        note = banded(level, cases.note)
+        note = band_note(level, cases.note)
         return cls((*lines, no_model), level, note, _limits(lines, blind), cases.library)
 
     @classmethod
@@ -139,7 +135,7 @@ class BrierCurveDisplay(LossDisplay):
 class RateDrivenCurveDisplay(LossDisplay):
     r"""The rate-driven curve: the share 1 − c of the cases gets the positive decision.
 
-    The area is π₀π₁(1 − 2 AUC) + 1/3. The threshold hangs on all cases: with the share p of
+    The area is π₀π₁(1 − 2 AUC) + 1/3. The threshold depends on all cases: with the share p of
     positives at the threshold, as isotonic regression estimates it, the loss is to first order a
     mean over cases,
 
@@ -181,113 +177,3 @@ def _limits(lines: list[BandedLine], blind: FloatArray) -> tuple[float, float]:
     """What holds all bands, and not looking, too, unless that would make them small."""
     _, top = extent([line.high for line in lines if line.high is not None])
     return 0.0, max(1.05 * top, min(1.05 * float(blind.max()), 1.7 * top), 1e-9)
-
-
-@dataclass(frozen=True, eq=False)
-class CostByThresholdDisplay(CurvesDisplay):
-    """Expected cost per case over the threshold, with the best threshold and that of Bayes.
-
-    A dot marks the threshold that was the best on these cases, see `best_threshold`, the upright
-    line the Bayes threshold, which is the best for calibrated probabilities; a dot far from it
-    speaks of bad calibration, or of a flat minimum.
-
-    Attributes
-    ----------
-    bayes : the Bayes threshold, nan for raw scores
-    best : the best threshold of each model
-    unit : of the costs
-    """
-
-    bayes: float
-    best: tuple[float, ...]
-    unit: str | None
-
-    x_column, y_column = "threshold", "cost"
-    x_label = "threshold of the score"
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        models: Any,
-        problem: Problem,
-        *,
-        weights: object = None,
-        clusters: object = None,
-        level: float = 0.95,
-    ) -> Self:
-        """Cost of every threshold.
-
-        Parameters
-        ----------
-        y_true : labels of the true classes, (n,)
-        models : predictions of one model, or a mapping from name to predictions
-            P(second class), (n,), or `Posteriors` or raw `Scores`
-        problem : of two classes and two decisions; a prior that it states is that of deployment
-        weights, clusters : of the cases, as in `stakes.evaluate`
-        level : of the intervals
-
-        Examples
-        --------
-        >>> problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
-        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
-        >>> display = CostByThresholdDisplay.from_predictions(y, p, problem)
-        >>> display.bayes, display.best
-        (0.1, (0.3,))
-        """
-        _check.require("problem", problem, Problem, "Write Problem.binary(false_alarm=1, miss=9).")
-        if (problem.n_classes, problem.n_decisions) != (2, 2):
-            raise InputError(
-                f"problem must have two classes and two decisions, for a threshold to decide; it "
-                f"has {problem.n_classes} and {problem.n_decisions}. SystemCostsDisplay takes any.",
-                argument="problem",
-            )
-        _ = problem.costs  # refuses those that differ from case to case
-        cases = read_scored(
-            y_true, models, problem, weights=weights, clusters=clusters, probabilities=False
-        )
-        level = checked_level(level)
-        chances = all(((s >= 0) & (s <= 1)).all() for s in cases.scores.values())
-        bayes = problem.threshold if chances else float("nan")
-        made = [_cost_line(cases, name, problem, chances, bayes, level) for name in cases.scores]
-        lines, best = zip(*made, strict=True)
-        note = banded(level, cases.note)
-        ends = [side for line in lines for side in (line.low, line.high)]
-        (low, high), room = extent(ends), 0.05
-        limits = low - room * (high - low), high + room * (high - low)
-        return cls(lines, level, note, limits, cases.library, bayes, best, problem.unit)
-
-    def _y_label(self) -> str:
-        return f"expected cost per case{f', {self.unit}' if self.unit else ''}"
-
-    def _verticals(self) -> dict[str, float]:
-        if not np.isfinite(self.bayes):
-            return {}
-        return {f"Bayes threshold {self.bayes:.3g}": self.bayes}
-
-
-def _cost_line(
-    cases: ScoredCases, name: str, problem: Problem, chances: bool, bayes: float, level: float
-) -> tuple[BandedLine, float]:
-    """The cost at thresholds of one model, the best and that of Bayes among them."""
-    table = cases.table(name)
-    best = best_threshold(table, problem)
-    usual = np.linspace(0, 1, _POINTS) if chances else _quantiles(cases.scores[name])
-    extra = [at for at in (best.threshold, bayes) if usual[0] < at < usual[-1]]
-    grid = np.unique(np.concatenate([usual, extra]))
-    values = np.broadcast_to(problem.costs, (grid.size, 2, 2))
-    mean = cases.mean_at([name], grid, values, level)
-    at = float(np.clip(best.threshold, grid[0], grid[-1]))
-    mark = None if np.isnan(best.threshold) else (at, best.cost)
-    said = f", best at {best.threshold:.3g}".replace("-", "−")
-    line = BandedLine(name, grid, mean.value, mean.low, mean.high, mark=mark, detail=said)
-    return line, best.threshold
-
-
-def _quantiles(scores: FloatArray) -> FloatArray:
-    """Thresholds along raw scores: as many between any two as there are cases."""
-    finite = np.unique(scores[np.isfinite(scores)])
-    if finite.size < 2:
-        middle = finite[0] if finite.size else 0.0
-        return np.array([middle - 1, middle, middle + 1])
-    return np.unique(np.quantile(finite, np.linspace(0, 1, _POINTS)))

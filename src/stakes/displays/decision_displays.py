@@ -6,17 +6,23 @@ from typing import Any, Self
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, Label
 from stakes.displays.display import (
     THRESHOLDS,
     CurvesDisplay,
-    banded,
-    checked_level,
+    band_note,
     extent,
 )
-from stakes.displays.scored_cases import ScoredCases, grid_of, read_scored, two_class_problem
+from stakes.displays.scored_cases import (
+    ScoredCases,
+    grid_of,
+    read_scored,
+    refuse_unnamed_columns,
+    two_class_problem,
+)
 from stakes.errors import InputError
-from stakes.plot import BandedLine
+from stakes.plot import BandedLine, short_names
 
 _NO_MODEL = ("treat all", "treat none")
 
@@ -68,10 +74,10 @@ class DecisionCurveDisplay(CurvesDisplay):
         [0.222, 0.188, 0.25]
         """
         cases, grid = _read(y_true, models, positive, prevalence, thresholds, weights, clusters)
-        lines = _lines(cases, grid, _benefits(grid), checked_level(level))
+        lines = _lines(cases, grid, _benefits(grid), _check.level(level))
         all_ = BandedLine("treat all", grid, _treat_all(cases, grid), reference=True)
         none = BandedLine("treat none", grid, np.zeros_like(grid), reference=True)
-        note = banded(level, cases.note)
+        note = band_note(level, cases.note)
         return cls((*lines, all_, none), level, note, _from_below(lines), cases.library)
 
 
@@ -117,20 +123,27 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
                 f"{reference!r}. Name the model that the others are compared with.",
                 argument="reference",
             )
+        if set(cases.scores) == {reference}:
+            raise InputError(
+                f"models must hold another than the reference {reference!r}, to be compared with "
+                f"it; it is the only one. Add one, or compare with 'treat all'.",
+                argument="models",
+            )
         value = _benefits(grid)
         pairs = (value[..., :, None] - value[..., None, :]).reshape(*value.shape[:-1], -1)
         lines = [
-            _line(name, place, grid, others, [name, reference], pairs, checked_level(level))
+            _line(name, place, grid, others, [name, reference], pairs, _check.level(level))
             for place, name in enumerate(cases.scores)
             if name != reference
         ]
         zero = BandedLine(reference, grid, np.zeros_like(grid), reference=True)
-        note = banded(level, cases.note, method="paired")
+        note = band_note(level, cases.note, method="paired")
         limits = _around_zero(lines, cases.prevalence)
         return cls((*lines, zero), level, note, limits, cases.library)
 
     def _y_label(self) -> str:
-        return f"net benefit less that of\n{self.lines[-1].name} (true positives per case)"
+        *_, reference = short_names(line.name for line in self.lines)
+        return f"net benefit less that of\n{reference}\n(true positives per case)"
 
 
 class InterventionsAvoidedDisplay(CurvesDisplay):
@@ -169,9 +182,9 @@ class InterventionsAvoidedDisplay(CurvesDisplay):
         cases, grid = _read(y_true, models, positive, prevalence, thresholds, weights, clusters)
         values = np.zeros((grid.size, 2, 2))
         values[:, 0, 0], values[:, 1, 0] = 100.0, -100 * (1 - grid) / grid
-        lines = _lines(cases, grid, values, checked_level(level))
+        lines = _lines(cases, grid, values, _check.level(level))
         zero = BandedLine("treat all", grid, np.zeros_like(grid), reference=True)
-        note = banded(level, cases.note)
+        note = band_note(level, cases.note)
         return cls((*lines, zero), level, note, _from_below(lines), cases.library)
 
 
@@ -185,6 +198,7 @@ def _read(
     clusters: object,
 ) -> tuple[ScoredCases, FloatArray]:
     problem = two_class_problem(y_true, positive, prevalence)
+    refuse_unnamed_columns(models, problem.classes)
     cases = read_scored(
         y_true, models, problem, weights=weights, clusters=clusters, probabilities=True
     )

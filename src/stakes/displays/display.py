@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.adapters.frame import frame_of
@@ -27,16 +26,39 @@ class Display(Value, ABC):
     """A picture and its numbers; subclasses are frozen dataclasses made by `from_predictions`."""
 
     library: str | None  # that of the frames or series that were given
+    models: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(self.models))
+        shown = names if len(names) <= 60 else f"{names[:59]}…"
+        return f"{type(self).__name__} of {shown}; draw it with plot()"
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *stakes: Any, **options: Any) -> Self:
-        """The display of a fitted classifier, or of several: a mapping from name to classifier.
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *problem: Any, **options: Any) -> Self:
+        """The display of fitted classifiers.
 
-        Anything with ``classes_`` and ``predict_proba`` will do, or ``decision_function`` where
-        raw scores do. Probabilities go by the names in ``classes_``. All further arguments are
-        those of `from_predictions`.
+        Parameters
+        ----------
+        estimator : a fitted classifier, or a mapping from name to classifier
+            Anything with ``classes_`` and ``predict_proba``, or ``decision_function`` where raw
+            scores will do. Probabilities go by the names in ``classes_``.
+        X : features of the cases
+        y : labels of their true classes, (n,)
+        problem, options : all other arguments of `from_predictions`, in the same order
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes.displays import BrierCurveDisplay
+        >>> class Ready:  # any fitted classifier of scikit-learn
+        ...     classes_ = np.array(["ill", "well"])
+        ...     def predict_proba(self, X):
+        ...         return np.column_stack([X, 1 - X])
+        >>> y, X = np.array(["well", "well", "ill"] * 9), np.array([0.1, 0.2, 0.7] * 9)
+        >>> BrierCurveDisplay.from_estimator({"new": Ready()}, X, y, positive="ill")
+        BrierCurveDisplay of new; draw it with plot()
         """
-        return cls.from_predictions(y, predictions_of(estimator, X), *stakes, **options)
+        return cls.from_predictions(y, predictions_of(estimator, X), *problem, **options)
 
     @classmethod
     @abstractmethod
@@ -59,7 +81,7 @@ class Display(Value, ABC):
         return frame_of(self.columns(), library, self.library)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CurvesDisplay(Display):
     """A line with a pointwise band for each model, and lines of no model for comparison.
 
@@ -84,7 +106,7 @@ class CurvesDisplay(Display):
     y_label: ClassVar[str]
 
     @property
-    def models(self) -> tuple[str, ...]:
+    def models(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the models."""
         return tuple(line.name for line in self.lines if not line.reference)
 
@@ -102,13 +124,16 @@ class CurvesDisplay(Display):
         """Draw lines, bands and names; see `Display.plot`."""
         return banded_lines(
             self.lines,
-            x=self.x_label,
+            x=self._x_label(),
             y=self._y_label(),
             note=self.note,
             ylim=self.limits,
             verticals=self._verticals(),
             ax=ax,
         )
+
+    def _x_label(self) -> str:
+        return self.x_label
 
     def _y_label(self) -> str:
         return self.y_label
@@ -118,20 +143,15 @@ class CurvesDisplay(Display):
         return {}
 
 
-def banded(level: float, *said: str, method: str = "") -> str:
-    """The note of a display: what its bands are, and what else is to be said."""
+def band_note(level: float, *more: str, method: str = "") -> str:
+    """The note of a display: what its bands are, and whatever else it should mention."""
     how = f" ({method})" if method else ""
-    return " · ".join([f"bands: {percent(level)} intervals, pointwise{how}", *said])
+    return " · ".join([f"bands: {percent(level)} intervals, pointwise{how}", *more])
 
 
 def percent(level: float) -> str:
     """A level as it is written in a sentence."""
     return f"{100 * level:.4g} %"
-
-
-def checked_level(level: object) -> float:
-    """A confidence level, strictly between zero and one."""
-    return _check.level(level)
 
 
 def extent(parts: Sequence[FloatArray]) -> tuple[float, float]:

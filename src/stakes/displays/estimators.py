@@ -29,11 +29,17 @@ class DecisionScores(Scores):
 def predictions_of(estimators: Any, X: Any) -> dict[str, Posteriors | DecisionScores]:
     """Predictions by the name of their estimator; a single one goes by the name of its type."""
     if not isinstance(estimators, Mapping):
-        return {type(estimators).__name__: _predicted("estimator", estimators, X)}
+        return {_type_name(estimators): _predicted("estimator", estimators, X)}
     return {
         str(name): _predicted(f"estimator[{name!r}]", estimator, X)
         for name, estimator in estimators.items()
     }
+
+
+def _type_name(estimator: Any) -> str:
+    """The type of an estimator; that of the last step of a pipeline."""
+    steps = getattr(estimator, "steps", None)
+    return _type_name(steps[-1][1]) if steps else type(estimator).__name__
 
 
 def _predicted(argument: str, estimator: Any, X: Any) -> Posteriors | DecisionScores:

@@ -10,8 +10,8 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import ClusterLabels, FloatArray, IntArray, Label, Labels
-from stakes.displays.display import Display, checked_level, percent
-from stakes.displays.scored_cases import ScoredCases, two_class_problem
+from stakes.displays.display import Display, percent
+from stakes.displays.scored_cases import ScoredCases, refuse_unnamed_columns, two_class_problem
 from stakes.displays.smooth_line import smooth_line
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library, read_cases, read_models, refuse_misaligned
@@ -28,7 +28,7 @@ _POINTS = 101  # of a smooth line
 _SHOWN = (0.005, 0.995)  # quantiles of the scores between which it is drawn
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReliabilityDisplay(Display):
     """How often each class occurs among cases that were given a probability of it.
 
@@ -88,13 +88,13 @@ class ReliabilityDisplay(Display):
         ([0.0, 1.0], [75.0, 25.0], [0.0, 0.88])
         """
         bins = _checked_bins(bins)
-        level = checked_level(level)
+        level = _check.level(level)
         problem = _problem(y_true, models, positive, classes)
         cases = read_cases(y_true, problem, weights, None, clusters)
         named = read_models(models, cases.n_rows)
         refuse_misaligned(y_true, named, weights, None, clusters)
         shown = range(1, 2) if problem.n_classes == 2 else range(problem.n_classes)
-        made = [
+        entries = [
             (name, problem.classes[k], _panel(cases, k, rows[:, k], bins, level))
             for name, given in named.items()
             for rows in [cases.rows(_posteriors(f"models[{name!r}]", given, problem.classes))]
@@ -103,9 +103,12 @@ class ReliabilityDisplay(Display):
         several = len(shown) > 1
         panels = tuple(
             _named(panel, _title(name, label if several else None, len(named) > 1))
-            for name, label, panel in made
+            for name, label, panel in entries
         )
-        names, labels = tuple(name for name, _, _ in made), tuple(label for _, label, _ in made)
+        names, labels = (
+            tuple(name for name, _, _ in entries),
+            tuple(label for _, label, _ in entries),
+        )
         return cls(panels, names, labels, level, frame_library(y_true, models))
 
     @property
@@ -163,10 +166,20 @@ def _problem(y_true: Any, models: Any, positive: Label | None, classes: object) 
     shape: tuple[int, ...] = np.shape(np.asarray(values))
     size = shape[-1] if len(shape) == 2 else 2
     if size == 2 and classes is None:
-        return two_class_problem(y_true, positive, None)
+        problem = two_class_problem(y_true, positive, None)
+        refuse_unnamed_columns(models, problem.classes)
+        return problem
     stated = classes if classes is not None else named
-    labels = _check.distinct("y_true", y_true) if stated is None else stated
-    return Problem.zero_one(_check.labels("classes", labels))
+    labels = _check.labels(
+        "classes", _check.distinct("y_true", y_true) if stated is None else stated
+    )
+    if stated is None and len(labels) != size:
+        raise InputError(
+            f"classes must be stated where y_true does not hold cases of every class; it holds "
+            f"{len(labels)}, and there are {size} columns. Pass classes=model.classes_.",
+            argument="classes",
+        )
+    return Problem.zero_one(labels)
 
 
 def _posteriors(name: str, given: Any, classes: Labels) -> FloatArray:
@@ -229,7 +242,8 @@ def _bin_counts(
 def _title(model: str, label: Label | None, several: bool) -> str:
     if label is None:
         return model
-    return f"{model}: {label}" if several else str(label)
+    name = label if isinstance(label, str) else f"class {label}"
+    return f"{model}: {name}" if several else name
 
 
 def _named(panel: ReliabilityPanel, name: str) -> ReliabilityPanel:

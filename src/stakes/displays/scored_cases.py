@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from stakes.evaluation import Cases, frame_library, read_cases, read_models, ref
 from stakes.inference import own_cost_support, profile_ends, profile_threshold
 from stakes.measures import decision_rates, prior_of
 from stakes.problem import Problem
-from stakes.rows import Decisions, Scores
+from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Counts, ScoreTable, two_classes
 
 
@@ -129,6 +129,7 @@ def read_scored(
     weights: object,
     clusters: object,
     probabilities: bool,
+    data: object = None,
 ) -> ScoredCases:
     """Read and check rows; where probabilities are needed, raw scores are refused."""
     if problem.n_classes != 2:
@@ -137,9 +138,9 @@ def read_scored(
             f"against the rest pass y_true == label, and the probabilities of that class.",
             argument="problem",
         )
-    cases = read_cases(y_true, problem, weights, None, clusters)
+    cases = read_cases(y_true, problem, weights, None, clusters, data)
     named = read_models(models, cases.n_rows)
-    refuse_misaligned(y_true, named, weights, None, clusters)
+    refuse_misaligned(y_true, named, weights, None, clusters, data)
     scores = {
         name: cases.rows(_score(f"models[{name!r}]", given, problem.classes, probabilities))
         for name, given in named.items()
@@ -160,13 +161,37 @@ def _score(name: str, given: Any, classes: Labels, probabilities: bool) -> Float
         return np.asarray(given.read(name, classes)[:, 1])
     if probabilities:
         raise InputError(
-            f"{name} must hold probabilities here, to be held against threshold probabilities; "
+            f"{name} must hold probabilities here, to be compared with threshold probabilities; "
             f"these are raw scores. Calibrate them first, for example with "
             f"stakes.calibration.cross_calibrate.",
             argument=name,
         )
     towards = given.towards(classes[1]) if isinstance(given, DecisionScores) else given
     return towards.read(name)
+
+
+def refuse_unnamed_columns(models: Any, classes: Labels) -> None:
+    """Refuse two columns without names where scikit-learn's order would not be ours.
+
+    It sorts classes; here the positive one is the second.
+    """
+    named = models if isinstance(models, Mapping) else {"model": models}
+    for name, given in named.items():
+        values = given.values if isinstance(given, Posteriors) else given
+        known = _check.frame_columns(values) or getattr(given, "classes", None)
+        if known is None and np.ndim(values) == 2 and not _sorted(*classes):
+            raise InputError(
+                f"columns of models[{name!r}] must be named where the positive class "
+                f"{classes[1]!r} is not the last by its label: scikit-learn sorts classes, and a "
+                f"bare array does not say. Write Posteriors(values, classes=model.classes_), or "
+                f"pass the probabilities of {classes[1]!r} alone.",
+                argument="models",
+            )
+
+
+def _sorted(first: Any, second: Any) -> bool:
+    """Whether scikit-learn would list two classes in this order."""
+    return type(first) is type(second) and bool(first < second)
 
 
 def two_class_problem(y_true: object, positive: Label | None, prevalence: object) -> Problem:

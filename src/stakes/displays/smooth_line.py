@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
-from stakes.calibration import coefficient_covariance
+from stakes.calibration import coefficient_variances
 from stakes.displays.scored_cases import PointwiseMean
 from stakes.evaluation import Cases
 from stakes.inference import profile_threshold
@@ -49,9 +49,10 @@ def smooth_line(
     knots = _knots(x, positive, next(q for least, q in _KNOTS if counts.min() >= least))
     here, there = (np.vstack([np.ones_like(z), _spline(z, knots)]) for z in (x, _log_odds(at)))
     slopes = _firth(here, positive, weights)
-    covariance, degrees = _covariance(cases, here, positive - expit(slopes @ here), weights)
-    reach = np.sqrt(profile_threshold(level, np.asarray(degrees)))
-    error = reach * np.sqrt(np.maximum(np.einsum("dp,de,ep->p", there, covariance, there), 0.0))
+    owner, degrees = _owners(cases)
+    residual = positive - expit(slopes @ here)
+    variance = coefficient_variances(here, residual, weights, there, owner=owner)
+    error = np.sqrt(profile_threshold(level, np.asarray(degrees)) * np.maximum(variance, 0.0))
     middle = slopes @ there
     return PointwiseMean(expit(middle), expit(middle - error), expit(middle + error))
 
@@ -105,15 +106,8 @@ def _spline(x: FloatArray, knots: FloatArray) -> FloatArray:
     return np.stack([x, *(bend / width for bend in bends)])
 
 
-def _covariance(
-    cases: Cases, design: FloatArray, residual: FloatArray, weights: FloatArray
-) -> tuple[FloatArray, float]:
-    """Covariance of intercept and slopes, and its degrees of freedom.
-
-    That of the model for plain cases; with weights or clusters that of the scores ("sandwich").
-    """
-    owner: IntArray | None = None if cases.whole else np.arange(len(residual))
-    degrees = np.inf
+def _owners(cases: Cases) -> tuple[IntArray | None, float]:
+    """Who was drawn, where not cases that count as one, and the degrees of freedom."""
     if cases.clusters is not None:
-        owner, degrees = cases.clusters.codes, len(cases.clusters.labels) - 1.0
-    return coefficient_covariance(design, residual, weights, owner=owner), degrees
+        return cases.clusters.codes, len(cases.clusters.labels) - 1.0
+    return (None if cases.whole else np.arange(len(cases.truth))), np.inf

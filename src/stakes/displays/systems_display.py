@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SystemCostsDisplay(Display):
     """What every system of a report costs per case, the cheapest first, with its interval.
 
-    A system is a model with a decision rule. Upright lines are the best decision made without
+    A system is a model with a decision rule. Vertical lines are the best decision made without
     looking and perfect decisions. The system that the verdict deploys is in bold; an open circle
     marks one that was tuned on these very cases and cannot win.
 
@@ -67,6 +67,11 @@ class SystemCostsDisplay(Display):
         return cls.from_report(evaluate(y_true, models, problem, **options))
 
     @property
+    def models(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The model of each system."""
+        return tuple(system.model for system in self.systems)
+
+    @property
     def library(self) -> str | None:  # type: ignore[override]
         """That of the frames or series that were evaluated."""
         return self.report.assumptions.frame_library
@@ -75,7 +80,13 @@ class SystemCostsDisplay(Display):
     def note(self) -> str:
         """What the bars are."""
         report = self.report.assumptions
-        return f"bars: {percent(report.level)} intervals · {report.n_cases:.7g} cases"
+        bars = f"bars: {percent(report.level)} intervals · {report.n_cases:.7g} cases"
+        parts = []
+        if any(system.name == self.report.verdict.cheapest for system in self.systems):
+            parts.append("bold: to deploy")
+        if not all(system.candidate for system in self.systems):
+            parts.append("open circle: tuned on these cases")
+        return "\n".join([bars, " · ".join(parts)] if parts else [bars])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the costs; see `Display.plot`."""

@@ -11,7 +11,9 @@ from stakes.evaluation.cases import (
     read_cases,
     read_models,
     refuse_misaligned,
+    refuse_needless,
 )
+from stakes.evaluation.charging import charges_of
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
@@ -25,6 +27,7 @@ __all__ = [
     "Evidence",
     "ModelTallies",
     "Sample",
+    "charges_of",
     "evaluate",
     "frame_library",
     "is_movable",
@@ -36,6 +39,7 @@ __all__ = [
     "read_models",
     "read_operation",
     "refuse_misaligned",
+    "refuse_needless",
     "report_of",
     "rules_of",
 ]

@@ -104,6 +104,22 @@ class Support(Value):
         )
 
 
+def stacked(supports: list[Support]) -> Support:
+    """Supports of several quantities side by side; cells that one lacks have no count."""
+    size = max(one.values.shape[-1] for one in supports)
+
+    def padded(cells: FloatArray) -> FloatArray:
+        return np.pad(cells, ((0, 0), (0, size - cells.shape[-1])), mode="constant")
+
+    return Support(
+        values=np.stack([padded(one.values) for one in supports]),
+        counts=np.stack([padded(one.counts) for one in supports]),
+        lowest=np.stack([one.lowest for one in supports]),
+        highest=np.stack([one.highest for one in supports]),
+        degrees=np.stack([one.degrees for one in supports]),
+    )
+
+
 def profile_ends(
     support: Support,
     threshold: FloatArray,

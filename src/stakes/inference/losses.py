@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes.inference.likelihood import Support, _upper_end
+from stakes.inference.likelihood import Support, _upper_end, stacked
 from stakes.inference.sampling import CostErrors
 
 _OUTER = 64  # losses on each side that are bins of their own
@@ -206,6 +206,10 @@ class LossSample:
         lowest = np.where(np.isinf(least), 0.0, least)
         return self._support(own, self._beyond(own, self.most(name)), lowest)
 
+    def costs_support(self, names: Labels) -> Support:
+        """The same for several systems, along the last leading axis."""
+        return stacked([self.cost_support(name) for name in names])
+
     def difference_support(self, first: Label, second: Label) -> Support:
         """What the cost of one system less that of another can be."""
         values = self.loss(first) - self.loss(second)
@@ -215,7 +219,7 @@ class LossSample:
 
     def differences(self, names: Labels, base: Label) -> Support:
         """The same for several systems less one, along the last leading axis."""
-        return _stacked([self.difference_support(name, base) for name in names])
+        return stacked([self.difference_support(name, base) for name in names])
 
     def _range(self, name: Label) -> tuple[FloatArray, FloatArray]:
         """The least and the most (n,) that a system can cost each case."""
@@ -429,19 +433,3 @@ def _bins(values: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, F
     held = counts > 0
     sums = np.bincount(codes, _times(values, weights))
     return sums[held] / counts[held], counts[held].astype(np.float64)
-
-
-def _stacked(supports: list[Support]) -> Support:
-    """Supports of several quantities side by side; cells that one lacks have no count."""
-    size = max(one.values.shape[-1] for one in supports)
-
-    def padded(cells: FloatArray) -> FloatArray:
-        return np.pad(cells, ((0, 0), (0, size - cells.shape[-1])), mode="constant")
-
-    return Support(
-        values=np.stack([padded(one.values) for one in supports]),
-        counts=np.stack([padded(one.counts) for one in supports]),
-        lowest=np.stack([one.lowest for one in supports]),
-        highest=np.stack([one.highest for one in supports]),
-        degrees=np.stack([one.degrees for one in supports]),
-    )

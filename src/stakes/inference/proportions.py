@@ -63,7 +63,7 @@ def ratio_of_proportions_ends(
     share = ratio(hits, cases)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = np.log(share[..., 0]) - np.log(share[..., 1])
-    start = np.where(np.isfinite(centre), centre, 0.0)
+    start = np.nan_to_num(np.clip(centre, -_FARTHEST, _FARTHEST))  # without hits at the open end
     low, high = (
         np.exp(_crossing(hits, cases, threshold, start, np.full_like(start, side * _FARTHEST)))
         for side in (-1, 1)
@@ -78,9 +78,6 @@ def _crossing(
     hits: FloatArray, cases: FloatArray, threshold: FloatArray, inside: FloatArray, out: FloatArray
 ) -> FloatArray:
     """Where between these logarithms of ratios, the first accepted, the test begins to reject."""
-    accepted = _accepts(hits, cases, threshold, inside)
-    # Without hits on one side even the middle may be rejected: that end is known already.
-    out = np.where(accepted, out, inside)
     for _ in range(_STEPS):
         middle = (inside + out) / 2
         fine = _accepts(hits, cases, threshold, middle)

@@ -11,15 +11,23 @@ from stakes._check import FloatArray, IntArray, Label
 from stakes.calibration import (
     calibration_in_the_large,
     calibration_line,
-    coefficient_covariance,
+    coefficient_variances,
     finite_log_odds,
+    lowess_distances,
     smooth_calibration_errors,
+    smooth_curve,
 )
-from stakes.inference import bootstrap, profile_threshold
+from stakes.inference import (
+    Estimate,
+    ExpandedPercentile,
+    bootstrap,
+    profile_threshold,
+)
 from stakes.metrics.metric_rows import MetricRow, MetricTable
 from stakes.tally import ScoreTable, two_classes
 
 _SMOOTH = "ICI", "E50", "E90", "Emax"
+_FEWEST = 10  # clusters, for intervals of these
 
 
 def calibration_table(
@@ -42,17 +50,28 @@ def calibration_table(
       the distance from a lowess curve.
 
     Intervals of the line are those of the logistic regression, with weights that are not whole or
-    with clusters those of the sandwich estimator; nan where the classes are separated. ICI and its
-    kin are never zero in a sample and larger still in resamples of it, so that quantiles of
-    replicates do not hold the truth of a calibrated model. The upper end is the bootstrap's
-    quantile; the lower end is zero where calibrated scores would show as much, else the reflected
-    quantile. Whole cases that were drawn one by one only: these intervals are nan otherwise.
+    with clusters those of the sandwich estimator where they are wider; nan where the classes are
+    separated. In the large, too, the sandwich counts where it is wider: with another slope than one
+    the cases vary by more or less than the regression believes.
+
+    ICI, E50, E90 and Emax are never zero in a sample and larger still in resamples of it, so that
+    quantiles of replicates do not hold the truth of a calibrated model. The upper end is the
+    bootstrap's quantile; the lower end is zero where calibrated scores would show as much, else the
+    reflected quantile. What calibrated scores would show is drawn case by case. With clusters, or
+    with weights that are not whole, replicates draw whole clusters, and the residuals of clusters,
+    or of cases, change their sign at random about the scores (wild bootstrap). Fewer than ten
+    clusters do not tell how much clusters differ: the intervals of these four are nan, and the
+    title says so. Where all scores are equal there is no line: slope and intercept are nan.
 
     Parameters
     ----------
+    y_true : (n,) labels of the true classes
     y_proba : (n,) probabilities of the positive class
     positive : label of the positive class; may be left out for labels 0/1 and booleans
-    replicates, rng : for ICI and its kin
+    sample_weight : (n,), optional
+    clusters : (n,) labels of what was sampled as a whole, such as patients with several lesions
+    level : of the intervals
+    replicates, rng : for ICI, E50, E90 and Emax; a few hundred replicates for a paper
 
     Examples
     --------
@@ -71,41 +90,56 @@ def calibration_table(
     Emax                       0.175        0   0.425
     """
     level = _check.level(level)
-    table = ScoreTable.from_scores(y_true, y_proba, positive=positive, weights=sample_weight)
-    whole = np.array_equal(table.weights, np.floor(table.weights))
-    rows = _lines(table, _read(table, y_true, y_proba, positive, sample_weight, clusters), level)
+    scores = _check.probabilities("y_proba", y_proba, ndim=1)
+    table = ScoreTable.from_scores(y_true, scores, positive=positive, weights=sample_weight)
+    cases = _read(table, y_true, scores, positive, sample_weight, clusters)
     errors = smooth_calibration_errors(table)
-    ends = np.full((2, len(_SMOOTH)), np.nan)
-    if whole and clusters is None:
-        ends = _smooth_ends(table, errors, level, replicates, rng)
+    low, high = _smooth_ends(table, cases, errors, level, replicates, rng)
+    rows = _lines(table, cases, level)
     rows += [
-        MetricRow("model", metric, float(errors[i]), *(float(end) for end in ends[:, i]))
-        for i, metric in enumerate(_SMOOTH)
+        MetricRow("model", metric, *map(float, numbers))
+        for metric, *numbers in zip(_SMOOTH, errors, low, high, strict=True)
     ]
     count = f"{table.n_cases:g} cases, {table.class_weights[1]:g} positive"
+    if cases.few:
+        count += f"; {cases.degrees + 1:g} clusters: too few for intervals of ICI, E50, E90, Emax"
     return MetricTable(count, tuple(rows), level)
 
 
 class _Cases(NamedTuple):
-    """Cases that count: log-odds of the score, class, weight, and who was drawn at random."""
+    """Cases that count: score among those of the table, its log-odds, class, weight, owner."""
 
+    place: IntArray
     odds: FloatArray
     positive: IntArray
     weights: FloatArray
-    owner: IntArray | None  # None: whole cases, drawn one by one
+    owner: IntArray | None  # the cluster, or the case itself; None: whole cases, drawn one by one
     degrees: float
+
+    @property
+    def few(self) -> bool:
+        """Whether clusters are too few for the intervals of the four distances."""
+        return self.degrees + 1 < _FEWEST
+
+    def weights_by_score(
+        self, table: ScoreTable, times: FloatArray, hits: FloatArray
+    ) -> FloatArray:
+        """Weights (S, 2) when each case counts so many times and its outcome is any number."""
+        mass, size = self.weights * times, table.scores.size
+        parts = [np.bincount(self.place, mass * part, size) for part in (1 - hits, hits)]
+        return np.stack(parts, axis=-1)
 
 
 def _read(
     table: ScoreTable,
     y_true: object,
-    y_proba: object,
+    scores: FloatArray,
     positive: Label | None,
     sample_weight: object,
     clusters: object,
 ) -> _Cases:
     """The rows behind the table, which has checked them."""
-    truth, scores = two_classes(y_true, positive)[1], _check.floats("y_proba", y_proba)
+    truth = two_classes(y_true, positive)[1]
     weights = _check.weights("sample_weight", sample_weight, scores.size)
     owner, degrees = None, np.inf
     if clusters is not None:
@@ -115,19 +149,21 @@ def _read(
     elif not np.array_equal(weights, np.floor(weights)):
         owner = np.arange(scores.size)
     kept = weights > 0
-    odds = finite_log_odds(table)[np.searchsorted(table.scores, scores[kept])]
+    place = np.searchsorted(table.scores, scores[kept])
     own = None if owner is None else np.unique(owner[kept], return_inverse=True)[1]
-    return _Cases(odds, truth[kept], weights[kept], own, degrees)
+    odds = finite_log_odds(table)[place]
+    return _Cases(place, odds, truth[kept], weights[kept], own, degrees)
 
 
 def _lines(table: ScoreTable, cases: _Cases, level: float) -> list[MetricRow]:
     """Intercept and slope, and the intercept at slope one."""
     line, shift = calibration_line(table), float(calibration_in_the_large(table))
-    pair = np.array([line.intercept, line.slope])
+    level_only = np.ptp(cases.odds) == 0  # one score has a level and no slope
+    pair = np.full(2, np.nan) if level_only else np.array([line.intercept, line.slope])
     ones = np.ones(cases.odds.size)
     errors = _errors(cases, np.stack([ones, cases.odds]), pair @ np.stack([ones, cases.odds]))
     errors = errors if line.converged else np.full(2, np.nan)
-    error = _errors(cases, ones[None], cases.odds + shift)
+    error = _error_in_the_large(cases, cases.odds + shift)
     names = "intercept", "slope", "calibration in the large"
     reach = float(np.sqrt(profile_threshold(level, np.asarray(cases.degrees))))
     return [
@@ -141,28 +177,88 @@ def _errors(cases: _Cases, design: FloatArray, odds: FloatArray) -> FloatArray:
 
     if np.isnan(odds).any():
         return np.full(len(design), np.nan)
-    covariance = coefficient_covariance(
-        design, cases.positive - expit(odds), cases.weights, owner=cases.owner
+    residual = cases.positive - expit(odds)
+    return np.sqrt(
+        coefficient_variances(
+            design, residual, cases.weights, np.eye(len(design)), owner=cases.owner
+        )
     )
-    return np.sqrt(np.diag(covariance))
+
+
+def _error_in_the_large(cases: _Cases, odds: FloatArray) -> FloatArray:
+    """Where the slope is not one, cases vary by more than the scores say: as they are seen to."""
+    from scipy.special import expit
+
+    error = _errors(cases, np.ones((1, cases.odds.size)), odds)
+    if cases.owner is not None:
+        return error
+    chance = expit(odds)
+    seen = np.sum(cases.weights * (cases.positive - chance) ** 2)
+    wider = np.sqrt(seen) / np.sum(cases.weights * chance * (1 - chance))
+    return np.asarray(np.maximum(error, wider))
 
 
 def _smooth_ends(
     table: ScoreTable,
+    cases: _Cases,
     errors: FloatArray,
     level: float,
     replicates: int,
     rng: np.random.Generator,
-) -> FloatArray:
-    """Lower and upper ends, (2, 4), of ICI and its kin."""
-    estimate = bootstrap(smooth_calibration_errors, table, replicates=replicates, rng=rng)
-    high = estimate.interval(level).high
-    mass = table.weights.sum(axis=1)
-    calibrated = []
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends, (4,) each, of the four distances."""
+    if cases.owner is None:
+        estimate = bootstrap(smooth_calibration_errors, table, replicates=replicates, rng=rng)
+        high = np.asarray(estimate.interval(level).high)
+        usual = np.quantile(_calibrated(table, replicates, rng), (1 + level) / 2, axis=0)
+    else:
+        _check.generator(rng)
+        count = _check.whole("replicates", replicates, low=2)
+        if cases.few:
+            return np.full(4, np.nan), np.full(4, np.nan)
+        high, usual = _clustered_ends(table, cases, errors, level, count, rng)
+    low = np.where(errors <= usual, 0.0, np.maximum(2 * errors - high, 0.0))
+    return low, np.maximum(high, errors)
+
+
+def _calibrated(table: ScoreTable, replicates: int, rng: np.random.Generator) -> FloatArray:
+    """The four distances (R, 4) of whole cases whose scores are their probabilities."""
+    mass, drawn = table.weights.sum(axis=1), []
     for _ in range(replicates):  # one by one, so that memory stays flat
         hits = rng.binomial(mass.astype(np.int64), table.scores)
-        drawn = ScoreTable(table.scores, np.stack([mass - hits, hits], axis=-1))
-        calibrated.append(smooth_calibration_errors(drawn))
-    usual = np.quantile(calibrated, (1 + level) / 2, axis=0)
-    low = np.where(errors <= usual, 0.0, np.maximum(2 * errors - high, 0.0))
-    return np.stack([low, np.maximum(high, errors)])
+        drawn.append(lowess_distances(table.scores, np.stack([mass - hits, hits], axis=-1)))
+    return np.array(drawn)
+
+
+def _clustered_ends(
+    table: ScoreTable,
+    cases: _Cases,
+    errors: FloatArray,
+    level: float,
+    replicates: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Upper end, and what calibrated scores would show at most, (4,) each."""
+    assert cases.owner is not None
+    count, scores = int(cases.owner.max()) + 1, table.scores
+    residual = cases.positive - smooth_curve(table)[cases.place]
+    residual *= np.sqrt(count / (count - 1))
+    ones, hits = np.ones(residual.size), cases.positive.astype(np.float64)
+    drawn, calibrated = [], []
+    for _ in range(replicates):
+        times = rng.multinomial(count, np.full(count, 1 / count)).astype(np.float64)
+        weights = cases.weights_by_score(table, times[cases.owner], hits)
+        drawn.append(lowess_distances(scores, weights))
+        sign = rng.choice([-1.0, 1.0], count)[cases.owner]
+        weights = cases.weights_by_score(table, ones, scores[cases.place] + sign * residual)
+        calibrated.append(lowess_distances(scores, weights))
+    return _upper(errors, np.array(drawn), count, level), _upper(
+        np.mean(calibrated, axis=0), np.array(calibrated), count, level
+    )
+
+
+def _upper(value: FloatArray, replicates: FloatArray, count: int, level: float) -> FloatArray:
+    """A high quantile of replicates, further out where few clusters were drawn."""
+    error = replicates.std(axis=0, ddof=1)
+    estimate = Estimate(value, error, replicates, ExpandedPercentile(count), "clusters")
+    return np.asarray(estimate.interval(level).high)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,8 @@ from stakes._arithmetic import ratio
 from stakes._check import FloatArray, Label
 from stakes.errors import InputError
 from stakes.inference import (
-    Clusters,
-    difference_support,
     effective_counts,
-    profile_ends,
     profile_interval,
-    profile_threshold,
     ratio_of_proportions_ends,
     wilson_ends,
 )
@@ -31,12 +26,19 @@ from stakes.measures import (
     recall,
     specificity,
 )
+from stakes.metrics.clinical_differences import difference_rows
+from stakes.metrics.clinical_samples import (
+    ALONE,
+    METRICS,
+    Ends,
+    Sample,
+    at_prevalence,
+    metric_row,
+    summed,
+)
 from stakes.metrics.metric_rows import MetricRow, MetricTable
 from stakes.problem import Problem
-from stakes.tally import Counts, JointCounts
-
-Ends = tuple[FloatArray, FloatArray]
-_STEP = 1e-4  # of the weight of a cell, for derivatives by central differences
+from stakes.tally import Counts
 
 
 def clinical_table(
@@ -71,8 +73,9 @@ def clinical_table(
     ----------
     decisions : array_like of shape (n,), or a mapping from the names of tests to such arrays
         Labels of ``problem.decisions``. Of several tests on the same cases, every other is also
-        compared with the first: paired differences, by profile likelihood, those of PPV and NPV by
-        the delta method.
+        compared with the first: paired differences, by profile likelihood; those of PPV, NPV, LR+,
+        LR−, NNS and NNT by putting the intervals of both together, with the correlation of the
+        estimates (Zou and Donner 2008).
     problem : of two classes and two decisions, the second of each being the positive one
     sample_weight : (n,), optional
     clusters : (n,) labels of what was sampled as a whole, such as patients with several lesions
@@ -101,17 +104,24 @@ def clinical_table(
     """
     threshold = _checked_threshold(problem)
     level = _check.level(level)
-    tests = decisions if isinstance(decisions, Mapping) else {"test": decisions}
-    sample = _Sample.of(y_true, tests, problem, sample_weight, clusters, level)
+    tests = decisions if isinstance(decisions, Mapping) else {ALONE: decisions}
+    if not tests:
+        raise InputError(
+            "decisions must hold one test at least; the mapping is empty. Add one.",
+            argument="decisions",
+        )
+    sample = Sample.of(y_true, tests, problem, sample_weight, clusters, level)
     gains = _gains(problem, threshold)
-    rows = [row for name in sample.joint.models for row in _of_test(sample, name, gains)]
-    for second in sample.joint.models[1:]:
-        rows += _difference(sample, second, sample.joint.models[0], gains)
+    first, *others = sample.joint.models
+    of_tests = {name: _of_test(sample, name, gains) for name in sample.joint.models}
+    rows = [row for test in of_tests.values() for row in test]
+    for other in others:
+        rows += difference_rows(sample, other, first, gains, of_tests)
     count = f"{len(tests)} test{'s' * (len(tests) != 1)}"
-    prevalence = float(sample.counts(sample.joint.models[0]).shares[1])
+    shares = sample.counts(first).shares if problem.prior is None else problem.prior
     known = "stated" if problem.prior is not None else "of the cases"
     return MetricTable(
-        f"{count}, prevalence {prevalence:.3g} ({known}), threshold {threshold:.3g}",
+        f"{count}, prevalence {shares[1]:.3g} ({known}), threshold {threshold:.3g}",
         tuple(rows),
         level,
     )
@@ -148,75 +158,6 @@ def _gains(problem: Problem, p: float) -> dict[str, Problem]:
     }
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """Joint counts of the tests, and how the cases were drawn."""
-
-    joint: JointCounts
-    squares: JointCounts | None
-    scheme: Clusters | None
-    problem: Problem
-    level: float
-
-    @property
-    def prior(self) -> FloatArray | None:
-        return self.problem.prior
-
-    @classmethod
-    def of(
-        cls,
-        y_true: object,
-        tests: Mapping[Any, object],
-        problem: Problem,
-        weights: object,
-        clusters: object,
-        level: float,
-    ) -> _Sample:
-        joint = JointCounts.from_decisions(
-            y_true, tests, problem, weights=weights, clusters=clusters
-        )
-        squares = None
-        if not np.array_equal(joint.weights, np.floor(joint.weights)):
-            own = _check.floats("sample_weight", weights, ndim=1)
-            squares = JointCounts.from_decisions(
-                y_true, tests, problem, weights=own**2, clusters=clusters
-            )
-        scheme = None if clusters is None else Clusters()
-        return cls(joint, squares, scheme, problem, level)
-
-    def model(self, name: Label) -> tuple[Counts, FloatArray | None]:
-        """Counts of a test, with clusters where there are some, and their squared weights."""
-        squares = None if self.squares is None else self.squares.model(name).values
-        return self.joint.model(name), squares
-
-    def counts(self, name: Label) -> Counts:
-        """Counts of all clusters under the stated prevalence."""
-        return _at_prevalence(_summed(self.joint.model(name), self.scheme), self.prior)
-
-    def threshold(self, degrees: FloatArray) -> FloatArray:
-        """Square of the normal or Student's quantile."""
-        return profile_threshold(self.level, degrees)
-
-    def variance(self, pulls: FloatArray) -> tuple[float, float]:
-        """Of an estimate that a case of each cell (T,) moves so much; and degrees of freedom."""
-        if self.scheme is not None:
-            count = self.joint.n_clusters
-            between = float(np.sum((self.joint.weights @ pulls) ** 2))
-            return between * count / max(count - 1, 1), count - 1.0
-        squares = self.joint.weights if self.squares is None else self.squares.weights
-        return float(squares @ pulls**2), np.inf
-
-
-def _summed(counts: Counts, scheme: Clusters | None) -> Counts:
-    return counts if scheme is None else scheme.whole(counts)
-
-
-def _at_prevalence(counts: Counts, prior: FloatArray | None) -> Counts:
-    """The table under a prior, without labels: its second row and column are positive."""
-    moved = counts if prior is None else counts.with_prior(prior)
-    return Counts._trusted(values=moved.values, classes=None, decisions=None, groups=None)
-
-
 # One test ----------------------------------------------------------------------------------------
 
 _PREDICTIVE: dict[str, Callable[[Counts], FloatArray]] = {
@@ -226,16 +167,16 @@ _PREDICTIVE: dict[str, Callable[[Counts], FloatArray]] = {
 _RATIOS = ("LR+", likelihood_ratio_positive, 1), ("LR−", likelihood_ratio_negative, 0)
 
 
-def _of_test(sample: _Sample, name: Label, gains: dict[str, Problem]) -> list[MetricRow]:
+def _of_test(sample: Sample, name: Label, gains: dict[str, Problem]) -> list[MetricRow]:
     """All rows of one test."""
     counts, squares = sample.model(name)
-    table = sample.counts(name)
+    table, studied = sample.counts(name), at_prevalence(summed(counts, sample.scheme), None)
     found: dict[str, tuple[float, Ends]] = {}
     for metric, rate, place in (("sensitivity", recall, 1), ("specificity", specificity, 0)):
         ends = _proportion(sample, counts, squares, place, place)
-        found[metric] = float(rate(table)[1]), ends
+        found[metric] = float(rate(studied)[1]), ends
     ratios = {
-        metric: (float(measure(table)[1]), _ratio_ends(sample, counts, squares, column))
+        metric: (float(measure(studied)[1]), _ratio_ends(sample, counts, squares, column))
         for metric, measure, column in _RATIOS
     }
     for place, (metric, measure) in zip((1, 0), _PREDICTIVE.items(), strict=True):
@@ -244,35 +185,30 @@ def _of_test(sample: _Sample, name: Label, gains: dict[str, Problem]) -> list[Me
             other = None if squares is None else np.swapaxes(squares, -1, -2)
             ends = _proportion(sample, flipped, other, place, place)
         else:
-            ends = _predictive_ends(sample.prior, ratios["LR+" if place else "LR−"][1], place)
+            ends = _posterior_ends(sample.prior, ratios["LR+" if place else "LR−"][1], place)
         found[metric] = float(measure(table)[1]), ends
     found |= ratios
     for metric in ("net benefit", "interventions avoided", "found"):
         found[metric] = _mean(sample, counts, squares, gains[metric])
     found["NNS"] = _reciprocal(found.pop("found"))
     found["NNT"] = _reciprocal(found["PPV"])
-    return [_row(name, metric, *numbers) for metric, numbers in found.items()]
-
-
-def _row(name: Label, metric: str, value: float, ends: Ends) -> MetricRow:
-    low, high = (np.nan if np.isnan(value) else float(end) for end in ends)
-    return MetricRow(name, metric, value, low, high)
+    return [metric_row(name, metric, *found[metric]) for metric in METRICS]
 
 
 def _proportion(
-    sample: _Sample, counts: Counts, squares: FloatArray | None, row: int, column: int
+    sample: Sample, counts: Counts, squares: FloatArray | None, row: int, column: int
 ) -> Ends:
     """Wilson's interval of the share that a column has in its row."""
     hit = np.zeros((2, 2))
     hit[row, column] = 1.0
     table, degrees = effective_counts(counts, hit, squares=squares, scheme=sample.scheme)
-    own = _summed(counts, sample.scheme).values[row]
+    own = summed(counts, sample.scheme).values[row]
     return wilson_ends(ratio(own[column], own.sum()), table[row].sum(), sample.threshold(degrees))
 
 
-def _ratio_ends(sample: _Sample, counts: Counts, squares: FloatArray | None, column: int) -> Ends:
+def _ratio_ends(sample: Sample, counts: Counts, squares: FloatArray | None, column: int) -> Ends:
     """Interval of the rate of a decision among the positives over that among the negatives."""
-    own = _summed(counts, sample.scheme).values
+    own = summed(counts, sample.scheme).values
     rates = (own[:, column] + 0.5) / (own.sum(axis=-1) + 1)
     pull = np.zeros((2, 2))
     pull[:, column] = -1 / rates[0], 1 / rates[1]  # of the logarithm of the ratio
@@ -282,18 +218,21 @@ def _ratio_ends(sample: _Sample, counts: Counts, squares: FloatArray | None, col
     )
 
 
-def _predictive_ends(prior: FloatArray, ends: Ends, place: int) -> Ends:
+def _posterior_ends(prior: FloatArray, ends: Ends, place: int) -> Ends:
     """Of PPV from those of LR+, and of NPV from those of LR−: Bayes' theorem."""
+    if not prior.all():
+        known = np.asarray(prior[place])
+        return known, known
     with np.errstate(divide="ignore"):
         low, high = (np.asarray(prior[1] / (prior[1] + prior[0] / np.asarray(end))) for end in ends)
     return (low, high) if place else (1 - high, 1 - low)
 
 
 def _mean(
-    sample: _Sample, counts: Counts, squares: FloatArray | None, gain: Problem
+    sample: Sample, counts: Counts, squares: FloatArray | None, gain: Problem
 ) -> tuple[float, Ends]:
     interval = profile_interval(counts, gain, sample.level, squares=squares, scheme=sample.scheme)
-    value = 0.0 - float(expected_cost(_summed(counts, sample.scheme), gain))
+    value = 0.0 - float(expected_cost(summed(counts, sample.scheme), gain))
     return value, (0.0 - interval.high, 0.0 - interval.low)
 
 
@@ -302,46 +241,3 @@ def _reciprocal(part: tuple[float, Ends]) -> tuple[float, Ends]:
     with np.errstate(divide="ignore"):
         ends = tuple(np.maximum(1 / np.maximum(np.asarray(end), 0.0), 0.0) for end in (high, low))
         return float(np.divide(1.0, value)), ends  # type: ignore[return-value]
-
-
-# Two tests on the same cases ---------------------------------------------------------------------
-
-
-def _difference(
-    sample: _Sample, first: Label, second: Label, gains: dict[str, Problem]
-) -> list[MetricRow]:
-    """First minus second, paired."""
-    name = f"{first} − {second}"
-    joint, models = sample.joint, sample.joint.models
-    squares = None if sample.squares is None else sample.squares.weights
-    pair = [(models.index(first), models.index(second))]
-    rows = {}
-    for metric, gain in gains.items():
-        support = difference_support(joint, gain, pair, squares=squares, scheme=sample.scheme)
-        support = support.of_quantity(0)
-        low, high = profile_ends(support, sample.threshold(support.degrees))
-        own, other = (
-            float(expected_cost(_summed(joint.model(test), sample.scheme), gain))
-            for test in (first, second)
-        )
-        rows[metric] = _row(name, metric, other - own, (0.0 - high, 0.0 - low))
-    rows |= {m: _predictive_difference(sample, m, first, second) for m in _PREDICTIVE}
-    order = "sensitivity", "specificity", "PPV", "NPV", "net benefit", "interventions avoided"
-    return [rows[metric] for metric in order]
-
-
-def _predictive_difference(sample: _Sample, metric: str, first: Label, second: Label) -> MetricRow:
-    def difference(joint: JointCounts) -> FloatArray:
-        tables = (_at_prevalence(joint.model(name), sample.prior) for name in (first, second))
-        one, other = (_PREDICTIVE[metric](table)[..., 1] for table in tables)
-        return np.asarray(one - other)
-
-    whole = sample.joint if sample.scheme is None else sample.scheme.whole(sample.joint)
-    step = _STEP * whole.weights
-    moves = np.eye(step.size) * step
-    up, down = (difference(whole.with_cell_weights(whole.weights + m)) for m in (moves, -moves))
-    variance, degrees = sample.variance((up - down) / (2 * step))
-    value = float(difference(whole))
-    reach = np.sqrt(sample.threshold(np.asarray(degrees)) * variance)
-    ends = np.maximum(value - reach, -1.0), np.minimum(value + reach, 1.0)
-    return _row(f"{first} − {second}", metric, value, ends)

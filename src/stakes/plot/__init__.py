@@ -6,6 +6,7 @@ the Axes back; without it, it makes a figure of its own, outside pyplot's global
 ``plot.roc(...).figure.savefig(path)`` works anywhere. Needs the extra ``plot``.
 """
 
+from stakes.plot._style import short_names
 from stakes.plot.band_plots import (
     BandedLine,
     CostRow,
@@ -49,5 +50,6 @@ __all__ = [
     "reliability_panels",
     "roc",
     "score_histogram",
+    "short_names",
     "utility_hexagon",
 ]

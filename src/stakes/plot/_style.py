@@ -39,9 +39,11 @@ def axes_for(
 def _checked_axes(ax: Any) -> Axes:
     if hasattr(ax, "plot") and hasattr(ax, "get_window_extent"):
         return ax  # type: ignore[no-any-return]
-    several = f" {len(ax)} of them" if hasattr(ax, "__len__") else ""
+    what = type(ax).__name__
+    if hasattr(ax, "__len__"):
+        what = f"{what} {ax!r}" if isinstance(ax, str) else f"{what} of {len(ax)}"
     raise InputError(
-        f"ax must be one Axes of matplotlib; got {type(ax).__name__}{several}. "
+        f"ax must be one Axes of matplotlib; got {what}. "
         f"Pass one, such as axes[0], or leave it out for a new figure.",
         argument="ax",
     )
@@ -70,10 +72,10 @@ def short(text: str, room: int = 28) -> str:
 def short_names(names: Iterable[object], room: int = 28) -> list[str]:
     """Names that are as short as they can be while all of them differ.
 
-    What all long ones begin or end with tells nothing, and goes first.
+    What all long ones begin or end with tells nothing, and goes first, as far as it must.
 
-    >>> short_names(["forest of the second year, tuned", "tree of the second year, tuned"], 20)
-    ['forest…', 'tree…']
+    >>> short_names(["forest of the second year, tuned", "tree of the second year, tuned"], 24)
+    ['forest of the second…', 'tree of the second…']
     """
     texts = [str(name) for name in names]
     every = len(set(texts))
@@ -85,19 +87,31 @@ def short_names(names: Iterable[object], room: int = 28) -> list[str]:
 
 
 def _without_common(texts: list[str], room: int) -> list[str]:
-    """Long texts without what all of them begin and end with, up to whole words."""
+    """Long texts without words that all of them begin and end with, so many that they fit."""
     long = [text for text in texts if len(text) > room]
     if len(set(long)) < 2:
         return texts
     start = _common_words(long)
-    end = _common_words([text[len(start) :][::-1] for text in long])
-    cut = slice(len(start) or None, -len(end) or None)
-    before, after = "…" * bool(start), "…" * bool(end)
-    kept = [text[cut].strip(" ,;:") if len(text) > room else None for text in texts]
-    return [
-        text if part is None else f"{before}{part}{after}"
-        for text, part in zip(texts, kept, strict=True)
-    ]
+    end = _common_words([text[len(start) :][::-1] for text in long])[::-1]
+    middles = {text: text[len(start) : len(text) - len(end)] for text in long}
+    kept = [(some, end) for some in _fewer_words(start)]
+    kept += [("", some[::-1]) for some in _fewer_words(end[::-1])]
+    shown: dict[str, str] = {}
+    for first, last in kept:
+        before, after = "…" * (first != start), "…" * (last != end)
+        for text, middle in middles.items():
+            shown[text] = f"{before}{(first + middle + last).strip(' ,;:')}{after}"
+        if max(map(len, shown.values())) <= room:
+            break
+    return [shown.get(text, text) for text in texts]
+
+
+def _fewer_words(words: str) -> Iterator[str]:
+    """All words, then without the first one, without the first two, …, none."""
+    while words:
+        yield words
+        words = words[words.find(" ") + 1 :] if " " in words.rstrip() else ""
+    yield ""
 
 
 def _common_words(texts: list[str]) -> str:

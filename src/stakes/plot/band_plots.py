@@ -17,8 +17,9 @@ from stakes.plot._style import GREY, INK, axes_for, finish, plain, short_names, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_INSIDE = 0.88, 0.86  # of its place, how much of width and height a panel takes
 _FLOOR = -0.24  # of the strip below a reliability diagram that counts cases
-_WIDER = 2.0  # points by which a line that others cover is wider than they are
+_WIDER, _WIDEST = 2.0, 6.0  # points by which a line that others cover is wider, each and in all
 _REFERENCES = (("#555555", (0, (1, 1.2))), (INK, "-"), (GREY, "-"))
 
 
@@ -90,23 +91,23 @@ def banded_lines(
         if line.mark is not None:
             dot = {"color": style["color"], "markeredgecolor": "white", "markersize": 6}
             ax.plot(*line.mark, marker="o", label="_mark", zorder=4, **dot)
-    upright: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": (0, (1, 2))}
+    vertical: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": (0, (1, 2))}
     for at in (verticals or {}).values():
-        ax.axvline(at, label="_vertical", **upright)
+        ax.axvline(at, label="_vertical", **vertical)
     ends = [line.x[[0, -1]] for line in lines]
     ax.set_xlim(min(end[0] for end in ends), max(end[1] for end in ends))
     ax.set_ylim(*ylim)
     finish(ax, x=x, y=y, legend=False)
-    _say(ax, note)
+    _write_note(ax, note)
     labels = [
         Label(line.name, drawn[id(line)], line.y[-1], float(np.mean(line.y)), line.detail)
         for line in lines
     ]
-    label_lines(ax, [*labels, *(Label(name, upright) for name in verticals or ())])
+    label_lines(ax, [*labels, *(Label(name, vertical) for name in verticals or ())])
     return ax
 
 
-def _say(ax: Axes, note: str) -> None:
+def _write_note(ax: Axes, note: str) -> None:
     ax.set_title(note, loc="left", fontsize=7, color="#666666")
 
 
@@ -118,7 +119,9 @@ def _line_styles(lines: Sequence[BandedLine]) -> dict[int, dict[str, Any]]:
     made: dict[int, dict[str, Any]] = {}
     for k, (place, line) in enumerate(zip(places, own, strict=True)):
         covered = sum(_coincide(line, other) for other in own[k + 1 :])
-        wide = palette[place]["linewidth"] + _WIDER * covered
+        above = sum(_coincide(line, other) for other in own[:k])
+        step = min(_WIDER, _WIDEST / max(covered + above, 1))
+        wide = palette[place]["linewidth"] + step * covered
         made[id(line)] = {**palette[place], "linewidth": wide}
     greys = cycle(_REFERENCES)
     for line in lines:
@@ -173,13 +176,15 @@ def reliability_panels(
     rows = -(-len(panels) // columns)
     size = (3.6, 3.7) if len(panels) == 1 else (1.9 * columns + 0.5, 2.45 * rows + 0.4)
     ax = axes_for(ax, size=size)
-    _say(ax, note)
+    _write_note(ax, note)
     x, y = "predicted probability", "observed share"
     if len(panels) == 1:
         _reliability_panel(ax, panels[0], every=True)
         return finish(ax, x=x, y=y, legend=False)
     ax.set_axis_off()
     ax.title.set_visible(True)
+    middle = (columns - 1) // 2  # the label of all columns stands below this one, or beside it
+    centre = 0.5 if columns % 2 else 0.5 + 0.5 / _INSIDE[0]
     names = short_names((panel.name for panel in panels), 24)
     for place, panel in enumerate(panels):
         row, column = divmod(place, columns)
@@ -189,9 +194,11 @@ def reliability_panels(
         inset.tick_params(labelsize=6.5, pad=1.5)
         below = place + columns >= len(panels)
         inset.tick_params(labelbottom=below, labelleft=column == 0)
-        finish(inset, x=x if below else "", y=y if column == 0 else "", legend=False)
-        inset.xaxis.label.set_fontsize(7)
-        inset.yaxis.label.set_fontsize(7)
+        finish(inset, x="", y="", legend=False)
+        if below and column == middle:
+            inset.set_xlabel(x, x=centre, fontsize=7)
+        if column == 0:
+            inset.set_ylabel(y, fontsize=7)
     return ax
 
 
@@ -199,7 +206,7 @@ def _box(row: int, column: int, rows: int, columns: int) -> tuple[float, float, 
     """Left, bottom, width and height of a panel, as parts of the axes."""
     left, bottom = 0.25 / columns, 0.2 / rows
     width, height = (1 - left) / columns, (1 - bottom) / rows
-    inside = 0.88 * width, 0.86 * height
+    inside = _INSIDE[0] * width, _INSIDE[1] * height
     return left + column * width, bottom + (rows - 1 - row) * height, *inside
 
 
@@ -293,5 +300,5 @@ def cost_rows(
         tick.set_fontweight("bold" if row.best else "normal")
     ax.set_ylim(-0.7, len(names) - 0.3)
     ax.margins(x=0.08)
-    _say(ax, note)
+    _write_note(ax, note)
     return finish(ax, x=x, y="", legend=False)

@@ -36,7 +36,9 @@ from stakes.sklearn.responses import (
     require_method,
     response,
 )
-from stakes.sklearn.splits import out_of_fold, read_splits, splitter
+from stakes.sklearn.splits import cluster_codes, out_of_fold, read_splits, splitter
+
+_READERS = {"data": "predict and score", "groups": "the splitter in cv"}
 
 
 def _has_posteriors(classifier: BayesDecisionClassifier) -> bool:
@@ -63,7 +65,9 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         for which probabilities hold.
     calibrator : stakes.calibration.Calibrator, default=None
         None: `Select()`, which chooses a map. `Identity()` turns calibration off; posteriors are
-        then moved to the prior of the problem, if it states one.
+        then moved to the prior of the problem, if it states one, from the class shares of the
+        fit (of these cases, for a frozen estimator). An estimator that weighs classes itself, as
+        by ``class_weight="balanced"``, has posteriors for other shares, and needs a calibrator.
     cv : int, splitter or iterable, default=5
         The folds of the calibration. A number means so many stratified folds, or fewer where the
         rarest class has fewer cases. Each case must be in exactly one test fold.
@@ -153,15 +157,18 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         frozen = isinstance(self.estimator, FrozenEstimator)
         fitted = self.estimator if frozen else clone(self.estimator).fit(X, target, **params)
         if isinstance(calibrator, Identity):
-            start = None if problem.prior is None else mass / mass.sum()
+            seen = _mass(problem, codes, sample_weight if frozen else _weights_of(params))
+            start = None if problem.prior is None else seen / seen.sum()
             rule = Rule(problem, kind, from_prior=start, to_prior=problem.prior)
         else:
             if frozen:
-                said = response(fitted, X, kind, problem)
+                responses = response(fitted, X, kind, problem)
             else:
-                said = self._out_of_fold(X, target, codes, kind, problem, params, groups)
-            rows = _rows(said, kind, problem, codes, sample_weight)
-            fitted_map = rows.fitted(calibrator, np.ones(len(codes), dtype=bool), _owners(groups))
+                responses = self._out_of_fold(X, target, codes, kind, problem, params, groups)
+            rows = _rows(responses, kind, problem, codes, sample_weight)
+            fitted_map = rows.fitted(
+                calibrator, np.ones(len(codes), dtype=bool), cluster_codes(groups)
+            )
             rule = Rule(problem, kind, map=fitted_map.relabelled(problem.classes))
         return self._decide_by(self._named(rule, mass, len(codes)), fitted, classes)
 
@@ -171,7 +178,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         `data` are the columns that the costs depend on, where they do: a frame, a structured
         array, or a mapping from column to numbers.
         """
-        places = self._rule().decision_indices(self._said(X), columns_of(data))
+        places = self._rule().decision_indices(self._responses(X), columns_of(data))
         return np.asarray(self.decisions_[places])
 
     @available_if(_has_posteriors)
@@ -179,12 +186,12 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """Calibrated probabilities (n, K), columns in the order of ``classes_``."""
         rule = self._rule()
         place = np.argsort(order_of(_labels(self.classes_), rule.problem))
-        return np.asarray(rule.posteriors(self._said(X))[:, place])
+        return np.asarray(rule.posteriors(self._responses(X))[:, place])
 
     @available_if(_has_posteriors)
     def expected_costs(self, X: Any, data: Any = None) -> FloatArray:
         """What each decision is expected to cost, (n, M), in the order of ``decisions_``."""
-        return self._rule().expected_costs(self._said(X), columns_of(data))
+        return self._rule().expected_costs(self._responses(X), columns_of(data))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, data: Any = None) -> float:
         """Minus the cost per case of the decisions, so that higher is better.
@@ -230,7 +237,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         rule: Rule = self.rule_
         return rule
 
-    def _said(self, X: Any) -> Posteriors | Scores | Decisions:
+    def _responses(self, X: Any) -> Posteriors | Scores | Decisions:
         """What the estimator says, as the rule takes it."""
         rule = self._rule()
         return WRAPPERS[rule.takes](response(self.estimator_, X, rule.takes, rule.problem))
@@ -294,7 +301,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         params: dict[str, Any],
         groups: Any,
     ) -> npt.NDArray[Any]:
-        chosen = splitter(self.cv, target, codes, _owners(groups))
+        chosen = splitter(self.cv, target, codes, cluster_codes(groups), problem.classes)
         splits = read_splits(chosen, X, target, codes, problem.classes, groups)
         return out_of_fold(self.estimator, X, target, splits, kind, problem, fit_params=params)
 
@@ -317,15 +324,24 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
             routed = process_routing(self, "fit", **weighted, **fit_params)
             return dict(routed.estimator.fit), routed.splitter.split.get("groups")
+        for name in ("data", "groups"):
+            if name in fit_params and not has_fit_parameter(self.estimator, name):
+                raise InputError(
+                    f"{name} must reach {_READERS[name]} by metadata routing; the fit of "
+                    f"{type(self.estimator).__name__} does not take it. Turn routing on: "
+                    f"sklearn.set_config(enable_metadata_routing=True).",
+                    argument=name,
+                )
         if sample_weight is None:
             return fit_params, None
         if has_fit_parameter(self.estimator, "sample_weight"):
             return {**fit_params, "sample_weight": sample_weight}, None
-        if not isinstance(self.estimator, FrozenEstimator):
+        in_step = any(name.endswith("__sample_weight") for name in fit_params)
+        if not in_step and not isinstance(self.estimator, FrozenEstimator):
             warnings.warn(
                 f"sample_weight counts in the calibration alone: the fit of "
-                f"{type(self.estimator).__name__} does not take it. Turn on metadata routing, or "
-                f"leave the weights out.",
+                f"{type(self.estimator).__name__} does not take it. Turn on metadata routing, pass "
+                f"it to the step of a pipeline as well (STEP__sample_weight=), or leave it out.",
                 stacklevel=3,
             )
         return fit_params, None
@@ -333,10 +349,6 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
 def _labels(classes: npt.NDArray[Any]) -> Labels:
     return _check.labels("the classes of y", classes)
-
-
-def _owners(groups: Any) -> IntArray | None:
-    return None if groups is None else _check.clusters(groups).codes
 
 
 def _mass(problem: Problem, codes: IntArray, weights: FloatArray | None) -> FloatArray:
@@ -351,8 +363,13 @@ def _mass(problem: Problem, codes: IntArray, weights: FloatArray | None) -> Floa
     return mass
 
 
+def _weights_of(params: dict[str, Any]) -> Any:
+    """The weights that the fit of an estimator, or of the last step of a pipeline, was given."""
+    return next((params[name] for name in params if name.endswith("sample_weight")), None)
+
+
 def _rows(
-    said: npt.NDArray[Any],
+    responses: npt.NDArray[Any],
     kind: str,
     problem: Problem,
     codes: IntArray,
@@ -361,9 +378,9 @@ def _rows(
     """Cases as `evaluate` calibrates them."""
     common = (codes, weights, problem.prior, problem.n_classes)
     if kind == SCORES:
-        scores = Scores(said).read("the decision function of estimator")
+        scores = Scores(responses).read("the decision function of estimator")
         return CheckedRows(scores, *common, Scores)
-    rows, _ = Posteriors(said).normalised("predict_proba of estimator", problem.classes)
+    rows, _ = Posteriors(responses).normalised("predict_proba of estimator", problem.classes)
     return CheckedRows(rows[:, 1] if problem.n_classes == 2 else rows, *common)
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from stakes import _check
-from stakes._check import IntArray
+from stakes.calibration import Calibrator
 from stakes.errors import InputError
-from stakes.evaluation import evaluate
+from stakes.evaluation import evaluate, read_cases, refuse_needless
 from stakes.problem import Problem
 from stakes.report import Caveat, Report
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
@@ -28,6 +30,7 @@ from stakes.sklearn.responses import (
 )
 from stakes.sklearn.splits import (
     Split,
+    cluster_codes,
     out_of_fold,
     read_splits,
     refuse_cut_clusters,
@@ -35,6 +38,10 @@ from stakes.sklearn.splits import (
 )
 
 CROSS_VALIDATION = "cross-validation"  # the kind of the caveat that names the estimand
+_MEANT = {
+    "groups": "What was sampled together is clusters=.",
+    "sample_weight": "Those of the report are weights=, of fits fit_params={'sample_weight': w}.",
+}
 
 
 def evaluate_estimators(
@@ -52,10 +59,10 @@ def evaluate_estimators(
 ) -> Report:
     """What the decisions of these estimators cost, by cross-validation.
 
-    Every estimator is fitted once for each fold, on the cases of the other folds, and says what it
-    thinks of the cases that it has not seen; all estimators have the same folds. `evaluate` makes a
-    report of what they said. It is about the cost of the procedure, fitting to so many cases, not
-    about that of one fitted model, and the first of its caveats says so.
+    Every estimator is fitted once for each fold, on the cases of the other folds, and predicts the
+    cases that it has not seen; all estimators have the same folds. `evaluate` makes a report of
+    these predictions. It is about the cost of the procedure, fitting to so many cases, not about
+    that of one fitted model, and the first of its caveats says so.
 
     Parameters
     ----------
@@ -92,19 +99,20 @@ def evaluate_estimators(
     ('line', 'cross-validation')
     """
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
-    asked = {name: _asked(name, given, problem) for name, given in _named(estimators).items()}
+    requests = {name: _request(name, given, problem) for name, given in _named(estimators).items()}
     data = columns_of(data)
     _check.aligned(X=X, y=y, clusters=clusters, data=data)
     target, classes, codes = read_target(y)
     rows, target = indexable(X, target)
     labels = _check.labels("the classes of y", classes)
     codes = np.argsort(order_of(labels, problem, "the classes of y"))[codes]
-    owners = None if clusters is None else _owners(clusters, codes)
-    chosen = splitter(cv, target, codes, owners)
+    _refuse_options(y, problem, clusters, data, options)
+    owners = cluster_codes(clusters)
+    chosen = splitter(cv, target, codes, owners, problem.classes)
     splits = read_splits(chosen, rows, target, codes, problem.classes, owners)
     if owners is not None:
         refuse_cut_clusters(splits, owners)
-    said: dict[str, Responses] = {
+    predictions: dict[str, Responses] = {
         name: WRAPPERS[kind](
             out_of_fold(
                 estimator,
@@ -118,11 +126,12 @@ def evaluate_estimators(
                 n_jobs=n_jobs,
             )
         )
-        for name, (estimator, kind) in asked.items()
+        for name, (estimator, kind) in requests.items()
     }
-    report = evaluate(y, said, problem, clusters=clusters, data=data, **options)
+    report = evaluate(y, predictions, problem, clusters=clusters, data=data, **options)
     estimand = Caveat(CROSS_VALIDATION, _estimand(chosen, splits))
-    return replace(report, caveats=(estimand, *report.caveats))
+    own = _frozen({name: estimator for name, (estimator, _) in requests.items()})
+    return replace(report, caveats=(estimand, *own, *report.caveats))
 
 
 def _named(estimators: Any) -> Mapping[str, Any]:
@@ -136,8 +145,8 @@ def _named(estimators: Any) -> Mapping[str, Any]:
     return estimators
 
 
-def _asked(name: str, given: Any, problem: Problem) -> tuple[Any, str]:
-    """The estimator, and what it is asked for."""
+def _request(name: str, given: Any, problem: Problem) -> tuple[Any, str]:
+    """The estimator, and what it will be asked for."""
     kinds = {Posteriors: POSTERIORS, Scores: SCORES, Decisions: DECISIONS}
     stated = kinds.get(type(given))
     estimator = given if stated is None else given.values
@@ -161,10 +170,24 @@ def _routed(estimator: Any, fit_params: Mapping[str, Any]) -> Mapping[str, Any]:
     return dict(router.route_params(caller="fit", params=dict(fit_params)).estimator.fit)
 
 
-def _owners(clusters: object, codes: IntArray) -> IntArray:
-    owners = _check.clusters(clusters).codes
-    _check.same_length(y=codes, clusters=owners)
-    return owners
+def _refuse_options(
+    y: Any, problem: Problem, clusters: object, data: object, options: Mapping[str, Any]
+) -> None:
+    """Refuse what `evaluate` would refuse, before hours are spent on fits."""
+    known = set(inspect.signature(evaluate).parameters) - {"y_true", "models", "problem"}
+    for name in options:
+        if name not in known:
+            remedy = _MEANT.get(name, f"They are {', '.join(sorted(known))}.")
+            raise InputError(
+                f"options must be those of stakes.evaluate; {name!r} is none of them. {remedy}",
+                argument="options",
+            )
+    _check.level(options.get("level", 0.95))
+    if options.get("calibrator") is not None:
+        _check.require("calibrator", options["calibrator"], Calibrator, "Write Isotonic().")
+    refuse_needless(data, problem)
+    if options.get("case_costs") is None:
+        read_cases(y, problem, options.get("weights"), options.get("by"), clusters, data)
 
 
 def _estimand(chosen: Any, splits: list[Split]) -> str:
@@ -177,6 +200,23 @@ def _estimand(chosen: Any, splits: list[Split]) -> str:
         f"for the mean cost of such fits. A single fit, as one on all cases is, may well cost more "
         f"or less than they say where fits differ much: trees, few cases."
     )
+
+
+def _frozen(estimators: Mapping[str, Any]) -> list[Caveat]:
+    """What to know of classifiers that no fold fits anew, alone or inside another."""
+    names = [
+        repr(name)
+        for name, estimator in estimators.items()
+        if any(
+            isinstance(part, FrozenEstimator) and hasattr(part, "predict")
+            for part in (estimator, *estimator.get_params().values())
+        )
+    ]
+    text = (
+        f"{', '.join(names)}: frozen, and not fitted anew in the folds. The costs hold only if "
+        f"none of these cases was among those of its own fit; else they are too low."
+    )
+    return [Caveat("frozen", text)] if names else []
 
 
 def _splitter_name(chosen: Any) -> str:

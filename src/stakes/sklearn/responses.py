@@ -96,10 +96,10 @@ def order_of(labels: Labels, problem: Problem, name: str = "the classes of estim
     """The place of each class of the problem among these labels; both must be the same set."""
     if set(labels) != set(problem.classes):
         odd = sorted(set(labels) ^ set(problem.classes), key=str)[0]
-        where = "the problem alone" if odd in problem.classes else "only there, not in the problem"
+        where = "in the problem alone" if odd in problem.classes else "not in the problem"
         raise InputError(
             f"{name} must be those of the problem, {problem.classes}, in any order; they are "
-            f"{labels}, and {odd!r} is in {where}. Labels match by equality: 1 and '1' are "
+            f"{labels}, and {odd!r} is {where}. Labels match by equality: 1 and '1' are "
             f"different. Name the classes of the problem after the labels of y"
             f"{_RENAMED * (labels == tuple(range(len(labels))))}.",
             argument="problem",

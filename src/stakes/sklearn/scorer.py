@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from stakes import _check, metrics
@@ -54,14 +55,36 @@ def make_scorer(metric: Metric | ScoringRule, problem: Problem) -> Scorer:
     array([-0.7 , -0.65, -0.65])
     """
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
-    if not isinstance(metric, ScoringRule) and metric not in METRICS:
-        known = ", ".join(one.__name__ for one in METRICS)
+    if not isinstance(metric, ScoringRule) and not (callable(metric) and metric in METRICS):
+        known = ", ".join(name.__name__ for name in METRICS)
         raise InputError(
             f"metric must be a function of stakes.metrics ({known}) or a scoring rule such as "
-            f"LogLoss(); got {metric!r}. For other functions there is sklearn.metrics.make_scorer.",
+            f"LogLoss(); got {_description(metric)}",
             argument="metric",
         )
     return Scorer(metric, problem)
+
+
+def _description(metric: Any) -> str:
+    """What is no metric, and what to do instead."""
+    if isinstance(metric, type):
+        remedy = (
+            f"Write {metric.__name__}()" if issubclass(metric, ScoringRule) else "Pass a function"
+        )
+        return f"the class {metric.__name__}. {remedy}."
+    if callable(metric) and hasattr(metric, "__name__"):
+        where = f"{metric.__module__}.{metric.__name__}"
+        return f"the function {where}. For others there is sklearn.metrics.make_scorer."
+    return f"{metric!r}. Import the function, and pass it."
+
+
+def _refuse_decisions(y_true: object, decided: object, **options: object) -> float:
+    """In place of a metric of probabilities, where a threshold is to be chosen."""
+    raise InputError(
+        "scoring must judge decisions for a threshold to be chosen by it; this metric judges "
+        "probabilities, which no threshold changes. Write make_scorer(expected_cost, problem).",
+        argument="scoring",
+    )
 
 
 class Scorer:
@@ -77,23 +100,37 @@ class Scorer:
         self._request = MetadataRequest(owner=type(self).__name__)
         self.set_score_request(sample_weight=None, data=None)
         # TunedThresholdClassifierCV puts the decisions of its thresholds into this function.
-        self._score_func, self._kwargs = metric, {"problem": problem}
+        judge = metric if self.takes == DECISIONS else _refuse_decisions
+        self._score_func, self._kwargs = judge, {"problem": problem}
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, data: Any = None
     ) -> float:
         """Score the predictions for X of an estimator that was fitted."""
         data = columns_of(data)
-        said = response(estimator, X, self.takes, self.problem, data)
+        responses = response(estimator, X, self.takes, self.problem, data)
         if isinstance(self.metric, ScoringRule):
-            named = Posteriors(said, classes=self.problem.classes)
+            named = Posteriors(responses, classes=self.problem.classes)
             prior = self.problem.prior
             loss = mean_score(y, named, self.metric, weights=sample_weight, prior=prior)
         else:
             common = {"problem": self.problem, "sample_weight": sample_weight, "data": data}
-            given = said if self.takes == DECISIONS else Posteriors(said)
+            if self.takes == DECISIONS:
+                self._refuse_classes(estimator, responses)
+            given = responses if self.takes == DECISIONS else Posteriors(responses)
             loss = self.metric(y, given, **common)
         return self._sign * loss + 0.0
+
+    def _refuse_classes(self, estimator: Any, decided: Any) -> None:
+        """Refuse an estimator that predicts classes where decisions are others."""
+        labels = _check.labels("the decisions of estimator", np.unique(decided))
+        if set(labels) <= set(self.problem.classes) - set(self.problem.decisions):
+            raise InputError(
+                f"estimator must predict decisions of the problem, {self.problem.decisions}; "
+                f"{type(estimator).__name__} predicts classes. Score its probabilities with "
+                f"bayes_cost, or wrap it in BayesDecisionClassifier.",
+                argument="estimator",
+            )
 
     def set_score_request(self, *, sample_weight: Any = UNCHANGED, data: Any = UNCHANGED) -> Self:
         """Say which metadata are asked for: True, False, None or the name they are passed under."""
@@ -110,5 +147,5 @@ class Scorer:
 
     def __repr__(self) -> str:
         rule = isinstance(self.metric, ScoringRule)
-        said = repr(self.metric) if rule else getattr(self.metric, "__name__", "")
-        return f"make_scorer({said}, …)"
+        metric = repr(self.metric) if rule else getattr(self.metric, "__name__", "")
+        return f"make_scorer({metric}, …)"

@@ -14,8 +14,8 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
+from stakes import _check
 from stakes._check import IntArray, Labels
-from stakes.calibration import spread
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.sklearn.responses import response
@@ -23,19 +23,35 @@ from stakes.sklearn.responses import response
 Split = tuple[IntArray, IntArray]
 
 
-def splitter(cv: Any, y: Any, codes: IntArray, clusters: IntArray | None) -> Any:
+def cluster_codes(clusters: object) -> IntArray | None:
+    """The number of the cluster of each case."""
+    return None if clusters is None else _check.clusters(clusters).codes
+
+
+def splitter(cv: Any, y: Any, codes: IntArray, clusters: IntArray | None, names: Labels) -> Any:
     """The splitter that is meant; a number of folds is lowered to what the rarest class allows."""
     if not isinstance(cv, Integral) or isinstance(cv, bool):
-        return check_cv(cv, y, classifier=True)
-    most = spread(codes, clusters, int(codes.max()) + 1)
-    parts = "cases" if clusters is None else "clusters with cases"
-    if cv < 2 or most < 2:
+        try:
+            return check_cv(cv, y, classifier=True)
+        except ValueError:
+            raise InputError(
+                f"cv must be a number of folds, a splitter of scikit-learn, or an iterable of "
+                f"training and test cases; got {cv!r}. Write cv=5.",
+                argument="cv",
+            ) from None
+    if cv < 2:
+        raise InputError(f"cv must be 2 folds or more; got {cv}. 5 is usual.", argument="cv")
+    owner = np.arange(codes.size) if clusters is None else clusters
+    sizes = [np.unique(owner[codes == k]).size for k in range(len(names))]
+    if min(sizes) < 2:
+        what = "cases" if clusters is None else "clusters with cases"
         raise InputError(
-            f"cv must be 2 folds or more, and every class must have two {parts} at least; cv is "
-            f"{cv}, and one class has {most}. Gather more cases of that class, or pass a splitter.",
-            argument="cv",
+            f"y must hold two {what} of every class at least, for two folds; "
+            f"{names[int(np.argmin(sizes))]!r} has {min(sizes)}. Gather more, or leave the class "
+            f"out.",
+            argument="y",
         )
-    folds = min(int(cv), most)
+    folds = min(int(cv), *sizes)
     return StratifiedKFold(folds) if clusters is None else StratifiedGroupKFold(folds)
 
 
@@ -45,8 +61,17 @@ def read_splits(
     """Training and test cases of every fold: each case is tested once, by a fit that knows all."""
     with warnings.catch_warnings():  # whether clusters stay whole is looked at, not assumed
         warnings.filterwarnings("ignore", message="The groups parameter is ignored")
-        found = list(chosen.split(X, y, groups))
-    splits = [(_places(train, len(codes)), _places(test, len(codes))) for train, test in found]
+        try:
+            folds = list(chosen.split(X, y, groups))
+        except ValueError as error:
+            if groups is not None or "groups" not in str(error):
+                raise
+            raise InputError(
+                f"cv must be given groups where it is a {type(chosen).__name__}; there are none. "
+                f"Pass clusters= to evaluate_estimators, or groups= to fit with metadata routing.",
+                argument="cv",
+            ) from error
+    splits = [(_places(train, len(codes)), _places(test, len(codes))) for train, test in folds]
     tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
     if (tested != 1).any():
         often, never = int(tested.max()), int((tested == 0).sum())
@@ -104,12 +129,12 @@ def out_of_fold(
     n_jobs: int | None = None,
 ) -> npt.NDArray[Any]:
     """What fits on the other folds say of every case, in the order of the cases."""
-    said = Parallel(n_jobs=n_jobs)(
+    responses = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_ask)(clone(estimator), X, y, train, test, kind, problem, fit_params, data)
         for train, test in splits
     )
     places = np.concatenate([test for _, test in splits])
-    return np.asarray(np.concatenate(said)[np.argsort(places)])
+    return np.asarray(np.concatenate(responses)[np.argsort(places)])
 
 
 def _fit_and_ask(

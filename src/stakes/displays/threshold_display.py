@@ -1,0 +1,193 @@
+"""Cost over the threshold, with the best threshold and that of Bayes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes.displays.display import CurvesDisplay, band_note, extent
+from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
+from stakes.errors import InputError
+from stakes.evaluation import charges_of, refuse_needless
+from stakes.inference import profile_ends, profile_threshold
+from stakes.plot import BandedLine
+from stakes.problem import Problem
+from stakes.thresholds import BestThreshold, best_threshold, weighed
+
+_POINTS = 201  # thresholds at which a cost is drawn
+_BLOCK = 1 << 21  # losses of cases at thresholds that are held in memory at a time
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CostByThresholdDisplay(CurvesDisplay):
+    """Expected cost per case over the threshold, with the best threshold and that of Bayes.
+
+    A dot marks the threshold that was the best on these cases, see `best_threshold`, the vertical
+    line the Bayes threshold, which is the best for calibrated probabilities; a dot far from it
+    speaks of bad calibration, or of a flat minimum. Where every case has its own costs, it also has
+    a Bayes threshold of its own, and there is no such line; `SystemCostsDisplay` says what Bayes
+    decisions cost then.
+
+    Attributes
+    ----------
+    bayes : the Bayes threshold; nan for raw scores and where every case has its own costs
+    best : the best threshold of each model
+    unit : of the costs
+    """
+
+    bayes: float
+    best: tuple[float, ...]
+    unit: str | None
+
+    x_column, y_column = "threshold", "cost"
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        models: Any,
+        problem: Problem,
+        *,
+        data: object = None,
+        weights: object = None,
+        clusters: object = None,
+        level: float = 0.95,
+    ) -> Self:
+        """Cost of every threshold.
+
+        Parameters
+        ----------
+        y_true : labels of the true classes, (n,)
+        models : predictions of one model, or a mapping from name to predictions
+            P(second class), (n,), or `Posteriors` or raw `Scores`
+        problem : of two classes and two decisions; a prior that it states is that of deployment
+        data : frame, or mapping from column to numbers, that the costs depend on where they do
+        weights, clusters : of the cases, as in `stakes.evaluate`
+        level : of the intervals
+
+        Examples
+        --------
+        >>> problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
+        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+        >>> display = CostByThresholdDisplay.from_predictions(y, p, problem)
+        >>> display.bayes, display.best
+        (0.1, (0.3,))
+
+        A missed case costs what is at stake in it:
+
+        >>> problem = Problem([[0, 1], ["amount", 0]], unit="EUR")
+        >>> amounts = {"amount": [9, 9, 9, 0.5] * 25}
+        >>> display = CostByThresholdDisplay.from_predictions(y, p, problem, data=amounts)
+        >>> display.columns()["cost"][[0, -1]].tolist()
+        [0.75, 0.125]
+        """
+        _refuse_other_problems(problem, data)
+        cases = read_scored(
+            y_true,
+            models,
+            problem,
+            data=data,
+            weights=weights,
+            clusters=clusters,
+            probabilities=False,
+        )
+        level = _check.level(level)
+        chances = all(((s >= 0) & (s <= 1)).all() for s in cases.scores.values())
+        bayes = problem.threshold if chances and not problem.columns else float("nan")
+        lines_and_best = [_cost_line(cases, name, chances, bayes, level) for name in cases.scores]
+        lines, best = zip(*lines_and_best, strict=True)
+        own = ["every case at its own costs"] if problem.columns else []
+        note = band_note(level, cases.note, *own)
+        ends = [side for line in lines for side in (line.low, line.high)]
+        (low, high), room = extent(ends), 0.05
+        limits = low - room * (high - low), high + room * (high - low)
+        return cls(lines, level, note, limits, cases.library, bayes, best, problem.unit)
+
+    def _x_label(self) -> str:
+        chances = all(line.x[0] == 0 and line.x[-1] == 1 for line in self.lines)
+        return "threshold probability" if chances else "threshold of the score"
+
+    def _y_label(self) -> str:
+        return f"expected cost per case{f', {self.unit}' if self.unit else ''}"
+
+    def _verticals(self) -> dict[str, float]:
+        if not np.isfinite(self.bayes):
+            return {}
+        return {f"Bayes threshold {self.bayes:.3g}": self.bayes}
+
+
+def _refuse_other_problems(problem: object, data: object) -> None:
+    _check.require("problem", problem, Problem, "Write Problem.binary(false_alarm=1, miss=9).")
+    assert isinstance(problem, Problem)
+    if (problem.n_classes, problem.n_decisions) != (2, 2):
+        raise InputError(
+            f"problem must have two classes and two decisions, for a threshold to decide; it "
+            f"has {problem.n_classes} and {problem.n_decisions}. SystemCostsDisplay takes any.",
+            argument="problem",
+        )
+    refuse_needless(data, problem)
+
+
+def _cost_line(
+    cases: ScoredCases, name: str, chances: bool, bayes: float, level: float
+) -> tuple[BandedLine, float]:
+    """The cost at thresholds of one model, the best and that of Bayes among them."""
+    best = _best(cases, name)
+    usual = np.linspace(0, 1, _POINTS) if chances else _quantiles(cases.scores[name])
+    extra = [at for at in (best.threshold, bayes) if usual[0] < at < usual[-1]]
+    grid = np.unique(np.concatenate([usual, extra]))
+    if cases.cases.costs is None:
+        values = np.broadcast_to(cases.cases.problem.costs, (grid.size, 2, 2))
+        mean = cases.mean_at([name], grid, values, level)
+    else:
+        mean = _charged_mean(cases, name, grid, level)
+    at = float(np.clip(best.threshold, grid[0], grid[-1]))
+    mark = None if np.isnan(best.threshold) else (at, best.cost)
+    detail = f", best at {best.threshold:.3g}".replace("-", "−")
+    line = BandedLine(name, grid, mean.value, mean.low, mean.high, mark=mark, detail=detail)
+    return line, best.threshold
+
+
+def _best(cases: ScoredCases, name: str) -> BestThreshold:
+    own, problem = cases.cases, cases.cases.problem
+    if own.costs is None:
+        return best_threshold(cases.table(name), problem)
+    weighed_scores = weighed(own.truth, cases.scores[name], own.weights, own.costs, problem)
+    if weighed_scores is None:
+        raise InputError(
+            "problem must have decisions that cost differently in some case; here they do not. "
+            "Nothing is at stake.",
+            argument="problem",
+        )
+    return best_threshold(*weighed_scores)
+
+
+def _charged_mean(
+    cases: ScoredCases, name: str, thresholds: FloatArray, level: float
+) -> PointwiseMean:
+    """Mean cost at each threshold where every case has its own, some thresholds at a time."""
+    scores, parts = cases.scores[name], []
+    size = max(_BLOCK // scores.size, 1)
+    for start in range(0, thresholds.size, size):
+        some = thresholds[start : start + size]
+        decided = {str(k): (scores > at).astype(np.intp) for k, at in enumerate(some)}
+        charges = charges_of(cases.cases, decided)
+        losses, base = charges.losses, charges.base
+        support = losses.costs_support(tuple(decided))
+        ends = profile_ends(support, profile_threshold(level, support.degrees))
+        means = [losses.mean(losses.loss(one)) for one in decided]
+        parts.append(np.array([means, *ends]) + base)
+    return PointwiseMean(*np.concatenate(parts, axis=1))
+
+
+def _quantiles(scores: FloatArray) -> FloatArray:
+    """Thresholds along raw scores: as many between any two as there are cases."""
+    finite = np.unique(scores[np.isfinite(scores)])
+    if finite.size < 2:
+        middle = finite[0] if finite.size else 0.0
+        return np.array([middle - 1, middle, middle + 1])
+    return np.unique(np.quantile(finite, np.linspace(0, 1, _POINTS)))
