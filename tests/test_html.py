@@ -21,7 +21,7 @@ from stakes.calibration import Affine
 from stakes.errors import MissingExtraError
 from stakes.render.html import to_html
 
-PAGE = Path(names.__file__).parent / "render" / "page"
+PAGE = Path(names.__file__).parents[1] / "render" / "page"
 FRAUD = Problem(
     [[0, 3, 25], [180, 8, 0]],
     classes=["legit", "fraud"],

@@ -93,7 +93,7 @@ FLOORS: dict[str, str] = {
     ),
     "evaluation": (
         "sentences cases operation decision_rules folds charging predictions evidence "
-        "frozen backwards shipping score_bins uncertainty miscalibration tally_rows "
+        "frozen backwards shipping score_bins uncertainty baseline miscalibration tally_rows "
         "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
@@ -108,8 +108,10 @@ FLOORS: dict[str, str] = {
     "ranking": "roc hull points areas rescaling",
     "regions": "partition axes decisions borders sensitivity",
     "render": (
-        "json layout rounding systems tables page page.data html markdown notebook plain_text"
+        "json layout rounding against systems tables page page.data html markdown notebook "
+        "plain_text"
     ),
+    "report": "_parts _gates _report",
     "rule": "_reading _cuts _json _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
     "simulate": "_line random_counts gaussian",

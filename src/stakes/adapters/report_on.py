@@ -76,6 +76,8 @@ def _concluded(
     running_costs: object,
     volume: object,
     period: object,
+    baseline: object = None,
+    margin: object = None,
 ) -> Report:
     rng = np.random.default_rng(_check.whole("seed", seed, low=0))
     level, replicates = _check.level(level), _check.whole("replicates", replicates, low=2)
@@ -89,6 +91,8 @@ def _concluded(
         rng=rng,
         level=level,
         operation=operation,
+        baseline=baseline,
+        margin=margin,
     )
 
 

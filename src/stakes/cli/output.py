@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -24,7 +25,8 @@ from stakes.errors import InputError
 from stakes.render import Section, plain, sections, stakes_sections, wrapped
 from stakes.report import Report
 
-_WRITERS: Mapping[str, Callable[[Report, Path | None], str]] = {
+_Writer = Callable[[Report, Path | None], str]
+_WRITERS: Mapping[str, _Writer] = {
     "html": Report.to_html,
     "json": Report.to_json,
     "markdown": Report.to_markdown,
@@ -101,15 +103,16 @@ def target_beside(path: str, inputs: Sequence[str]) -> Path:
     return target
 
 
-def write(report: Report, targets: Mapping[str, str]) -> None:
+def write(report: Report, targets: Mapping[str, str], *, brief: bool = False) -> None:
     """Write the files; the report itself goes to standard output unless one of them does."""
+    writers: dict[str, _Writer] = {**_WRITERS, "markdown": partial(Report.to_markdown, brief=brief)}
     for kind, path in targets.items():
         if path != "-":
-            _WRITERS[kind](report, Path(path))
+            writers[kind](report, Path(path))
             said(f"wrote {path}")
     piped = [kind for kind, path in targets.items() if path == "-"]
     if piped:
-        made = _WRITERS[piped[0]](report, None)
+        made = writers[piped[0]](report, None)
         click.echo(printable(made) if sys.stdout.isatty() else made)
     else:
         show(report)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from stakes._version import __version__
+from stakes.evaluation.baseline import compared, read_incumbent
 from stakes.evaluation.caveats import caveats_of
 from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.evidence import Evidence
@@ -41,16 +42,21 @@ def report_of(
     level: float = 0.95,
     library: str | None = None,
     operation: Operation | None = None,
+    baseline: object = None,
+    margin: object = None,
 ) -> Report:
     """All that the evidence says; `rng` was made from the seed, and may have been used.
 
-    `library` is that of the frames that were given.
+    `library` is that of the frames that were given; `baseline` and `margin` are as in `evaluate`.
     """
     if operation is not None:
         evidence = replace(evidence, operation=operation)
     problem = evidence.problem
+    incumbent = read_incumbent(baseline, margin, evidence.rules, problem, level)
     costs = costs_of(evidence.sample, problem, evidence, level)
-    systems = _systems(evidence, costs)
+    known, systems = None, _systems(evidence, costs)
+    if incumbent is not None:
+        known, systems = compared(systems, costs, incumbent, evidence.rules)
     tables = {one.model: held_table(one, evidence) for one in evidence.models}
     miscalibrations = _miscalibrations(evidence, tables, replicates, rng)
     models = tuple(
@@ -84,6 +90,7 @@ def report_of(
         slices=slices_of(evidence, cheapest_of(systems).name, level=level),
         rules=shipped_rules(evidence, seed),
         no_model=_no_model(evidence, costs),
+        baseline=known,
     )
 
 

@@ -47,6 +47,8 @@ def evaluate(
     level: float = 0.95,
     replicates: int = 500,
     seed: int = 0,
+    baseline: str | Report | None = None,
+    margin: float | str | None = None,
 ) -> Report:
     """What the decisions of these models cost, which to deploy, and how sure one can be.
 
@@ -80,6 +82,11 @@ def evaluate(
     replicates : samples that are simulated, where no calibrator is given, to see what bad
         calibration of two classes costs beyond chance; intervals need none
     seed : of these samples and of the folds; the report prints it
+    baseline : the incumbent, to which every system gets its difference: the name of a model, whose
+        decisions are taken as they are, that of a system, or an earlier report on other cases
+        Differences on the same cases are paired. Each has the interval of its own pair.
+    margin : what `Report.is_no_worse` allows above the baseline: an amount per case, or a share of
+        its cost as in "2%"; none if left out
 
     Examples
     --------
@@ -143,4 +150,6 @@ def evaluate(
         level=level,
         library=frame_library(y_true, models),
         operation=operation,
+        baseline=baseline,
+        margin=margin,
     )

@@ -21,6 +21,7 @@ from stakes._files import write_whole
 from stakes._text import percent, proportion
 from stakes.errors import MissingExtraError
 from stakes.problem import Problem
+from stakes.render.against import AGAINST
 from stakes.render.json import plain
 from stakes.render.layout import tied
 from stakes.render.page.data import page_data
@@ -49,6 +50,7 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
         percent=percent,
         proportion=proportion,
         still=still,
+        against=AGAINST,
         wholes=_wholes(report.problem),
         factors=moves_factors(report),
         data="" if still else _as_json(page_data(report)),

@@ -14,6 +14,7 @@ from stakes.measures import cost_shares
 from stakes.problem import Problem
 from stakes.regions import Margin
 from stakes.render import rounding
+from stakes.render.against import baseline_section
 from stakes.render.layout import (
     NAME,
     WIDTH,
@@ -80,6 +81,8 @@ def _sections(report: Report) -> Iterator[Section]:
     if report.caveats:
         yield _caveats(report)
     yield from system_sections(report)
+    if report.baseline is not None:
+        yield baseline_section(report, report.baseline)
     yield _money(report)
     if report.disagreement is not None and report.disagreement.metrics:
         yield _disagreement(report)

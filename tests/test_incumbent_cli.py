@@ -1,0 +1,112 @@
+"""The incumbent on the command line: --baseline, --margin, --gate and what --fail-if may ask."""
+
+from __future__ import annotations
+
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("duckdb")
+pytest.importorskip("jinja2")
+pytest.importorskip("pyarrow")
+
+from click.testing import CliRunner, Result
+
+from stakes import Problem, Report
+from stakes.cli.commands import stakes as command
+
+SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+N = 300
+PROBLEM = Problem(
+    [[0, 3, 25], [180, 8, 0]],
+    classes=["legit", "fraud"],
+    decisions=["approve", "review", "block"],
+    unit="EUR",
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(8)
+    y = (rng.random(N) < 0.2).astype(int)
+    signal = rng.normal(4.0 * y - 2, 1.2)
+    new = 1 / (1 + np.exp(1.4 - 2.8 * signal))
+    old = np.array(PROBLEM.decisions)[np.digitize(signal + rng.normal(0, 2, N), [-1, 2])]
+    PROBLEM.to_toml("fraud.toml")
+    lines = ["truth,new,old"]
+    pairs = zip(y, new.round(4), old, strict=True)
+    lines += [f"{PROBLEM.classes[k]},{p},{d}" for k, p, d in pairs]
+    Path("rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner(**SEPARATE).invoke(command, list(arguments))
+
+
+def evaluate(*arguments: str) -> Result:
+    asked = ("--model", "new", "--model", "old", "--calibrate", "none", "--replicates", "20")
+    return run("evaluate", "rows.csv", "-p", "fraud.toml", *asked, *arguments)
+
+
+def test_a_gate_ends_with_exit_code_0_or_1_and_says_what_it_judged():
+    passed = evaluate("--baseline", "old", "--gate", "better", "--gate", "no-worse")
+    assert passed.exit_code == 0, passed.stderr
+    assert "--gate better passes (cost less old (as decided): new (as is): -" in passed.stderr
+    assert "Against the baseline" in passed.stdout
+    closed = evaluate(
+        *("--baseline", "new", "--margin", "2%", "--gate", "no-worse"),
+        *("--json", "report.json"),
+    )
+    assert closed.exit_code == 1
+    assert "--gate no-worse does not pass (cost less new (as is) and the margin" in closed.stderr
+    report = Report.from_json(Path("report.json"))
+    assert report.baseline is not None
+    assert (report.baseline.margin, report.baseline.relative) == (0.02, True)
+    wide = evaluate("--baseline", "new", "--margin", "40", "--gate", "no-worse=old (as decided)")
+    assert wide.exit_code == 0, wide.stderr
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ('difference["new"] < 0', 1),
+        ('difference_high["new"] >= 0', 0),
+        ('difference_low["new"] > difference["new"] - 0.001', 0),
+        ('cost["old"] > 1.05 * cost["new"]', 1),
+        ('difference["old"] == 0 and difference < 0', 1),
+    ],
+)
+def test_conditions_may_ask_for_differences_and_compute(condition, code):
+    done = evaluate("--baseline", "old", "--fail-if", condition)
+    assert done.exit_code == code, done.stderr
+
+
+def test_what_a_gate_cannot_judge_is_bad_input():
+    for arguments, message in (
+        (("--gate", "better"), "--gate must stand beside a baseline"),
+        (("--baseline", "old", "--gate", "worse"), "--gate must be one of no-worse, better"),
+        (("--baseline", "odl"), "--baseline must be the name of a model"),
+        (("--baseline", "odl.json"), "there is no file odl.json"),
+        (("--baseline", "old", "--margin", "x"), "--margin must be an amount per case"),
+        (("--margin", "1"), "--margin must stand beside a baseline"),
+        (("--baseline", "old", "--gate", "better=old"), "--gate must be another than the baseline"),
+        (("--fail-if", 'difference["new"] > 0'), 'needs difference["new"], which is undefined'),
+        (("--brief",), "--brief must stand beside --markdown"),
+    ):
+        done = evaluate(*arguments)
+        assert done.exit_code == 2, (arguments, done.stderr)
+        assert message in done.stderr
+
+
+def test_an_earlier_report_is_a_baseline_and_a_comment_is_ten_lines():
+    assert evaluate("--json", "old.json").exit_code == 0
+    done = evaluate("--baseline", "old.json", "--markdown", "-", "--brief")
+    assert done.exit_code == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line]
+    assert len(lines) <= 10
+    assert "unpaired" in lines[-1]
