@@ -78,6 +78,7 @@ def test_the_interval_of_a_contrast_is_the_profile_of_its_own_values(factor):
     assert low == pytest.approx(-upper_end(np.ones(80), -values, -least), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_contrast_of_every_case_s_own_costs_is_that_of_the_table_where_costs_are_alike(report):
     columns = Problem([[0, "3*one", "25*one"], ["180*one", "8*one", 0]], unit="EUR")
     data = {"one": np.ones(len(Y))}
@@ -112,6 +113,7 @@ def test_a_third_model_changes_no_comparison_of_the_first_two(report):
         assert more.system(one.name).beyond_margin == one.beyond_margin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", ["weights", "clusters", "prior", "running"])
 def test_differences_follow_the_design_and_the_stated_prior(report, extra):
     rng, problem, given = np.random.default_rng(2), PROBLEM, {}
@@ -134,6 +136,7 @@ def test_differences_follow_the_design_and_the_stated_prior(report, extra):
         assert (new.difference.low, new.difference.high) != (plain.low, plain.high)
 
 
+@pytest.mark.slow
 def test_costs_that_all_decisions_share_move_no_difference_but_a_share_of_them(report):
     dearer = Problem(COSTS + 100, unit="EUR")
     other = evaluate(Y, MODELS, dearer, baseline="old", margin="2%", **QUICK)
@@ -164,7 +167,7 @@ def test_unpaired_ends_are_those_of_normal_errors_where_intervals_are_symmetric(
 # Gates -------------------------------------------------------------------------------------------
 
 
-def with_ends(report: Report, name: str, **ends: Interval) -> Report:
+def with_ends(report: Report, name: str, **ends: Any) -> Report:
     systems = tuple(replace(s, **ends) if s.name == name else s for s in report.systems)
     return replace(report, systems=systems)
 
@@ -182,6 +185,7 @@ def test_gates_ask_for_the_upper_ends(report):
         assert (one.is_better(name), one.is_no_worse("new")) == (better, no_worse)
 
 
+@pytest.mark.slow
 def test_challengers_have_the_rule_of_the_baseline_or_else_decide_as_they_are(report):
     assert [one.name for one in report.challengers] == ["new (as is)"]
     models = {"a": MODELS["new"], "b": MODELS["new"] ** 2, "c": MODELS["old"]}
@@ -192,6 +196,7 @@ def test_challengers_have_the_rule_of_the_baseline_or_else_decide_as_they_are(re
         "c": ["a (as is)", "b (as is)"],
     }
     found = evaluate(Y, models, shifted, **QUICK, baseline="a")
+    assert found.baseline is not None
     for name, others in expected.items():
         one = found.system(name) if "(" in name else named(found, name)
         moved = replace(found.baseline, system=one.name, model=one.model, rule=one.rule)
@@ -203,11 +208,13 @@ def named(report: Report, model: str) -> Any:
     return next(one for one in report.systems if one.model == model)
 
 
+@pytest.mark.slow
 def test_a_model_as_baseline_is_taken_as_it_is_and_a_system_by_its_name(report):
     assert report.baseline.rule == "as decided"
     y, models = cases(200, 4)
     prior = PROBLEM.with_prior([0.95, 0.05])
     found = evaluate(y, models, prior, baseline="new (moved)", **QUICK)
+    assert found.baseline is not None
     assert found.baseline.system == "new (moved)"
     assert found.system("new (moved)").difference == Interval(0.0, 0.0, 0.0)
 
@@ -236,6 +243,7 @@ def test_an_unknown_baseline_a_bad_margin_and_a_gate_without_baseline_are_refuse
         report.is_no_worse("old")
 
 
+@pytest.mark.slow
 def test_a_share_of_a_gain_is_no_margin():
     gains = Problem(COSTS - 200)
     with pytest.raises(InputError, match="margin must be an amount per case, because old"):
@@ -282,6 +290,6 @@ def test_a_brief_markdown_has_at_most_ten_lines(report):
     assert lines[0].startswith("### Deploy")
     assert any("difference to old" in line for line in lines)
     assert any("baseline" in line and line.startswith("| old") for line in lines)
-    plain = evaluate(Y, MODELS, PROBLEM, **QUICK).to_markdown(brief=True)
+    plain = replace(report, baseline=None).to_markdown(brief=True)
     assert "difference" not in plain
     assert stakes.__version__ in plain

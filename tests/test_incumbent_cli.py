@@ -58,6 +58,10 @@ def test_a_gate_ends_with_exit_code_0_or_1_and_says_what_it_judged():
     assert passed.exit_code == 0, passed.stderr
     assert "--gate better passes (cost less old (as decided): new (as is): -" in passed.stderr
     assert "Against the baseline" in passed.stdout
+
+
+@pytest.mark.slow
+def test_a_gate_that_does_not_pass_ends_with_exit_code_1():
     closed = evaluate(
         *("--baseline", "new", "--margin", "2%", "--gate", "no-worse"),
         *("--json", "report.json"),
@@ -71,6 +75,7 @@ def test_a_gate_ends_with_exit_code_0_or_1_and_says_what_it_judged():
     assert wide.exit_code == 0, wide.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("condition", "code"),
     [
@@ -86,6 +91,7 @@ def test_conditions_may_ask_for_differences_and_compute(condition, code):
     assert done.exit_code == code, done.stderr
 
 
+@pytest.mark.slow
 def test_what_a_gate_cannot_judge_is_bad_input():
     for arguments, message in (
         (("--gate", "better"), "--gate must stand beside a baseline"),
@@ -103,6 +109,7 @@ def test_what_a_gate_cannot_judge_is_bad_input():
         assert message in done.stderr
 
 
+@pytest.mark.slow
 def test_an_earlier_report_is_a_baseline_and_a_comment_is_ten_lines():
     assert evaluate("--json", "old.json").exit_code == 0
     done = evaluate("--baseline", "old.json", "--markdown", "-", "--brief")
@@ -110,3 +117,39 @@ def test_an_earlier_report_is_a_baseline_and_a_comment_is_ten_lines():
     lines = [line for line in done.stdout.splitlines() if line]
     assert len(lines) <= 10
     assert "unpaired" in lines[-1]
+
+
+@pytest.mark.slow
+def test_diff_says_first_how_problems_differ_then_verdict_and_costs():
+    assert evaluate("--json", "old.json").exit_code == 0
+    same = run("diff", "old.json", "old.json")
+    assert same.exit_code == 0, same.stderr
+    assert "as before" in same.stdout
+    assert "The problems differ" not in same.stdout
+    assert "unpaired" in same.stdout
+    PROBLEM.with_prior([0.9, 0.1]).to_toml("fraud.toml")
+    assert evaluate("--json", "new.json", "--level", "0.9").exit_code == 0
+    done = run("diff", "old.json", "new.json")
+    assert done.stdout.startswith("The problems differ\n")
+    assert "prior: shares of the cases before, [0.9, 0.1] now." in done.stdout
+    assert "different levels" in done.stdout
+    assert "New systems" in done.stdout
+    missing = run("diff", "old.json", "no.json")
+    assert missing.exit_code == 2
+    assert "no.json must be the JSON of a report" in missing.stderr
+
+
+def test_the_schema_is_printed():
+    assert '"const": "stakes-report/2"' in run("schema").stdout
+
+
+@pytest.mark.slow
+def test_an_engine_that_tallies_the_rows_compares_alike():
+    found = [evaluate("--baseline", "old", "--json", "-", *more) for more in ((), LITTLE)]
+    first, second = (Report.from_json(one.stdout).system("new (as is)") for one in found)
+    assert first.difference is not None
+    assert second.difference is not None
+    assert second.difference.high == pytest.approx(first.difference.high)
+
+
+LITTLE = ("--memory-limit", "2k")

@@ -82,7 +82,7 @@ FLOORS: dict[str, str] = {
         "miscalibration_cost beta select"
     ),
     "cli": (
-        "output rewriting fail_if column_options options audit calibrate decide demo evaluate "
+        "output rewriting fail_if column_options options audit calibrate decide demo diff evaluate "
         "problem commands"
     ),
     "conditions": "distributions condition conversions",
@@ -93,8 +93,9 @@ FLOORS: dict[str, str] = {
     ),
     "evaluation": (
         "sentences cases operation decision_rules folds charging predictions evidence "
-        "frozen backwards shipping score_bins uncertainty baseline miscalibration tally_rows "
-        "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
+        "frozen backwards shipping score_bins uncertainty baseline changes miscalibration "
+        "tally_rows metric_picks verdict flips slice_costs quality caveats build_report "
+        "evaluate_rows"
     ),
     "inference": (
         "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "
@@ -109,7 +110,7 @@ FLOORS: dict[str, str] = {
     "regions": "partition axes decisions borders sensitivity",
     "render": (
         "json layout rounding against systems tables page page.data html markdown notebook "
-        "plain_text"
+        "plain_text schema"
     ),
     "report": "_parts _gates _report",
     "rule": "_reading _cuts _json _rule _rules",

@@ -22,7 +22,7 @@ from stakes._files import check_target
 from stakes._text import printable
 from stakes.adapters.sources import Watch
 from stakes.errors import InputError
-from stakes.render import Section, plain, sections, stakes_sections, wrapped
+from stakes.render import Section, plain, section_text, sections, stakes_sections, wrapped
 from stakes.report import Report
 
 _Writer = Callable[[Report, Path | None], str]
@@ -126,6 +126,15 @@ def show(report: Report) -> None:
         return
     for part in (*stakes_sections(report.problem), *sections(report)):
         _show_section(console, part)
+
+
+def show_section(part: Section) -> None:
+    """One section on standard output, in the same way."""
+    console = Console(highlight=False, width=shutil.get_terminal_size().columns)
+    if console.is_terminal:
+        _show_section(console, part)
+    else:
+        put(section_text(part) + "\n")
 
 
 def _show_section(console: Console, part: Section) -> None:

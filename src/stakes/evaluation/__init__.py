@@ -12,6 +12,7 @@ from stakes.evaluation.cases import (
     read_models,
     refuse_misaligned,
 )
+from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
@@ -21,10 +22,12 @@ from stakes.evaluation.sentences import left_out, no_decision, no_move
 __all__ = [
     "LIBRARIES",
     "Cases",
+    "Changes",
     "DecisionRule",
     "Evidence",
     "ModelTallies",
     "Sample",
+    "changes_between",
     "evaluate",
     "frame_library",
     "is_movable",
