@@ -96,7 +96,7 @@ def test_what_changed_names_problem_verdict_costs_systems_and_caveats(made):
     assert changes.gone == (old.systems[0].name,)
     assert changes.added == ()
     assert [one.system for one in changes.costs] == [one.name for one in old.systems[1:]]
-    first = changes.costs[0]
+    first: Any = changes.costs[0]
     assert first.difference.value == 0
     assert first.difference.low < 0 < first.difference.high
     assert changes.caveats_gone == tuple(dict.fromkeys(one.kind for one in old.caveats))
