@@ -117,7 +117,8 @@ def test_a_third_model_changes_no_comparison_of_the_first_two(report):
 @pytest.mark.slow
 @pytest.mark.parametrize("extra", ["weights", "clusters", "prior", "running"])
 def test_differences_follow_the_design_and_the_stated_prior(report, extra):
-    rng, problem, given = np.random.default_rng(2), PROBLEM, {}
+    rng, problem = np.random.default_rng(2), PROBLEM
+    given: dict[str, Any] = {}
     if extra == "weights":
         given = {"weights": rng.uniform(0.2, 3, len(Y))}
     elif extra == "clusters":
@@ -230,7 +231,7 @@ def test_an_unknown_baseline_a_bad_margin_and_a_gate_without_baseline_are_refuse
         "margin must be an amount per case, .* got '-1%'": {"baseline": "old", "margin": "-1%"},
         "margin must be an amount per case, .* got 'two'": {"baseline": "old", "margin": "two"},
         "margin must stand beside a baseline; got 0.1 alone. Name": {"margin": 0.1},
-        "same problem; .* cost of 1 for 0: 4.0 before, 3.0 now": {"baseline": other},
+        "same problem; .* cost of 1 for 0: 4 before, 3 now": {"baseline": other},
         "same level; its level is 0.95, and 0.9 was": {"baseline": report, "level": 0.9},
         "deploys a system; this one deploys none": {"baseline": none},
     }

@@ -66,13 +66,14 @@ def test_every_kind_of_report_keeps_to_the_schema(made):
 def test_the_schema_refuses_what_is_no_report(made):
     data = json.loads(made["baseline"].to_json())
     validator = jsonschema.Draft202012Validator(report_schema())
-    for spoil in (
+    spoils: list[dict[str, Any]] = [
         {"schema": "stakes-report/1"},
         {"verdict": None},
         {"baseline": {}},
         {"systems": [{}]},
         {"perfect_cost": "none"},
-    ):
+    ]
+    for spoil in spoils:
         assert not validator.is_valid({**data, **spoil}), spoil
     assert validator.is_valid({**data, "later": 1})
     assert not jsonschema.Draft202012Validator(report_schema(closed=True)).is_valid(

@@ -92,8 +92,9 @@ FLOORS: dict[str, str] = {
         "reliability_display systems_display"
     ),
     "evaluation": (
-        "sentences cases operation decision_rules folds charging predictions evidence "
-        "frozen backwards shipping score_bins uncertainty baseline changes miscalibration "
+        "sentences cases operation decision_rules folds charging predictions evidence beliefs "
+        "frozen backwards shipping score_bins uncertainty baseline changes information remaking "
+        "miscalibration "
         "tally_rows metric_picks verdict flips slice_costs quality caveats build_report "
         "evaluate_rows"
     ),
@@ -105,12 +106,12 @@ FLOORS: dict[str, str] = {
     "measures": "cost linear confusion chance clinical",
     "metrics": "row_costs metric_rows clinical_tables calibration_tables",
     "plot": "_style _labels curve_plots band_plots table_plots",
-    "problem": "_binary _columns _file _names _relations _cases _charged _problem",
+    "problem": "_belief _binary _columns _file _names _relations _cases _charged _problem",
     "ranking": "roc hull points areas rescaling",
     "regions": "partition axes decisions borders sensitivity",
     "render": (
-        "json layout rounding against systems tables page page.data html markdown notebook "
-        "plain_text schema"
+        "json layout rounding against systems unknowns tables page page.data html markdown "
+        "notebook plain_text schema"
     ),
     "report": "_parts _gates _report",
     "rule": "_reading _cuts _json _rule _rules",

@@ -37,6 +37,7 @@ def evaluate_frame(
     seed: int = 0,
     baseline: str | Report | None = None,
     margin: float | str | None = None,
+    uncertain: object = None,
 ) -> Report:
     """`stakes.evaluate` for columns of a frame or of files, named by text.
 
@@ -58,7 +59,8 @@ def evaluate_frame(
         To work on arrays takes up to ten times as much. Labels of files, and beyond the limit of
         lazy frames, match by text.
     posterior_prior, running_costs, volume, period, calibrator, level, replicates, seed, baseline,
-        margin : as in `stakes.evaluate`. Columns that costs depend on are those of the frame.
+        margin, uncertain : as in `stakes.evaluate`. Columns that costs depend on are those of the
+        frame.
 
     Examples
     --------
@@ -89,6 +91,7 @@ def evaluate_frame(
         seed=seed,
         baseline=baseline,
         margin=margin,
+        uncertain=uncertain,
     )
 
 

@@ -14,7 +14,7 @@ from stakes.adapters.sources import Rows, Source, checked, opened
 from stakes.adapters.tallies import tallied_evidence
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
-from stakes.evaluation import Evidence, evaluate, read_operation, report_of
+from stakes.evaluation import Evidence, evaluate, read_operation, read_unknown, report_of
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.rows import Posteriors
@@ -78,6 +78,7 @@ def _concluded(
     period: object,
     baseline: object = None,
     margin: object = None,
+    uncertain: object = None,
 ) -> Report:
     rng = np.random.default_rng(_check.whole("seed", seed, low=0))
     level, replicates = _check.level(level), _check.whole("replicates", replicates, low=2)
@@ -93,6 +94,7 @@ def _concluded(
         operation=operation,
         baseline=baseline,
         margin=margin,
+        unknown=read_unknown(uncertain, evidence.problem, evidence.shares, level),
     )
 
 

@@ -3,6 +3,7 @@
 The only home of defaults; the report prints what was chosen.
 """
 
+from stakes.evaluation.beliefs import read_unknown
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.cases import (
     LIBRARIES,
@@ -38,6 +39,7 @@ __all__ = [
     "read_cases",
     "read_models",
     "read_operation",
+    "read_unknown",
     "refuse_misaligned",
     "report_of",
     "rules_of",

@@ -13,7 +13,7 @@ from stakes import _text
 from stakes.errors import InputError
 from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.uncertainty import Costs
-from stakes.problem import Problem
+from stakes.problem import Problem, cell_text
 from stakes.report import Baseline, Interval, Report, System
 
 _PAIRED = (
@@ -157,7 +157,7 @@ def problem_differences(old: Problem, new: Problem) -> tuple[str, ...]:
     ]
     if not said and old.written != new.written:
         cells = [
-            f"cost of {decision} for {label}: {was} before, {now} now"
+            f"cost of {decision} for {label}: {cell_text(was)} before, {cell_text(now)} now"
             for label, row, own in zip(old.classes, old.written, new.written, strict=True)
             for decision, was, now in zip(old.decisions, row, own, strict=True)
             if was != now

@@ -19,6 +19,8 @@ from stakes.report._parts import (
     Pick,
     Slice,
     SliceCost,
+    UncertainPart,
+    Uncertainty,
 )
 from stakes.report._report import Assumptions, Report, System, Verdict, cheapest_of
 
@@ -44,6 +46,8 @@ __all__ = [
     "Slice",
     "SliceCost",
     "System",
+    "UncertainPart",
+    "Uncertainty",
     "Verdict",
     "cheapest_of",
 ]

@@ -151,3 +151,43 @@ class Pick(Value):
     model: str | None
     costs_more: Interval
     clear: bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class UncertainPart(Value):
+    """One thing that is not known for sure, and what it would be worth to find it out.
+
+    `mean`, `low` and `high` are its mean and the ends of its central range at the level of the
+    report; nan where it is not one number. `evppi` is the expected value of knowing it before one
+    of today's rules is chosen, per case; `evppi_remade` the same with rules made again once it is
+    known, None where that was not worked out.
+    """
+
+    what: str
+    mean: float
+    low: float
+    high: float
+    evppi: float
+    evppi_remade: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty(Value):
+    """What costs and priors that are not quite known do to the verdict.
+
+    `choice` is what the report chooses today, a blind decision where it deploys none; `holds` is
+    the share of what costs and prior may be over which that is the cheapest, `cheapest` the share
+    of each system. `evpi` is the expected regret of the choice: what it would be worth per case to
+    know everything before one of today's rules is chosen; `evpi_remade` the same with rules made
+    again once the costs are known, None where that was not worked out. Costs are those on these
+    cases. `parts` say the same of each unknown alone, what is worth most first.
+    """
+
+    choice: str
+    holds: float
+    evpi: float
+    evpi_remade: float | None
+    parts: tuple[UncertainPart, ...]
+    cheapest: tuple[tuple[str, float], ...]
+    draws: int
+    sentences: tuple[str, ...]

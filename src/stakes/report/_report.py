@@ -33,6 +33,7 @@ from stakes.report._parts import (
     NaiveDecision,
     Pick,
     Slice,
+    Uncertainty,
 )
 from stakes.rule import Rule, Rules
 from stakes.tally import Counts
@@ -174,6 +175,7 @@ class Report(Value):
     rules: Rules  # by the name of their system
     no_model: System | None = None  # where every case has its own costs: what these decide alone
     baseline: Baseline | None = None  # what `System.difference` is a difference to
+    uncertainty: Uncertainty | None = None  # where costs or the prior are not quite known
 
     @property
     def best(self) -> System:
