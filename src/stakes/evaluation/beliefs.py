@@ -50,6 +50,14 @@ class Unknown:
     sampler: Callable[[np.random.Generator, int], FloatArray] | None
     level: float  # of the ranges that are shown
 
+    @property
+    def what(self) -> str:
+        """What is not known, in words."""
+        if self.sampler is None:
+            return "the costs"
+        known = self.experts is None and not self.problem.beliefs
+        return "the prior" if known else "the costs and the prior"
+
     def worlds(self, rng: np.random.Generator, draws: int = DRAWS) -> Worlds:
         """Problems that could be the true one; each cost by a Latin hypercube of its quantiles."""
         costs = np.zeros((draws, *self._shape))

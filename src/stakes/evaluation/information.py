@@ -127,29 +127,22 @@ def _part(one: Part, rivals: Rivals, choice: int, remake: Remake | None) -> Unce
 
 def _sentences(made: Uncertainty, unknown: Unknown) -> tuple[str, ...]:
     unit = f" {unknown.problem.unit}" if unknown.problem.unit else ""
-    said = [
-        f"{made.choice} is the cheapest over {_text.whole_percent(made.holds)} of what the costs "
-        f"and the prior may be."
-    ]
     others = [name for name, _ in made.cheapest if name != made.choice]
-    if others:
-        said[0] = (
-            said[0][:-1]
-            + f"; elsewhere it is {others[0]}"
-            + (" or another." if len(others) > 1 else ".")
-        )
-    said.append(
-        f"To know them before choosing among today's rules would be worth "
-        f"{_text.number(made.evpi, 3)}{unit} per case (EVPI)."
-    )
+    more = " or another" if len(others) > 1 else ""
+    rest = f"; elsewhere it is {others[0]}{more}" if others else ""
+    said = [
+        f"{made.choice} is the cheapest over {_text.whole_percent(made.holds)} of what "
+        f"{unknown.what} may be{rest}.",
+        f"To know {unknown.what} before choosing among today's rules would be worth "
+        f"{_text.number(made.evpi, 3)}{unit} per case (EVPI).",
+    ]
     if made.evpi_remade is not None:
         said.append(
-            f"To know them and to make the rules again would be worth "
+            f"With rules made again for what is then known it would be worth "
             f"{_text.number(made.evpi_remade, 3)}{unit} per case."
         )
-    dearest = made.parts[0] if made.parts else None
-    if dearest is not None and len(made.parts) > 1 and max(_worth(dearest)) > 0:
-        said.append(f"The first to find out is {dearest.what}.")
+    if len(made.parts) > 1 and max(_worth(made.parts[0])) > 0:
+        said.append(f"The first to find out is {made.parts[0].what}.")
     return tuple(said)
 
 
