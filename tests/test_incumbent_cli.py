@@ -16,7 +16,8 @@ pytest.importorskip("pyarrow")
 
 from click.testing import CliRunner, Result
 
-from stakes import Problem, Report
+import stakes as library
+from stakes import Decisions, Problem, Report
 from stakes.cli.commands import stakes as command
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
@@ -153,3 +154,39 @@ def test_an_engine_that_tallies_the_rows_compares_alike():
 
 
 LITTLE = ("--memory-limit", "2k")
+
+
+@pytest.mark.slow
+def test_amounts_and_an_incumbent_give_the_same_through_toml_and_python():
+    rng = np.random.default_rng(4)
+    fraud = rng.random(N) < 0.2
+    truth, amount = np.where(fraud, "fraud", "legit"), rng.lognormal(4, 1, N).round(2)
+    signal = rng.normal(np.where(fraud, 2, -2), 1.2)
+    new = (1 / (1 + np.exp(1.4 - 2.8 * signal))).round(4)
+    old = np.array(PROBLEM.decisions)[np.digitize(signal + rng.normal(0, 2, N), [-1, 2])]
+    Path("amounts.toml").write_text(
+        'unit = "EUR"\n[costs.legit]\napprove = 0\nreview = 3\nblock = "5 + 0.02*amount"\n'
+        '[costs.fraud]\napprove = "amount"\nreview = 8\nblock = 0\n',
+        encoding="utf-8",
+    )
+    rows = zip(truth, new, old, amount, strict=True)
+    lines = ["truth,new,old,amount", *(",".join(map(str, row)) for row in rows)]
+    Path("amounts.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    asked = ("--model", "new", "--model", "old", "--calibrate", "none", "--replicates", "20")
+    gate = ("--baseline", "old", "--margin", "2%", "--gate", "no-worse", "--json", "out.json")
+    done = run("evaluate", "amounts.csv", "-p", "amounts.toml", *asked, *gate)
+    assert done.exit_code in (0, 1), done.stderr
+    found = Report.from_json(Path("out.json"))
+    models = {"new": new, "old": Decisions(old)}
+    report = library.evaluate(
+        *(truth, models, Problem.from_toml("amounts.toml")),
+        data={"amount": amount},
+        baseline="old",
+        margin="2%",
+        calibrator=None,
+        replicates=20,
+    )
+    for one in report.systems:
+        assert found.system(one.name).difference == one.difference
+        assert found.system(one.name).beyond_margin == one.beyond_margin
+    assert report.is_no_worse() == (done.exit_code == 0)
