@@ -67,14 +67,15 @@ def upper_end(counts: np.ndarray, values: np.ndarray, most: float) -> float:
 
 @pytest.mark.parametrize("factor", [1.0, 1.02, 0.5])
 def test_the_interval_of_a_contrast_is_the_profile_of_its_own_values(factor):
-    rng = np.random.default_rng(1)
+    rng, costs = np.random.default_rng(1), np.array([[1.0, 3.0, 25.0], [180.0, 8.0, 2.0]])
     y, first, second = rng.integers(0, 2, 80), rng.integers(0, 3, 80), rng.integers(0, 3, 80)
-    joint = JointCounts.from_decisions(y, {"new": first, "old": second}, PROBLEM)
-    support = difference_support(joint, PROBLEM, [(0, 1)], factor=factor).of_quantity(0)
+    problem = Problem(costs)
+    joint = JointCounts.from_decisions(y, {"new": first, "old": second}, problem)
+    support = difference_support(joint, problem, [(0, 1)], factor=factor).of_quantity(0)
     low, high = profile_ends(support, np.array(chi2.ppf(0.95, 1)))
-    values = COSTS[y, first] - factor * COSTS[y, second]
-    most = max(COSTS[k].max() - factor * COSTS[k].min() for k in (0, 1))
-    least = min(COSTS[k].min() - factor * COSTS[k].max() for k in (0, 1))
+    values = costs[y, first] - factor * costs[y, second]
+    most = max(costs[k].max() - factor * costs[k].min() for k in (0, 1))
+    least = min(costs[k].min() - factor * costs[k].max() for k in (0, 1))
     assert high == pytest.approx(upper_end(np.ones(80), values, most), rel=1e-6)
     assert low == pytest.approx(-upper_end(np.ones(80), -values, -least), rel=1e-6)
 

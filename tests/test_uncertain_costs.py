@@ -11,6 +11,10 @@ from scipy import stats
 
 import stakes
 from stakes import Between, Decisions, InputError, Problem, Report, bayes_decisions
+from stakes.evaluation.beliefs import Worlds
+from stakes.evaluation.cases import read_cases
+from stakes.evaluation.predictions import Predictions
+from stakes.evaluation.remaking import remake_of
 from stakes.inference import Dirichlet
 
 evaluate: Any = stakes.evaluate
@@ -141,6 +145,24 @@ def test_values_are_those_of_brute_force_with_costs_and_prior_unknown():
     for part in found.parts:
         assert 0 <= part.evppi <= found.evpi + 1e-9
         assert part.evppi <= part.evppi_remade
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, N)])
+def test_rules_made_again_are_bayes_decisions_for_each_world(weights):
+    problem = Problem(np.array([[0.0, 3, 35], [220, 12, 0]]), prior=PRIOR)
+    cases = read_cases(Y, problem, weights, None, None)
+    rows = np.stack([1 - P, P], axis=1)
+    said = Predictions("m", "posteriors", posteriors=rows, recalibrated=rows[:, ::-1])
+    worlds = Worlds(RNG.normal(0, 3, (5, 2, 3)), RNG.dirichlet([8, 2], 5))
+    found = remake_of(cases, [said], {"m": 0.5}, None).costs(worlds)
+    counted = np.ones(N) if weights is None else weights
+    for world, (above, prior) in enumerate(zip(*worlds, strict=True)):
+        known = Problem(problem.costs + above)
+        for place, (p, held) in enumerate(((P, cases.shares), (1 - P, np.array(PRIOR)))):
+            decided = bayes_decisions(stakes.shift_prior(p, held, prior), known)
+            spent = known.costs[Y, decided]
+            means = [np.average(spent[k == Y], weights=counted[k == Y]) for k in (0, 1)]
+            assert found[world, place] == pytest.approx(0.5 + float(prior @ means))
 
 
 @pytest.mark.slow
