@@ -215,6 +215,10 @@ def _sentences(name: str, margin: Margin, earlier: Report | None) -> tuple[str, 
     text = (_PAIRED if earlier is None else _UNPAIRED).format(name=name)
     if not margin.value:
         return (text,)
-    amount = _text.percent(margin.value) if margin.relative else _text.number(margin.value)
-    of = f"of what {name} costs" if margin.relative else "per case"
-    return (text, f"No worse: the cost is clearly at most {amount} {of} above it.")
+    if margin.relative:
+        return (
+            text,
+            f"No worse: clearly at most {_text.percent(margin.value)} dearer than {name}.",
+        )
+    amount = _text.number(margin.value)
+    return (text, f"No worse: clearly at most {amount} per case dearer than {name}.")

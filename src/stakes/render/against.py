@@ -82,7 +82,20 @@ def _footer(report: Report) -> str:
     if baseline is not None:
         pairs = "paired" if baseline.paired else "unpaired"
         said.insert(1, f"differences {pairs}, each with the interval of its own pair, unadjusted")
+        said[1:1] = _gates(report, baseline)
     return "; ".join(said) + "."
+
+
+def _gates(report: Report, baseline: Baseline) -> list[str]:
+    """Which challengers pass the gates."""
+    margin = _text.percent(baseline.margin) if baseline.relative else _text.number(baseline.margin)
+    asked = [("clearly cheaper", _clearly, "cheaper")]
+    asked += [(f"clearly no worse by {margin}", _no_worse, "yes")] * bool(baseline.margin)
+    passed = (
+        (what, [one.name for one in report.challengers if answer(one) == wanted])
+        for what, answer, wanted in asked
+    )
+    return [f"{what}: {', '.join(names) or 'none'}" for what, names in passed]
 
 
 def _is_other(one: System, baseline: Baseline) -> bool:
