@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow")
 from click.testing import CliRunner, Result
 
 import stakes as library
-from stakes import Decisions, Problem, Report
+from stakes import Between, Decisions, Problem, Report
 from stakes.cli.commands import stakes as command
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
@@ -151,6 +151,19 @@ def test_an_engine_that_tallies_the_rows_compares_alike():
     assert first.difference is not None
     assert second.difference is not None
     assert second.difference.high == pytest.approx(first.difference.high)
+
+
+@pytest.mark.slow
+def test_an_engine_says_what_certainty_is_worth_but_makes_no_rules_again():
+    table = [[0, 3, 25], [Between(20, 340), 8, 0]]
+    Problem(table, classes=PROBLEM.classes, decisions=PROBLEM.decisions).to_toml("fraud.toml")
+    found = [evaluate("--json", "-", *more) for more in ((), LITTLE)]
+    first, second = (Report.from_json(one.stdout).uncertainty for one in found)
+    assert first is not None
+    assert second is not None
+    assert second.evpi == pytest.approx(first.evpi)
+    assert first.evpi_remade is not None
+    assert second.evpi_remade is None
 
 
 LITTLE = ("--memory-limit", "2k")

@@ -13,7 +13,7 @@ pytest.importorskip("jsonschema")
 
 import jsonschema
 
-from stakes import Decisions, Problem, Report, Scores, evaluate
+from stakes import Between, Decisions, Problem, Report, Scores, evaluate
 from stakes.evaluation import changes_between
 from stakes.render import report_schema
 
@@ -33,7 +33,9 @@ def reports() -> dict[str, Report]:
     data = {"amount": RNG.lognormal(4, 1, N)}
     three = np.stack([1 - P, P / 2, P / 2], axis=1)
     binary = evaluate(Y, {"new": P, "old": Decisions(SIGNAL > 1)}, BINARY, baseline="old", **QUICK)
+    unknown = Problem([[0, Between(1, 5)], [9, 0]])
     return {
+        "unknown": evaluate(Y, P, unknown, **QUICK),
         "baseline": binary,
         "unpaired": evaluate(Y, P, BINARY, baseline=binary, margin=0.1, **QUICK),
         "recalibrated": evaluate(Y, {"p": P, "s": Scores(SIGNAL)}, BINARY),

@@ -11,7 +11,7 @@ from scipy import stats
 
 import stakes
 from stakes import Between, Decisions, InputError, Problem, Report, bayes_decisions
-from stakes.evaluation.beliefs import Worlds
+from stakes.evaluation.beliefs import Worlds, _quantiles
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.remaking import remake_of
@@ -82,7 +82,20 @@ def test_of_an_exponential_cost_the_value_has_its_closed_form():
         [a0 + a1 * draws, b0 + b1 * draws, always * draws, 0 * draws + np.mean(1 - Y)]
     )
     chosen = options[options.mean(axis=1).argmin()]
-    assert found.evpi == pytest.approx(float((chosen - options.min(axis=0)).mean()), rel=5e-3)
+    assert found.evpi == pytest.approx(float((chosen - options.min(axis=0)).mean()), rel=1e-3)
+
+
+@pytest.mark.parametrize("belief", [Between(2, 9), stats.lognorm(2), stats.gamma(0.2, scale=3)])
+def test_equally_likely_amounts_have_the_mean_and_the_partial_means_of_the_distribution(belief):
+    ((_, _, known),) = Problem([[0, 1], [belief, 0]]).beliefs
+    points = _quantiles(known, 4096)
+    assert np.all(np.diff(points) >= 0)
+    assert points.mean() == pytest.approx(known.mean)
+    frozen = stats.uniform(2, 7) if isinstance(belief, Between) else belief
+    for share in (0.3, 0.6, 0.9):
+        cut = float(frozen.ppf(share))
+        dear = frozen.expect(lambda x: x, lb=cut)
+        assert points[points > cut].sum() / 4096 == pytest.approx(dear, rel=2e-3, abs=1e-3)
 
 
 def test_decisions_use_the_mean_and_nothing_else_changes(report):

@@ -212,6 +212,12 @@ def _sampler(given: Any, problem: Problem) -> Any:
 
 
 def _quantiles(belief: Belief, size: int) -> FloatArray:
-    """The middles of so many equally likely parts of a distribution, with its mean."""
+    """So many equally likely amounts, in order, that have the mean of the distribution.
+
+    They are the middle quantiles of equally likely parts. What these miss of the mean lies in the
+    longer tail, and is given to its outermost part.
+    """
     points = belief.quantiles((np.arange(size) + 0.5) / size)
-    return np.asarray(points + (belief.mean - points.mean()))
+    missing = belief.mean - float(points.mean())
+    points[-1 if missing > 0 else 0] += size * missing
+    return points

@@ -111,7 +111,7 @@ class Distributed(Value):
 
     def quantiles(self, shares: FloatArray) -> FloatArray:
         """The amounts below which these shares of what the cost may be lie."""
-        return np.asarray(self.frozen.ppf(shares), dtype=np.float64)
+        return np.array(self.frozen.ppf(shares), dtype=np.float64)
 
     @property
     def written(self) -> dict[str, Any]:
