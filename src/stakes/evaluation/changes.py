@@ -49,7 +49,9 @@ def changes_between(old: Report, new: Report) -> Changes:
     --------
     >>> from stakes import Problem, evaluate
     >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 0, 0, 1] * 25
-    >>> old, new = (evaluate(y, [0.02, 0.05, p, 0.6] * 25, problem) for p in (0.3, 0.05))
+    >>> old, new = (
+    ...     evaluate(y, [0.02, 0.05, p, 0.6] * 25, problem, calibrator=None, replicates=20)
+    ...     for p in (0.3, 0.05))
     >>> changes = changes_between(old, new)
     >>> changes.problem, changes.costs[0].system, changes.costs[0].difference.value
     ((), 'model (as is)', -0.25)
