@@ -85,7 +85,9 @@ def test_of_an_exponential_cost_the_value_has_its_closed_form():
     assert found.evpi == pytest.approx(float((chosen - options.min(axis=0)).mean()), rel=1e-3)
 
 
-@pytest.mark.parametrize("belief", [Between(2, 9), stats.lognorm(2), stats.gamma(0.2, scale=3)])
+@pytest.mark.parametrize(
+    "belief", [Between(2, 9), pytest.param(stats.lognorm(2), marks=pytest.mark.slow)]
+)
 def test_equally_likely_amounts_have_the_mean_and_the_partial_means_of_the_distribution(belief):
     ((_, _, known),) = Problem([[0, 1], [belief, 0]]).beliefs
     points = _quantiles(known, 4096)
@@ -248,6 +250,7 @@ def test_text_and_markdown_say_what_certainty_is_worth(report):
     assert "## Costs not quite known" in report.to_markdown()
 
 
+@pytest.mark.slow
 def test_a_rule_travels_with_the_distributions_of_its_costs():
     rule = evaluate(Y, P, Problem(COSTS, prior=PRIOR), **QUICK).rule("model (as is)")
     again = stakes.Rule.from_json(rule.to_json())
