@@ -15,13 +15,13 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from stakes import Decisions, Problem, Report, Scores, bayes_decisions, evaluate
+from stakes import Between, Decisions, Problem, Report, Scores, bayes_decisions, evaluate
 from stakes import report as names
 from stakes.calibration import Affine
 from stakes.errors import MissingExtraError
 from stakes.render.html import to_html
 
-PAGE = Path(names.__file__).parent / "render" / "page"
+PAGE = Path(names.__file__).parents[1] / "render" / "page"
 FRAUD = Problem(
     [[0, 3, 25], [180, 8, 0]],
     classes=["legit", "fraud"],
@@ -242,3 +242,18 @@ def test_five_models_take_less_than_400_kb_whatever_the_number_of_cases(n_cases)
 def test_fractional_weights_take_less_than_400_kb_too(n_cases):
     weights = np.random.default_rng(1).uniform(0.5, 2, n_cases)
     assert len(to_html(five_models(n_cases, weights)).encode("utf-8")) < 400_000
+
+
+@pytest.mark.slow
+def test_a_page_shows_baseline_and_unknown_costs_and_says_that_they_do_not_follow_the_sliders():
+    problem = Problem([[0, 3, 25], [Between(80, 300), 8, 0]], classes=["legit", "fraud"])
+    y = np.array(["legit", "legit", "fraud"] * 30)
+    models = {"new": np.tile([0.02, 0.2, 0.6], 30), "old": Decisions(np.tile([0, 1, 1], 30))}
+    page = evaluate(y, models, problem, baseline="old", calibrator=None, replicates=10).to_html()
+    for title in ("Against the baseline", "Costs not quite known"):
+        live = page[page.index("</noscript>") :]
+        part = live[live.index(f"<h2>{title}</h2>") :]
+        part = part[: part.index("</section>")]
+        assert "this table does not follow the sliders" in part
+        assert "<table>" in part
+    assert page.count("<h2>Against the baseline</h2>") == 2  # once for readers without scripts

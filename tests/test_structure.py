@@ -82,7 +82,7 @@ FLOORS: dict[str, str] = {
         "miscalibration_cost beta select"
     ),
     "cli": (
-        "output rewriting fail_if column_options options audit calibrate decide demo evaluate "
+        "output rewriting fail_if column_options options audit calibrate decide demo diff evaluate "
         "problem commands"
     ),
     "conditions": "distributions condition conversions",
@@ -92,9 +92,11 @@ FLOORS: dict[str, str] = {
         "reliability_display systems_display threshold_display"
     ),
     "evaluation": (
-        "sentences cases operation decision_rules folds charging predictions evidence "
-        "frozen backwards shipping score_bins uncertainty miscalibration tally_rows "
-        "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
+        "sentences cases operation decision_rules folds charging predictions evidence beliefs "
+        "frozen backwards shipping score_bins uncertainty baseline changes information remaking "
+        "miscalibration "
+        "tally_rows metric_picks verdict flips slice_costs quality caveats build_report "
+        "evaluate_rows"
     ),
     "inference": (
         "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "
@@ -107,12 +109,14 @@ FLOORS: dict[str, str] = {
         "calibration_tables"
     ),
     "plot": "_style _labels curve_plots band_plots table_plots",
-    "problem": "_binary _columns _file _names _relations _cases _charged _problem",
+    "problem": "_belief _binary _columns _file _names _relations _cases _charged _problem",
     "ranking": "roc hull points areas rescaling",
     "regions": "partition axes decisions borders sensitivity",
     "render": (
-        "json layout rounding systems tables page page.data html markdown notebook plain_text"
+        "json layout rounding against systems unknowns tables page page.data html markdown "
+        "notebook plain_text schema"
     ),
+    "report": "_parts _gates _report",
     "rule": "_reading _cuts _json _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
     "simulate": "_line random_counts gaussian",

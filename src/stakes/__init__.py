@@ -39,7 +39,7 @@ _HOME = {
     "errors": ("InputError", "MissingExtraError", "StakesError"),
     "evaluation": ("evaluate",),
     "measures.cost": ("expected_cost", "normalized_cost"),
-    "problem": ("Problem",),
+    "problem": ("Between", "Problem"),
     "ranking": ("auc", "equal_error_rate"),
     "report": ("Report",),
     "rows": ("Decisions", "Posteriors", "Scores"),

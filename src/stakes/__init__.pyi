@@ -55,6 +55,7 @@ from stakes.errors import StakesError as StakesError
 from stakes.evaluation import evaluate as evaluate
 from stakes.measures.cost import expected_cost as expected_cost
 from stakes.measures.cost import normalized_cost as normalized_cost
+from stakes.problem import Between as Between
 from stakes.problem import Problem as Problem
 from stakes.ranking import auc as auc
 from stakes.ranking import equal_error_rate as equal_error_rate

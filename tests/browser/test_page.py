@@ -18,7 +18,7 @@ pytest.importorskip("jinja2")
 if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
-from stakes import Decisions, Problem, Scores, evaluate
+from stakes import Between, Decisions, Problem, Scores, evaluate
 
 TAG = "<script>alert(1)</script>"
 BREAKOUT = '</script><img src=x onerror="window.broken=1">'
@@ -235,6 +235,25 @@ def test_the_stakes_are_saved_as_a_problem_file(demo, opened, tmp_path):
         prior=[0.9, 0.1],
         unit=demo.problem.unit,
     )
+
+
+@pytest.mark.slow
+def test_costs_not_quite_known_are_saved_as_they_are_written_until_they_move(opened, tmp_path):
+    problem = Problem([[0, 2], [Between(4, 10), 0]], unit="EUR")
+    y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+    models = {"new": p, "old": [0.3] * 100}
+    page = opened(evaluate(y, models, problem, baseline="old", calibrator=None, replicates=10))
+    assert page.complaints == []
+    assert page.page.is_visible("text=Against the baseline")
+    path = tmp_path / "stakes.toml"
+    path.write_text(downloaded(page, "#toml"), encoding="utf-8")
+    saved = Problem.from_toml(path)
+    assert saved.beliefs == problem.beliefs
+    assert not page.page.is_visible("text=this table does not follow the sliders >> nth=0")
+    page.run("() => stakesPage.set({costs: [[0, 2], [9, 0]], prior: [0.75, 0.25]})")
+    assert page.page.is_visible("text=this table does not follow the sliders >> nth=0")
+    path.write_text(downloaded(page, "#toml"), encoding="utf-8")
+    assert Problem.from_toml(path).beliefs == ()
 
 
 # Hands -------------------------------------------------------------------------------------------

@@ -35,6 +35,9 @@ def evaluate_frame(
     level: float = 0.95,
     replicates: int = 500,
     seed: int = 0,
+    baseline: str | Report | None = None,
+    margin: float | str | None = None,
+    uncertain: object = None,
 ) -> Report:
     """`stakes.evaluate` for columns of a frame or of files, named by text.
 
@@ -55,8 +58,9 @@ def evaluate_frame(
         costs that are expressions of columns are refused then.
         To work on arrays takes up to ten times as much. Labels of files, and beyond the limit of
         lazy frames, match by text.
-    posterior_prior, running_costs, volume, period, calibrator, level, replicates, seed : as in
-        `stakes.evaluate`. Columns that costs depend on are those of the frame.
+    posterior_prior, running_costs, volume, period, calibrator, level, replicates, seed, baseline,
+        margin, uncertain : as in `stakes.evaluate`. Columns that costs depend on are those of the
+        frame.
 
     Examples
     --------
@@ -85,6 +89,9 @@ def evaluate_frame(
         level=level,
         replicates=replicates,
         seed=seed,
+        baseline=baseline,
+        margin=margin,
+        uncertain=uncertain,
     )
 
 
@@ -163,8 +170,10 @@ def _columns(report: Report) -> dict[str, tuple[type, list[Any]]]:
     columns |= _interval("cost", [row.cost for row in rows])
     columns |= _interval("normalized", [row.normalized for row in rows])
     columns["probability_cheapest"] = (float, [row.probability_cheapest for row in rows])
-    totals = [row.total for row in rows if row.total is not None]
-    return columns | (_interval("total", totals) if totals else {})
+    for name in ("total", "difference"):
+        shown = [getattr(row, name) for row in rows if getattr(row, name) is not None]
+        columns |= _interval(name, shown) if shown else {}
+    return columns
 
 
 def _interval(name: str, values: list[Interval]) -> dict[str, tuple[type, list[Any]]]:

@@ -14,7 +14,7 @@ from stakes.adapters.sources import Rows, Source, checked, opened
 from stakes.adapters.tallies import tallied_evidence
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
-from stakes.evaluation import Evidence, evaluate, read_operation, report_of
+from stakes.evaluation import Evidence, evaluate, read_operation, read_unknown, report_of
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.rows import Posteriors
@@ -76,6 +76,9 @@ def _concluded(
     running_costs: object,
     volume: object,
     period: object,
+    baseline: object = None,
+    margin: object = None,
+    uncertain: object = None,
 ) -> Report:
     rng = np.random.default_rng(_check.whole("seed", seed, low=0))
     level, replicates = _check.level(level), _check.draws("replicates", replicates, low=2)
@@ -89,6 +92,9 @@ def _concluded(
         rng=rng,
         level=level,
         operation=operation,
+        baseline=baseline,
+        margin=margin,
+        unknown=read_unknown(uncertain, evidence.problem, evidence.shares, level),
     )
 
 

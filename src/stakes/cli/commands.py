@@ -12,6 +12,7 @@ from stakes.cli.audit import audit
 from stakes.cli.calibrate import calibrate
 from stakes.cli.decide import decide
 from stakes.cli.demo import demo
+from stakes.cli.diff import diff, schema
 from stakes.cli.evaluate import evaluate
 from stakes.cli.options import in_options
 from stakes.cli.output import put, said, silence
@@ -88,13 +89,13 @@ def _told(sentence: str, code: int = _BAD_INPUT) -> int:
 def stakes(context: click.Context) -> None:
     """What a classifier's decisions cost, which model to deploy, and how sure one can be.
 
-    Exit codes: 0 done, 1 a --fail-if gate closed, 2 bad input, 70 a mistake in stakes, 128 and the
-    number of the signal that ended it (130: Ctrl-C).
+    Exit codes: 0 done, 1 a gate (--fail-if, --gate) closed, 2 bad input, 70 a mistake in stakes,
+    128 and the number of the signal that ended it (130: Ctrl-C).
     """
     if context.invoked_subcommand is None:
         put(context.get_help(), err=True)
         context.exit(_BAD_INPUT)
 
 
-for command in (evaluate, decide, calibrate, audit, problem, demo):
+for command in (evaluate, diff, decide, calibrate, audit, problem, schema, demo):
     stakes.add_command(command)

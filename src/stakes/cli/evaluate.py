@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
+from stakes._expression import Expression
 from stakes.cli.column_options import report_on
-from stakes.cli.fail_if import EXPLAINED, Values, holds, read_gate
+from stakes.cli.fail_if import EXPLAINED, GATES, Values, holds, read_gate, read_named_gate
 from stakes.cli.options import (
     by_option,
     calibrate_option,
@@ -23,7 +25,7 @@ from stakes.cli.output import check_targets, said, write
 from stakes.errors import InputError
 from stakes.report import Report
 
-_PASSED = ("memory_limit", "volume", "period", "level", "replicates", "seed")
+_PASSED = ("memory_limit", "volume", "period", "level", "replicates", "seed", "margin")
 
 
 @click.command(epilog=EXPLAINED)
@@ -71,9 +73,27 @@ _PASSED = ("memory_limit", "volume", "period", "level", "replicates", "seed")
     help="How many cases there will be: costs per case are shown as totals, too.",
 )
 @click.option("--period", metavar="WORD", help="In which these cases come, such as year.")
+@click.option(
+    "--baseline",
+    metavar="NAME",
+    help="The model or system that all others are compared with, or the JSON of an earlier report.",
+)
+@click.option(
+    "--margin",
+    metavar="AMOUNT",
+    help="What --gate no-worse allows above the baseline: an amount per case, or a share as in 2%.",
+)
+@click.option(
+    "--gate",
+    "gates",
+    multiple=True,
+    metavar="NAME[=SYSTEM]",
+    help="no-worse or better: end with exit code 1 unless it is so; see below.",
+)
 @click.option("--html", metavar="OUT", help="Write the interactive page.")
 @click.option("--json", metavar="OUT", help="Write the report as JSON; - for standard output.")
 @click.option("--markdown", metavar="OUT", help="Write the report as Markdown; - for stdout.")
+@click.option("--brief", is_flag=True, help="With --markdown: ten lines for a pull request.")
 @click.option(
     "--rule-out",
     metavar="OUT",
@@ -85,7 +105,9 @@ def evaluate(
     files: tuple[str, ...],
     problem_file: str,
     fail_if: str | None,
+    gates: tuple[str, ...],
     rule_out: str | None,
+    brief: bool,
     **options: Any,
 ) -> int:
     """Say what the decisions of the models in FILE cost, and which to deploy.
@@ -95,8 +117,12 @@ def evaluate(
     """
     request = request_of(options)
     asked = {kind: options[kind] for kind in ("html", "json", "markdown")}
-    targets = check_targets(asked, rule_out, (*files, problem_file))
+    inputs = (*files, problem_file, options["baseline"] or problem_file)
+    targets = check_targets(asked, rule_out, inputs)
+    if brief and "markdown" not in targets:
+        raise InputError("--brief must stand beside --markdown OUT; it stands alone. Add that.")
     gate = None if fail_if is None else read_gate(fail_if)
+    named = [read_named_gate(text, options["baseline"]) for text in gates]
     problem = read_problem(problem_file)
     held = class_shares(options["posterior_prior"], problem)
     report = report_on(
@@ -106,20 +132,56 @@ def evaluate(
         posterior_prior=held,
         calibrator=calibrator_named(options["calibrate"]),
         running_costs=_running_costs(options["running_costs"]),
+        baseline=_baseline(options["baseline"]),
         **{name: options[name] for name in _PASSED},
     )
-    write(report, targets)
+    write(report, targets, brief=brief)
     if rule_out is not None:
         _write_rule(report, rule_out)
+    closed = [_closes(report, name, system) for name, system in named]
+    return int(_holds(gate, report, fail_if) or any(closed))
+
+
+def _holds(gate: Expression | None, report: Report, text: str | None) -> bool:
+    """Whether the condition of --fail-if holds, which is then said with its numbers."""
     values = Values(report)
     if gate is None or not holds(gate, values):
-        return 0
+        return False
     known = ", ".join(
         f"{name} is {str(value).lower()}" if isinstance(value, bool) else f"{name} = {value:.6g}"
         for name, value in values.items()
     )
-    said(f"{fail_if} holds ({known})")
-    return 1
+    said(f"{text} holds ({known})")
+    return True
+
+
+def _closes(report: Report, name: str, system: str | None) -> bool:
+    """Whether a named gate closes; what it judged is said either way."""
+    passed = GATES[name](report, system)
+    judged = report.challengers if system is None else (report.compared(system),)
+    assert report.baseline is not None
+    numbers = "; ".join(
+        f"{one.name}: {part.value:.6g}, {part.low:.6g} to {part.high:.6g}"
+        for one in judged
+        if (part := one.difference if name == "better" else one.beyond_margin) is not None
+    )
+    beyond = " and the margin" if name == "no-worse" and report.baseline.margin else ""
+    outcome = "passes" if passed else "does not pass"
+    said(f"--gate {name} {outcome} (cost less {report.baseline.system}{beyond}: {numbers})")
+    return not passed
+
+
+def _baseline(text: str | None) -> str | Report | None:
+    """An earlier report where the name is that of a JSON file, else the name."""
+    if text is None or not text.lower().endswith(".json"):
+        return text
+    if not Path(text).is_file():
+        raise InputError(
+            f"--baseline must be the JSON of a report that can be read; there is no file {text}. "
+            f"Write it with --json, or name a model.",
+            argument="baseline",
+        )
+    return Report.from_json(Path(text))
 
 
 def _write_rule(report: Report, path: str) -> None:

@@ -17,6 +17,9 @@ _SYSTEM: dict[str, Callable[[System], float | None]] = {
     "normalized_low": lambda one: one.normalized.low,
     "normalized_high": lambda one: one.normalized.high,
     "probability_cheapest": lambda one: one.probability_cheapest,
+    "difference": lambda one: None if one.difference is None else one.difference.value,
+    "difference_low": lambda one: None if one.difference is None else one.difference.low,
+    "difference_high": lambda one: None if one.difference is None else one.difference.high,
 }
 _MODEL: dict[str, Callable[[ModelQuality], float | None]] = {
     "auc": lambda one: None if one.auc is None else one.auc.value,
@@ -53,7 +56,8 @@ and joins comparisons with and, or, not and parentheses; the exit code is 1 when
 \b
 Of the cheapest system, or of another as in cost["forest"]:
   {", ".join(list(_SYSTEM)[:3])}, {", ".join(list(_SYSTEM)[3:6])},
-  {", ".join(list(_SYSTEM)[6:])}
+  {", ".join(list(_SYSTEM)[6:7])}; and less that of --baseline:
+  {", ".join(list(_SYSTEM)[7:])}
 Of its model, or of another as in auc["forest"]:
   {", ".join(_MODEL)}
 Of the report:
@@ -65,13 +69,42 @@ True or false:
 
 A model's name in brackets means its cheapest system. What is undefined is bad input (exit code 2),
 so that no gate opens by accident, unless what stands before it settles it.
+
+--gate no-worse and --gate better ask whether new systems stand up to --baseline, and the exit code
+is 1 when one does not. No worse: the upper end for its cost less the baseline's and --margin is at
+most 0. Better: the upper end of the difference is below 0. What is judged is fixed beforehand: of
+every model but the baseline's the system with the rule of the baseline, or else its decisions as
+they are. --gate 'better=forest (recalibrated)' names another. Intervals are those of each pair.
 """
+
+GATES = {"no-worse": Report.is_no_worse, "better": Report.is_better}
 
 
 def read_gate(text: str) -> Expression:
     """The gate that ``--fail-if`` states, known to be sound before anything is computed."""
     facts = frozenset(_FACTS)
     return parse(text, what="the gate", known=_QUANTITIES, facts=facts, truth=True)
+
+
+def read_named_gate(text: str, baseline: object) -> tuple[str, str | None]:
+    """The gate that ``--gate`` names, and the system that it judges where one is stated.
+
+    >>> read_named_gate("better=forest (as is)", "old")
+    ('better', 'forest (as is)')
+    """
+    name, stated, system = text.partition("=")
+    if name not in GATES or (stated and not system):
+        raise InputError(
+            f"--gate must be one of {', '.join(GATES)}, or one of them with a system as in "
+            f"no-worse=NAME; got {text}.",
+            argument="--gate",
+        )
+    if baseline is None:
+        raise InputError(
+            f"--gate must stand beside a baseline; got {text} alone. Name it with --baseline.",
+            argument="--gate",
+        )
+    return name, system or None
 
 
 def holds(gate: Expression, values: Values) -> bool:

@@ -50,6 +50,9 @@ _OPTIONS = {  # what arguments of the library are called here
     "level": "--level",
     "replicates": "--replicates",
     "seed": "--seed",
+    "baseline": "--baseline",
+    "margin": "--margin",
+    "system": "--gate",
 }
 
 file_argument = click.argument("files", metavar="FILE…", nargs=-1, required=True)

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -21,10 +22,11 @@ from stakes._files import check_target
 from stakes._text import printable
 from stakes.adapters.sources import Watch
 from stakes.errors import InputError
-from stakes.render import Section, plain, sections, stakes_sections, wrapped
+from stakes.render import Section, plain, section_text, sections, stakes_sections, wrapped
 from stakes.report import Report
 
-_WRITERS: Mapping[str, Callable[[Report, Path | None], str]] = {
+_Writer = Callable[[Report, Path | None], str]
+_WRITERS: Mapping[str, _Writer] = {
     "html": Report.to_html,
     "json": Report.to_json,
     "markdown": Report.to_markdown,
@@ -101,15 +103,16 @@ def target_beside(path: str, inputs: Sequence[str]) -> Path:
     return target
 
 
-def write(report: Report, targets: Mapping[str, str]) -> None:
+def write(report: Report, targets: Mapping[str, str], *, brief: bool = False) -> None:
     """Write the files; the report itself goes to standard output unless one of them does."""
+    writers: dict[str, _Writer] = {**_WRITERS, "markdown": partial(Report.to_markdown, brief=brief)}
     for kind, path in targets.items():
         if path != "-":
-            _WRITERS[kind](report, Path(path))
+            writers[kind](report, Path(path))
             said(f"wrote {path}")
     piped = [kind for kind, path in targets.items() if path == "-"]
     if piped:
-        made = _WRITERS[piped[0]](report, None)
+        made = writers[piped[0]](report, None)
         click.echo(printable(made) if sys.stdout.isatty() else made)
     else:
         show(report)
@@ -123,6 +126,15 @@ def show(report: Report) -> None:
         return
     for part in (*stakes_sections(report.problem), *sections(report)):
         _show_section(console, part)
+
+
+def show_section(part: Section) -> None:
+    """One section on standard output, in the same way."""
+    console = Console(highlight=False, width=shutil.get_terminal_size().columns)
+    if console.is_terminal:
+        _show_section(console, part)
+    else:
+        put(section_text(part) + "\n")
 
 
 def _show_section(console: Console, part: Section) -> None:

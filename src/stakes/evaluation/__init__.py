@@ -3,6 +3,7 @@
 The only home of defaults; the report prints what was chosen.
 """
 
+from stakes.evaluation.beliefs import read_unknown
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.cases import (
     LIBRARIES,
@@ -13,6 +14,7 @@ from stakes.evaluation.cases import (
     refuse_misaligned,
     refuse_needless,
 )
+from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.charging import charges_of
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
@@ -23,10 +25,12 @@ from stakes.evaluation.sentences import left_out, no_decision, no_move
 __all__ = [
     "LIBRARIES",
     "Cases",
+    "Changes",
     "DecisionRule",
     "Evidence",
     "ModelTallies",
     "Sample",
+    "changes_between",
     "charges_of",
     "evaluate",
     "frame_library",
@@ -38,6 +42,7 @@ __all__ = [
     "read_cases",
     "read_models",
     "read_operation",
+    "read_unknown",
     "refuse_misaligned",
     "refuse_needless",
     "report_of",

@@ -7,10 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from stakes._version import __version__
+from stakes.evaluation.baseline import compared, read_incumbent
+from stakes.evaluation.beliefs import Unknown
 from stakes.evaluation.caveats import caveats_of
 from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.flips import flips_of
+from stakes.evaluation.information import Remake, rivals_of, uncertainty_of
 from stakes.evaluation.metric_picks import disagreement_of, picks_of
 from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
 from stakes.evaluation.operation import Operation
@@ -24,6 +27,7 @@ from stakes.regions import decision_regions
 from stakes.report import (
     POSTERIOR_RULES,
     Assumptions,
+    ModelQuality,
     NaiveDecision,
     Report,
     System,
@@ -41,33 +45,33 @@ def report_of(
     level: float = 0.95,
     library: str | None = None,
     operation: Operation | None = None,
+    baseline: object = None,
+    margin: object = None,
+    unknown: Unknown | None = None,
+    remake: Remake | None = None,
 ) -> Report:
     """All that the evidence says; `rng` was made from the seed, and may have been used.
 
-    `library` is that of the frames that were given.
+    `library` is that of the frames that were given; `baseline` and `margin` are as in `evaluate`.
+    `unknown` is what is not quite known of the problem; `remake` makes rules again where it can.
     """
     if operation is not None:
         evidence = replace(evidence, operation=operation)
     problem = evidence.problem
+    incumbent = read_incumbent(baseline, margin, evidence.rules, problem, level)
     costs = costs_of(evidence.sample, problem, evidence, level)
-    systems = _systems(evidence, costs)
+    known, systems = None, _systems(evidence, costs)
+    if incumbent is not None:
+        known, systems = compared(systems, costs, incumbent, evidence.rules)
     tables = {one.model: held_table(one, evidence) for one in evidence.models}
     miscalibrations = _miscalibrations(evidence, tables, replicates, rng)
-    models = tuple(
-        quality_of(
-            one,
-            evidence,
-            _own(systems, one.model),
-            costs,
-            held=tables[one.model],
-            miscalibration=miscalibrations.get(one.model),
-        )
-        for one in evidence.models
-    )
+    models = _qualities(evidence, systems, costs, tables, miscalibrations)
     naive = _naive(evidence, costs)
     verdict = verdict_of(systems, costs, naive, evidence)
     disagreement = disagreement_of(evidence, systems, models)
     regions, margins = flips_of(systems, evidence, costs)
+    no_model = _no_model(evidence, costs)
+    chosen = verdict.cheapest or costs.named
     return Report(
         problem=problem,
         verdict=verdict,
@@ -83,7 +87,31 @@ def report_of(
         caveats=caveats_of(evidence, systems, models, verdict, costs, miscalibrations),
         slices=slices_of(evidence, cheapest_of(systems).name, level=level),
         rules=shipped_rules(evidence, seed),
-        no_model=_no_model(evidence, costs),
+        no_model=no_model,
+        baseline=known,
+        uncertainty=None
+        if unknown is None
+        else uncertainty_of(unknown, rivals_of(systems, no_model, evidence), chosen, seed, remake),
+    )
+
+
+def _qualities(
+    evidence: Evidence,
+    systems: tuple[System, ...],
+    costs: Costs,
+    tables: dict[str, ScoreTable | None],
+    miscalibrations: dict[str, Miscalibration | None],
+) -> tuple[ModelQuality, ...]:
+    return tuple(
+        quality_of(
+            one,
+            evidence,
+            _own(systems, one.model),
+            costs,
+            held=tables[one.model],
+            miscalibration=miscalibrations.get(one.model),
+        )
+        for one in evidence.models
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from stakes import _check
+from stakes._check import FloatArray
 from stakes.calibration import Calibrator, Select
+from stakes.evaluation.beliefs import read_unknown
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.cases import (
     costs_as_columns,
@@ -21,6 +24,7 @@ from stakes.evaluation.cases import (
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.operation import read_operation
 from stakes.evaluation.predictions import read_predictions
+from stakes.evaluation.remaking import remake_of
 from stakes.evaluation.tally_rows import evidence_of
 from stakes.problem import Problem
 from stakes.report import Report
@@ -47,6 +51,9 @@ def evaluate(
     level: float = 0.95,
     replicates: int = 500,
     seed: int = 0,
+    baseline: str | Report | None = None,
+    margin: float | str | None = None,
+    uncertain: object = None,
 ) -> Report:
     """What the decisions of these models cost, which to deploy, and how sure one can be.
 
@@ -80,6 +87,16 @@ def evaluate(
     replicates : samples that are simulated, where no calibrator is given, to see what bad
         calibration of two classes costs beyond chance; intervals need none
     seed : of these samples and of the folds; the report prints it
+    baseline : the incumbent, to which every system gets its difference: the name of a model, whose
+        decisions are taken as they are, that of a system, or an earlier report on other cases
+        Differences on the same cases are paired. Each has the interval of its own pair.
+    margin : what `Report.is_no_worse` allows above the baseline: an amount per case, or a share of
+        its cost as in "2%"; none if left out
+    uncertain : what is not quite known beside the costs that are distributions in the problem
+        Experts' cost matrices, of which the problem has the mean; a distribution of the prior such
+        as `stakes.inference.Dirichlet`, whose mean the problem states; or ``{"costs": …, "prior":
+        …}``. ``report.uncertainty`` says over how much of it the verdict holds, and what it would
+        be worth to know.
 
     Examples
     --------
@@ -111,11 +128,8 @@ def evaluate(
     if case_costs is not None:
         problem, data = costs_as_columns(y_true, problem, case_costs, data)
     cases = read_cases(y_true, problem, weights, by, clusters, data)
-    held = (
-        None
-        if posterior_prior is None
-        else _check.prior("posterior_prior", posterior_prior, problem.classes)
-    )
+    unknown = read_unknown(uncertain, problem, cases.shares, level)
+    held = None if posterior_prior is None else _held(posterior_prior, problem)
     named = read_models(models, cases.n_rows)
     if all(isinstance(given, Decisions) for given in named.values()):
         calibrator = None  # there is nothing to recalibrate
@@ -123,12 +137,10 @@ def evaluate(
     refuse_misaligned(y_true, named, weights, by, clusters, data)
     rng = np.random.default_rng(int(seed))
     folds = Folds(cases, np.random.default_rng([int(seed), 1]))  # leaves rng as it is
-    predictions = [
-        read_predictions(
-            name, given, cases, posterior_prior=held, calibrator=calibrator, folds=folds
-        )
-        for name, given in named.items()
-    ]
+    read = partial(
+        read_predictions, cases=cases, posterior_prior=held, calibrator=calibrator, folds=folds
+    )
+    predictions = [read(name, given) for name, given in named.items()]
     evidence = evidence_of(
         cases,
         predictions,
@@ -143,4 +155,12 @@ def evaluate(
         level=level,
         library=frame_library(y_true, models),
         operation=operation,
+        baseline=baseline,
+        margin=margin,
+        unknown=unknown,
+        remake=remake_of(cases, predictions, operation.running_costs, held),
     )
+
+
+def _held(prior: object, problem: Problem) -> FloatArray:
+    return _check.prior("posterior_prior", prior, problem.classes)

@@ -29,7 +29,10 @@ def case_regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regio
 def case_margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margin, ...]:
     """How far a factor on the costs of a cell, or a prior, may move before the verdict flips."""
     rivals, stand = _stand_ins(systems, evidence)
-    return (*_factors(_spent(systems, evidence), evidence), *sensitivity(rivals, stand).priors)
+    return (
+        *_factors(spent_tables(systems, evidence), evidence),
+        *sensitivity(rivals, stand).priors,
+    )
 
 
 def _stand_ins(
@@ -37,7 +40,7 @@ def _stand_ins(
 ) -> tuple[dict[str, Counts], Problem]:
     """Rivals as decisions: each costs in every class what the rival does there in the mean."""
     problem, mass = evidence.problem, evidence.sample.pooled.class_weights
-    spent = _spent(systems, evidence)
+    spent = spent_tables(systems, evidence)
     beside = evidence.beside(tuple(spent))
     stand = Problem(
         np.stack([table.sum(axis=1) / mass for table in spent.values()], axis=1) + beside,
@@ -53,7 +56,7 @@ def _stand_ins(
     }, stand
 
 
-def _spent(systems: tuple[System, ...], evidence: Evidence) -> dict[str, FloatArray]:
+def spent_tables(systems: tuple[System, ...], evidence: Evidence) -> dict[str, FloatArray]:
     """What each rival spends in each cell, (K, M): all that needs no model, and the systems."""
     charges, problem = evidence.sample.charges, evidence.problem
     mass, size = evidence.sample.pooled.class_weights, problem.n_decisions

@@ -90,15 +90,19 @@ class Costs:
 
     def saving(self, dearer: str | None, cheaper: str) -> Interval:
         """What the cheaper system saves against another, or the named blind decision (None)."""
-        pair = (dearer or self.named, cheaper)
-        value = self._value(pair[0]) - self._value(pair[1])
-        places = self.joint.models.index(pair[0]), self.joint.models.index(pair[1])
-        support = difference_support(self.joint, self.problem, [places], **self._design)
-        support = support.shifted(self._beside(pair[0]) - self._beside(pair[1]))
+        return self.difference(dearer or self.named, cheaper)
+
+    def difference(self, first: str, second: str, factor: float = 1.0) -> Interval:
+        """Cost of one system less a factor times that of another, by the interval of this pair."""
+        beside = self._beside(first) - factor * self._beside(second) + (1 - factor) * self.base
+        support = self._pair_support(first, second, factor).shifted(beside)
+        value = self._value(first) - factor * self._value(second) + (1 - factor) * self.base
+        weights = np.array([1.0, -factor])
+        fitting = self.choice.errors.among((first, second)).fitting
+        added = max(float(weights @ fitting @ weights), 0.0)
         threshold = profile_threshold(self.level, support.degrees)
-        added = self.choice.errors.added[places]
         low, high = profile_ends(support, threshold, value, added)
-        return Interval(value, float(low[0]), float(high[0]))
+        return Interval(value, float(low), float(high))
 
     def expected(self, name: str) -> Interval:
         """Cost of the chosen system once deployed: corrected for the choice on the same cases."""
@@ -168,6 +172,13 @@ class Costs:
         return amount / above if above > 0 else 0.0
 
     # Below ---------------------------------------------------------------------------------------
+
+    def _pair_support(self, first: str, second: str, factor: float) -> Support:
+        places = self.joint.models.index(first), self.joint.models.index(second)
+        support = difference_support(
+            self.joint, self.problem, [places], factor=factor, **self._design
+        )
+        return support.of_quantity(0)
 
     def _same(self, first: str, second: str) -> bool:
         """Whether a system takes a blind decision about every case."""
@@ -263,16 +274,8 @@ class LossCosts(Costs):
     def _perfect(self) -> float:
         return self.losses.mean(self.losses.perfect)
 
-    def saving(self, dearer: str | None, cheaper: str) -> Interval:
-        """What the cheaper system saves against another, or what needs no model (None)."""
-        pair = (dearer or self.named, cheaper)
-        value = self._value(pair[0]) - self._value(pair[1])
-        names = self.choice.errors.names
-        added = self.choice.errors.added[names.index(pair[0]), names.index(pair[1])]
-        support = self.losses.difference_support(*pair)
-        beside = self._beside(pair[0]) - self._beside(pair[1])
-        low, high = self._profile(support.shifted(beside), value, added)
-        return Interval(value, low, high)
+    def _pair_support(self, first: str, second: str, factor: float) -> Support:
+        return self.losses.difference_support(first, second, factor)
 
     def _same(self, first: str, second: str) -> bool:
         return np.array_equal(self.losses.loss(first), self.losses.loss(second))

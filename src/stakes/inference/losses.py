@@ -210,12 +210,12 @@ class LossSample:
         """The same for several systems, along the last leading axis."""
         return stacked([self.cost_support(name) for name in names])
 
-    def difference_support(self, first: Label, second: Label) -> Support:
-        """What the cost of one system less that of another can be."""
-        values = self.loss(first) - self.loss(second)
+    def difference_support(self, first: Label, second: Label, factor: float = 1.0) -> Support:
+        """What the cost of one system less a factor times that of another can be."""
+        values = self.loss(first) - factor * self.loss(second)
         (low, high), (other_low, other_high) = self._range(first), self._range(second)
-        highest = self._beyond(values, high - other_low)
-        return self._support(values, highest, -self._beyond(-values, other_high - low))
+        highest = self._beyond(values, high - factor * other_low)
+        return self._support(values, highest, -self._beyond(-values, factor * other_high - low))
 
     def differences(self, names: Labels, base: Label) -> Support:
         """The same for several systems less one, along the last leading axis."""

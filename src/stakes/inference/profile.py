@@ -203,18 +203,27 @@ def difference_support(
     reachable: object = None,
     squares: object = None,
     scheme: Clusters | None = None,
+    factor: float = 1.0,
 ) -> Support:
     """The same for the differences of the costs of P pairs of models, first minus second.
 
     `pairs` are positions of models, `reachable` is (M,) or (J, M). The pairs are the last leading
     axis (…, P). Tuples are summed into one table for each pair, so that many models are no burden.
+    A `factor` multiplies the costs of the second.
     """
     _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
     _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
     able = _checked_reachable(reachable, (len(joint.models), problem.n_decisions))
     places = _checked_pairs(pairs, len(joint.models))
     return pair_support(
-        joint, problem.costs, problem.prior, places, able, squares=squares, scheme=scheme
+        joint,
+        problem.costs,
+        problem.prior,
+        places,
+        able,
+        squares=squares,
+        scheme=scheme,
+        factor=_check.number("factor", factor, low=0),
     )
 
 
@@ -227,6 +236,7 @@ def pair_support(
     *,
     squares: object,
     scheme: Clusters | None,
+    factor: float = 1.0,
 ) -> Support:
     """The same of pairs (P, 2), unchecked; each may have costs (P, K, M) and a prior (P, K)."""
     first, second = pairs.T
@@ -238,10 +248,10 @@ def pair_support(
         every = np.broadcast_to(costs, (len(first), *costs.shape[-2:]))
         own = np.arange(len(first))[:, None], joint.cells[:, 0]
         values = every[(*own, joint.cells[:, 1 + first].T)]
-        values = values - every[(*own, joint.cells[:, 1 + second].T)]
-    grid = (costs[..., :, None] - costs[..., None, :]).reshape(*costs.shape[:-1], -1)
+        values = values - factor * every[(*own, joint.cells[:, 1 + second].T)]
+    grid = (costs[..., :, None] - factor * costs[..., None, :]).reshape(*costs.shape[:-1], -1)
     tables = _pair_tables(cells.weights, joint.cells, first, second, costs.shape[-2:])
-    ends = low - other_high, high - other_low
+    ends = low - factor * other_high, high - factor * other_low
     return _support(cells, values, tables, grid, ends, prior)
 
 

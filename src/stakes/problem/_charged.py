@@ -11,6 +11,7 @@ from stakes._check import FloatArray, Labels
 from stakes._expression import column_text
 from stakes._value import Value
 from stakes.errors import InputError
+from stakes.problem._belief import Beliefs
 from stakes.problem._cases import CaseCosts, array_costs, column_costs
 from stakes.problem._columns import (
     CostTerms,
@@ -26,8 +27,14 @@ class Charged(Value):
 
     _constants: FloatArray
     _expressions: Expressions
+    _beliefs: Beliefs
     classes: Labels
     decisions: Labels
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """Row, column and distribution of every cost that is not quite known; else ()."""
+        return self._beliefs
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -50,15 +57,14 @@ class Charged(Value):
         )
 
     @property
-    def written(self) -> tuple[tuple[float | str, ...], ...]:
-        """The costs as they are written: numbers, and the text of expressions."""
-        rows = self._constants.tolist()
-        if not self._expressions:
-            return tuple(map(tuple, rows))
-        pairs = (
-            zip(row, own, strict=True) for row, own in zip(rows, self._expressions, strict=True)
-        )
-        return tuple(tuple(cost if one is None else one.text for cost, one in row) for row in pairs)
+    def written(self) -> tuple[tuple[float | str | dict[str, Any], ...], ...]:
+        """The costs as they are written: numbers, the text of expressions, and distributions."""
+        rows: list[list[Any]] = self._constants.tolist()
+        for row, own in zip(rows, self._expressions, strict=False):
+            row[:] = [cost if one is None else one.text for cost, one in zip(row, own, strict=True)]
+        for k, d, belief in self._beliefs:
+            rows[k][d] = belief.written
+        return tuple(map(tuple, rows))
 
     @property
     def terms(self) -> CostTerms:
@@ -171,4 +177,6 @@ class Charged(Value):
         return self._but(_constants=costs, _expressions=())
 
     def _but(self, **changes: Any) -> Self:
+        if "_constants" in changes:  # what was believed of other costs
+            changes = {"_beliefs": (), **changes}
         return self._trusted(**{**vars(self), **changes})

@@ -10,6 +10,7 @@ from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes._expression import Expression, parse
 from stakes.errors import InputError
+from stakes.problem._belief import is_belief, negated_cell
 
 LARGEST = 1e100  # a cost whose products with counts and other costs are still numbers
 
@@ -108,10 +109,16 @@ def cost_terms(constants: FloatArray, expressions: Expressions) -> CostTerms:
 
 def negated(costs: Any) -> Any:
     """The same table with the other sign; expressions of columns too."""
-    if not has_text(costs):
+    cells = np.array(costs, dtype=object)
+    if not (has_text(costs) or any(map(is_belief, cells.flat))):
         return 0.0 - _check.floats("utilities", costs, ndim=2)
-    rows = np.array(costs, dtype=object).tolist()
-    return [[f"-({cell})" if isinstance(cell, str) else 0.0 - cell for cell in row] for row in rows]
+    return [[_negated(cell) for cell in row] for row in cells.tolist()]
+
+
+def _negated(cell: Any) -> Any:
+    if is_belief(cell):
+        return negated_cell(cell)
+    return f"-({cell})" if isinstance(cell, str) else 0.0 - cell
 
 
 def table_shape(costs: Any) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes._files import write_whole
 from stakes.errors import InputError
+from stakes.problem._belief import negated_cell
 
 _KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers"}
 
@@ -80,7 +81,9 @@ def _answers(
     return {known[0][one]: known[1][_text(label)] for one, label in stated.items()}
 
 
-def _signed(path: str | Path, cost: Any, sign: int) -> float | str:
+def _signed(path: str | Path, cost: Any, sign: int) -> float | str | Mapping[str, Any]:
+    if isinstance(cost, Mapping):  # a distribution
+        return cost if sign > 0 else negated_cell(cost)
     if isinstance(cost, str):  # an expression of columns
         return cost if sign > 0 else f"-({cost})"
     if isinstance(cost, bool) or not isinstance(cost, int | float):
@@ -109,7 +112,7 @@ def _text(label: object) -> str:
 
 def write(
     path: str | Path,
-    costs: tuple[tuple[float | str, ...], ...],
+    costs: tuple[tuple[float | str | dict[str, Any], ...], ...],
     classes: Labels,
     decisions: Labels,
     prior: FloatArray | None,
@@ -127,7 +130,7 @@ def write(
     lines += [f"classes = {_array(classes)}", f"decisions = {_array(decisions)}", "", "[costs]"]
     for label, row in zip(classes, costs, strict=True):
         cells = ", ".join(
-            f"{_quoted(decision)} = {_string(cost) if isinstance(cost, str) else repr(cost)}"
+            f"{_quoted(decision)} = {_cell(cost)}"
             for decision, cost in zip(decisions, row, strict=True)
         )
         lines.append(f"{_quoted(label)} = {{ {cells} }}")
@@ -142,6 +145,13 @@ def write(
         lines += ["", "[answers]"]
         lines += [f"{_quoted(one)} = {_quoted(label)}" for one, label in pairs if label is not None]
     write_whole(path, "\n".join(lines) + "\n")
+
+
+def _cell(cost: float | str | Mapping[str, Any]) -> str:
+    if isinstance(cost, Mapping):
+        parts = (f"{key} = {json.dumps(value)}" for key, value in cost.items())
+        return f"{{ {', '.join(parts)} }}"
+    return _string(cost) if isinstance(cost, str) else repr(cost)
 
 
 def _quoted(label: Label) -> str:

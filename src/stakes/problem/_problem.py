@@ -14,6 +14,7 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._text import html_table, text_table
 from stakes.errors import InputError
 from stakes.problem import _file
+from stakes.problem._belief import Beliefs, cell_text, split_beliefs
 from stakes.problem._binary import bayes_threshold, excess, log_odds_threshold
 from stakes.problem._charged import Charged
 from stakes.problem._columns import Expressions, negated, read_table, table_shape
@@ -45,7 +46,8 @@ class Problem(Charged):
         Rows are true classes, columns are decisions. A mapping settles orientation and labels by
         name. Negative costs are gains. None lies further than 1e100 from zero. Text is an
         expression of columns that every case has: numbers, names, ``column["odd name"]``, + − * /,
-        comparisons, and, or, not, min, max, abs and where(condition, then, otherwise).
+        comparisons, and, or, not, min, max, abs and where(condition, then, otherwise). A cost that
+        is not quite known is a distribution, `Between(80, 300)` or a frozen one of SciPy.
     classes, decisions : sequence of str, int or bool, optional
         By default 0, 1, …; decisions are the classes when there are as many of them.
     prior : K probabilities, or mapping from class to probability, optional
@@ -84,6 +86,7 @@ class Problem(Charged):
 
     _constants: FloatArray  # (K, M); nan where a cost is an expression of columns
     _expressions: Expressions  # () where all costs are numbers
+    _beliefs: Beliefs  # costs that are not quite known; the constants are their means
     classes: Labels
     decisions: Labels
     prior: FloatArray | None
@@ -103,6 +106,7 @@ class Problem(Charged):
         costs = named_table(costs)
         if isinstance(costs, Mapping):
             classes, decisions, costs = from_mapping(costs, classes, decisions)
+        costs, beliefs = split_beliefs(costs)
         n_classes, n_decisions = table_shape(costs)
         names = axis_names("classes", classes, n_classes, tuple(range(n_classes)))
         same = names if n_classes == n_decisions else tuple(range(n_decisions))
@@ -112,6 +116,7 @@ class Problem(Charged):
             {
                 "_constants": constants,
                 "_expressions": expressions,
+                "_beliefs": beliefs,
                 "classes": names,
                 "decisions": decided,
                 "prior": None if prior is None else _check.prior("prior", prior, names),
@@ -205,11 +210,8 @@ class Problem(Charged):
     def detection(cls, *, p_target: float, miss: float, false_alarm: float, **common: Any) -> Self:
         """NIST's detection cost: misses of targets against false alarms on non-targets."""
         p_target = _check.number("p_target", p_target, low=0, high=1)
-        settings = {
-            "classes": ("non-target", "target"),
-            "decisions": ("reject", "accept"),
-            "prior": (1 - p_target, p_target),
-        }
+        names = {"classes": ("non-target", "target"), "decisions": ("reject", "accept")}
+        settings = {**names, "prior": (1 - p_target, p_target)}
         return cls.binary(false_alarm=false_alarm, miss=miss, **{**settings, **common})
 
     @classmethod
@@ -250,7 +252,7 @@ class Problem(Charged):
         shares = _check.weights("weights", weights, len(given), of="problems")
         costs = np.average([problem.costs for problem in given], axis=0, weights=shares)
         units = {problem.unit for problem in given}
-        names = {"classes": first.classes, "decisions": first.decisions, "prior": first.prior}
+        names = {name: getattr(first, name) for name in ("classes", "decisions", "prior")}
         settings: dict[str, Any] = {**names, "unit": first.unit if len(units) == 1 else None}
         if not {"classes", "decisions"} & set(common):
             settings["answers"] = dict(zip(first.decisions, first.answers, strict=True))
@@ -296,6 +298,7 @@ class Problem(Charged):
         return self._but(
             _constants=np.concatenate([self._constants, columns], axis=1),
             _expressions=tuple((*row, None) for row in self._expressions),
+            _beliefs=self._beliefs,
             decisions=_check.labels("decisions", (*self.decisions, name)),
             answers=(*self.answers, None),
         )
@@ -380,7 +383,7 @@ class Problem(Charged):
         >>> Problem.from_utilities([[15, -35], [-335, 165]]).utility_coordinates
         (0.3, -0.6)
         """
-        if min(excess(self.costs)) < -self._tie():
+        if min(excess(self.costs)) < -_TIE * float(np.abs(self.costs).max()):
             raise InputError(
                 "costs must make the right decision of each class no dearer than the wrong one; "
                 "in one class it is. Such problems lie outside the utility space of dyrland."
@@ -422,19 +425,14 @@ class Problem(Charged):
             )
         return self.prior
 
-    def _tie(self) -> float:
-        return _TIE * float(np.abs(self.costs).max())
-
     def _same_decisions(self, other: Problem) -> None:
         _check.same_labels("the classes of the problems", self.classes, other.classes)
         _check.same_labels("the decisions of the problems", self.decisions, other.decisions)
 
     def _table(self) -> tuple[list[object], list[list[object]], str]:
         header: list[object] = ["", *self.decisions]
-        rows: list[list[object]] = [
-            [label, *(cost if isinstance(cost, str) else f"{cost:.7g}" for cost in row)]
-            for label, row in zip(self.classes, self.written, strict=True)
-        ]
+        pairs = zip(self.classes, self.written, strict=True)
+        rows: list[list[object]] = [[label, *map(cell_text, row)] for label, row in pairs]
         if self.prior is not None:
             header.append("prior")
             for row, share in zip(rows, self.prior, strict=True):

@@ -2,17 +2,21 @@
 
 from stakes.render.html import to_html
 from stakes.render.json import from_json, to_json
-from stakes.render.layout import Section, plain
+from stakes.render.layout import Section, Table, plain
 from stakes.render.markdown import to_markdown
 from stakes.render.notebook import to_notebook
-from stakes.render.plain_text import to_text, wrapped
+from stakes.render.plain_text import section_text, to_text, wrapped
+from stakes.render.schema import report_schema
 from stakes.render.tables import number, sections, stakes_sections
 
 __all__ = [
     "Section",
+    "Table",
     "from_json",
     "number",
     "plain",
+    "report_schema",
+    "section_text",
     "sections",
     "stakes_sections",
     "to_html",

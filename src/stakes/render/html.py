@@ -21,10 +21,12 @@ from stakes._files import write_whole
 from stakes._text import percent, proportion
 from stakes.errors import MissingExtraError
 from stakes.problem import Problem
+from stakes.render.against import AGAINST
 from stakes.render.json import plain
 from stakes.render.layout import tied
 from stakes.render.page.data import page_data
 from stakes.render.tables import moves_factors, number, sections, stakes_sections
+from stakes.render.unknowns import UNKNOWN
 from stakes.report import FEWER_BINS, MOST_BINS, Report
 
 _SCRIPTS = (
@@ -49,6 +51,7 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
         percent=percent,
         proportion=proportion,
         still=still,
+        plain_titles=(AGAINST, UNKNOWN),
         wholes=_wholes(report.problem),
         factors=moves_factors(report),
         data="" if still else _as_json(page_data(report)),

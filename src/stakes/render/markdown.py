@@ -7,18 +7,29 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stakes._files import write_whole
+from stakes.render.against import brief_sections
 from stakes.render.layout import Section, Table
 from stakes.render.tables import sections, stakes_sections
 from stakes.report import Report
 
 
-def to_markdown(report: Report, path: str | Path | None = None) -> str:
-    """All sections, with tables that GitHub and others show as tables."""
+def to_markdown(report: Report, path: str | Path | None = None, *, brief: bool = False) -> str:
+    """All sections, with tables that GitHub and others show as tables; or ten lines in brief."""
     parts = (*stakes_sections(report.problem), *sections(report))
     text = "\n\n".join(["# What the decisions cost", *map(_section, parts)]) + "\n"
+    if brief:
+        text = _brief(report)
     if path is not None:
         write_whole(path, text)
     return text
+
+
+def _brief(report: Report) -> str:
+    """A comment on a pull request: at most ten lines that are not empty."""
+    heading, verdict, table, last = brief_sections(report)
+    texts = (" ".join(text.split()) for text in last)
+    parts = [f"### {_escaped(heading)}", _escaped(verdict), _table(table), *map(_escaped, texts)]
+    return "\n\n".join(parts) + "\n"
 
 
 def _section(part: Section) -> str:

@@ -13,7 +13,7 @@ from stakes.report import Report
 def to_text(report: Report) -> str:
     """All sections, one below the other."""
     parts = (*stakes_sections(report.problem), *sections(report))
-    return "\n\n".join(map(_section, parts))
+    return "\n\n".join(map(section_text, parts))
 
 
 def wrapped(text: str, width: int) -> str:
@@ -21,7 +21,8 @@ def wrapped(text: str, width: int) -> str:
     return plain(textwrap.fill(text, width))
 
 
-def _section(part: Section) -> str:
+def section_text(part: Section) -> str:
+    """A heading, sentences and a table, one below the other."""
     title = plain(textwrap.shorten(part.title, WIDTH, placeholder=" …"))
     lines = [title, "=" * len(title)]
     lines += [wrapped(text, WIDTH) for text in part.sentences]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import isfinite, isnan
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +12,10 @@ import numpy.typing as npt
 from stakes import _text
 from stakes._check import FloatArray, Labels
 from stakes.measures import cost_shares
-from stakes.problem import Problem
+from stakes.problem import Problem, cell_text
 from stakes.regions import Margin
 from stakes.render import rounding
+from stakes.render.against import baseline_section
 from stakes.render.layout import (
     NAME,
     WIDTH,
@@ -27,6 +29,7 @@ from stakes.render.layout import (
     width_of,
 )
 from stakes.render.systems import slice_section, system_sections
+from stakes.render.unknowns import unknown_section
 from stakes.report import Assumptions, ModelQuality, Report, System
 
 _NEAREST = 8  # margins that are shown; the JSON holds all of them
@@ -71,8 +74,8 @@ def stakes_sections(problem: Problem) -> Iterator[Section]:
     yield from folded(cleaned(part, problem.unit))
 
 
-def _cost(cost: float | str) -> str:
-    return cost if isinstance(cost, str) else number(cost)
+def _cost(cost: float | str | dict[str, Any]) -> str:
+    return cell_text(cost, 4)
 
 
 def _sections(report: Report) -> Iterator[Section]:
@@ -80,6 +83,10 @@ def _sections(report: Report) -> Iterator[Section]:
     if report.caveats:
         yield _caveats(report)
     yield from system_sections(report)
+    if report.baseline is not None:
+        yield baseline_section(report, report.baseline)
+    if report.uncertainty is not None:
+        yield unknown_section(report, report.uncertainty)
     yield _money(report)
     if report.disagreement is not None and report.disagreement.metrics:
         yield _disagreement(report)

@@ -34,6 +34,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "problem": {
             "costs": problem.terms.coefficients if problem.columns else problem.costs,
             "terms": problem.terms.names if problem.columns else None,
+            "beliefs": [[k, d, belief.written] for k, d, belief in problem.beliefs],
             "classes": _texts(problem.classes),
             "decisions": _texts(problem.decisions),
             "unit": problem.unit,

@@ -226,8 +226,11 @@ function setStakes(given) {
   result = evaluate(state);
 }
 
-/** A cost as a problem file has it: a number, or a sum of terms in quotes. */
-function costToml(cost) {
+/** A cost as a problem file has it: a number, a sum of terms in quotes, or a distribution. */
+function costToml(cost, k, d) {
+  const belief = DATA.problem.beliefs.find(([row, column]) => row === k && column === d);
+  if (belief && String(cost) === String(REPORTED.costs[k][d]))
+    return `{ ${Object.entries(belief[2]).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ")} }`;
   if (!TERMS) return cost;
   const factor = (t) => (/^(\w+|column\["[^"]*"\])$/.test(TERMS[t]) ? TERMS[t] : `(${TERMS[t]})`);
   const term = (a, t) => (t ? (a === 1 ? TERMS[t] : `${a}*${factor(t)}`) : `${a}`);
@@ -238,13 +241,13 @@ function costToml(cost) {
 /** The stakes as a problem file. */
 function stakesToml() {
   const entry = (name, value) => `${JSON.stringify(name)} = ${value}`;
-  const row = (costs) => `{ ${costs.map((cost, d) => entry(decisions[d], costToml(cost))).join(", ")} }`;
+  const row = (costs, k) => `{ ${costs.map((cost, d) => entry(decisions[d], costToml(cost, k, d))).join(", ")} }`;
   return [
     ...(unit ? [`unit = ${JSON.stringify(unit)}`] : []),
     `classes = ${JSON.stringify(classes)}`,
     `decisions = ${JSON.stringify(decisions)}`,
     "\n[costs]",
-    ...state.costs.map((costs, k) => entry(classes[k], row(costs))),
+    ...state.costs.map((costs, k) => entry(classes[k], row(costs, k))),
     ...(DATA.prior_stated || String(state.prior) !== String(REPORTED.prior)
       ? ["\n[prior]", ...state.prior.map((share, k) => entry(classes[k], share))]
       : []), // else it is that of the data, in the file as in the report

@@ -17,72 +17,26 @@ import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import least
-from stakes._check import FloatArray, Label, Labels
+from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.audit import Disagreement
 from stakes.errors import InputError
 from stakes.measures import coefficients_on, constant_sums, term_cost
 from stakes.problem import Problem
 from stakes.regions import Margin, Regions
+from stakes.report._gates import challengers_of, judged_intervals
+from stakes.report._parts import (
+    Baseline,
+    Caveat,
+    Interval,
+    ModelQuality,
+    NaiveDecision,
+    Pick,
+    Slice,
+    Uncertainty,
+)
 from stakes.rule import Rule, Rules
-from stakes.tally import Counts, ScoreTable
-from stakes.thresholds import ByThreshold
-
-__all__ = [
-    "AS_DECIDED",
-    "BAYES",
-    "FEWER_BINS",
-    "LEFT_OUT",
-    "MOST_BINS",
-    "MOVED",
-    "POSTERIOR_RULES",
-    "RECALIBRATED",
-    "TUNED",
-    "TUNED_APART",
-    "Assumptions",
-    "Caveat",
-    "Interval",
-    "ModelQuality",
-    "NaiveDecision",
-    "Pick",
-    "Report",
-    "Slice",
-    "SliceCost",
-    "System",
-    "Verdict",
-    "cheapest_of",
-]
-
-# Decision rules by their names in a report.
-AS_DECIDED = "as decided"
-BAYES = "Bayes decisions"
-MOVED = "Bayes decisions, posteriors moved to the prior"
-RECALIBRATED = "Bayes decisions, recalibrated"
-POSTERIOR_RULES = (BAYES, MOVED, RECALIBRATED)  # that take the cheapest decision, given posteriors
-TUNED_APART = "threshold tuned out of fold"
-TUNED = "threshold tuned on these cases"
-
-LEFT_OUT = "left out"  # the kind of caveat that says what a report does not show
-MOST_BINS = 1024  # scores of one model that a report holds; more are pooled
-FEWER_BINS = 256  # into which more recalibrated scores are pooled; nothing is drawn of them
-
-
-@dataclass(frozen=True, eq=False)
-class Interval(Value):
-    """A number and the ends of its interval; nan where undefined."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, eq=False)
-class NaiveDecision(Value):
-    """The best decision made without looking, under the prior of the report."""
-
-    decision: Label
-    cost: float
-    tied: Labels
+from stakes.tally import Counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +112,9 @@ class System(Value):
     tuned on these very cases. Where every case has its own costs, there is no threshold of
     probabilities, and `spent` are the sums of what was charged, class by decision; `sums` are those
     of the terms that the costs are linear in, ``problem.terms``, where there are not too many.
+
+    `difference` is the cost less that of the baseline, where one was named, and `beyond_margin` the
+    cost less what the stated margin allows; see `Baseline`. Both are intervals of this pair alone.
     """
 
     name: str
@@ -174,6 +131,8 @@ class System(Value):
     running_cost: float = 0.0  # of the model, per case; part of `cost`
     total: Interval | None = None  # cost of all cases of the stated volume
     sums: FloatArray | None = None  # (K, M, T) sums of the terms of the costs
+    difference: Interval | None = None  # to the baseline
+    beyond_margin: Interval | None = None  # cost less what the margin above the baseline allows
 
 
 def cheapest_of(systems: Iterable[System]) -> System:
@@ -189,97 +148,6 @@ def cheapest_of(systems: Iterable[System]) -> System:
     if not np.isfinite(costs).all():
         costs = np.array([system.cost.value for system in listed])
     return listed[int(np.argmax(least(costs)))]
-
-
-@dataclass(frozen=True, eq=False)
-class ModelQuality(Value):
-    """How good the scores of a model are, whatever is done with them.
-
-    Numbers that the predictions do not allow are None. `backwards` is the class whose cases the
-    model ranks below the others, beyond noise; None if there is none. `calibration_cost` is what
-    bad calibration costs per case: Bayes decisions as they come against those of recalibrated
-    posteriors or, where no calibrator was asked for, against the best thresholds in hindsight,
-    less what calibrated scores would lose against theirs; `calibration_share` is its share of the
-    cost above perfect decisions. `expected_losses` maps each
-    threshold-choice method to its expected loss over uniform cost proportions, `advice` says which
-    of them these scores are good for. `table` holds the scores of two classes and `recalibrated`
-    the recalibrated ones; where there are more than 1,024 of them they are pooled, into 1,024 and
-    256 bins. `n_scores` and `n_recalibrated` say how many distinct ones there were (bins, where
-    they never left an engine). All numbers come from the scores, not from the bins. `by_threshold`
-    says what every threshold costs, for two decisions about cases that each have their own costs.
-    """
-
-    model: str
-    kind: str
-    auc: Interval | None
-    backwards: Label | None
-    h: float | None
-    normalized_log_loss: float | None
-    normalized_brier: float | None
-    calibration_cost: float | None
-    calibration_share: float | None
-    expected_losses: tuple[tuple[str, float], ...]
-    advice: str | None
-    table: ScoreTable | None
-    recalibrated: ScoreTable | None
-    n_scores: int | None
-    n_recalibrated: int | None
-    by_threshold: ByThreshold | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Caveat(Value):
-    """Something to know before the verdict is used, with its evidence."""
-
-    kind: str
-    text: str
-
-
-@dataclass(frozen=True, eq=False)
-class SliceCost(Value):
-    """Cost per case of one system in one slice."""
-
-    system: str
-    cost: Interval
-
-
-@dataclass(frozen=True, eq=False)
-class Slice(Value):
-    """The same numbers for one group of cases; `note` says when it is too small to tell.
-
-    `by` is the name of the column that makes the groups, None where it has none. Where another
-    system than `Report.best` is the cheapest here, `saving` is what it saves per case, and `clear`
-    says whether the interval leaves zero out; None otherwise, and where there is no interval.
-    """
-
-    by: str | None
-    group: Label
-    n_cases: float
-    cheapest: str | None
-    saving: Interval | None
-    clear: bool | None
-    costs: tuple[SliceCost, ...]
-    note: str | None
-
-    @property
-    def name(self) -> str:
-        """The group, after the name of its column if that has one."""
-        return str(self.group) if self.by is None else f"{self.by}: {self.group}"
-
-
-@dataclass(frozen=True, eq=False)
-class Pick(Value):
-    """The model that a metric puts first, and what that costs per case above the cheapest model.
-
-    Each model is charged with its best system; of several that the metric ties, `model` is the
-    dearest, and None where the metric picks none. `clear` says whether the interval leaves zero
-    out; it is None where the pick is as cheap as any, and where there is no interval.
-    """
-
-    metric: str
-    model: str | None
-    costs_more: Interval
-    clear: bool | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -306,6 +174,8 @@ class Report(Value):
     slices: tuple[Slice, ...]
     rules: Rules  # by the name of their system
     no_model: System | None = None  # where every case has its own costs: what these decide alone
+    baseline: Baseline | None = None  # what `System.difference` is a difference to
+    uncertainty: Uncertainty | None = None  # where costs or the prior are not quite known
 
     @property
     def best(self) -> System:
@@ -359,6 +229,56 @@ class Report(Value):
             )
         return self.rules[chosen.name]
 
+    @property
+    def challengers(self) -> tuple[System, ...]:
+        """What a gate compares with the baseline: a system of each other model, fixed beforehand.
+
+        It is the one with the rule of the baseline, or else the plainest: the model's decisions as
+        they are. Choosing the cheapest on these cases would flatter it. A baseline of an earlier
+        report has no model among these: each of them is a challenger.
+        """
+        return challengers_of(self.systems, self.baseline)
+
+    def is_better(self, system: str | None = None) -> bool:
+        """Whether a system is clearly cheaper than the baseline: its whole interval is below zero.
+
+        At a level of 95 % a system that is as dear as the baseline passes in 2.5 % of samples.
+
+        Parameters
+        ----------
+        system : the name of a system; by default all `challengers` must pass
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem = Problem.binary(false_alarm=1, miss=9)
+        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+        >>> models = {"new": p, "old": [0.3] * 100}
+        >>> report = evaluate(y, models, problem, baseline="old", margin="2%", calibrator=None)
+        >>> report.is_better(), report.is_no_worse("new (as is)")
+        (True, True)
+        """
+        return all(one.high < 0 for one in self._judged(system, "difference"))
+
+    def is_no_worse(self, system: str | None = None) -> bool:
+        """Whether a system clearly costs no more than the baseline and the margin.
+
+        The upper end for its cost less the baseline's and the margin is at most zero. At a level of
+        95 % a system that costs just that much passes in 2.5 % of samples. The argument is that of
+        `is_better`, which has an example.
+        """
+        return all(one.high <= 0 for one in self._judged(system, "beyond_margin"))
+
+    def compared(self, name: str) -> System:
+        """The system of that name, or the challenger of the model of that name."""
+        own = [one for one in self.systems if one.name == name]
+        own += [one for one in self.challengers if one.model == name]
+        return own[0] if own else self.system(name)
+
+    def _judged(self, system: str | None, what: str) -> list[Interval]:
+        named = self.challengers if system is None else (self.compared(system),)
+        return judged_intervals(named, self.systems, self.baseline, what)
+
     def costs_under(self, problem: Problem) -> dict[str, float]:
         """What every system would cost per case under other costs, deciding as it does now.
 
@@ -405,11 +325,11 @@ class Report(Value):
 
         return to_text(self)
 
-    def to_markdown(self, path: str | Path | None = None) -> str:
-        """The report as Markdown, written to a file when a path is given."""
+    def to_markdown(self, path: str | Path | None = None, *, brief: bool = False) -> str:
+        """The report as Markdown, written to a file when a path is given; in brief, ten lines."""
         from stakes.render import to_markdown
 
-        return to_markdown(self, path)
+        return to_markdown(self, path, brief=brief)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The report as JSON with a versioned schema, written to a file when a path is given."""

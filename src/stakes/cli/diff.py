@@ -1,0 +1,99 @@
+"""``stakes diff``: what changed from one report to another; ``stakes schema``: their JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from stakes import _text
+from stakes.cli.output import put, show_section
+from stakes.errors import InputError
+from stakes.evaluation import Changes, changes_between
+from stakes.render import Section, Table, report_schema
+from stakes.report import Interval, Report
+
+_UNPAIRED = (
+    "New less old. The reports do not say who decided what about which case: differences are "
+    "unpaired. On the same cases, stakes evaluate --baseline compares more sharply."
+)
+_LEVELS = "The intervals of the two reports have different levels: differences have none."
+_MIXED = "The problems differ, so that these costs are of different things."
+
+
+@click.command()
+@click.argument("old", metavar="OLD.json")
+@click.argument("new", metavar="NEW.json")
+def diff(old: str, new: str) -> None:
+    """Say what changed from one report to another: problem, verdict, costs, caveats."""
+    before, after = _read(old), _read(new)
+    level = _text.percent(after.assumptions.level)
+    for part in _sections(changes_between(before, after), level):
+        show_section(part)
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of the JSON of reports."""
+    put(json.dumps(report_schema(), indent=2))
+
+
+def _read(path: str) -> Report:
+    if not Path(path).is_file():
+        raise InputError(
+            f"{path} must be the JSON of a report; there is no such file. Write one with stakes "
+            f"evaluate --json."
+        )
+    return Report.from_json(Path(path))
+
+
+def _sections(changes: Changes, level: str) -> Iterator[Section]:
+    if changes.problem:
+        yield Section("The problems differ", tuple(f"{text}." for text in changes.problem))
+    old, new = (name or "no model" for name in changes.verdicts)
+    yield Section("Verdict", (f"Deploy {new}, as before." if old == new else _moved(old, new),))
+    if changes.costs:
+        yield _costs(changes, level)
+    others = (
+        ("Systems that are gone", changes.gone),
+        ("New systems", changes.added),
+        ("Caveats that are gone", changes.caveats_gone),
+        ("New caveats", changes.caveats_added),
+    )
+    for title, names in others:
+        if names:
+            yield Section(title, (", ".join(names) + ".",))
+
+
+def _moved(old: str, new: str) -> str:
+    return f"Deploy {new}; it was {old}."
+
+
+def _costs(changes: Changes, level: str) -> Section:
+    text = (_MIXED,) * bool(changes.problem)
+    known = changes.costs[0].difference is not None
+    triples = [
+        [_triple(part) for part in (one.old, one.new, one.difference)] for one in changes.costs
+    ]
+    columns = [_text.measured_column(list(column)) for column in zip(*triples, strict=True)]
+    rows = []
+    for one, was, now, gap in zip(changes.costs, *columns, strict=True):
+        ends = f"{gap[1]} to {gap[2]}" if known else "–"
+        value = _text.number(one.new.value - one.old.value) if not known else gap[0]
+        rows.append((one.system, was[0], now[0], value, ends, _clearly(one.difference)))
+    header = ("system", "old cost", "new cost", "difference", level, "clearly")
+    said = (*text, _UNPAIRED) if known else (*text, _UNPAIRED, _LEVELS)
+    return Section("Cost of each system", said, Table(header, tuple(rows)))
+
+
+def _clearly(gap: Interval | None) -> str:
+    if gap is None:
+        return "–"
+    return "cheaper" if gap.high < 0 else "dearer" if gap.low > 0 else "no"
+
+
+def _triple(part: Interval | None) -> tuple[float, float, float]:
+    missing = float("nan")
+    return (missing,) * 3 if part is None else (part.value, part.low, part.high)

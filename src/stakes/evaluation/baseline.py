@@ -1,0 +1,224 @@
+"""The incumbent: what every system is compared with, one pair at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import hypot
+from typing import NamedTuple
+
+import numpy as np
+
+from stakes import _text
+from stakes.errors import InputError
+from stakes.evaluation.decision_rules import DecisionRule
+from stakes.evaluation.uncertainty import Costs
+from stakes.problem import Problem, cell_text
+from stakes.report import Baseline, Interval, Report, System
+
+_PAIRED = (
+    "Differences are costs less that of {name}, on the same cases. Each interval is for its own "
+    "pair, not adjusted for the number of systems: another model would not change it."
+)
+_UNPAIRED = (
+    "Differences are costs less that of {name} in an earlier report, on other cases: they are "
+    "unpaired, and less certain than those on the same cases would be. Each interval is for its "
+    "own pair, not adjusted for the number of systems."
+)
+
+
+class Margin(NamedTuple):
+    """What "no worse" allows above the baseline: an amount per case, or a share of its cost."""
+
+    value: float = 0.0
+    relative: bool = False
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """A baseline that was asked for and can be had: a system of these cases, or of a report."""
+
+    system: str
+    margin: Margin
+    report: Report | None = None  # the earlier one
+
+
+def read_incumbent(
+    baseline: object,
+    margin: object,
+    rules: Mapping[str, DecisionRule],
+    problem: Problem,
+    level: float,
+) -> Incumbent | None:
+    """Check what was said about the baseline; None where nothing was."""
+    if baseline is None:
+        if margin is not None:
+            raise InputError(
+                f"margin must stand beside a baseline; got {margin!r} alone. Name the baseline, "
+                f"too.",
+                argument="margin",
+            )
+        return None
+    allowed = read_margin(margin)
+    if isinstance(baseline, Report):
+        return Incumbent(_deployed(baseline, problem, level), allowed, baseline)
+    own = [name for name, rule in rules.items() if baseline in (name, rule.model)]
+    exact = [name for name in own if name == baseline]
+    plain = [name for name in own if rules[name].eligible]  # the plainest rule is the first
+    if not own:
+        models = dict.fromkeys(rule.model for rule in rules.values())
+        raise InputError(
+            f"baseline must be the name of a model or of a system, or an earlier Report; got "
+            f"{baseline!r}. Write one of the models {', '.join(map(repr, models))}, or one of the "
+            f"systems {', '.join(map(repr, rules))}.",
+            argument="baseline",
+        )
+    return Incumbent((exact or plain or own)[0], allowed)
+
+
+def read_margin(given: object) -> Margin:
+    """An amount per case, or text such as "2%" for a share of what the baseline costs.
+
+    >>> read_margin("2%"), read_margin(0.5), read_margin(None)
+    (Margin(value=0.02, relative=True), Margin(value=0.5, relative=False), \
+Margin(value=0.0, relative=False))
+    """
+    text = given.strip() if isinstance(given, str) else ""
+    relative = text.endswith("%")
+    try:
+        value = float(text.removesuffix("%")) if text else 0.0 if given is None else given
+    except ValueError:
+        value = np.nan
+    if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+        raise InputError(
+            f"margin must be an amount per case, or a share of what the baseline costs such as "
+            f"'2%', and not below zero; got {given!r}. Leave it out for none.",
+            argument="margin",
+        )
+    return Margin(float(value) / 100 if relative else float(value), relative)
+
+
+def compared(
+    systems: tuple[System, ...],
+    costs: Costs,
+    incumbent: Incumbent,
+    rules: Mapping[str, DecisionRule],
+) -> tuple[Baseline, tuple[System, ...]]:
+    """The baseline, and the systems with their differences to it."""
+    earlier, name, margin = incumbent.report, incumbent.system, incumbent.margin
+    if earlier is None:
+        rule = rules[name]
+        cost, model, what = costs.cost(name), rule.model, rule.name
+    else:
+        old = earlier.system(name)  # corrected for its having been chosen there
+        cost, model, what = earlier.verdict.cost, old.model, old.rule
+    if margin.relative and not cost.value > 0:
+        raise InputError(
+            f"margin must be an amount per case, because {name} costs {cost.value:.4g} per case, "
+            f"and a share of that is no margin. Write a number, such as 0.1.",
+            argument="margin",
+        )
+    known = Baseline(
+        system=name,
+        model=model,
+        rule=what,
+        cost=cost,
+        paired=earlier is None,
+        margin=margin.value,
+        relative=margin.relative,
+        sentences=_sentences(name, margin, earlier),
+    )
+    return known, tuple(_with_differences(one, known, costs) for one in systems)
+
+
+def unpaired(first: Interval, second: Interval, factor: float = 1.0) -> Interval:
+    r"""Cost on some cases less a factor times a cost on others, from their two intervals.
+
+    The ends of independent intervals are combined by their distances from the estimates (Zou and
+    Donner 2008): the lower end is
+    :math:`x - f y - \sqrt{(x - l_x)^2 + f^2 (u_y - y)^2}`, the upper one its mirror image.
+
+    >>> unpaired(Interval(5.0, 2.0, 9.0), Interval(3.0, 1.0, 7.0))
+    Interval(value=2.0, low=-3.0, high=6.472135954999579)
+    """
+    value = first.value - factor * second.value
+    low = value - hypot(first.value - first.low, factor * (second.high - second.value))
+    high = value + hypot(first.high - first.value, factor * (second.value - second.low))
+    return Interval(value, low, high)
+
+
+def problem_differences(old: Problem, new: Problem) -> tuple[str, ...]:
+    """What makes costs under two problems numbers of different things, in words."""
+    parts = ("classes", "decisions", "unit")
+    said = [
+        f"{name}: {getattr(old, name)} before, {getattr(new, name)} now"
+        for name in parts
+        if getattr(old, name) != getattr(new, name)
+    ]
+    if not said and old.written != new.written:
+        cells = [
+            f"cost of {decision} for {label}: {cell_text(was)} before, {cell_text(now)} now"
+            for label, row, own in zip(old.classes, old.written, new.written, strict=True)
+            for decision, was, now in zip(old.decisions, row, own, strict=True)
+            if was != now
+        ]
+        said += cells
+    shares = [None if one.prior is None else one.prior.tolist() for one in (old, new)]
+    if shares[0] != shares[1]:
+        texts = ["shares of the cases" if one is None else str(one) for one in shares]
+        said.append(f"prior: {texts[0]} before, {texts[1]} now")
+    return tuple(said)
+
+
+def _deployed(earlier: Report, problem: Problem, level: float) -> str:
+    """The system that an earlier report deploys, whose cost can be compared with these."""
+    differ = problem_differences(earlier.problem, problem)
+    if differ:
+        raise InputError(
+            f"baseline must be a report about the same problem; they differ in {len(differ)} "
+            f"things, the first being {differ[0]}. Evaluate the old predictions under it.",
+            argument="baseline",
+        )
+    if earlier.assumptions.level != level:
+        raise InputError(
+            f"baseline must be a report with intervals of the same level; its level is "
+            f"{earlier.assumptions.level:g}, and {level:g} was asked for. Pass "
+            f"level={earlier.assumptions.level:g}.",
+            argument="baseline",
+        )
+    if earlier.verdict.deploy is None:
+        raise InputError(
+            f"baseline must be a report that deploys a system; this one deploys none. "
+            f"{earlier.verdict.reason} Name a system of these cases instead.",
+            argument="baseline",
+        )
+    return earlier.verdict.deploy.name
+
+
+def _with_differences(one: System, baseline: Baseline, costs: Costs) -> System:
+    name, factor = baseline.system, 1 + baseline.margin * baseline.relative
+    if not baseline.paired:
+        plain = unpaired(one.cost, baseline.cost)
+        beyond = unpaired(one.cost, baseline.cost, factor)
+    elif one.name == name:  # no other case could tell it from itself
+        plain, cost = Interval(0.0, 0.0, 0.0), baseline.cost
+        beyond = Interval(*((1 - factor) * end for end in (cost.value, cost.high, cost.low)))
+    else:
+        plain = costs.difference(one.name, name)
+        beyond = plain if factor == 1 else costs.difference(one.name, name, factor)
+    amount = 0.0 if baseline.relative else baseline.margin
+    beyond = Interval(beyond.value - amount, beyond.low - amount, beyond.high - amount)
+    return System._trusted(**{**vars(one), "difference": plain, "beyond_margin": beyond})
+
+
+def _sentences(name: str, margin: Margin, earlier: Report | None) -> tuple[str, ...]:
+    text = (_PAIRED if earlier is None else _UNPAIRED).format(name=name)
+    if not margin.value:
+        return (text,)
+    if margin.relative:
+        return (
+            text,
+            f"No worse: clearly at most {_text.percent(margin.value)} dearer than {name}.",
+        )
+    amount = _text.number(margin.value)
+    return (text, f"No worse: clearly at most {amount} per case dearer than {name}.")

@@ -1,0 +1,223 @@
+"""What is not quite known of a problem: distributions of costs, experts' matrices, a prior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes.errors import InputError
+from stakes.inference import Dirichlet
+from stakes.problem import Belief, Problem
+
+DRAWS = 4096  # problems that could be the true one
+_POINTS = 1024  # quantiles of one cost alone
+_REMEDY = "Write a list of cost matrices, a distribution of the prior such as Dirichlet([95, 5]), \
+or {'costs': […], 'prior': …} for both."
+
+
+class Worlds(NamedTuple):
+    """D problems that could be the true one: costs above those of the problem, and priors."""
+
+    costs: FloatArray  # (D, K, M), added to the costs of the problem
+    prior: FloatArray  # (D, K)
+
+    def some(self, most: int) -> Worlds:
+        """At most so many of them, evenly spread."""
+        step = max(1, -(-len(self.prior) // most))
+        return Worlds(self.costs[step // 2 :: step], self.prior[step // 2 :: step])
+
+
+class Part(NamedTuple):
+    """One thing that is not known, alone: its worlds, and its range where it is one number."""
+
+    what: str
+    ends: tuple[float, float, float]  # mean and the quantiles of the level; nan of several numbers
+    worlds: Worlds
+
+
+@dataclass(frozen=True, eq=False)
+class Unknown:
+    """All that is not quite known of a problem."""
+
+    problem: Problem
+    prior: FloatArray  # that counts where none is drawn
+    experts: FloatArray | None  # (E, K, M)
+    sampler: Callable[[np.random.Generator, int], FloatArray] | None
+    level: float  # of the ranges that are shown
+
+    @property
+    def what(self) -> str:
+        """What is not known, in words."""
+        if self.sampler is None:
+            return "the costs"
+        known = self.experts is None and not self.problem.beliefs
+        return "the prior" if known else "the costs and the prior"
+
+    def worlds(self, rng: np.random.Generator, draws: int = DRAWS) -> Worlds:
+        """Problems that could be the true one; each cost by a Latin hypercube of its quantiles."""
+        costs = np.zeros((draws, *self._shape))
+        for k, d, belief in self.problem.beliefs:
+            costs[:, k, d] = rng.permutation(_quantiles(belief, draws)) - belief.mean
+        if self.experts is not None:
+            turn = rng.permutation(np.arange(draws) % len(self.experts))
+            costs += (self.experts - self.experts.mean(axis=0))[turn]
+        return Worlds(costs, self._priors(rng, draws))
+
+    def parts(self, rng: np.random.Generator) -> list[Part]:
+        """Everything that is not known, one after the other, the rest being as the problem says."""
+        found = [self._cell(*one) for one in self.problem.beliefs]
+        nan = float("nan")
+        if self.experts is not None:
+            above = self.experts - self.experts.mean(axis=0)
+            same = np.broadcast_to(self.prior, (len(above), len(self.prior)))
+            found.append(Part("which expert is right", (nan, nan, nan), Worlds(above, same)))
+        if self.sampler is not None:
+            priors = self._priors(rng, DRAWS)
+            none = np.zeros((DRAWS, *self._shape))
+            found.append(Part("the prior", self._shares(priors), Worlds(none, priors)))
+        return found
+
+    def _cell(self, k: int, d: int, belief: Belief) -> Part:
+        costs = np.zeros((_POINTS, *self._shape))
+        costs[:, k, d] = _quantiles(belief, _POINTS) - belief.mean
+        low, high = belief.quantiles(self._ends).tolist()
+        what = f"cost of {self.problem.decisions[d]} for {self.problem.classes[k]}"
+        same = np.broadcast_to(self.prior, (_POINTS, len(self.prior)))
+        return Part(what, (belief.mean, low, high), Worlds(costs, same))
+
+    def _shares(self, priors: FloatArray) -> tuple[float, float, float]:
+        """Mean and quantiles of the share of the second of two classes."""
+        if priors.shape[1] != 2:
+            return (float("nan"),) * 3
+        low, high = np.quantile(priors[:, 1], self._ends).tolist()
+        return float(self.prior[1]), low, high
+
+    def _priors(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        if self.sampler is None:
+            return np.broadcast_to(self.prior, (draws, len(self.prior)))
+        drawn = np.asarray(self.sampler(rng, draws), dtype=np.float64)
+        shape = (draws, len(self.prior))
+        if drawn.shape != shape or not (drawn >= 0).all() or abs(drawn.sum(1) - 1).max() > 1e-6:
+            raise InputError(
+                f"uncertain must draw priors of shape {shape} that sum to one; it drew an array of "
+                f"shape {drawn.shape}. Dirichlet(cases) is such a distribution.",
+                argument="uncertain",
+            )
+        return drawn
+
+    @property
+    def _ends(self) -> FloatArray:
+        return np.array([(1 - self.level) / 2, (1 + self.level) / 2])
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.problem.n_classes, self.problem.n_decisions
+
+
+def read_unknown(
+    uncertain: object, problem: Problem, shares: FloatArray, level: float
+) -> Unknown | None:
+    """Check what was said to be uncertain; None where everything is known."""
+    stated = dict(uncertain) if isinstance(uncertain, Mapping) else _named(uncertain)
+    strange = [name for name in stated if name not in ("costs", "prior")]
+    if strange:
+        raise InputError(
+            f"uncertain must hold costs, a prior or both; it holds {strange[0]!r}. {_REMEDY}",
+            argument="uncertain",
+        )
+    if not stated and not problem.beliefs:
+        return None
+    experts = _experts(stated["costs"], problem) if "costs" in stated else None
+    sampler = _sampler(stated["prior"], problem) if "prior" in stated else None
+    prior = shares if problem.prior is None else problem.prior
+    return Unknown(problem, prior, experts, sampler, level)
+
+
+def _named(uncertain: Any) -> dict[str, Any]:
+    if uncertain is None:
+        return {}
+    if callable(uncertain):
+        return {"prior": uncertain}
+    if isinstance(uncertain, Sequence | np.ndarray) and not isinstance(uncertain, str):
+        return {"costs": uncertain}
+    raise InputError(
+        f"uncertain must be a list of cost matrices or a distribution of the prior; got "
+        f"{type(uncertain).__name__}. {_REMEDY}",
+        argument="uncertain",
+    )
+
+
+def _experts(given: Any, problem: Problem) -> FloatArray:
+    """Experts' costs (E, K, M), whose mean must be that of the problem."""
+    if problem.beliefs or problem.columns:
+        other = "distributions in its cells" if problem.beliefs else "expressions of columns"
+        raise InputError(
+            f"uncertain must leave out costs where those of the problem have {other}; both say "
+            f"what the costs may be. Leave one of them out.",
+            argument="uncertain",
+        )
+    tables = [one.costs if isinstance(one, Problem) else one for one in given]
+    costs = (
+        np.stack([_check.floats("uncertain", one, ndim=2) for one in tables])
+        if tables
+        else (np.empty((0, 0, 0)))
+    )
+    if costs.shape[1:] != problem.costs.shape or len(costs) < 2:
+        raise InputError(
+            f"uncertain must hold two matrices at least, each of {problem.costs.shape} costs; the "
+            f"shape of all is {costs.shape}. Rows are classes, columns are decisions.",
+            argument="uncertain",
+        )
+    mean = costs.mean(axis=0)
+    size = float(np.abs(costs).max())
+    if np.abs(mean - problem.costs).max() > 1e-6 * size:
+        k, d = np.unravel_index(np.abs(mean - problem.costs).argmax(), mean.shape)
+        raise InputError(
+            f"problem must have the mean of the experts' costs, by which decisions are made; the "
+            f"mean cost of {problem.decisions[d]} for {problem.classes[k]} is {mean[k, d]:g}, the "
+            f"problem says {problem.costs[k, d]:g}. Write Problem(np.mean(matrices, axis=0), …).",
+            argument="problem",
+        )
+    return costs
+
+
+def _sampler(given: Any, problem: Problem) -> Any:
+    if not callable(given):
+        raise InputError(
+            f"uncertain must have a distribution of the prior, a function of a generator and a "
+            f"number of draws; got {type(given).__name__}. Dirichlet([95, 5]) is one.",
+            argument="uncertain",
+        )
+    if problem.prior is None:
+        raise InputError(
+            "problem must state the prior whose distribution is given; it states none. Write "
+            "problem.with_prior(…), the mean of the distribution.",
+            argument="problem",
+        )
+    if isinstance(given, Dirichlet):
+        mean = given.cases / given.cases.sum()
+        if mean.shape != problem.prior.shape or np.abs(mean - problem.prior).max() > 1e-6:
+            raise InputError(
+                f"problem must state the mean of the distribution of its prior; that is "
+                f"{mean.tolist()}, the prior {problem.prior.tolist()}. Write "
+                f"problem.with_prior({mean.tolist()}).",
+                argument="problem",
+            )
+    return given
+
+
+def _quantiles(belief: Belief, size: int) -> FloatArray:
+    """So many equally likely amounts, in order, that have the mean of the distribution.
+
+    They are the middle quantiles of equally likely parts. What these miss of the mean lies in the
+    longer tail, and is given to its outermost part.
+    """
+    points = belief.quantiles((np.arange(size) + 0.5) / size)
+    missing = belief.mean - float(points.mean())
+    points[-1 if missing > 0 else 0] += size * missing
+    return points

@@ -1,0 +1,80 @@
+"""What changed from one report to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stakes._value import Value
+from stakes.evaluation.baseline import problem_differences, unpaired
+from stakes.report import Interval, Report
+
+
+@dataclass(frozen=True, eq=False)
+class CostChange(Value):
+    """The cost of a system in two reports; `difference` is unpaired, new less old.
+
+    It is None where the intervals of the two reports have different levels.
+    """
+
+    system: str
+    old: Interval
+    new: Interval
+    difference: Interval | None
+
+
+@dataclass(frozen=True, eq=False)
+class Changes(Value):
+    """What changed: `problem` says first how the problems differ, and is empty where they do not.
+
+    `verdicts` are what was to be deployed and what is, `costs` those of the systems that both have,
+    `gone` and `added` the systems that only one has. `caveats_gone` and `caveats_added` are kinds.
+    """
+
+    problem: tuple[str, ...]
+    verdicts: tuple[str | None, str | None]
+    costs: tuple[CostChange, ...]
+    gone: tuple[str, ...]
+    added: tuple[str, ...]
+    caveats_gone: tuple[str, ...]
+    caveats_added: tuple[str, ...]
+
+
+def changes_between(old: Report, new: Report) -> Changes:
+    """What changed from an old report to a new one, on other cases or on the same.
+
+    Differences of costs are unpaired: a report does not hold who decided what about which case. Of
+    reports on the same cases they are therefore less certain than `evaluate` with a baseline.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 0, 0, 1] * 25
+    >>> old, new = (
+    ...     evaluate(y, [0.02, 0.05, p, 0.6] * 25, problem, calibrator=None, replicates=20)
+    ...     for p in (0.3, 0.05))
+    >>> changes = changes_between(old, new)
+    >>> changes.problem, changes.costs[0].system, changes.costs[0].difference.value
+    ((), 'model (as is)', -0.25)
+    """
+    before, after = ({one.name: one for one in report.systems} for report in (old, new))
+    same = old.assumptions.level == new.assumptions.level
+    costs = tuple(
+        CostChange(
+            name,
+            one.cost,
+            after[name].cost,
+            unpaired(after[name].cost, one.cost) if same else None,
+        )
+        for name, one in before.items()
+        if name in after
+    )
+    kinds = [dict.fromkeys(one.kind for one in report.caveats) for report in (old, new)]
+    return Changes(
+        problem=problem_differences(old.problem, new.problem),
+        verdicts=(old.verdict.cheapest, new.verdict.cheapest),
+        costs=costs,
+        gone=tuple(name for name in before if name not in after),
+        added=tuple(name for name in after if name not in before),
+        caveats_gone=tuple(kind for kind in kinds[0] if kind not in kinds[1]),
+        caveats_added=tuple(kind for kind in kinds[1] if kind not in kinds[0]),
+    )

@@ -1,0 +1,150 @@
+"""Costs not quite known: over how much of them the verdict holds, and what certainty is worth.
+
+What a system costs is linear in the costs and in the prior, so that its tallies say what it costs
+in every world that could be the true one. Certainty is worth what today's choice costs above the
+cheapest of each world, on average: the expected value of perfect information (EVPI); of one
+unknown alone, the others being at their means, that of partial information (EVPPI), which is exact
+here because costs are linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes import _text
+from stakes._check import FloatArray
+from stakes.evaluation.beliefs import Part, Unknown, Worlds
+from stakes.evaluation.charging import NO_MODEL
+from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.frozen import spent_tables
+from stakes.report import System, UncertainPart, Uncertainty
+
+_REMADE = 256  # worlds in which rules are made again
+_ROWS = 4_000_000  # cases that are decided again for that, in all
+_TIE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Remake:
+    """Makes rules for each of D worlds and says what they cost, (D, R); from how many rows."""
+
+    costs: Callable[[Worlds], FloatArray]
+    n_rows: int
+
+    @property
+    def affordable(self) -> int:
+        """In how many worlds rules are made again."""
+        return max(16, min(_REMADE, _ROWS // max(self.n_rows, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """All that could be chosen today: candidates and what needs no model, with their tallies."""
+
+    names: tuple[str, ...]
+    rates: FloatArray  # (J, K, M) decisions within each class
+    spent: FloatArray  # (J, K, M) mean costs of these within each class
+    beside: FloatArray  # (J,)
+
+    def costs(self, worlds: Worlds) -> FloatArray:
+        """What each costs in each world, (D, J)."""
+        by_class = self.spent.sum(axis=-1) @ worlds.prior.T  # (J, D)
+        moved = np.einsum("jkm,dkm,dk->dj", self.rates, worlds.costs, worlds.prior)
+        return np.asarray(by_class.T + moved + self.beside)
+
+
+def rivals_of(systems: tuple[System, ...], no_model: System | None, evidence: Evidence) -> Rivals:
+    """The systems that may win, every constant decision, and what needs no model."""
+    spent, mass = spent_tables(systems, evidence), evidence.sample.pooled.class_weights
+    counts = {one.name: one.counts.values for one in systems}
+    if no_model is not None:
+        counts[NO_MODEL] = no_model.counts.values
+    for d, label in enumerate(evidence.problem.decisions):
+        counts[f"always {label}"] = mass[:, None] * np.eye(evidence.problem.n_decisions)[d]
+    size = np.where(mass > 0, mass, 1.0)[:, None]
+    names = tuple(spent)
+    return Rivals(
+        names,
+        np.stack([counts[name] / size for name in names]),
+        np.stack([spent[name] / size for name in names]),
+        evidence.beside(names),
+    )
+
+
+def uncertainty_of(
+    unknown: Unknown, rivals: Rivals, chosen: str, seed: int, remake: Remake | None
+) -> Uncertainty:
+    """What the unknowns do to today's choice; `remake` makes rules again where it can."""
+    choice, rng = rivals.names.index(chosen), np.random.default_rng([seed, 2])
+    worlds = unknown.worlds(rng)
+    costs = rivals.costs(worlds)
+    slack = _TIE * float(np.abs(costs).max())
+    shares = (costs <= costs.min(axis=1, keepdims=True) + slack).mean(axis=0)
+    evpi, more = _regret(costs, choice), None
+    if remake is not None:
+        more = evpi + _gain(unknown.worlds(rng, remake.affordable), rivals, remake)
+    found = [_part(one, rivals, choice, remake) for one in unknown.parts(rng)]
+    order = np.argsort(-shares, kind="stable")
+    made = Uncertainty(
+        choice=rivals.names[choice],
+        holds=float(shares[choice]),
+        evpi=evpi,
+        evpi_remade=more,
+        parts=tuple(sorted(found, key=lambda one: -max(_worth(one)))),
+        cheapest=tuple((rivals.names[j], float(shares[j])) for j in order if shares[j] > 0),
+        draws=len(worlds.prior),
+        sentences=(),
+    )
+    return Uncertainty._trusted(**{**vars(made), "sentences": _sentences(made, unknown)})
+
+
+def _regret(costs: FloatArray, choice: int) -> float:
+    """What today's choice costs above the cheapest of each world (D, J), on average."""
+    return max(float((costs[:, choice] - costs.min(axis=1)).mean()), 0.0)
+
+
+def _gain(worlds: Worlds, rivals: Rivals, remake: Remake) -> float:
+    """What rules made for each world save beyond the cheapest of today's, on average."""
+    today, again = rivals.costs(worlds).min(axis=1), remake.costs(worlds)
+    if not again.size:
+        return 0.0
+    return float(np.maximum(today - again.min(axis=1), 0.0).mean())
+
+
+def _part(one: Part, rivals: Rivals, choice: int, remake: Remake | None) -> UncertainPart:
+    evppi, more = _regret(rivals.costs(one.worlds), choice), None
+    if remake is not None:
+        some = one.worlds.some(remake.affordable // 4)
+        more = evppi + _gain(some, rivals, remake)
+    mean, low, high = one.ends
+    return UncertainPart(
+        what=one.what, mean=mean, low=low, high=high, evppi=evppi, evppi_remade=more
+    )
+
+
+def _sentences(made: Uncertainty, unknown: Unknown) -> tuple[str, ...]:
+    unit = f" {unknown.problem.unit}" if unknown.problem.unit else ""
+    others = [name for name, _ in made.cheapest if name != made.choice]
+    more = " or another" if len(others) > 1 else ""
+    rest = f"; elsewhere it is {others[0]}{more}" if others else ""
+    said = [
+        f"{made.choice} is the cheapest over {_text.whole_percent(made.holds)} of what "
+        f"{unknown.what} may be{rest}.",
+        f"To know {unknown.what} before choosing among today's rules would be worth "
+        f"{_text.number(made.evpi, 3)}{unit} per case (EVPI).",
+    ]
+    if made.evpi_remade is not None:
+        said.append(
+            f"With rules made again for what is then known it would be worth "
+            f"{_text.number(made.evpi_remade, 3)}{unit} per case."
+        )
+    if len(made.parts) > 1 and max(_worth(made.parts[0])) > 0:
+        said.append(f"The first to find out is {made.parts[0].what}.")
+    return tuple(said)
+
+
+def _worth(part: UncertainPart) -> tuple[float, float]:
+    return part.evppi, part.evppi_remade or 0.0

@@ -1,0 +1,101 @@
+"""Decisions made again for other costs and priors, from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray
+from stakes.decide import cheapest_decisions, class_ratios
+from stakes.evaluation.beliefs import Worlds
+from stakes.evaluation.cases import Cases
+from stakes.evaluation.information import Remake
+from stakes.evaluation.predictions import Predictions
+from stakes.problem import CaseCosts
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """Posteriors of a model, and the prior for which they hold where they are to be moved."""
+
+    running: float
+    rows: FloatArray
+    rounding: FloatArray | None
+    held: FloatArray | None
+
+    def cost(self, costs: FloatArray | CaseCosts, prior: FloatArray, cases: Cases) -> float:
+        """What Bayes decisions for these costs and this prior cost per case."""
+        ratios = None if self.held is None else class_ratios(self.held, prior)
+        decided = cheapest_decisions(self.rows, costs, self.rounding, ratios)
+        spent = _charged(costs, cases.truth, decided)
+        mass = np.bincount(cases.truth, cases.weights, cases.problem.n_classes)
+        sums = np.bincount(cases.truth, _times(spent, cases.weights), cases.problem.n_classes)
+        return self.running + float(prior @ (sums / np.where(mass > 0, mass, 1.0)))
+
+
+def remake_of(
+    cases: Cases,
+    predictions: Sequence[Predictions],
+    running: Mapping[str, float],
+    held: FloatArray | None,
+) -> Remake:
+    """What Bayes decisions cost that are made for each world: one column for each posterior.
+
+    Posteriors as they came hold for one prior, recalibrated ones for that of the report; both are
+    moved to the prior of the world, and the former also stay as they are where that is not drawn.
+    Every case is charged what it would cost there.
+    """
+    start = cases.shares if held is None else held
+
+    def remade(worlds: Worlds) -> FloatArray:
+        drawn = bool(np.abs(worlds.prior - cases.prior).max() > 0)
+        sources = list(_sources(cases, predictions, running, start, drawn))
+        found = np.empty((len(worlds.prior), len(sources)))
+        for world, (above, prior) in enumerate(zip(*worlds, strict=True)):
+            costs = _moved(cases.charges, above)
+            found[world] = [one.cost(costs, prior, cases) for one in sources]
+        return found
+
+    return Remake(remade, cases.n_rows)
+
+
+def _sources(
+    cases: Cases,
+    predictions: Sequence[Predictions],
+    running: Mapping[str, float],
+    start: FloatArray,
+    drawn: bool,
+) -> Iterator[_Source]:
+    movable = bool((start > 0).all())
+    for one in predictions:
+        run = running.get(one.model, 0.0)
+        if one.posteriors is not None and not drawn:
+            yield _Source(run, one.posteriors, one.rounding, None)
+        if one.posteriors is not None and movable and (drawn or one.moving is not None):
+            yield _Source(run, one.posteriors, one.rounding, start)
+        if one.recalibrated is not None and not (drawn and (cases.prior == 0).any()):
+            yield _Source(run, one.recalibrated, None, cases.prior if drawn else None)
+
+
+def _times(values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    return values if weights is None else values * weights
+
+
+def _moved(costs: FloatArray | CaseCosts, above: FloatArray) -> FloatArray | CaseCosts:
+    if not isinstance(costs, CaseCosts):
+        return costs + above
+    if costs.array is not None or costs.constants is None:
+        return replace(costs, array=np.asarray(costs.array) + above)
+    return replace(costs, constants=costs.constants + above)
+
+
+def _charged(costs: FloatArray | CaseCosts, truth: IntArray, decided: IntArray) -> FloatArray:
+    """What each case costs."""
+    if not isinstance(costs, CaseCosts):
+        return np.asarray(costs[truth, decided])
+    spent = np.empty(truth.size)
+    for rows, own in costs.blocks():
+        spent[rows] = own[truth[rows], decided[rows], np.arange(own.shape[-1])]
+    return spent

@@ -1,0 +1,209 @@
+"""Costs that are not quite known: a distribution in place of a number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray
+from stakes._text import number
+from stakes._value import Value
+from stakes.errors import InputError
+
+_FORMS = "Between(80, 300), a frozen distribution of scipy.stats, or {'between': [80, 300]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Between(Value):
+    """A cost that lies somewhere between two amounts, none of them likelier than another.
+
+    Decisions use the mean; `evaluate` says over how much of the range its verdict holds, and what
+    it would be worth to know the cost.
+
+    Parameters
+    ----------
+    low, high : the ends of the range
+
+    Examples
+    --------
+    >>> from stakes import Between, Problem
+    >>> problem = Problem({"legit": {"approve": 0, "block": 25},
+    ...                    "fraud": {"approve": Between(80, 300), "block": 0}}, unit="EUR")
+    >>> float(problem.costs[1, 0])
+    190.0
+    >>> problem
+    Problem: cost in EUR of each decision, class by class
+               approve  block
+    legit            0     25
+    fraud    80 to 300      0
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        low, high = _check.number("low", self.low), _check.number("high", self.high)
+        if not low < high:
+            remedy = f"Write {low:g}" if low == high else f"Write Between({high:g}, {low:g})"
+            raise InputError(
+                f"low must be below high; got {low:g} and {high:g}. {remedy}.", argument="low"
+            )
+        self._fill({"low": low, "high": high})
+
+    @property
+    def mean(self) -> float:
+        """The middle."""
+        return (self.low + self.high) / 2
+
+    def quantiles(self, shares: FloatArray) -> FloatArray:
+        """The amounts below which these shares of what the cost may be lie."""
+        return self.low + shares * (self.high - self.low)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """As files have it."""
+        return {"between": [self.low, self.high]}
+
+
+@dataclass(frozen=True, eq=False)
+class Distributed(Value):
+    """A cost with a distribution of scipy.stats, by its name and parameters."""
+
+    name: str
+    arguments: tuple[float, ...] = ()
+    keywords: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def frozen(self) -> Any:
+        """The distribution itself."""
+        from scipy import stats
+
+        family = getattr(stats, self.name, None)
+        if not isinstance(family, stats.rv_continuous | stats.rv_discrete):
+            raise InputError(
+                f"a cost must have a distribution that scipy.stats names; {self.name!r} is none. "
+                f"Write {_FORMS}.",
+                argument="costs",
+            )
+        try:
+            return family(*self.arguments, **dict(self.keywords))
+        except TypeError as error:
+            raise InputError(
+                f"a cost must have the parameters of {self.name}; {error}. Correct them.",
+                argument="costs",
+            ) from None
+
+    @property
+    def mean(self) -> float:
+        """Its mean, which must be a number."""
+        mean = float(self.frozen.mean())
+        if not np.isfinite(mean):
+            raise InputError(
+                f"a cost must have a distribution with a mean; that of {self.name} is {mean:g}. "
+                f"Choose its parameters, or write {_FORMS}.",
+                argument="costs",
+            )
+        return mean
+
+    def quantiles(self, shares: FloatArray) -> FloatArray:
+        """The amounts below which these shares of what the cost may be lie."""
+        return np.array(self.frozen.ppf(shares), dtype=np.float64)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """As files have it."""
+        return {"distribution": self.name, "args": list(self.arguments), **dict(self.keywords)}
+
+
+Belief = Between | Distributed
+Beliefs = tuple[tuple[int, int, Belief], ...]  # row, column and what is believed of the cost there
+
+
+def split_beliefs(costs: Any) -> tuple[Any, Beliefs]:
+    """Costs with means in place of distributions, and the distributions with their places."""
+    try:
+        cells = np.array(costs, dtype=object)
+    except ValueError:  # rows of different lengths, which are refused elsewhere
+        return costs, ()
+    if cells.ndim != 2 or not any(map(is_belief, cells.flat)):
+        return costs, ()
+    rows, beliefs = cells.tolist(), []
+    for k, d in np.ndindex(cells.shape):
+        if is_belief(rows[k][d]):
+            belief = _belief(rows[k][d])
+            beliefs.append((k, d, belief))
+            rows[k][d] = belief.mean
+    return rows, tuple(beliefs)
+
+
+def cell_text(cost: float | str | Mapping[str, Any], digits: int = 7) -> str:
+    """A cost as it is written, for people.
+
+    >>> cell_text(3.0), cell_text("2*amount"), cell_text({"between": [80.0, 300.0]})
+    ('3', '2*amount', '80 to 300')
+    >>> cell_text({"distribution": "gamma", "args": [2.0], "scale": 50.0})
+    'gamma(2, scale=50)'
+    """
+    if isinstance(cost, str):
+        return cost
+    if not isinstance(cost, Mapping):
+        return f"{cost:.7g}" if digits == 7 else number(cost, digits)
+    if "between" in cost:
+        return " to ".join(number(end) for end in cost["between"])
+    parts = [f"{one:g}" for one in cost.get("args", ())]
+    parts += [f"{k}={v:g}" for k, v in cost.items() if k not in ("distribution", "args")]
+    return f"{cost['distribution']}({', '.join(parts)})"
+
+
+def negated_cell(utility: Any) -> dict[str, Any]:
+    """The cost of a utility between two amounts; a distribution has no such form."""
+    belief = _belief(utility)
+    if not isinstance(belief, Between):
+        raise InputError(
+            f"a utility must be a number, an expression or a range; one is "
+            f"{cell_text(belief.written)}. Write costs instead of utilities.",
+            argument="costs",
+        )
+    return Between(-belief.high, -belief.low).written
+
+
+def is_belief(cell: object) -> bool:
+    frozen = hasattr(cell, "ppf") and hasattr(cell, "dist")
+    return frozen or isinstance(cell, Between | Distributed | Mapping)
+
+
+def _belief(cell: Any) -> Belief:
+    """What is believed of a cost, of any form."""
+    if isinstance(cell, Between | Distributed):
+        return cell
+    if not isinstance(cell, Mapping):
+        arguments = tuple(float(one) for one in cell.args)
+        made = Distributed(
+            cell.dist.name, arguments, tuple((k, float(v)) for k, v in cell.kwds.items())
+        )
+        made.frozen  # noqa: B018 - refused where it cannot be written down
+        return made
+    if set(cell) == {"between"}:
+        return Between(*_range(cell["between"]))
+    if "distribution" in cell:
+        others = {k: float(v) for k, v in cell.items() if k not in ("distribution", "args")}
+        arguments = tuple(map(float, cell.get("args", ())))
+        return Distributed(str(cell["distribution"]), arguments, tuple(others.items()))
+    raise InputError(
+        f"a cost must be a number, an expression or a distribution; one is {dict(cell)!r}. Write "
+        f"{_FORMS}.",
+        argument="costs",
+    )
+
+
+def _range(given: Any) -> tuple[float, float]:
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise InputError(
+            f"between must hold two amounts, the lower one first; got {given!r}. Write [80, 300].",
+            argument="costs",
+        )
+    return given[0], given[1]

@@ -1,0 +1,193 @@
+"""The parts of a report that stand alone: numbers, tallies and sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stakes._check import Label, Labels
+from stakes._value import Value
+from stakes.tally import ScoreTable
+from stakes.thresholds import ByThreshold
+
+# Decision rules by their names in a report.
+AS_DECIDED = "as decided"
+BAYES = "Bayes decisions"
+MOVED = "Bayes decisions, posteriors moved to the prior"
+RECALIBRATED = "Bayes decisions, recalibrated"
+POSTERIOR_RULES = (BAYES, MOVED, RECALIBRATED)  # that take the cheapest decision, given posteriors
+TUNED_APART = "threshold tuned out of fold"
+TUNED = "threshold tuned on these cases"
+
+LEFT_OUT = "left out"  # the kind of caveat that says what a report does not show
+MOST_BINS = 1024  # scores of one model that a report holds; more are pooled
+FEWER_BINS = 256  # into which more recalibrated scores are pooled; nothing is drawn of them
+
+
+@dataclass(frozen=True, eq=False)
+class Interval(Value):
+    """A number and the ends of its interval; nan where undefined."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveDecision(Value):
+    """The best decision made without looking, under the prior of the report."""
+
+    decision: Label
+    cost: float
+    tied: Labels
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline(Value):
+    """The system that all others are compared with: the incumbent.
+
+    Differences are pairwise: the interval of each is that of this one comparison, not adjusted for
+    the number of systems, so that a further model changes no comparison of two others. `paired`
+    says whether the baseline decided about the same cases; a system of an earlier report did not.
+    A `margin` is what "no worse" allows: an amount per case, or a share of what the baseline costs
+    where it is `relative`. `sentences` say all of this.
+    """
+
+    system: str
+    model: str
+    rule: str
+    cost: Interval
+    paired: bool
+    margin: float
+    relative: bool
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelQuality(Value):
+    """How good the scores of a model are, whatever is done with them.
+
+    Numbers that the predictions do not allow are None. `backwards` is the class whose cases the
+    model ranks below the others, beyond noise; None if there is none. `calibration_cost` is what
+    bad calibration costs per case: Bayes decisions as they come against those of recalibrated
+    posteriors or, where no calibrator was asked for, against the best thresholds in hindsight,
+    less what calibrated scores would lose against theirs; `calibration_share` is its share of the
+    cost above perfect decisions. `expected_losses` maps each
+    threshold-choice method to its expected loss over uniform cost proportions, `advice` says which
+    of them these scores are good for. `table` holds the scores of two classes and `recalibrated`
+    the recalibrated ones; where there are more than 1,024 of them they are pooled, into 1,024 and
+    256 bins. `n_scores` and `n_recalibrated` say how many distinct ones there were (bins, where
+    they never left an engine). All numbers come from the scores, not from the bins. `by_threshold`
+    says what every threshold costs, for two decisions about cases that each have their own costs.
+    """
+
+    model: str
+    kind: str
+    auc: Interval | None
+    backwards: Label | None
+    h: float | None
+    normalized_log_loss: float | None
+    normalized_brier: float | None
+    calibration_cost: float | None
+    calibration_share: float | None
+    expected_losses: tuple[tuple[str, float], ...]
+    advice: str | None
+    table: ScoreTable | None
+    recalibrated: ScoreTable | None
+    n_scores: int | None
+    n_recalibrated: int | None
+    by_threshold: ByThreshold | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Caveat(Value):
+    """Something to know before the verdict is used, with its evidence."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class SliceCost(Value):
+    """Cost per case of one system in one slice."""
+
+    system: str
+    cost: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class Slice(Value):
+    """The same numbers for one group of cases; `note` says when it is too small to tell.
+
+    `by` is the name of the column that makes the groups, None where it has none. Where another
+    system than `Report.best` is the cheapest here, `saving` is what it saves per case, and `clear`
+    says whether the interval leaves zero out; None otherwise, and where there is no interval.
+    """
+
+    by: str | None
+    group: Label
+    n_cases: float
+    cheapest: str | None
+    saving: Interval | None
+    clear: bool | None
+    costs: tuple[SliceCost, ...]
+    note: str | None
+
+    @property
+    def name(self) -> str:
+        """The group, after the name of its column if that has one."""
+        return str(self.group) if self.by is None else f"{self.by}: {self.group}"
+
+
+@dataclass(frozen=True, eq=False)
+class Pick(Value):
+    """The model that a metric puts first, and what that costs per case above the cheapest model.
+
+    Each model is charged with its best system; of several that the metric ties, `model` is the
+    dearest, and None where the metric picks none. `clear` says whether the interval leaves zero
+    out; it is None where the pick is as cheap as any, and where there is no interval.
+    """
+
+    metric: str
+    model: str | None
+    costs_more: Interval
+    clear: bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class UncertainPart(Value):
+    """One thing that is not known for sure, and what it would be worth to find it out.
+
+    `mean`, `low` and `high` are its mean and the ends of its central range at the level of the
+    report; nan where it is not one number. `evppi` is the expected value of knowing it before one
+    of today's rules is chosen, per case; `evppi_remade` the same with rules made again once it is
+    known, None where that was not worked out.
+    """
+
+    what: str
+    mean: float
+    low: float
+    high: float
+    evppi: float
+    evppi_remade: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty(Value):
+    """What costs and priors that are not quite known do to the verdict.
+
+    `choice` is what the report chooses today, a blind decision where it deploys none; `holds` is
+    the share of what costs and prior may be over which that is the cheapest, `cheapest` the share
+    of each system. `evpi` is the expected regret of the choice: what it would be worth per case to
+    know everything before one of today's rules is chosen; `evpi_remade` the same with rules made
+    again once the costs are known, None where that was not worked out. Costs are those on these
+    cases. `parts` say the same of each unknown alone, what is worth most first.
+    """
+
+    choice: str
+    holds: float
+    evpi: float
+    evpi_remade: float | None
+    parts: tuple[UncertainPart, ...]
+    cheapest: tuple[tuple[str, float], ...]
+    draws: int
+    sentences: tuple[str, ...]

@@ -1,0 +1,205 @@
+"""The incumbent on the command line: --baseline, --margin, --gate and what --fail-if may ask."""
+
+from __future__ import annotations
+
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("duckdb")
+pytest.importorskip("jinja2")
+pytest.importorskip("pyarrow")
+
+from click.testing import CliRunner, Result
+
+import stakes as library
+from stakes import Between, Decisions, Problem, Report
+from stakes.cli.commands import stakes as command
+
+SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+N = 300
+PROBLEM = Problem(
+    [[0, 3, 25], [180, 8, 0]],
+    classes=["legit", "fraud"],
+    decisions=["approve", "review", "block"],
+    unit="EUR",
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(8)
+    y = (rng.random(N) < 0.2).astype(int)
+    signal = rng.normal(4.0 * y - 2, 1.2)
+    new = 1 / (1 + np.exp(1.4 - 2.8 * signal))
+    old = np.array(PROBLEM.decisions)[np.digitize(signal + rng.normal(0, 2, N), [-1, 2])]
+    PROBLEM.to_toml("fraud.toml")
+    lines = ["truth,new,old"]
+    pairs = zip(y, new.round(4), old, strict=True)
+    lines += [f"{PROBLEM.classes[k]},{p},{d}" for k, p, d in pairs]
+    Path("rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner(**SEPARATE).invoke(command, list(arguments))
+
+
+def evaluate(*arguments: str) -> Result:
+    asked = ("--model", "new", "--model", "old", "--calibrate", "none", "--replicates", "20")
+    return run("evaluate", "rows.csv", "-p", "fraud.toml", *asked, *arguments)
+
+
+def test_a_gate_ends_with_exit_code_0_or_1_and_says_what_it_judged():
+    passed = evaluate("--baseline", "old", "--gate", "better", "--gate", "no-worse")
+    assert passed.exit_code == 0, passed.stderr
+    assert "--gate better passes (cost less old (as decided): new (as is): -" in passed.stderr
+    assert "Against the baseline" in passed.stdout
+
+
+@pytest.mark.slow
+def test_a_gate_that_does_not_pass_ends_with_exit_code_1():
+    closed = evaluate(
+        *("--baseline", "new", "--margin", "2%", "--gate", "no-worse"),
+        *("--json", "report.json"),
+    )
+    assert closed.exit_code == 1
+    assert "--gate no-worse does not pass (cost less new (as is) and the margin" in closed.stderr
+    report = Report.from_json(Path("report.json"))
+    assert report.baseline is not None
+    assert (report.baseline.margin, report.baseline.relative) == (0.02, True)
+    wide = evaluate("--baseline", "new", "--margin", "40", "--gate", "no-worse=old (as decided)")
+    assert wide.exit_code == 0, wide.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ('difference["new"] < 0', 1),
+        ('difference_high["new"] >= 0', 0),
+        ('difference_low["new"] > difference["new"] - 0.001', 0),
+        ('cost["old"] > 1.05 * cost["new"]', 1),
+        ('difference["old"] == 0 and difference < 0', 1),
+    ],
+)
+def test_conditions_may_ask_for_differences_and_compute(condition, code):
+    done = evaluate("--baseline", "old", "--fail-if", condition)
+    assert done.exit_code == code, done.stderr
+
+
+@pytest.mark.slow
+def test_what_a_gate_cannot_judge_is_bad_input():
+    for arguments, message in (
+        (("--gate", "better"), "--gate must stand beside a baseline"),
+        (("--baseline", "old", "--gate", "worse"), "--gate must be one of no-worse, better"),
+        (("--baseline", "odl"), "--baseline must be the name of a model"),
+        (("--baseline", "odl.json"), "there is no file odl.json"),
+        (("--baseline", "old", "--margin", "x"), "--margin must be an amount per case"),
+        (("--margin", "1"), "--margin must stand beside a baseline"),
+        (("--baseline", "old", "--gate", "better=old"), "--gate must be another than the baseline"),
+        (("--fail-if", 'difference["new"] > 0'), 'needs difference["new"], which is undefined'),
+        (("--brief",), "--brief must stand beside --markdown"),
+    ):
+        done = evaluate(*arguments)
+        assert done.exit_code == 2, (arguments, done.stderr)
+        assert message in done.stderr
+
+
+@pytest.mark.slow
+def test_an_earlier_report_is_a_baseline_and_a_comment_is_ten_lines():
+    assert evaluate("--json", "old.json").exit_code == 0
+    done = evaluate("--baseline", "old.json", "--markdown", "-", "--brief")
+    assert done.exit_code == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line]
+    assert len(lines) <= 10
+    assert "unpaired" in lines[-1]
+
+
+@pytest.mark.slow
+def test_diff_says_first_how_problems_differ_then_verdict_and_costs():
+    assert evaluate("--json", "old.json").exit_code == 0
+    same = run("diff", "old.json", "old.json")
+    assert same.exit_code == 0, same.stderr
+    assert "as before" in same.stdout
+    assert "The problems differ" not in same.stdout
+    assert "unpaired" in same.stdout
+    PROBLEM.with_prior([0.9, 0.1]).to_toml("fraud.toml")
+    assert evaluate("--json", "new.json", "--level", "0.9").exit_code == 0
+    done = run("diff", "old.json", "new.json")
+    assert done.stdout.startswith("The problems differ\n")
+    assert "prior: shares of the cases before, [0.9, 0.1] now." in done.stdout
+    assert "different levels" in done.stdout
+    assert "New systems" in done.stdout
+    missing = run("diff", "old.json", "no.json")
+    assert missing.exit_code == 2
+    assert "no.json must be the JSON of a report" in missing.stderr
+
+
+def test_the_schema_is_printed():
+    assert '"const": "stakes-report/2"' in run("schema").stdout
+
+
+@pytest.mark.slow
+def test_an_engine_that_tallies_the_rows_compares_alike():
+    found = [evaluate("--baseline", "old", "--json", "-", *more) for more in ((), LITTLE)]
+    first, second = (Report.from_json(one.stdout).system("new (as is)") for one in found)
+    assert first.difference is not None
+    assert second.difference is not None
+    assert second.difference.high == pytest.approx(first.difference.high)
+
+
+@pytest.mark.slow
+def test_an_engine_says_what_certainty_is_worth_but_makes_no_rules_again():
+    table = [[0, 3, 25], [Between(20, 340), 8, 0]]
+    Problem(table, classes=PROBLEM.classes, decisions=PROBLEM.decisions).to_toml("fraud.toml")
+    found = [evaluate("--json", "-", *more) for more in ((), LITTLE)]
+    first, second = (Report.from_json(one.stdout).uncertainty for one in found)
+    assert first is not None
+    assert second is not None
+    assert second.evpi == pytest.approx(first.evpi)
+    assert first.evpi_remade is not None
+    assert second.evpi_remade is None
+
+
+LITTLE = ("--memory-limit", "2k")
+
+
+@pytest.mark.slow
+def test_amounts_and_an_incumbent_give_the_same_through_toml_and_python():
+    rng = np.random.default_rng(4)
+    fraud = rng.random(N) < 0.2
+    truth, amount = np.where(fraud, "fraud", "legit"), rng.lognormal(4, 1, N).round(2)
+    signal = rng.normal(np.where(fraud, 2, -2), 1.2)
+    new = (1 / (1 + np.exp(1.4 - 2.8 * signal))).round(4)
+    old = np.array(PROBLEM.decisions)[np.digitize(signal + rng.normal(0, 2, N), [-1, 2])]
+    Path("amounts.toml").write_text(
+        'unit = "EUR"\n[costs.legit]\napprove = 0\nreview = 3\nblock = "5 + 0.02*amount"\n'
+        '[costs.fraud]\napprove = "amount"\nreview = 8\nblock = 0\n',
+        encoding="utf-8",
+    )
+    rows = zip(truth, new, old, amount, strict=True)
+    lines = ["truth,new,old,amount", *(",".join(map(str, row)) for row in rows)]
+    Path("amounts.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    asked = ("--model", "new", "--model", "old", "--calibrate", "none", "--replicates", "20")
+    gate = ("--baseline", "old", "--margin", "2%", "--gate", "no-worse", "--json", "out.json")
+    done = run("evaluate", "amounts.csv", "-p", "amounts.toml", *asked, *gate)
+    assert done.exit_code in (0, 1), done.stderr
+    found = Report.from_json(Path("out.json"))
+    models = {"new": new, "old": Decisions(old)}
+    report = library.evaluate(
+        *(truth, models, Problem.from_toml("amounts.toml")),
+        data={"amount": amount},
+        baseline="old",
+        margin="2%",
+        calibrator=None,
+        replicates=20,
+    )
+    for one in report.systems:
+        assert found.system(one.name).difference == one.difference
+        assert found.system(one.name).beyond_margin == one.beyond_margin
+    assert report.is_no_worse() == (done.exit_code == 0)

@@ -1,0 +1,316 @@
+"""Costs not quite known: where the verdict holds, and what certainty is worth."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import stakes
+from stakes import Between, Decisions, InputError, Problem, Report, bayes_decisions
+from stakes.evaluation.beliefs import Worlds, _quantiles
+from stakes.evaluation.cases import read_cases
+from stakes.evaluation.predictions import Predictions
+from stakes.evaluation.remaking import remake_of
+from stakes.inference import Dirichlet
+
+evaluate: Any = stakes.evaluate
+QUICK: Any = {"calibrator": None, "replicates": 10}
+N = 400
+RNG = np.random.default_rng(0)
+Y = (RNG.random(N) < 0.3).astype(int)
+SIGNAL = RNG.normal(2.5 * Y - 1.2, 1)
+P = 1 / (1 + np.exp(1 - 2 * SIGNAL))
+RULES = {
+    "bold": Decisions((SIGNAL > 0.8).astype(int)),
+    "shy": Decisions((SIGNAL > -0.8).astype(int)),
+}
+
+
+def lines() -> tuple[float, float, float, float]:
+    """What bold and shy cost where false alarms cost 1: a constant, and a slope in a miss."""
+    found = []
+    for cut in (0.8, -0.8):
+        alarms = np.mean((cut < SIGNAL) & (Y == 0))
+        misses = np.mean((cut >= SIGNAL) & (Y == 1))
+        found += [float(alarms), float(misses)]
+    return found[0], found[1], found[2], found[3]
+
+
+def of_miss(cost: object) -> Report:
+    return evaluate(Y, RULES, Problem([[0, 1], [cost, 0]], unit="EUR"), **QUICK)
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    a0, a1, b0, b1 = lines()
+    cross = (b0 - a0) / (a1 - b1)
+    return of_miss(Between(cross * 0.4, cross * 1.3))
+
+
+# Closed forms ------------------------------------------------------------------------------------
+
+
+def test_over_a_range_the_values_are_those_of_two_straight_lines(report):
+    a0, a1, b0, b1 = lines()
+    cross = (b0 - a0) / (a1 - b1)
+    low, high = cross * 0.4, cross * 1.3
+    found = report.uncertainty
+    assert found.choice == "bold (as decided)"  # the mean is below the crossing
+    assert found.holds == pytest.approx((cross - low) / (high - low), abs=1 / found.draws)
+    expected = (a1 - b1) * (high - cross) ** 2 / (2 * (high - low))
+    assert found.evpi == pytest.approx(expected, rel=1e-4)
+    (part,) = found.parts
+    assert part.evppi == pytest.approx(expected, rel=1e-4)  # there is nothing else to know
+    assert part.mean == pytest.approx((low + high) / 2)
+    assert dict(found.cheapest)["shy (as decided)"] == pytest.approx(1 - found.holds, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_of_an_exponential_cost_the_value_has_its_closed_form():
+    a0, a1, b0, b1 = lines()
+    cross = (b0 - a0) / (a1 - b1)
+    scale = cross / 1.5
+    found = of_miss(stats.expon(scale=scale)).uncertainty
+    always = np.mean(Y)  # what never acting costs per unit of a miss: the cheapest for small costs
+    assert found is not None
+    draws = scale * -np.log1p(-(np.arange(200_000) + 0.5) / 200_000)
+    options = np.stack(
+        [a0 + a1 * draws, b0 + b1 * draws, always * draws, 0 * draws + np.mean(1 - Y)]
+    )
+    chosen = options[options.mean(axis=1).argmin()]
+    assert found.evpi == pytest.approx(float((chosen - options.min(axis=0)).mean()), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "belief", [Between(2, 9), pytest.param(stats.lognorm(2), marks=pytest.mark.slow)]
+)
+def test_equally_likely_amounts_have_the_mean_and_the_partial_means_of_the_distribution(belief):
+    ((_, _, known),) = Problem([[0, 1], [belief, 0]]).beliefs
+    points = _quantiles(known, 4096)
+    assert np.all(np.diff(points) >= 0)
+    assert points.mean() == pytest.approx(known.mean)
+    frozen = stats.uniform(2, 7) if isinstance(belief, Between) else belief
+    for share in (0.3, 0.6, 0.9):
+        cut = float(frozen.ppf(share))
+        dear = frozen.expect(lambda x: x, lb=cut)
+        assert points[points > cut].sum() / 4096 == pytest.approx(dear, rel=2e-3, abs=1e-3)
+
+
+def test_decisions_use_the_mean_and_nothing_else_changes(report):
+    a0, a1, b0, b1 = lines()
+    cross = (b0 - a0) / (a1 - b1)
+    plain = of_miss(cross * 0.85)
+    assert [one.cost for one in plain.systems] == [one.cost for one in report.systems]
+    assert plain.uncertainty is None
+
+
+# Brute force -------------------------------------------------------------------------------------
+
+COSTS = [[0, 3, Between(10, 60)], [Between(40, 400), stats.gamma(4, scale=3), 0]]
+PRIOR = [0.8, 0.2]
+
+
+def drawn(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    costs = np.array([[0, 3, rng.uniform(10, 60)], [rng.uniform(40, 400), rng.gamma(4, 3), 0.0]])
+    return costs, rng.dirichlet([80, 20])
+
+
+def mean_cost(decided: np.ndarray, costs: np.ndarray, prior: np.ndarray) -> float:
+    """Prior times the mean cost within each class."""
+    return sum(prior[k] * np.mean([costs[k, d] for d in decided[k == Y]]) for k in (0, 1))
+
+
+@pytest.mark.slow
+def test_values_are_those_of_brute_force_with_costs_and_prior_unknown():
+    problem = Problem(COSTS, prior=PRIOR)
+    models = {"good": P, "poor": P**3}
+    found = evaluate(Y, models, problem, uncertain=Dirichlet([80, 20]), **QUICK).uncertainty
+    rng, shares = np.random.default_rng(1), np.array([1 - Y.mean(), Y.mean()])
+    fixed = {f"always {d}": np.full(N, d) for d in range(3)}
+    for name, p in models.items():
+        moved = stakes.shift_prior(p, shares, PRIOR)
+        fixed[f"{name} (as is)"] = bayes_decisions(p, problem)
+        fixed[f"{name} (moved)"] = bayes_decisions(moved, problem)
+    today, again, holds = [], [], []
+    for _ in range(600):
+        costs, prior = drawn(rng)
+        known = Problem(costs, prior=prior)
+        each = {name: mean_cost(codes, costs, prior) for name, codes in fixed.items()}
+        remade = [
+            mean_cost(bayes_decisions(stakes.shift_prior(p, shares, prior), known), costs, prior)
+            for p in models.values()
+        ]
+        today.append(each[found.choice] - min(each.values()))
+        again.append(each[found.choice] - min(*each.values(), *remade))
+        holds.append(each[found.choice] <= min(each.values()) + 1e-12)
+    for value, sample in ((found.evpi, today), (found.evpi_remade, again), (found.holds, holds)):
+        # The library's own worlds are few where rules are made again.
+        error = np.std(sample) * np.sqrt(1 / len(sample) + 1 / 256)
+        assert value == pytest.approx(np.mean(sample), abs=4 * error)
+    assert {one.what for one in found.parts} == {
+        "cost of 2 for 0",
+        "cost of 0 for 1",
+        "cost of 1 for 1",
+        "the prior",
+    }
+    for part in found.parts:
+        assert 0 <= part.evppi <= found.evpi + 1e-9
+        assert part.evppi <= part.evppi_remade
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, N)])
+def test_rules_made_again_are_bayes_decisions_for_each_world(weights):
+    problem = Problem(np.array([[0.0, 3, 35], [220, 12, 0]]), prior=PRIOR)
+    cases = read_cases(Y, problem, weights, None, None)
+    rows = np.stack([1 - P, P], axis=1)
+    said = Predictions("m", "posteriors", posteriors=rows, recalibrated=rows[:, ::-1])
+    worlds = Worlds(RNG.normal(0, 3, (5, 2, 3)), RNG.dirichlet([8, 2], 5))
+    found = remake_of(cases, [said], {"m": 0.5}, None).costs(worlds)
+    counted = np.ones(N) if weights is None else weights
+    for world, (above, prior) in enumerate(zip(*worlds, strict=True)):
+        known = Problem(problem.costs + above)
+        for place, (p, held) in enumerate(((P, cases.shares), (1 - P, np.array(PRIOR)))):
+            decided = bayes_decisions(stakes.shift_prior(p, held, prior), known)
+            spent = known.costs[Y, decided]
+            means = [np.average(spent[k == Y], weights=counted[k == Y]) for k in (0, 1)]
+            assert found[world, place] == pytest.approx(0.5 + float(prior @ means))
+
+
+@pytest.mark.slow
+def test_costs_of_cases_weights_and_running_costs_take_part():
+    weights, amount = RNG.uniform(0.5, 2, N), RNG.lognormal(3, 1, N)
+    problem = Problem([[0, Between(1, 9)], ["amount", 0]])
+    given: Any = {"data": {"amount": amount}, "weights": weights, "running_costs": {"a": 0.3}}
+    report = evaluate(Y, {"a": P, "b": P**2}, problem, **given, **QUICK)
+    found = report.uncertainty
+    able = [one for one in report.systems if one.candidate]
+    costs = {one.name: one.cost.value for one in able}
+    rate = {one.name: one.counts.values[0, 1] / one.counts.values.sum() for one in able}
+    assert report.no_model is not None
+    costs["no"], table = report.no_model.cost.value, report.no_model.counts.values
+    rate["no"] = table[0, 1] / table.sum()
+    for d in (0, 1):
+        spent = np.where(Y == 0, 5.0 * d, (1 - d) * amount)
+        costs[f"always {d}"] = float(weights @ spent / weights.sum())
+        rate[f"always {d}"] = d * float(weights @ (Y == 0) / weights.sum())
+    draws = np.linspace(1, 9, 4001)
+    every = np.stack([costs[name] + rate[name] * (draws - 5) for name in costs])
+    chosen = every[list(costs).index(found.choice)]
+    assert found.evpi == pytest.approx(float((chosen - every.min(axis=0)).mean()), abs=2e-3)
+    again = evaluate(Y, {"a": P, "b": P**2}, problem.at(amount=20), calibrator=None)
+    assert again.uncertainty is None  # a problem with other costs has nothing left to believe
+
+
+@pytest.mark.slow
+def test_experts_matrices_are_worlds_of_their_own():
+    a, b = np.array([[0, 1], [9.0, 0]]), np.array([[0, 5], [3.0, 0]])
+    problem = Problem((a + b) / 2)
+    found = evaluate(Y, RULES, problem, uncertain=[a, Problem(b)], **QUICK).uncertainty
+    names = [f"{name} (as decided)" for name in RULES] + ["always 0", "always 1"]
+    codes = [np.asarray(one.values) for one in RULES.values()] + [0 * Y, 0 * Y + 1]
+    table = np.array([[one[Y, c].mean() for c in codes] for one in (a, b)])
+    regret = (table[:, names.index(found.choice)] - table.min(axis=1)).mean()
+    assert found.evpi == pytest.approx(regret)
+    assert found.parts[0].what == "which expert is right"
+    assert found.parts[0].evppi == pytest.approx(regret)
+
+
+# Files and renderings ----------------------------------------------------------------------------
+
+
+def test_distributions_travel_through_toml_and_json(tmp_path, report):
+    problem = Problem(COSTS, prior=PRIOR, classes=["legit", "fraud"])
+    problem.to_toml(tmp_path / "p.toml")
+    assert Problem.from_toml(tmp_path / "p.toml") == problem
+    assert problem != Problem(problem.costs, prior=PRIOR, classes=["legit", "fraud"])
+    (tmp_path / "q.toml").write_text(
+        "[utilities.no]\nleave = 0\ntreat = -1\n\n"
+        "[utilities.yes]\nleave = { between = [-300, -80] }\ntreat = 0\n",
+        encoding="utf-8",
+    )
+    assert Problem.from_toml(tmp_path / "q.toml").beliefs == ((1, 0, Between(80, 300)),)
+    assert Problem.from_utilities([[0, -1], [Between(-300, -80), 0]]).costs[1, 0] == 190
+    again = Report.from_json(report.to_json())
+    assert again == report
+    assert again.problem.beliefs == report.problem.beliefs
+    data = json.loads(report.to_json())
+    del data["uncertainty"]
+    assert Report.from_json(json.dumps(data)).uncertainty is None
+
+
+def test_text_and_markdown_say_what_certainty_is_worth(report):
+    text = " ".join(report.to_text().split())
+    assert "Costs not quite known" in text
+    assert f"is the cheapest over {100 * report.uncertainty.holds:.0f} % of what" in text
+    assert "EUR per case (EVPI)" in text
+    assert "## Costs not quite known" in report.to_markdown()
+
+
+@pytest.mark.slow
+def test_a_rule_travels_with_the_distributions_of_its_costs():
+    rule = evaluate(Y, P, Problem(COSTS, prior=PRIOR), **QUICK).rule("model (as is)")
+    again = stakes.Rule.from_json(rule.to_json())
+    assert again.problem == rule.problem
+    assert again.decide(P).tolist() == rule.decide(P).tolist()
+
+
+def test_beliefs_stay_with_the_costs_that_they_are_about():
+    problem = Problem(COSTS)
+    assert problem.with_prior(PRIOR).beliefs == problem.beliefs
+    assert problem.with_abstention(5).beliefs == problem.beliefs
+    assert problem.regret().beliefs == ()
+
+
+# Refusals ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [
+        ({"between": [300, 80]}, r"low must be below high; got 300 and 80. Write Between\(80, 300"),
+        ({"between": [80]}, "between must hold two amounts, the lower one first; got"),
+        ({"betwen": [80, 300]}, "a cost must be a number, an expression or a distribution; one is"),
+        ({"distribution": "os"}, "a distribution that scipy.stats names; 'os' is none"),
+        ({"distribution": "gamma"}, "a cost must have the parameters of gamma"),
+        (stats.cauchy(), "a distribution with a mean; that of cauchy is nan"),
+    ],
+)
+def test_a_cost_that_is_no_distribution_is_refused(cost, message):
+    with pytest.raises(InputError, match=message):
+        Problem([[0, 1], [cost, 0]])
+
+
+def test_a_range_upside_down_or_empty_is_refused():
+    with pytest.raises(InputError, match=r"low must be below high; got 300 and 80. Write Between"):
+        Between(300, 80)
+    with pytest.raises(InputError, match=r"got 5 and 5. Write 5\."):
+        Between(5, 5)
+
+
+@pytest.mark.parametrize(
+    ("uncertain", "argument", "message"),
+    [
+        ("high", "uncertain", "uncertain must be a list of cost matrices .* got str"),
+        ({"cost": []}, "uncertain", "must hold costs, a prior or both; it holds 'cost'"),
+        ([[[0, 1], [9, 0]]], "uncertain", "two matrices at least"),
+        ([[[0, 1], [9, 0]]] * 2, "problem", "mean cost of 0 for 1 is 9, the problem says 5"),
+        (Dirichlet([9, 1]), "problem", "problem must state the prior whose distribution is given"),
+        ({"prior": [0.5, 0.5]}, "uncertain", "a function of a generator and a number of draws"),
+    ],
+)
+def test_what_cannot_be_uncertain_is_refused(uncertain, argument, message):
+    with pytest.raises(InputError, match=message) as caught:
+        evaluate(Y, RULES, Problem([[0, 1], [5, 0]]), uncertain=uncertain, **QUICK)
+    assert caught.value.argument == argument
+
+
+def test_a_distribution_of_the_prior_must_have_the_stated_mean():
+    problem = Problem([[0, 1], [5, 0]], prior=[0.5, 0.5])
+    with pytest.raises(InputError, match=r"that is \[0.9, 0.1\], the prior \[0.5, 0.5\]"):
+        evaluate(Y, RULES, problem, uncertain=Dirichlet([9, 1]), **QUICK)
+    with pytest.raises(InputError, match="must leave out costs where those of the problem have"):
+        evaluate(Y, RULES, Problem([[0, 1], [Between(4, 6), 0]]), uncertain=[COSTS], **QUICK)
