@@ -38,6 +38,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "tally": ("_check", "_value", "_text"),
     "_square": ("tally", "_arithmetic"),
     "decide": ("problem", "rows"),
+    "limits": ("decide",),
     "measures": ("problem", "_square"),
     "agreement": ("measures",),
     "curve": ("_check", "_value"),
@@ -47,7 +48,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "thresholds": ("conditions", "ranking", "measures"),
     "curves": ("thresholds", "scoring"),
     "calibration": ("_files", "scoring", "curves", "decide"),
-    "rule": ("calibration",),
+    "rule": ("calibration", "limits"),
     "inference": ("measures", "ranking"),
     "regions": ("thresholds", "inference"),
     "audit": ("regions", "agreement"),
@@ -101,10 +102,13 @@ FLOORS: dict[str, str] = {
         "losses intervals planning schemes delta jackknife profile proportions bootstrap "
         "comparison delong selection deployment multiplicity moves winner"
     ),
+    "limits": "counted_cases one_price several_prices fitted_prices priced",
     "measures": "cost linear confusion chance clinical",
     "metrics": "row_costs metric_rows clinical_tables calibration_tables",
     "plot": "_style _labels curve_plots band_plots table_plots",
-    "problem": "_binary _columns _file _names _relations _cases _charged _problem",
+    "problem": (
+        "_binary _columns _limit _file _naive _names _relations _shown _cases _charged _problem"
+    ),
     "ranking": "roc hull points areas rescaling",
     "regions": "partition axes decisions borders sensitivity",
     "render": (
@@ -517,7 +521,7 @@ def test_no_two_modules_have_one_name() -> None:
     assert {name for name in names if names.count(name) > 1} == set()
 
 
-ROW_LEVEL = {"calibration", "decide", "metrics", "scoring"}
+ROW_LEVEL = {"calibration", "decide", "limits", "metrics", "scoring"}
 TALLY_LEVEL = {
     *("agreement", "audit", "curves", "inference", "measures", "ranking", "regions", "thresholds"),
 }

@@ -1,0 +1,18 @@
+"""Limits on decisions, kept at the least cost: each is a price that is added to the costs.
+
+Takes rows.
+"""
+
+from stakes.limits.counted_cases import ROUNDING, CountedCases
+from stakes.limits.fitted_prices import FittedPrices
+from stakes.limits.priced import PricedLimits, plus, price_limits, priced_cases
+
+__all__ = [
+    "ROUNDING",
+    "CountedCases",
+    "FittedPrices",
+    "PricedLimits",
+    "plus",
+    "price_limits",
+    "priced_cases",
+]
