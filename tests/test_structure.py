@@ -102,7 +102,7 @@ FLOORS: dict[str, str] = {
         "losses intervals planning schemes delta jackknife profile proportions bootstrap "
         "comparison delong selection deployment multiplicity moves winner"
     ),
-    "limits": "counted_cases one_price several_prices fitted_prices priced",
+    "limits": "batch_counts counted_cases one_price several_prices fitted_prices priced",
     "measures": "cost linear confusion chance clinical",
     "metrics": "row_costs metric_rows clinical_tables calibration_tables",
     "plot": "_style _labels curve_plots band_plots table_plots",
@@ -114,7 +114,7 @@ FLOORS: dict[str, str] = {
     "render": (
         "json layout rounding systems tables page page.data html markdown notebook plain_text"
     ),
-    "rule": "_reading _cuts _json _rule _rules",
+    "rule": "_reading _cuts _json _parts _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
     "simulate": "_line random_counts gaussian",
     "sklearn": "responses splits bayes_classifier scorer estimator_report",

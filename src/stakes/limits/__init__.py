@@ -3,6 +3,7 @@
 Takes rows.
 """
 
+from stakes.limits.batch_counts import keep_counts, read_counts
 from stakes.limits.counted_cases import ROUNDING, CountedCases
 from stakes.limits.fitted_prices import FittedPrices
 from stakes.limits.priced import PricedLimits, plus, price_limits, priced_cases
@@ -12,7 +13,9 @@ __all__ = [
     "CountedCases",
     "FittedPrices",
     "PricedLimits",
+    "keep_counts",
     "plus",
     "price_limits",
     "priced_cases",
+    "read_counts",
 ]
