@@ -152,7 +152,7 @@ TOO_NARROW = {(33, 2), (21, 3), (31, 3)}
 
 @pytest.mark.parametrize("n_limits", [2, 3])
 @pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 40))]
+    "seed", [1, *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 41))]
 )
 def test_several_limits_have_the_dual_value_of_a_linear_program(seed, n_limits):
     rows, weights, problem = draw(seed, n_limits)

@@ -93,16 +93,19 @@ FLOORS: dict[str, str] = {
         "reliability_display systems_display"
     ),
     "evaluation": (
-        "sentences cases operation decision_rules folds charging predictions evidence "
-        "frozen backwards shipping score_bins uncertainty miscalibration tally_rows "
-        "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
+        "sentences cases operation decision_rules folds charging predictions limited evidence "
+        "limit_sentences limit_checks frozen backwards shipping score_bins uncertainty "
+        "miscalibration tally_rows metric_picks verdict flips slice_costs quality caveats "
+        "build_report evaluate_rows"
     ),
     "inference": (
         "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "
         "losses intervals planning schemes delta jackknife profile proportions bootstrap "
         "comparison delong selection deployment multiplicity moves winner"
     ),
-    "limits": "batch_counts counted_cases one_price several_prices fitted_prices priced",
+    "limits": (
+        "batch_counts counted_cases limit_check one_price several_prices fitted_prices priced"
+    ),
     "measures": "cost linear confusion chance clinical",
     "metrics": "row_costs metric_rows clinical_tables calibration_tables",
     "plot": "_style _labels curve_plots band_plots table_plots",
@@ -112,7 +115,8 @@ FLOORS: dict[str, str] = {
     "ranking": "roc hull points areas rescaling",
     "regions": "partition axes decisions borders sensitivity",
     "render": (
-        "json layout rounding systems tables page page.data html markdown notebook plain_text"
+        "json layout rounding systems limit_tables tables page page.data html markdown notebook "
+        "plain_text"
     ),
     "rule": "_reading _cuts _json _parts _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",

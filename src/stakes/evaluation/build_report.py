@@ -11,6 +11,7 @@ from stakes.evaluation.caveats import caveats_of
 from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.flips import flips_of
+from stakes.evaluation.limit_checks import checked_limits
 from stakes.evaluation.metric_picks import disagreement_of, picks_of
 from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
 from stakes.evaluation.operation import Operation
@@ -48,6 +49,7 @@ def report_of(
     """
     if operation is not None:
         evidence = replace(evidence, operation=operation)
+    evidence = checked_limits(evidence, level)
     problem = evidence.problem
     costs = costs_of(evidence.sample, problem, evidence, level)
     systems = _systems(evidence, costs)
@@ -91,6 +93,7 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
     rules, joint, problem = evidence.rules, evidence.sample.pooled, evidence.problem
     many = problem.n_classes == 2 and problem.n_decisions > 2 and not problem.columns
     charges, running = evidence.sample.charges, evidence.operation.running_costs
+    many = many and not problem.limits  # whose prices move them
     cuts = tuple(decision_regions(problem).crossings.tolist()) if many else ()
     return tuple(
         System(
@@ -108,6 +111,8 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
             sums=None if charges is None else charges.sums.get(name),
             running_cost=running.get(one.model, 0.0),
             total=evidence.operation.total(costs.cost(name)),
+            limits=evidence.checks.get(name, ()),
+            rounding_loss=one.rounding_loss,
         )
         for name, one in rules.items()
     )
@@ -135,6 +140,7 @@ def _no_model(evidence: Evidence, costs: Costs) -> System | None:
         spent=charges.spent[NO_MODEL],
         sums=charges.sums.get(NO_MODEL),
         total=evidence.operation.total(costs.cost(NO_MODEL)),
+        limits=evidence.checks.get(NO_MODEL, ()),
     )
 
 

@@ -134,6 +134,7 @@ def evaluate(
         predictions,
         posterior_prior=held,
         calibrator=None if calibrator is None else folds.described(calibrator),
+        folds=folds,
     )
     return report_of(
         evidence,

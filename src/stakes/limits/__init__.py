@@ -6,12 +6,14 @@ Takes rows.
 from stakes.limits.batch_counts import keep_counts, read_counts
 from stakes.limits.counted_cases import ROUNDING, CountedCases
 from stakes.limits.fitted_prices import FittedPrices
+from stakes.limits.limit_check import LimitCheck
 from stakes.limits.priced import PricedLimits, plus, price_limits, priced_cases
 
 __all__ = [
     "ROUNDING",
     "CountedCases",
     "FittedPrices",
+    "LimitCheck",
     "PricedLimits",
     "keep_counts",
     "plus",

@@ -31,12 +31,19 @@ class FittedPrices:
     added : (L, K, M) what each limit adds to the costs of the deterministic rule
     decided : (n,) positions of its decisions
     dual_value : cost per case of the best rule that may decide by chance
+    cost : cost per case of the deterministic rule, by the posteriors
     """
 
     prices: FloatArray
     added: FloatArray
     decided: IntArray
     dual_value: float
+    cost: float
+
+    @property
+    def rounding_loss(self) -> float:
+        """What it costs per case that equal cases are decided alike, and none by chance."""
+        return max(self.cost - self.dual_value, 0.0)
 
 
 def fit_prices(
@@ -58,7 +65,8 @@ def fit_prices(
         prices, dual = several_prices(cases, start=() if start is None else (start,))
         found = _cheapest_kept(cases, signed, decide, prices)
     side, decided = found
-    return FittedPrices(prices, side[:, None, None] * signed, decided, dual)
+    added = side[:, None, None] * signed
+    return FittedPrices(prices, added, decided, dual, cases.cost(decided))
 
 
 def _dual_of_one(cases: CountedCases, price: float, decided: IntArray) -> float:

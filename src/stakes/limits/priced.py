@@ -184,7 +184,7 @@ def price_limits(
         decisions=label_array(problem.decisions)[fitted.decided],
         values=cases.values(fitted.decided) if seen is None else seen,
         dual_value=fitted.dual_value,
-        cost=cases.cost(fitted.decided),
+        cost=fitted.cost,
         prior=moved.prior,
         from_prior=moved.from_prior,
     )

@@ -26,6 +26,7 @@ from stakes.render.layout import (
     middle,
     width_of,
 )
+from stakes.render.limit_tables import limit_section
 from stakes.render.systems import slice_section, system_sections
 from stakes.report import Assumptions, ModelQuality, Report, System
 
@@ -67,6 +68,8 @@ def stakes_sections(problem: Problem) -> Iterator[Section]:
     text = f"Cost{unit} of each decision, class by class."
     if problem.columns:
         text += f" Every case has its own, by its columns: {', '.join(problem.columns)}."
+    if problem.limits:
+        text += f" Limits: {'; '.join(map(str, problem.limits))}."
     part = Section("The stakes", (text,), Table(header, tuple(rows)))
     yield from folded(cleaned(part, problem.unit))
 
@@ -80,6 +83,8 @@ def _sections(report: Report) -> Iterator[Section]:
     if report.caveats:
         yield _caveats(report)
     yield from system_sections(report)
+    if report.problem.limits:
+        yield limit_section(report)
     yield _money(report)
     if report.disagreement is not None and report.disagreement.metrics:
         yield _disagreement(report)
