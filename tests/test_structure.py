@@ -38,15 +38,15 @@ PLAN: dict[str, tuple[str, ...]] = {
     "tally": ("_check", "_value", "_text"),
     "_square": ("tally", "_arithmetic"),
     "decide": ("problem", "rows"),
-    "limits": ("decide",),
     "measures": ("problem", "_square"),
     "agreement": ("measures",),
     "curve": ("_check", "_value"),
+    "limits": ("decide", "curve"),
     "ranking": ("tally", "curve", "_arithmetic"),
     "scoring": ("rows", "tally", "problem", "ranking"),
     "conditions": ("ranking", "measures"),
     "thresholds": ("conditions", "ranking", "measures"),
-    "curves": ("thresholds", "scoring"),
+    "curves": ("thresholds", "scoring", "limits"),
     "calibration": ("_files", "scoring", "curves", "decide"),
     "rule": ("calibration", "limits"),
     "inference": ("measures", "ranking"),
@@ -87,7 +87,7 @@ FLOORS: dict[str, str] = {
         "problem commands"
     ),
     "conditions": "distributions condition conversions",
-    "curves": "bayes_error cost_curves decision ranks",
+    "curves": "bayes_error capacity_curves cost_curves decision ranks",
     "displays": (
         "estimators scored_cases smooth_line display decision_displays cost_displays "
         "reliability_display systems_display"
@@ -104,7 +104,8 @@ FLOORS: dict[str, str] = {
         "comparison delong selection deployment multiplicity moves winner"
     ),
     "limits": (
-        "batch_counts counted_cases limit_check one_price several_prices fitted_prices priced"
+        "batch_counts counted_cases deployed_cases capacity limit_check one_price several_prices "
+        "fitted_prices priced"
     ),
     "measures": "cost linear confusion chance clinical",
     "metrics": "row_costs metric_rows clinical_tables calibration_tables",

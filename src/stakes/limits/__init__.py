@@ -4,6 +4,7 @@ Takes rows.
 """
 
 from stakes.limits.batch_counts import keep_counts, read_counts
+from stakes.limits.capacity import CapacityCurve, CoverageCurve, capacity_curve, coverage_curve
 from stakes.limits.counted_cases import ROUNDING, CountedCases
 from stakes.limits.fitted_prices import FittedPrices
 from stakes.limits.limit_check import LimitCheck
@@ -11,10 +12,14 @@ from stakes.limits.priced import PricedLimits, plus, price_limits, priced_cases
 
 __all__ = [
     "ROUNDING",
+    "CapacityCurve",
     "CountedCases",
+    "CoverageCurve",
     "FittedPrices",
     "LimitCheck",
     "PricedLimits",
+    "capacity_curve",
+    "coverage_curve",
     "keep_counts",
     "plus",
     "price_limits",

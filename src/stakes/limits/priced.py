@@ -12,19 +12,12 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._text import number
 from stakes._value import Value
-from stakes.decide import (
-    cheapest_decisions,
-    class_ratios,
-    costs_of_cases,
-    label_array,
-    mean_costs,
-    shift_prior,
-)
+from stakes.decide import cheapest_decisions, label_array, mean_costs
 from stakes.errors import InputError
 from stakes.limits.counted_cases import ROUNDING, CountedCases, counted_cases
+from stakes.limits.deployed_cases import read_deployed
 from stakes.limits.fitted_prices import Decide, FittedPrices, fit_prices
 from stakes.problem import CaseCosts, Limit, Problem
-from stakes.rows import Posteriors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,28 +146,14 @@ def price_limits(
             "or take bayes_decisions, which needs no prices.",
             argument="problem",
         )
-    _check.aligned(posteriors=posteriors, data=data, y_true=y_true, weights=weights)
-    wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
-    rows = wrapped.read("posteriors", problem.classes)
-    if not len(rows):
-        raise InputError(
-            "posteriors must hold at least one case; there are none.", argument="posteriors"
-        )
-    truth = None if y_true is None else _check.codes("y_true", y_true, problem.classes)
-    if truth is not None:
-        _check.same_length(posteriors=rows, y_true=truth)
-    given = _check.weights("weights", weights, len(rows), of="posteriors")
-    held = None
-    if posterior_prior is not None:
-        held = _check.prior("posterior_prior", posterior_prior, problem.classes)
-    moved = _deployed(rows, problem, truth, given, held)
-    costs = costs_of_cases(rows, problem, data, None)
-    rounding = None if moved.from_prior is not None else wrapped.rounding("", problem.classes)
+    read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
 
     def decide(amounts: FloatArray) -> IntArray:
-        return cheapest_decisions(moved.rows, plus(costs, amounts), rounding)
+        return cheapest_decisions(read.rows, plus(read.costs, amounts), read.rounding)
 
-    cases, fitted = priced_cases(problem, moved.rows, moved.mass, moved.prior, costs, decide, truth)
+    cases, fitted = priced_cases(
+        problem, read.rows, read.mass, read.prior, read.costs, decide, read.truth
+    )
     seen = cases.seen_values(fitted.decided)
     return PricedLimits._trusted(
         problem=problem,
@@ -185,8 +164,8 @@ def price_limits(
         values=cases.values(fitted.decided) if seen is None else seen,
         dual_value=fitted.dual_value,
         cost=fitted.cost,
-        prior=moved.prior,
-        from_prior=moved.from_prior,
+        prior=read.prior,
+        from_prior=read.from_prior,
     )
 
 
@@ -213,49 +192,3 @@ def priced_cases(
 def plus(costs: FloatArray | CaseCosts, amounts: FloatArray) -> FloatArray | CaseCosts:
     """Costs of all cases, or of every case, with an amount (K, M) added to each."""
     return costs.plus(amounts) if isinstance(costs, CaseCosts) else costs + amounts
-
-
-@dataclass(frozen=True, eq=False)
-class _Deployed:
-    """Posteriors for the prior of deployment, and the share of cases that each stands for."""
-
-    rows: FloatArray
-    mass: FloatArray
-    prior: FloatArray
-    from_prior: FloatArray | None
-
-
-def _deployed(
-    rows: FloatArray,
-    problem: Problem,
-    truth: IntArray | None,
-    weights: FloatArray,
-    held: FloatArray | None,
-) -> _Deployed:
-    """Cases moved to the prior of deployment; without labels their posteriors say what they are."""
-    if truth is None:
-        shares = weights @ rows / weights.sum() if held is None else held
-    else:
-        sums = np.bincount(truth, weights, problem.n_classes)
-        shares = sums / sums.sum()
-    prior = shares if problem.prior is None else problem.prior
-    start = shares if held is None else held
-    if ((shares == 0) & (prior > 0)).any():
-        lost = problem.classes[int(np.argmax((shares == 0) & (prior > 0)))]
-        raise InputError(
-            f"the cases must hold every class that the prior expects; {lost!r} has none, so that "
-            f"its rates are unknown. Add cases of it, or set its prior to zero.",
-            argument="posteriors" if truth is None else "y_true",
-        )
-    ratio = class_ratios(shares, prior)
-    mass = weights * (rows @ ratio if truth is None else ratio[truth])
-    if np.abs(start - prior).max() <= 1e-12:
-        return _Deployed(rows, mass, prior, None)
-    moved = shift_prior(rows, start, prior)
-    if np.isnan(moved).any():
-        raise InputError(
-            "posteriors must leave a class that the prior expects; some are certain of classes "
-            "that it rules out. Leave these cases out, or correct the prior.",
-            argument="posteriors",
-        )
-    return _Deployed(moved, mass, prior, start)
