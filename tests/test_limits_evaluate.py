@@ -204,6 +204,21 @@ def test_costs_of_every_case_are_kept_within_limits_too(amounts_report):
     assert Report.from_json(amounts_report.to_json()) == amounts_report
 
 
+@pytest.mark.slow
+def test_fractional_weights_and_costs_of_every_case_go_together():
+    problem = Problem(
+        [[0, 3, "5 + 0.02*amount"], ["amount", 8, 0]], limits=[Limit.share(1, at_most=0.1)]
+    )
+    weights = RNG.uniform(0.5, 2, 1200)
+    data = {"amount": AMOUNTS}
+    report = evaluate(FRAUD.astype(int), P, problem, data=data, weights=weights, **PLAIN)
+    assert report.no_model is not None
+    for one in (report.best, report.no_model):
+        share = one.counts.values[:, 1].sum() / weights.sum()
+        assert one.limits[0].value == pytest.approx(share)
+        assert one.limits[0].low < share < one.limits[0].high
+
+
 def test_a_recall_floor_says_what_a_miss_is_worth():
     problem = Problem.binary(
         false_alarm=1,

@@ -460,3 +460,24 @@ def test_limits_that_no_rule_keeps_are_refused_with_the_closest_value():
         widened = [*limits[:2], Limit.rate("block", given="legit", at_most=bound)]
         twin = program(moved, mass, prior, problem.with_limits(widened))
         assert twin["solved"].status == status
+
+
+@pytest.mark.parametrize("n_cases", [3_000, pytest.param(60_000, marks=pytest.mark.slow)])
+def test_many_cases_have_the_prices_of_a_search_through_all_of_them(n_cases, monkeypatch):
+    """Cases that are decided alike near the prices are summed up; nothing is lost by that."""
+    from stakes.limits import several_prices as search
+
+    rng = np.random.default_rng(12)
+    p = rng.beta(0.3, 3, n_cases)
+    limits = [
+        Limit.share("review", at_most=0.05),
+        Limit.rate("approve", given="fraud", at_most=0.1),
+    ]
+    problem = PAYMENTS.with_limits(limits)
+    monkeypatch.setattr(search, "_MANY", 10**9)
+    plain = price_limits(p, problem)
+    monkeypatch.setattr(search, "_MANY", n_cases // 3)
+    near = price_limits(p, problem)
+    assert near.dual_value == pytest.approx(plain.dual_value, abs=1e-9)
+    assert near.kept.all()
+    assert near.cost <= plain.dual_value + 10 * 180 / n_cases

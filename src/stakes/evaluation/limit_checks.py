@@ -98,10 +98,13 @@ def _of_no_model(evidence: Evidence, level: float) -> Iterator[LimitCheck]:
     charges, problem = evidence.sample.charges, evidence.problem
     assert charges is not None
     truth, weights, size = charges.losses.truth, charges.losses.weights, problem.n_decisions
-    cells = np.bincount(truth * size + charges.blind, weights, size * problem.n_classes)
-    table = cells.reshape(problem.n_classes, size)
+    cells, shape = truth * size + charges.blind, (problem.n_classes, size)
+    table = np.bincount(cells, weights, size * problem.n_classes).reshape(shape)
+    squares = None
+    if not evidence.sample.whole and weights is not None:
+        squares = np.bincount(cells, weights**2, size * problem.n_classes).reshape(shape)
     counts = Counts(table, classes=problem.classes, decisions=problem.decisions)
-    yield from _shares(counts, counts, evidence, level, {})
+    yield from _shares(counts, counts, evidence, level, {"squares": squares})
 
 
 def _shares(

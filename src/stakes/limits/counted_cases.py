@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check import FloatArray, IntArray
+from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.problem import Limit
 
 ROUNDING = 1e-10  # of a share: what sums of a million cases may be off by, and far below one case
@@ -67,7 +67,7 @@ class CountedCases:
         """By how much values break each limit, (L,)."""
         return self.signs * (values - self.bounds)
 
-    def cost(self, decided: IntArray) -> float:
+    def cost(self, decided: npt.NDArray[np.integer[Any]]) -> float:
         """Expected cost per case of decisions, by the posteriors."""
         return float(self.mass @ self.costs[decided, np.arange(decided.size)])
 
@@ -77,6 +77,12 @@ class CountedCases:
         mass = self.mass[own] / self.mass[own].sum()
         return CountedCases(
             self.costs[:, own], mass, self.limits, self.columns, self.counted[:, own]
+        )
+
+    def only(self, own: BoolArray) -> CountedCases:
+        """Some of the cases, by posteriors alone; they keep their shares of all cases."""
+        return CountedCases(
+            self.costs[:, own], self.mass[own], self.limits, self.columns, self.counted[:, own]
         )
 
     def first(self, size: int) -> CountedCases:

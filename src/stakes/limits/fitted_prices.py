@@ -16,7 +16,7 @@ from stakes.limits.several_prices import priced_costs, refuse_infeasible, severa
 
 _NUDGE = 1e-8  # of the span of costs: beyond rounding, so that cases tied at a price take a side
 _ALL_SIDES = 3  # limits up to which all combinations of sides are tried
-_TIGHTENED = 60  # times at most
+_TIGHTENED = 40  # times at most
 
 Decide = Callable[[FloatArray], IntArray]  # amounts (K, M) that are added to costs → decisions
 
@@ -61,8 +61,7 @@ def fit_prices(
         found = _first_kept(cases, signed, decide, (np.array([side]) for side in sides))
         dual = _dual_of_one(cases, price, found[1])
     else:
-        refuse_infeasible(cases)
-        prices, dual = several_prices(cases, start=() if start is None else (start,))
+        prices, dual = several_prices(cases, start=start)
         found = _cheapest_kept(cases, signed, decide, prices)
     side, decided = found
     added = side[:, None, None] * signed
@@ -106,7 +105,7 @@ def _cheapest_kept(
     Cases that are tied at the prices take one side, then the other. Where no combination keeps all
     limits, they are tightened by what breaks them, and priced again.
     """
-    bounds = cases.bounds
+    tighter = np.zeros(len(cases.limits))
     for _ in range(_TIGHTENED):
         best: tuple[float, FloatArray, IntArray] | None = None
         least_broken: FloatArray | None = None
@@ -120,9 +119,13 @@ def _cheapest_kept(
                 least_broken = excess
         if best is not None:
             return best[1], best[2]
+        if not tighter.any():
+            refuse_infeasible(cases)
         assert least_broken is not None
-        bounds = bounds - cases.signs * np.maximum(least_broken, 0.0)
-        prices = several_prices(cases, bounds, start=(prices,)).prices
+        # Twice as much each time: prices of very many cases are exact to a case or two only.
+        tighter = np.where(least_broken > ROUNDING, np.maximum(2 * tighter, least_broken), tighter)
+        bounds = cases.bounds - cases.signs * tighter
+        prices = several_prices(cases, bounds, start=prices).prices
     raise _no_rule(cases)
 
 
