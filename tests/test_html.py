@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from stakes import Decisions, Problem, Report, Scores, bayes_decisions, evaluate
+from stakes import Decisions, Limit, Problem, Report, Scores, bayes_decisions, evaluate
 from stakes import report as names
 from stakes.calibration import Affine
 from stakes.errors import MissingExtraError
@@ -242,3 +242,10 @@ def test_five_models_take_less_than_400_kb_whatever_the_number_of_cases(n_cases)
 def test_fractional_weights_take_less_than_400_kb_too(n_cases):
     weights = np.random.default_rng(1).uniform(0.5, 2, n_cases)
     assert len(to_html(five_models(n_cases, weights)).encode("utf-8")) < 400_000
+
+
+def test_a_page_under_limits_shows_them_and_says_why_it_has_no_sliders():
+    page = report_of(problem=FRAUD.with_limits([Limit.share("review", at_most=0.05)])).to_html()
+    assert "This problem has limits, so this page has no sliders" in page
+    assert "at the margin" in page
+    assert "Cost against capacity" in page

@@ -13,6 +13,7 @@ from stakes import Decisions, InputError, Limit, Problem, Report, Scores, evalua
 from stakes.calibration import Affine
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.folds import Folds
+from stakes.limits import capacity_curve
 
 PLAIN: dict[str, Any] = {"calibrator": None, "replicates": 50}
 REVIEW = Limit.share("review", at_most=0.05)
@@ -111,12 +112,16 @@ def test_reports_with_limits_travel_as_json_and_older_ones_can_be_read(report):
     assert read.system("forest").limits == ()
 
 
-def test_the_page_shows_limits_and_says_why_it_has_no_sliders(report):
-    pytest.importorskip("jinja2")
-    page = report.to_html()
-    assert "This problem has limits, so this page has no sliders" in page
-    assert "Systems that break a limit" in page
-    assert "at the margin" in page
+def test_the_report_says_what_other_capacities_would_cost(report):
+    (check,) = report.system("forest").limits
+    curve = capacity_curve(P, PAYMENTS, "review", y_true=TRUTH)
+    shares = [share for share, *_ in check.capacity]
+    assert shares[:5] == pytest.approx([0, 0.025, 0.05, 0.1, 0.2])
+    for share, cost, price in check.capacity:
+        assert cost == pytest.approx(float(curve.cost(share)))
+        assert price == pytest.approx(float(curve.price(share)))
+    assert check.capacity[-1][2] == 0
+    assert "Cost against capacity" in report.to_text()
 
 
 def test_the_shipped_rule_keeps_the_limit_on_the_cases_it_was_made_of(report):

@@ -36,6 +36,7 @@ class DecisionRule:
     eligible: bool = True  # a rule tuned on these very cases is shown, but cannot win
     prices: tuple[float, ...] = ()  # of the limits of the problem, fitted to all cases
     added: FloatArray | None = None  # (L, K, M), what they add to the costs
+    capacity: tuple[tuple[float, float, float], ...] = ()  # share, cost and price of other limits
     rounding_loss: float | None = None  # what it costs that it decides no case by chance
 
 

@@ -90,7 +90,7 @@ def _checks(name: str, evidence: Evidence, level: float) -> Iterator[LimitCheck]
     for place, check in enumerate(shares):
         price = rule.prices[place] if rule.prices else None
         total = None if price is None or volume is None else 0.01 * volume * price
-        yield replace(check, price=price, total=total)
+        yield replace(check, price=price, total=total, capacity=rule.capacity)
 
 
 def _of_no_model(evidence: Evidence, level: float) -> Iterator[LimitCheck]:

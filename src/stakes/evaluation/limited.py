@@ -13,13 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes.decide import cheapest_decisions, class_ratios
+from stakes.decide import cheapest_decisions, class_ratios, mean_costs
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import Predictions
-from stakes.limits import FittedPrices, plus, priced_cases
+from stakes.limits import FittedPrices, capacity_of, costs_by_class, plus, priced_cases
 from stakes.problem import CaseCosts
 from stakes.report import MOVED, RECALIBRATED
+
+Capacity = tuple[tuple[float, float, float], ...]  # share, cost per case, price there
+_FACTORS = (0.5, 1.0, 2.0, 4.0)  # of the limit at hand, that are shown beside it
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +30,9 @@ class LimitedRule:
     """What a rule under limits decides out of fold, and its prices, fitted to all cases."""
 
     decided: IntArray  # (n,)
-    prices: FloatArray  # (L,)
-    added: FloatArray  # (L, K, M)
+    whole: FittedPrices  # of all cases
     costs: FloatArray | None  # (P,) in each partition
-    rounding_loss: float  # what it costs that none is decided by chance
+    capacity: Capacity
     apart: bool  # whether decisions are those of prices from other folds
 
 
@@ -51,13 +53,8 @@ class _Decider:
 
     def fitted(self, own: BoolArray, start: FloatArray | None = None) -> FittedPrices:
         """Prices of the limits on some of the cases."""
-        cases, problem = self.cases, self.cases.problem
-        truth = cases.truth[own]
-        weights = np.ones(truth.size) if cases.weights is None else cases.weights[own]
-        sums = np.bincount(truth, weights, problem.n_classes)
-        shares = sums / sums.sum()
-        prior = shares if problem.prior is None else problem.prior
-        mass = weights * class_ratios(shares, prior)[truth]
+        cases, problem, truth = self.cases, self.cases.problem, self.cases.truth[own]
+        mass, prior = _weighed(cases, own)
         _, found = priced_cases(
             problem,
             self.rows[own],
@@ -69,6 +66,42 @@ class _Decider:
             start,
         )
         return found
+
+    def capacity(self) -> Capacity:
+        """What other shares would cost on all cases, where the only limit is one from above."""
+        cases, problem, limit = self.cases, self.cases.problem, self.cases.problem.limits[0]
+        if len(problem.limits) > 1 or limit.given is not None or limit.sign < 0:
+            return ()
+        everything = np.ones(len(cases.truth), dtype=np.bool_)
+        charged = costs_by_class(cases.charges, cases.truth)
+        curve = capacity_of(
+            mean_costs(self.rows, cases.charges),
+            charged,
+            _weighed(cases, everything)[0],
+            problem.decisions.index(limit.decision),
+            limit.decision,
+        )
+        most = float(curve.shares[-1]) if curve.shares.size else 0.0
+        points = {0.0, most, *(limit.bound * factor for factor in _FACTORS)}
+        shares = np.array(sorted(point for point in points if point <= most))
+        return tuple(
+            zip(
+                shares.tolist(),
+                curve.cost(shares).tolist(),
+                curve.price(shares).tolist(),
+                strict=True,
+            )
+        )
+
+
+def _weighed(cases: Cases, own: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """What each of some cases counts at the prior of deployment, and that prior."""
+    truth, size = cases.truth[own], cases.problem.n_classes
+    weights = np.ones(truth.size) if cases.weights is None else cases.weights[own]
+    sums = np.bincount(truth, weights, size)
+    shares = sums / sums.sum()
+    prior = shares if cases.problem.prior is None else cases.problem.prior
+    return weights * class_ratios(shares, prior)[truth], prior
 
 
 def _charges(cases: Cases, own: BoolArray) -> FloatArray | CaseCosts:
@@ -99,9 +132,7 @@ def _limited(decider: _Decider, parts: list[_Decider], folds: Folds) -> LimitedR
     everything = np.ones(len(folds.cases.truth), dtype=np.bool_)
     whole = decider.fitted(everything)
     if not folds.numbers:
-        return LimitedRule(
-            whole.decided, whole.prices, whole.added, None, whole.rounding_loss, apart=False
-        )
+        return LimitedRule(whole.decided, whole, None, decider.capacity(), apart=False)
     start = whole.prices
     decided = _apart(decider, folds.numbers[0], folds.count, start)
     costs = None
@@ -109,7 +140,7 @@ def _limited(decider: _Decider, parts: list[_Decider], folds: Folds) -> LimitedR
         deciders = parts or [decider] * len(folds.numbers)
         pairs = zip(deciders, folds.numbers, strict=True)
         costs = folds.costs(_apart(own, number, folds.count, start) for own, number in pairs)
-    return LimitedRule(decided, whole.prices, whole.added, costs, whole.rounding_loss, apart=True)
+    return LimitedRule(decided, whole, costs, decider.capacity(), apart=True)
 
 
 def _apart(decider: _Decider, number: IntArray, count: int, start: FloatArray) -> IntArray:

@@ -120,13 +120,16 @@ def _decided(
 
 def _priced(rule: DecisionRule, limited: LimitedRule, cases: Cases) -> DecisionRule:
     """The rule with its prices, and the threshold that they make."""
-    threshold = rule.threshold
+    whole, threshold = limited.whole, rule.threshold
     if threshold is not None:
-        threshold = cases.problem.plus(limited.added.sum(axis=0)).threshold
-    prices = tuple(limited.prices.tolist())
-    loss = limited.rounding_loss
+        threshold = cases.problem.plus(whole.added.sum(axis=0)).threshold
     return replace(
-        rule, threshold=threshold, prices=prices, added=limited.added, rounding_loss=loss
+        rule,
+        threshold=threshold,
+        prices=tuple(whole.prices.tolist()),
+        added=whole.added,
+        capacity=limited.capacity,
+        rounding_loss=whole.rounding_loss,
     )
 
 

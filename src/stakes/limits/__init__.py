@@ -4,7 +4,14 @@ Takes rows.
 """
 
 from stakes.limits.batch_counts import keep_counts, read_counts
-from stakes.limits.capacity import CapacityCurve, CoverageCurve, capacity_curve, coverage_curve
+from stakes.limits.capacity import (
+    CapacityCurve,
+    CoverageCurve,
+    capacity_curve,
+    capacity_of,
+    costs_by_class,
+    coverage_curve,
+)
 from stakes.limits.counted_cases import ROUNDING, CountedCases
 from stakes.limits.fitted_prices import FittedPrices
 from stakes.limits.limit_check import LimitCheck
@@ -19,6 +26,8 @@ __all__ = [
     "LimitCheck",
     "PricedLimits",
     "capacity_curve",
+    "capacity_of",
+    "costs_by_class",
     "coverage_curve",
     "keep_counts",
     "plus",

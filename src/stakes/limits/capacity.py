@@ -13,7 +13,7 @@ from stakes._value import Value
 from stakes.curve import Curve
 from stakes.decide import mean_costs
 from stakes.errors import InputError
-from stakes.limits.deployed_cases import DeployedCases, read_deployed
+from stakes.limits.deployed_cases import read_deployed
 from stakes.problem import CaseCosts, Problem
 
 
@@ -122,16 +122,22 @@ def capacity_curve(
             argument="decision",
         )
     read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
-    column = problem.decisions.index(decision)
     expected = mean_costs(read.rows, read.costs)
+    charged = expected if read.truth is None else costs_by_class(read.costs, read.truth)
+    return capacity_of(expected, charged, read.mass, problem.decisions.index(decision), decision)
+
+
+def capacity_of(
+    expected: FloatArray, charged: FloatArray, mass: FloatArray, column: int, decision: Label
+) -> CapacityCurve:
+    """The curve of cases that are ordered by expected costs (n, M), and charged others (n, M)."""
     others = expected.copy()
     others[:, column] = np.inf
     instead = others.argmin(axis=1)
     every = np.arange(len(expected))
     gains = expected[every, instead] - expected[every, column]
-    charged = expected if read.truth is None else _of_class(read)
     saved = charged[every, instead] - charged[every, column]
-    mass = read.mass / read.mass.sum()
+    mass = mass / mass.sum()
     shares, prices, sums = _grouped(gains, mass, mass * saved)
     taken = prices > 0
     x = np.concatenate([[0.0], shares[taken], [1.0]])
@@ -181,7 +187,9 @@ def coverage_curve(
     best = expected.argmin(axis=1)
     every = np.arange(len(expected))
     least = expected[every, best]
-    charged = least if read.truth is None else _of_class(read)[every, best]
+    charged = least
+    if read.truth is not None:
+        charged = costs_by_class(read.costs, read.truth)[every, best]
     mass = read.mass / read.mass.sum()
     shares, hardness, sums = _grouped(-least, mass, mass * charged)
     x = np.minimum(np.concatenate([[0.0], shares]), 1.0)
@@ -193,13 +201,12 @@ def coverage_curve(
     )
 
 
-def _of_class(read: DeployedCases) -> FloatArray:
+def costs_by_class(costs: FloatArray | CaseCosts, truth: IntArray) -> FloatArray:
     """What each decision cost the labelled cases, (n, M)."""
-    assert read.truth is not None
-    if not isinstance(read.costs, CaseCosts):
-        return np.asarray(read.costs[read.truth])
-    made = np.empty((len(read.rows), read.costs.shape[1]))
-    for rows, own in read.costs.of_class(read.truth):
+    if not isinstance(costs, CaseCosts):
+        return np.asarray(costs[truth])
+    made = np.empty((truth.size, costs.shape[1]))
+    for rows, own in costs.of_class(truth):
         made[rows] = own.T
     return made
 

@@ -17,7 +17,8 @@ class LimitCheck(Value):
     `price` is what one more unit of the limit saves at the margin, in the problem's unit: for a
     share what one more case with the decision saves, for a rate what a rate that is looser by one
     saves per case; None where the system cannot follow a limit. `total` is what a limit that is
-    looser by one percentage point saves at the stated volume.
+    looser by one percentage point saves at the stated volume. `capacity` says, where the only limit
+    is one on a share from above, what other shares would cost per case on these cases.
 
     Examples
     --------
@@ -33,6 +34,7 @@ class LimitCheck(Value):
     high: float
     price: float | None = None
     total: float | None = None
+    capacity: tuple[tuple[float, float, float], ...] = ()  # share, cost per case, price there
 
     @property
     def keeps(self) -> bool:

@@ -45,3 +45,24 @@ def limit_section(report: Report) -> Section:
     text += (_LEFT,)
     header = ("system", "limit", "share", level, "stands", "price")
     return Section("Limits", text, filled(Table(header, tuple(rows))))
+
+
+def capacity_section(report: Report) -> Section | None:
+    """What other limits would cost, for the system that the report is about; None if not known."""
+    best = report.best
+    points = best.limits[0].capacity if best.limits else ()
+    if not points:
+        return None
+    unit = f", in {report.problem.unit}" if report.problem.unit else ""
+    decision = best.limits[0].limit.decision
+    text = (
+        f"What {best.name} costs per case on these cases where at most that share of them gets "
+        f"{decision}, and what one more saves there{unit}. The last share is the one that it has "
+        f"without a limit."
+    )
+    rows = tuple(
+        (f"{_text.number(100 * share, 3)} %", _text.number(cost), _text.number(price))
+        for share, cost, price in points
+    )
+    header = ("capacity", "cost per case", "one more saves")
+    return Section("Cost against capacity", (text,), Table(header, rows))

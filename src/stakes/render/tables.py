@@ -26,7 +26,7 @@ from stakes.render.layout import (
     middle,
     width_of,
 )
-from stakes.render.limit_tables import limit_section
+from stakes.render.limit_tables import capacity_section, limit_section
 from stakes.render.systems import slice_section, system_sections
 from stakes.report import Assumptions, ModelQuality, Report, System
 
@@ -85,6 +85,7 @@ def _sections(report: Report) -> Iterator[Section]:
     yield from system_sections(report)
     if report.problem.limits:
         yield limit_section(report)
+        yield from filter(None, [capacity_section(report)])
     yield _money(report)
     if report.disagreement is not None and report.disagreement.metrics:
         yield _disagreement(report)
