@@ -7,6 +7,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -47,6 +49,7 @@ def test_amounts_pick_another_model_than_their_mean_does() -> None:
     assert "The mean costs pick the model for small frauds, the amounts the one for large" in said
 
 
+@pytest.mark.slow
 def test_fraud_under_a_limit_prices_the_limit_and_refuses_the_rule_that_breaks_it() -> None:
     done = example("fraud_limits.py")
     assert done.stderr == ""

@@ -238,7 +238,7 @@ def test_a_recall_floor_says_what_a_miss_is_worth():
     assert system.threshold < problem.threshold
     worth = (1 - system.threshold) / system.threshold
     said = " ".join(report.verdict.sentences)
-    assert f"That makes wait for ill worth {worth:.3g} times treat for well" in said
+    assert f"wait for ill counts {worth:.3g} times as much as treat for well" in said
     assert [one.name for one in report.systems] == ["test (as is)"]  # no threshold that is unbound
 
 

@@ -19,7 +19,7 @@ PAYMENTS = Problem(
 )
 REVIEW = Limit.share("review", at_most=0.05)
 CAUGHT = Limit.rate("approve", given="fraud", at_most=0.1)
-P = np.random.default_rng(0).beta(0.4, 4, 2000)
+P = np.random.default_rng(0).beta(0.4, 4, 600)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ def limit_sentences(system: System, evidence: Evidence, level: float) -> list[st
 def _stands(check: LimitCheck, level: float) -> str:
     value, low, high = check.interval
     bound = f"{'at most' if check.limit.sign > 0 else 'at least'} {percent(check.limit.bound)}"
-    share = f"It decides {check.limit.decision} about {value} of {check.limit.base}"
+    share = f"It decides {check.limit.decision} for {value} of {check.limit.base}"
     ends = f" ({percent(level)} interval {low.removesuffix(' %')} to {high})" if low != high else ""
     broken = ", which it clearly breaks" if check.breaks else ""
     return f"{share}{ends}; the limit is {bound}{broken}."
@@ -63,7 +63,7 @@ def _exchange(system: System, evidence: Evidence) -> list[str]:
     free = (1 - problem.threshold) / problem.threshold
     decision, label = problem.decisions[0], problem.classes[1]
     return [
-        f"That makes {decision} for {label} worth {number(worth, 3)} times "
-        f"{problem.decisions[1]} for {problem.classes[0]}; by the costs alone it is "
+        f"Under the limits, {decision} for {label} counts {number(worth, 3)} times as much as "
+        f"{problem.decisions[1]} for {problem.classes[0]}; by the costs alone, "
         f"{number(free, 3)} times."
     ]
