@@ -179,6 +179,9 @@ def test_shares_are_counted_at_the_prior_of_the_problem():
         rates = system.counts.values[:, 1] / system.counts.values.sum(axis=1)
         assert system.limits[0].value == pytest.approx(rates @ [0.99, 0.01])
         assert system.limits[0].low < 0.05 < system.limits[0].high or system.limits[0].price == 0
+        decided = report.rule(system.name).decide(P) == "review"
+        shipped = [np.mean(decided[~FRAUD]), np.mean(decided[FRAUD])] @ np.array([0.99, 0.01])
+        assert shipped <= 0.05
 
 
 @pytest.fixture(scope="module")

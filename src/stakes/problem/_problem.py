@@ -274,7 +274,12 @@ class Problem(Charged):
         return self._but(prior=checked)
 
     def with_limits(self, limits: object) -> Self:
-        """The same stakes under other limits; None: without any."""
+        """The same stakes under other limits; None: without any.
+
+        >>> problem = Problem.zero_one(["no", "yes"])
+        >>> problem.with_limits([Limit.share("yes", at_most=0.1)]).limits
+        (Limit.share('yes', at_most=0.1),)
+        """
         return self._but(limits=read_limits(limits, self.classes, self.decisions))
 
     def with_abstention(self, cost: object, name: Label = "abstain") -> Self:
