@@ -21,7 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 
-from stakes import Columns, InputError, Problem, evaluate, evaluate_frame
+from stakes import Columns, InputError, Limit, Problem, evaluate, evaluate_frame
 from test_case_costs_evaluate import PAYMENTS, World
 from test_cli import run
 
@@ -78,6 +78,14 @@ def test_rows_beyond_the_limit_of_memory_are_refused_with_a_remedy():
     with pytest.raises(InputError, match=r"memory_limit must leave room.*problem\.mean\(data\)"):
         evaluate_frame(
             pl.DataFrame(ROWS).lazy(), PAYMENTS, y_true="truth", models=MODELS, memory_limit=100
+        )
+
+
+def test_limits_beyond_the_limit_of_memory_are_refused_with_a_remedy():
+    limited = PAYMENTS.with_limits([Limit.share("review", at_most=0.1)])
+    with pytest.raises(InputError, match=r"leave room.*prices an engine does not fit"):
+        evaluate_frame(
+            pl.DataFrame(ROWS).lazy(), limited, y_true="truth", models=MODELS, memory_limit=100
         )
 
 

@@ -22,7 +22,7 @@ import pyarrow.parquet
 from click.testing import CliRunner, Result
 
 import stakes
-from stakes import Problem, Report, Scores, bayes_decisions, evaluate, shift_prior
+from stakes import Limit, Problem, Report, Scores, bayes_decisions, evaluate, shift_prior
 from stakes._expression import Name
 from stakes.calibration import Affine, Isotonic, Temperature, from_json
 from stakes.cli.commands import stakes as command
@@ -728,6 +728,13 @@ def test_a_problem_is_shown_with_what_follows_from_it():
     assert str(PROBLEM) in done.stdout
     assert "review" in done.stdout.split("P(fraud)")[1]
     assert "Without looking at the case, review is best and costs 3.5 EUR per case" in done.stdout
+
+
+def test_a_problem_with_limits_is_shown_with_them():
+    PROBLEM.with_limits([Limit.share("review", at_most=0.05)]).to_toml("limited.toml")
+    done = run("problem", "show", "limited.toml")
+    assert "limits: review: at most 5 % of cases" in done.stdout
+    assert "These decisions leave the limits out" in done.stdout
 
 
 def test_a_sound_problem_has_nothing_odd():

@@ -7,6 +7,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -45,3 +47,15 @@ def test_amounts_pick_another_model_than_their_mean_does() -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
     said = " ".join(done.stdout.split())
     assert "The mean costs pick the model for small frauds, the amounts the one for large" in said
+
+
+@pytest.mark.slow
+def test_fraud_under_a_limit_prices_the_limit_and_refuses_the_rule_that_breaks_it() -> None:
+    done = example("fraud_limits.py")
+    assert done.stderr == ""
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    said = " ".join(done.stdout.split())
+    assert "Deploy forest:" in said
+    assert "at the margin" in said
+    assert said.count(": breaks") == 1
+    assert "Today's batch of 700 gets 10 reviews, no more." in said

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from stakes import Between, Decisions, Problem, Report, Scores, bayes_decisions, evaluate
+from stakes import Between, Decisions, Limit, Problem, Report, Scores, bayes_decisions, evaluate
 from stakes import report as names
 from stakes.calibration import Affine
 from stakes.errors import MissingExtraError
@@ -257,3 +257,10 @@ def test_a_page_shows_baseline_and_unknown_costs_and_says_that_they_do_not_follo
         assert "this table does not follow the sliders" in part
         assert "<table>" in part
     assert page.count("<h2>Against the baseline</h2>") == 2  # once for readers without scripts
+
+
+def test_a_page_under_limits_shows_them_and_says_why_it_has_no_sliders():
+    page = report_of(problem=FRAUD.with_limits([Limit.share("review", at_most=0.05)])).to_html()
+    assert "This problem has limits, so this page has no sliders" in page
+    assert "at the margin" in page
+    assert "Cost against capacity" in page

@@ -12,6 +12,8 @@ from stakes.audit import FAMILIAR, HEXAGON, disagreement
 from stakes.calibration import consistency_band, reliability
 from stakes.curves import (
     brier_curve,
+    capacity_curve,
+    coverage_curve,
     decision_curve,
     detection_error_tradeoff,
     gains_curve,
@@ -88,6 +90,18 @@ def test_decision_curves_show_all_and_nobody(tables):
     assert (drawn["nobody"][:, 1] == 0).all()
     for name in ("sharp", "blunt", "all"):
         assert drawn[name][:, 0].max() < 1  # nothing falls or rises along the right edge
+
+
+def test_capacity_and_coverage_curves_are_drawn_through_their_corners(tables):
+    problem = Problem([[0, 3, 25], [180, 8, 0]], decisions=["approve", "review", "block"])
+    capacity = {n: capacity_curve(t, problem, "review") for n, t in tables.items()}
+    ax = plot.capacity_curves(capacity, at=0.05, unit="EUR")
+    np.testing.assert_array_equal(lines(ax)["sharp"][:, 0], capacity["sharp"].cost.columns()["x"])
+    assert ax.get_xlabel() == "capacity: share of review"
+    assert ax.get_ylabel() == "cost per case, EUR"
+    covered = {n: coverage_curve(t, problem) for n, t in tables.items()}
+    drawn = lines(plot.coverage_curves(covered, at=0.9))["sharp"]
+    assert drawn[-1].tolist() == [1.0, float(covered["sharp"].cost(1.0))]
 
 
 def test_reliability_with_its_band(tables):

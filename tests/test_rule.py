@@ -280,7 +280,7 @@ def test_a_changed_truncated_or_newer_file_is_refused_with_its_reason(rule, tmp_
         text[:-40]: "source must be JSON; it is not: .* ends too early",
         changed(text, problem=costs): "it was changed since.*does not have its checksum",
         changed(text, checksum="0"): "it was changed since",
-        changed(text, version=2): "must be of version 1; it is of version 2",
+        changed(text, version=3): "must be of version 2; it is of version 3",
         changed(text, format="stakes.calibration"): "its format is not 'stakes.rule'",
     }.items():
         path.write_text(wrong, encoding="utf-8")

@@ -41,13 +41,14 @@ PLAN: dict[str, tuple[str, ...]] = {
     "measures": ("problem", "_square"),
     "agreement": ("measures",),
     "curve": ("_check", "_value"),
+    "limits": ("decide", "curve"),
     "ranking": ("tally", "curve", "_arithmetic"),
     "scoring": ("rows", "tally", "problem", "ranking"),
     "conditions": ("ranking", "measures"),
     "thresholds": ("conditions", "ranking", "measures"),
-    "curves": ("thresholds", "scoring"),
+    "curves": ("thresholds", "scoring", "limits"),
     "calibration": ("_files", "scoring", "curves", "decide"),
-    "rule": ("calibration",),
+    "rule": ("calibration", "limits"),
     "inference": ("measures", "ranking"),
     "regions": ("thresholds", "inference"),
     "audit": ("regions", "agreement"),
@@ -86,22 +87,25 @@ FLOORS: dict[str, str] = {
         "problem commands"
     ),
     "conditions": "distributions condition conversions",
-    "curves": "bayes_error cost_curves decision ranks",
+    "curves": "bayes_error capacity_curves cost_curves decision ranks",
     "displays": (
         "estimators scored_cases smooth_line display decision_displays cost_displays "
         "reliability_display systems_display threshold_display"
     ),
     "evaluation": (
-        "sentences cases operation decision_rules folds charging predictions evidence beliefs "
-        "frozen backwards shipping score_bins uncertainty baseline changes information remaking "
-        "miscalibration "
-        "tally_rows metric_picks verdict flips slice_costs quality caveats build_report "
-        "evaluate_rows"
+        "sentences cases operation decision_rules folds charging predictions limited evidence "
+        "beliefs limit_sentences limit_checks frozen backwards shipping score_bins uncertainty "
+        "baseline changes information remaking miscalibration tally_rows metric_picks verdict "
+        "flips slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
         "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "
         "losses intervals planning schemes delta jackknife profile proportions bootstrap "
         "comparison delong selection deployment multiplicity moves winner"
+    ),
+    "limits": (
+        "batch_counts counted_cases deployed_cases capacity limit_check one_price several_prices "
+        "fitted_prices priced"
     ),
     "measures": "cost linear confusion chance clinical",
     "metrics": (
@@ -109,15 +113,18 @@ FLOORS: dict[str, str] = {
         "calibration_tables"
     ),
     "plot": "_style _labels curve_plots band_plots table_plots",
-    "problem": "_belief _binary _columns _file _names _relations _cases _charged _problem",
+    "problem": (
+        "_belief _binary _columns _limit _file _naive _names _relations _shown _cases _charged "
+        "_problem"
+    ),
     "ranking": "roc hull points areas rescaling",
     "regions": "partition axes decisions borders sensitivity",
     "render": (
-        "json layout rounding against systems unknowns tables page page.data html markdown "
-        "notebook plain_text schema"
+        "json layout rounding against systems limit_tables unknowns tables page page.data html "
+        "markdown notebook plain_text schema"
     ),
     "report": "_parts _gates _report",
-    "rule": "_reading _cuts _json _rule _rules",
+    "rule": "_reading _cuts _json _parts _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
     "simulate": "_line random_counts gaussian",
     "sklearn": "responses splits bayes_classifier scorer estimator_report",
@@ -524,7 +531,7 @@ def test_no_two_modules_have_one_name() -> None:
     assert {name for name in names if names.count(name) > 1} == set()
 
 
-ROW_LEVEL = {"calibration", "decide", "metrics", "scoring"}
+ROW_LEVEL = {"calibration", "decide", "limits", "metrics", "scoring"}
 TALLY_LEVEL = {
     *("agreement", "audit", "curves", "inference", "measures", "ranking", "regions", "thresholds"),
 }

@@ -13,6 +13,7 @@ from stakes import displays as displays
 from stakes import errors as errors
 from stakes import evaluation as evaluation
 from stakes import inference as inference
+from stakes import limits as limits
 from stakes import measures as measures
 from stakes import metrics as metrics
 from stakes import plot as plot
@@ -53,9 +54,11 @@ from stakes.errors import InputError as InputError
 from stakes.errors import MissingExtraError as MissingExtraError
 from stakes.errors import StakesError as StakesError
 from stakes.evaluation import evaluate as evaluate
+from stakes.limits import price_limits as price_limits
 from stakes.measures.cost import expected_cost as expected_cost
 from stakes.measures.cost import normalized_cost as normalized_cost
 from stakes.problem import Between as Between
+from stakes.problem import Limit as Limit
 from stakes.problem import Problem as Problem
 from stakes.ranking import auc as auc
 from stakes.ranking import equal_error_rate as equal_error_rate

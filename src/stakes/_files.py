@@ -126,8 +126,13 @@ def text_of(name: str, source: object, what: str) -> str:
     )
 
 
-def parsed(name: str, source: object, what: str, *, form: str, version: int) -> dict[str, Any]:
-    """The object of this format and version in a text or a file, or why there is none."""
+def parsed(
+    name: str, source: object, what: str, *, form: str, version: int, older: tuple[int, ...] = ()
+) -> dict[str, Any]:
+    """The object of this format and version in a text or a file, or why there is none.
+
+    Objects of `older` versions can still be read.
+    """
     text = text_of(name, source, what)
     try:
         body = json.loads(text)
@@ -143,7 +148,7 @@ def parsed(name: str, source: object, what: str, *, form: str, version: int) -> 
             argument=name,
         )
     written = body.get("version")
-    if written is True or written != version:
+    if written is True or written not in (version, *older):
         raise InputError(
             f"{name} must be of version {version}; it is of version {written!r}. Read it with the "
             f"release of stakes that wrote it, or make it again.",

@@ -72,10 +72,14 @@ def expected_costs(
     """
     _check.aligned(posteriors=posteriors, data=data)
     rows = read_posteriors("posteriors", posteriors, problem.classes)
-    expected = np.empty((len(rows), problem.n_decisions))
-    costs = costs_of_cases(rows, problem, data, case_costs)
+    return mean_costs(rows, costs_of_cases(rows, problem, data, case_costs))
+
+
+def mean_costs(rows: FloatArray, costs: FloatArray | CaseCosts) -> FloatArray:
+    """The same for posteriors (n, K) that were checked before."""
     if not isinstance(costs, CaseCosts):
         return np.asarray(rows @ costs)
+    expected = np.empty((len(rows), costs.shape[1]))
     for block, part in costs.blocks():
         expected[block] = np.einsum("bk,kmb->bm", rows[block], part)
     return expected
@@ -89,13 +93,26 @@ def bayes_decision_indices(
     Decisions whose expected costs differ by rounding alone are tied; the first one wins. Posteriors
     of single precision stand for all numbers that round to them, so that they decide at a
     threshold as those of double precision do. `data` or `case_costs` give every case its own costs,
-    as in `expected_costs`.
+    as in `expected_costs`. A problem with limits is refused: their prices come first.
     """
+    refuse_limits(problem)
     _check.aligned(posteriors=posteriors, data=data)
     wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
     rows = wrapped.read("posteriors", problem.classes, borrowed=True)
     rounding = wrapped.rounding("posteriors", problem.classes)
     return cheapest_decisions(rows, costs_of_cases(rows, problem, data, case_costs), rounding)
+
+
+def refuse_limits(problem: Problem) -> None:
+    """Refuse a problem with limits, which the cheapest decisions of its costs need not keep."""
+    if problem.limits:
+        raise InputError(
+            f"problem must have no limits here; it has {str(problem.limits[0])!r}, which the "
+            f"cheapest decisions may break. Call stakes.price_limits(posteriors, problem): the "
+            f"Bayes decisions of its `priced` problem keep the limits. evaluate does so by itself, "
+            f"and problem.with_limits(None) ignores them.",
+            argument="problem",
+        )
 
 
 def cheapest_decisions(

@@ -105,6 +105,13 @@ def _with_columns(report: Report, columns: Columns) -> Report:
 
 
 def _refuse_costs_of_cases(problem: Problem, needed: int, limit: int) -> None:
+    if problem.limits:
+        raise InputError(
+            f"memory_limit must leave room for the columns where the problem has limits, whose "
+            f"prices an engine does not fit: they need {needed:,} bytes, and the limit is "
+            f"{limit:,}. Raise it, evaluate a sample, or take problem.with_limits(None).",
+            argument="memory_limit",
+        )
     if problem.columns:
         raise InputError(
             f"memory_limit must leave room for the columns where every case has its own costs, "

@@ -32,6 +32,8 @@ def show(file: str) -> None:
     put(str(stakes))
     for sentence in _consequences(stakes):
         put(f"\n{sentence}")
+    if stakes.limits:
+        put("\nThese decisions leave the limits out: evaluate fits their prices to predictions.")
 
 
 @problem.command()

@@ -10,6 +10,7 @@ Takes tallies.
 
 from stakes._check import guard
 from stakes.curves.bayes_error import BayesErrorPlot, BayesErrorRate, bayes_error_plot
+from stakes.curves.capacity_curves import capacity_curve, coverage_curve
 from stakes.curves.cost_curves import (
     CostLines,
     brier_curve,
@@ -42,9 +43,11 @@ __all__ = [
     "PrecisionRecall",
     "bayes_error_plot",
     "brier_curve",
+    "capacity_curve",
     "cost_curve",
     "cost_line",
     "cost_lines",
+    "coverage_curve",
     "decision_curve",
     "detection_error_tradeoff",
     "gains_curve",

@@ -14,6 +14,7 @@ from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.flips import flips_of
 from stakes.evaluation.information import Remake, rivals_of, uncertainty_of
+from stakes.evaluation.limit_checks import checked_limits
 from stakes.evaluation.metric_picks import disagreement_of, picks_of
 from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
 from stakes.evaluation.operation import Operation
@@ -57,6 +58,7 @@ def report_of(
     """
     if operation is not None:
         evidence = replace(evidence, operation=operation)
+    evidence = checked_limits(evidence, level)
     problem = evidence.problem
     incumbent = read_incumbent(baseline, margin, evidence.rules, problem, level)
     costs = costs_of(evidence.sample, problem, evidence, level)
@@ -71,7 +73,12 @@ def report_of(
     disagreement = disagreement_of(evidence, systems, models)
     regions, margins = flips_of(systems, evidence, costs)
     no_model = _no_model(evidence, costs)
-    chosen = verdict.cheapest or costs.named
+    uncertainty = None
+    if unknown is not None:
+        chosen = verdict.cheapest or costs.named
+        rivals = rivals_of(systems, no_model, evidence, chosen)
+        again = None if problem.limits else remake  # whose prices would have to be found again
+        uncertainty = uncertainty_of(unknown, rivals, chosen, seed, again)
     return Report(
         problem=problem,
         verdict=verdict,
@@ -89,9 +96,7 @@ def report_of(
         rules=shipped_rules(evidence, seed),
         no_model=no_model,
         baseline=known,
-        uncertainty=None
-        if unknown is None
-        else uncertainty_of(unknown, rivals_of(systems, no_model, evidence), chosen, seed, remake),
+        uncertainty=uncertainty,
     )
 
 
@@ -119,6 +124,7 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
     rules, joint, problem = evidence.rules, evidence.sample.pooled, evidence.problem
     many = problem.n_classes == 2 and problem.n_decisions > 2 and not problem.columns
     charges, running = evidence.sample.charges, evidence.operation.running_costs
+    many = many and not problem.limits  # whose prices move them
     cuts = tuple(decision_regions(problem).crossings.tolist()) if many else ()
     return tuple(
         System(
@@ -136,6 +142,8 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
             sums=None if charges is None else charges.sums.get(name),
             running_cost=running.get(one.model, 0.0),
             total=evidence.operation.total(costs.cost(name)),
+            limits=evidence.checks.get(name, ()),
+            rounding_loss=one.rounding_loss,
         )
         for name, one in rules.items()
     )
@@ -163,6 +171,7 @@ def _no_model(evidence: Evidence, costs: Costs) -> System | None:
         spent=charges.spent[NO_MODEL],
         sums=charges.sums.get(NO_MODEL),
         total=evidence.operation.total(costs.cost(NO_MODEL)),
+        limits=evidence.checks.get(NO_MODEL, ()),
     )
 
 

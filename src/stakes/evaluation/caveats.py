@@ -47,6 +47,7 @@ def caveats_of(
         *_prior_mismatch(evidence, systems),
         *_small_classes(evidence),
         *(() if best is None else _tuned_threshold(best)),
+        *_broken_limits(systems),
         *_sums(evidence.models),
         *_miscalibration(models, systems, costs, miscalibrations, verdict, evidence.problem),
         *_unchecked(evidence, miscalibrations),
@@ -120,6 +121,19 @@ def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
                 f"Cases of {label}: {number(size)}. Its rates, and the costs that hang on them, "
                 f"are hardly known, which makes intervals wide.",
             )
+
+
+def _broken_limits(systems: tuple[System, ...]) -> Iterator[Caveat]:
+    """Systems that clearly break a limit, which cannot be recommended."""
+    for one in systems:
+        for check in one.limits:
+            if check.breaks:
+                value, low, high = check.interval
+                yield Caveat(
+                    "breaks a limit",
+                    f"{one.name} cannot be recommended: {check.limit}, and it has {value} "
+                    f"(interval {low.removesuffix(' %')} to {high}).",
+                )
 
 
 def _tuned_threshold(best: System) -> Iterator[Caveat]:

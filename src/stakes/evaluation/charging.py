@@ -57,13 +57,20 @@ class Charges:
 
 
 def charges_of(
-    cases: Cases, decided: Mapping[str, IntArray], bayes: frozenset[Label] = frozenset()
+    cases: Cases,
+    decided: Mapping[str, IntArray],
+    bayes: frozenset[Label] = frozenset(),
+    blind: IntArray | None = None,
 ) -> Charges:
-    """Charge all decisions, block by block; `bayes` are those that posteriors make."""
+    """Charge all decisions, block by block; `bayes` are those that posteriors make.
+
+    `blind` are the decisions by costs and prior alone, where limits have a say in them.
+    """
     costs, problem = cases.costs, cases.problem
     assert costs is not None
     prior = np.broadcast_to(cases.prior, (len(cases.truth), problem.n_classes))
-    blind = cheapest_decisions(prior, costs)
+    if blind is None:
+        blind = cheapest_decisions(prior, costs)
     everyone = {**decided, NO_MODEL: blind}
     constant = tuple(f"always {label}" for label in problem.decisions)
     losses = np.empty((len(everyone) + len(constant), len(cases.truth)))
@@ -97,7 +104,7 @@ def charges_of(
         clusters=None if cases.clusters is None else cases.clusters.codes,
         unaided=1 + len(constant),
         reached=reached,
-        bayes=bayes | {NO_MODEL},
+        bayes=frozenset() if problem.limits else bayes | {NO_MODEL},
     )
     return Charges(sample, base, spent, blind, _term_sums(cases, everyone))
 

@@ -34,6 +34,10 @@ class DecisionRule:
     name: str
     threshold: float | None = None  # above which the second of two decisions is taken
     eligible: bool = True  # a rule tuned on these very cases is shown, but cannot win
+    prices: tuple[float, ...] = ()  # of the limits of the problem, fitted to all cases
+    added: FloatArray | None = None  # (L, K, M), what they add to the costs
+    capacity: tuple[tuple[float, float, float], ...] = ()  # share, cost and price of other limits
+    rounding_loss: float | None = None  # what it costs that it decides no case by chance
 
 
 def rules_of(
@@ -73,7 +77,8 @@ def rules_of(
             honest = kind == POSTERIORS or recalibrated or tuned_apart
             if tuned_apart:
                 yield DecisionRule(model, TUNED_APART, float(best))
-            yield DecisionRule(model, TUNED, float(best), eligible=not honest)
+            if not problem.limits:  # which the best threshold would not keep
+                yield DecisionRule(model, TUNED, float(best), eligible=not honest)
 
 
 def is_movable(held: FloatArray, prior: FloatArray) -> bool:

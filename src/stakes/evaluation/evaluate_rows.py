@@ -66,6 +66,9 @@ def evaluate(
         ``problem.classes``. scikit-learn sorts them: write
         ``Posteriors(model.predict_proba(X), classes=model.classes_)``, and they go by their names.
     problem : what is at stake
+        Limits of the problem are kept by every rule that decides on posteriors, with prices that
+        are fitted on other folds; other systems are checked against them, and none that clearly
+        breaks one is recommended.
     weights : (n,) weights of the cases
     by : labels, dates, periods, intervals or categories, one per case; the report has a slice for
         each of them, and one for the cases without. Several columns are a mapping or a frame.
@@ -146,6 +149,7 @@ def evaluate(
         predictions,
         posterior_prior=held,
         calibrator=None if calibrator is None else folds.described(calibrator),
+        folds=folds,
     )
     return report_of(
         evidence,

@@ -17,6 +17,7 @@ from stakes.calibration import CalibrationMap
 from stakes.evaluation.charging import Charges
 from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.operation import Operation
+from stakes.limits import LimitCheck
 from stakes.problem import Problem
 from stakes.report import Caveat
 from stakes.scoring import Brier, LogLoss
@@ -92,6 +93,29 @@ class Evidence:
     left_out: tuple[Caveat, ...] = ()
     operation: Operation = field(default_factory=Operation)
     maps: Mapping[str, Callable[[], CalibrationMap]] = field(default_factory=dict)  # of all cases
+    # What limits add to the costs (L, K, M), for posteriors of all cases by such a map
+    repriced: Callable[[FloatArray], FloatArray] | None = None
+    checks: Mapping[str, tuple[LimitCheck, ...]] = field(default_factory=dict)  # by system
+    unaided: frozenset[str] | None = None  # what needs no model and keeps the limits; None: all
+
+    @property
+    def all_break(self) -> bool:
+        """Whether every system that could win clearly breaks a limit."""
+        rivals = [name for name, rule in self.rules.items() if rule.eligible]
+        return bool(self.checks) and all(
+            any(check.breaks for check in self.checks[name]) for name in rivals
+        )
+
+    def blind_decision(self, problem: Problem) -> Label:
+        """The cheapest constant decision that keeps the limits; the cheapest of all if none does.
+
+        The problem has the costs and the prior that count.
+        """
+        kept = [d for d in problem.decisions if f"always {d}" in (self.unaided or ())]
+        if not kept or problem.prior is None:
+            return problem.naive.decision
+        costs = dict(zip(problem.decisions, (problem.prior @ problem.costs).tolist(), strict=True))
+        return min(kept, key=costs.__getitem__)
 
     def beside(self, names: tuple[str, ...]) -> FloatArray:
         """What systems, and what needs no model, cost per case beside their decisions."""

@@ -45,8 +45,8 @@ def flips_of(
     Decisions stay as they are.
     """
     problem, prior = evidence.problem, evidence.prior
-    if not (evidence.shares > 0).all():
-        return (), ()
+    if not (evidence.shares > 0).all() or problem.limits:
+        return (), ()  # where costs move, the prices of limits would have to be fitted again
     if problem.columns or evidence.operation.running_costs:
         return case_regions(systems, evidence), case_margins(systems, evidence)
     rivals = _rivals(systems, problem)

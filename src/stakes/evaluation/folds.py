@@ -136,6 +136,9 @@ class Fitted:
     said: FloatArray | IntArray  # posteriors (n, K) or decisions (n,)
     costs: FloatArray | None  # (P,)
     on_all: FitOnAll | None = None  # the map of all cases, where the rule is one
+    parts: tuple[
+        FloatArray, ...
+    ] = ()  # posteriors (n, K) of each partition, where prices need them
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,9 +209,10 @@ def _out_of_fold(
     mean = _check.posteriors("recalibrated", sum(each) / len(each), size)
     parts = each if len(each) > 1 else ()
     costs = cases.charges
-    pairs = (_check.posteriors("recalibrated", part, size) for part in parts)
-    each_costs = folds.costs(cheapest_decisions(part, costs) for part in pairs)
-    return Fitted(mean, each_costs, FitOnAll.later(rows, folds, calibrator))
+    checked = [_check.posteriors("recalibrated", part, size) for part in parts]
+    each_costs = folds.costs(cheapest_decisions(part, costs) for part in checked)
+    kept = tuple(checked) if cases.problem.limits else ()
+    return Fitted(mean, each_costs, FitOnAll.later(rows, folds, calibrator), kept)
 
 
 def _finite(scores: FloatArray) -> FloatArray:

@@ -56,8 +56,13 @@ class Rivals:
         return np.asarray(by_class.T + moved + self.beside)
 
 
-def rivals_of(systems: tuple[System, ...], no_model: System | None, evidence: Evidence) -> Rivals:
-    """The systems that may win, every constant decision, and what needs no model."""
+def rivals_of(
+    systems: tuple[System, ...], no_model: System | None, evidence: Evidence, chosen: str
+) -> Rivals:
+    """The systems that may win, every constant decision, and what needs no model.
+
+    Under limits only what keeps them, and today's choice.
+    """
     spent, mass = spent_tables(systems, evidence), evidence.sample.pooled.class_weights
     counts = {one.name: one.counts.values for one in systems}
     if no_model is not None:
@@ -65,7 +70,8 @@ def rivals_of(systems: tuple[System, ...], no_model: System | None, evidence: Ev
     for d, label in enumerate(evidence.problem.decisions):
         counts[f"always {label}"] = mass[:, None] * np.eye(evidence.problem.n_decisions)[d]
     size = np.where(mass > 0, mass, 1.0)[:, None]
-    names = tuple(spent)
+    allowed = {one.name for one in systems} | {chosen} | (evidence.unaided or set())
+    names = tuple(name for name in spent if evidence.unaided is None or name in allowed)
     return Rivals(
         names,
         np.stack([counts[name] / size for name in names]),

@@ -76,6 +76,9 @@ def _pick(
     system = cheapest_of(own)
     if system.name == best.name:
         return Pick(metric, model, Interval(0.0, 0.0, 0.0), None)
+    if system.name not in costs.choice.names:  # it breaks a limit, and is no rival
+        more = costs.saving(system.name, best.name)
+        return Pick(metric, model, more, more.low > 0)
     return Pick(metric, model, costs.more(system.name), not costs.is_contender(system.name))
 
 

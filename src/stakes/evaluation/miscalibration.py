@@ -45,12 +45,12 @@ def miscalibration_of(
 ) -> Miscalibration | None:
     """For the posteriors of two classes, if every case was drawn by itself; None otherwise.
 
-    None also where every case has its own costs.
+    None also where every case has its own costs, and where limits have a say.
 
     `table` holds the scores as they came, pooled where there are many; classes are drawn again
     `replicates` times.
     """
-    if evidence.problem.columns:
+    if evidence.problem.columns or evidence.problem.limits:
         return None
     sample, problem = evidence.sample, evidence.problem.regret()
     alone = sample.whole and sample.clusters is None

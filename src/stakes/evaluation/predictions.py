@@ -44,6 +44,7 @@ class Predictions:
     rounding: FloatArray | None = None  # by how much posteriors of single precision may be off
     left_out: tuple[Caveat, ...] = ()
     map_of_all: Callable[[], CalibrationMap] | None = None  # which made them, recalibrated
+    parts: tuple[FloatArray, ...] = ()  # recalibrated in each partition, where limits need prices
 
     @property
     def moved(self) -> FloatArray | None:
@@ -104,6 +105,7 @@ def read_predictions(
         off_sum=off_sum,
         rounding=cases.rows(given.rounding(name, problem.classes)),
         map_of_all=None if repaired is None else repaired.on_all,
+        parts=() if repaired is None else repaired.parts,
         left_out=(*unmoved, *unrepaired),
     )
 
@@ -126,6 +128,7 @@ def _of_scores(
         tuned_apart=None if apart is None else np.asarray(apart.said),
         partition_costs=None if made is None else made.costs,
         map_of_all=None if repaired is None else repaired.on_all,
+        parts=() if repaired is None else repaired.parts,
         left_out=lost,
     )
 

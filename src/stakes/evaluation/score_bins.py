@@ -80,10 +80,11 @@ def decision_changes(
     Each decision is the best on one interval of probabilities, so that it need not be looked for
     between two scores that share it.
     """
+    free = problem.with_limits(None)  # prices move the borders of these decisions
 
     def decided(some: FloatArray) -> IntArray:
         posteriors = some if moving is None else shift_prior(some, *moving)
-        return bayes_decision_indices(posteriors, problem)
+        return bayes_decision_indices(posteriors, free)
 
     milestones = np.append(np.arange(0, len(scores) - 1, _STRIDE), len(scores) - 1)
     for i in np.flatnonzero(np.diff(decided(scores[milestones]))):

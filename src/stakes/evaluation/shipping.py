@@ -9,6 +9,7 @@ from stakes._version import __version__
 from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.evidence import Evidence
 from stakes.report import MOVED, RECALIBRATED, TUNED, TUNED_APART
+from stakes.rows import SCORES, Posteriors, Scores
 from stakes.rule import Origin, Rule, Rules
 
 
@@ -39,10 +40,22 @@ def _rule(
     }
     if rule.name == RECALIBRATED:
         fit = evidence.maps[rule.model]
-        return lambda: Rule(map=fit(), **common)
+        if rule.added is None:
+            return lambda: Rule(map=fit(), **common)
+        return lambda: _repriced(fit, evidence, common)
     if rule.name in (TUNED, TUNED_APART):
         return Rule(threshold=rule.threshold, **common)
     if rule.name == MOVED and tallied.moving is not None:
         held, prior = tallied.moving
-        return Rule(from_prior=held, to_prior=prior, **common)
-    return Rule(**common)
+        return Rule(from_prior=held, to_prior=prior, added=rule.added, **common)
+    return Rule(added=rule.added, **common)
+
+
+def _repriced(fit: Any, evidence: Evidence, common: dict[str, Any]) -> Rule:
+    """The rule with the map of all cases, and the prices that its posteriors of them have."""
+    assert evidence.repriced is not None
+    free = {**common, "problem": evidence.problem.with_limits(None)}
+    rule = Rule(map=fit(), **free)
+    wrapper = Scores if rule.takes == SCORES else Posteriors
+    added = evidence.repriced(rule.posteriors(wrapper(fit.rows.scores)))
+    return Rule(map=rule.map, added=added, **common)

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes.errors import InputError
 from stakes.evaluation.backwards import own_class_leads
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.charging import Charges, charges_of, weighted_terms
-from stakes.evaluation.decision_rules import named, rules_of
+from stakes.evaluation.decision_rules import DecisionRule, named, rules_of
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
+from stakes.evaluation.folds import Folds
+from stakes.evaluation.limited import LimitedRule, limited_blind, limited_rule, priced_on_all
 from stakes.evaluation.predictions import Predictions
-from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART
+from stakes.evaluation.sentences import left_out
+from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Caveat
 from stakes.rows import POSTERIORS
 from stakes.scoring import class_means
 from stakes.tally import Counts, JointCounts, ScoreTable
 from stakes.thresholds import StakesTable, weighed
+
+_NO_FOLDS = (
+    "some class has too few cases to fit prices on some and use them on others; they were fitted "
+    "to these very cases, which keep the limits better than others will."
+)
 
 
 def evidence_of(
@@ -28,12 +38,14 @@ def evidence_of(
     *,
     posterior_prior: FloatArray | None,
     calibrator: str | None,
+    folds: Folds | None = None,
 ) -> Evidence:
-    """Tally the cases and what every model says of them."""
+    """Tally the cases and what every model says of them; prices of limits need the folds."""
     problem = cases.problem
+    folds = Folds(cases, np.random.default_rng(0)) if folds is None else folds
     models = tuple(_tallies(one, cases) for one in predictions)
-    found = [
-        (rule, one.decisions(rule, cases.charges).astype(np.min_scalar_type(-problem.n_decisions)))
+    listed = [
+        (one, rule)
         for one, tallied in zip(predictions, models, strict=True)
         for rule in rules_of(
             one.model,
@@ -46,11 +58,13 @@ def evidence_of(
             tuned_apart=one.tuned_apart is not None,
         )
     ]
-    rules = named((rule for rule, _ in found), problem)
-    decided = dict(zip(rules, (codes for _, codes in found), strict=True))
+    found, unlimited = _decided(listed, cases, folds)
+    rules = named((one.rule for one in found), problem)
+    small = np.min_scalar_type(-problem.n_decisions)
+    decided = {name: one.codes.astype(small) for name, one in zip(rules, found, strict=True)}
     bayes = frozenset(name for name, rule in rules.items() if rule.name in POSTERIOR_RULES)
-    charges = None if cases.costs is None else charges_of(cases, decided, bayes)
-    fitted = {one.model: one.partition_costs for one in predictions}
+    blind = limited_blind(folds).decided if problem.limits and cases.costs is not None else None
+    charges = None if cases.costs is None else charges_of(cases, decided, bayes, blind)
     return Evidence(
         problem=problem,
         n_rows=cases.n_rows,
@@ -62,13 +76,60 @@ def evidence_of(
         weighted=cases.weights is not None,
         calibrator=calibrator,
         partition_costs={
-            name: costs
-            for name, rule in rules.items()
-            if rule.name in (RECALIBRATED, TUNED_APART)
-            and (costs := fitted[rule.model]) is not None
+            name: one.costs for name, one in zip(rules, found, strict=True) if one.costs is not None
         },
-        left_out=tuple(caveat for one in predictions for caveat in one.left_out),
+        left_out=(*(caveat for one in predictions for caveat in one.left_out), *unlimited),
         maps={one.model: one.map_of_all for one in predictions if one.map_of_all is not None},
+        repriced=priced_on_all(cases) if problem.limits else None,
+    )
+
+
+class _Decided(NamedTuple):
+    """A rule, the codes of its decisions, and its costs (P,) where it was fitted out of fold."""
+
+    rule: DecisionRule
+    codes: IntArray
+    costs: FloatArray | None
+
+
+def _decided(
+    listed: list[tuple[Predictions, DecisionRule]], cases: Cases, folds: Folds
+) -> tuple[list[_Decided], list[Caveat]]:
+    """What every rule decides; those by posteriors keep the limits, where there are any."""
+    found: list[_Decided] = []
+    lost: list[Caveat] = []
+    for one, rule in listed:
+        if not cases.problem.limits or rule.name not in POSTERIOR_RULES:
+            fitted = one.partition_costs if rule.name in (RECALIBRATED, TUNED_APART) else None
+            found.append(_Decided(rule, one.decisions(rule, cases.charges), fitted))
+            continue
+        try:
+            limited = limited_rule(one, rule.name, folds)
+        except InputError as error:
+            if len(listed) == 1:
+                raise
+            lost.append(left_out(one.model, f"{rule.name} cannot keep the limits: {error}"))
+            continue
+        if not limited.apart:
+            lost.append(left_out(one.model, f"{rule.name}: {_NO_FOLDS}"))
+        found.append(_Decided(_priced(rule, limited, cases), limited.decided, limited.costs))
+    if not found and lost:
+        raise InputError(lost[-1].text, argument="problem")
+    return found, lost
+
+
+def _priced(rule: DecisionRule, limited: LimitedRule, cases: Cases) -> DecisionRule:
+    """The rule with its prices, and the threshold that they make."""
+    whole, threshold = limited.whole, rule.threshold
+    if threshold is not None:
+        threshold = cases.problem.plus(whole.added.sum(axis=0)).threshold
+    return replace(
+        rule,
+        threshold=threshold,
+        prices=tuple(whole.prices.tolist()),
+        added=whole.added,
+        capacity=limited.capacity,
+        rounding_loss=whole.rounding_loss,
     )
 
 

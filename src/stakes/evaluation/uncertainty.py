@@ -166,6 +166,10 @@ class Costs:
         found = probability_cheapest(self.choice)
         return dict(zip(map(str, self.choice.names), found.tolist(), strict=True))
 
+    def blind_cost(self) -> float:
+        """Cost per case of the named blind decision."""
+        return self.base + self._value(self.named)
+
     def share_of_regret(self, amount: float, name: str) -> float:
         """An amount as a share of what a system costs above perfect decisions; 0 if that is 0."""
         above = self._value(name) - self._perfect
@@ -188,6 +192,12 @@ class Costs:
     @cached_property
     def _effect(self) -> SelectionEffect:
         return selection_effect(self.choice)
+
+    @property
+    def _span(self) -> float:
+        """What the best constant decision costs above perfect ones, limits or not."""
+        constant = self.joint.models[-self.problem.n_decisions :]
+        return min(self._value(str(name)) for name in constant) - self._perfect
 
     def _value(self, name: str) -> float:
         return float(self.choice.errors.costs[self.choice.errors.names.index(name)])
@@ -224,7 +234,7 @@ class Costs:
     @cached_property
     def _normalized(self) -> dict[str, Interval]:
         found: dict[str, Interval] = {}
-        unit = self._value(self.named) - self._perfect
+        unit = self._span
         for names, counts, design in self._blocks:
             beside = np.array([self._beside(name) for name in names])
             ends = profile_normalized_interval(
@@ -244,7 +254,7 @@ class Costs:
     @property
     def _worst(self) -> float:
         """The greatest normalised cost: bounded where what not looking costs is known."""
-        span = self._value(self.named) - self._perfect
+        span = self._span
         known = self.problem.prior is not None and span > 0
         return (self.choice.most - self._perfect) / span if known else np.inf
 
@@ -273,6 +283,10 @@ class LossCosts(Costs):
     @property
     def _perfect(self) -> float:
         return self.losses.mean(self.losses.perfect)
+
+    @property
+    def _span(self) -> float:
+        return self._value(self.named) - self._perfect
 
     def _pair_support(self, first: str, second: str, factor: float) -> Support:
         return self.losses.difference_support(first, second, factor)
@@ -355,6 +369,8 @@ def _loss_costs(sample: Sample, problem: Problem, evidence: Evidence, level: flo
     )
     blind, *constant = losses.names[len(evidence.rules) :]
     unaided = (*constant, blind)  # a constant decision wins ties: it is the simpler one
+    if evidence.unaided:
+        unaided = tuple(name for name in unaided if name in evidence.unaided)
     named = min(unaided, key=lambda name: errors.costs[losses.names.index(name)])
     return LossCosts(
         sample.joint,
@@ -398,7 +414,8 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
     )
     joint, reachable = with_blind(sample.joint, above)
     bayes = [rule.name in POSTERIOR_RULES for rule in evidence.rules.values()]
-    reachable[np.flatnonzero(bayes)] = reachable_decisions(above)  # people may take the others
+    if not evidence.problem.limits:  # prices may make any decision the cheapest
+        reachable[np.flatnonzero(bayes)] = reachable_decisions(above)  # people may take the others
     fitting = None
     if sample is evidence.sample:  # rules are fitted on all cases, whatever slice they decide about
         fitting = _fitting(evidence, len(joint.models))
@@ -415,7 +432,7 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
         added=added,
     )
     shares = sample.pooled.shares if problem.prior is None else problem.prior
-    named = f"always {above.with_prior(shares).naive.decision}"
+    named = f"always {evidence.blind_decision(above.with_prior(shares))}"
     return Costs(joint, above, base, reachable, sample.squares, choice, named, level, added)
 
 

@@ -10,12 +10,21 @@ import numpy as np
 from stakes._text import number, point, whole_percent
 from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.limit_sentences import limit_sentences
 from stakes.evaluation.operation import Operation
 from stakes.evaluation.sentences import money, rounded, span
 from stakes.evaluation.uncertainty import Costs
 from stakes.problem import Problem
 from stakes.regions import decision_regions
-from stakes.report import AS_DECIDED, Interval, NaiveDecision, System, Verdict, cheapest_of
+from stakes.report import (
+    AS_DECIDED,
+    POSTERIOR_RULES,
+    Interval,
+    NaiveDecision,
+    System,
+    Verdict,
+    cheapest_of,
+)
 
 
 def verdict_of(
@@ -34,14 +43,18 @@ def verdict_of(
     contenders = tuple(named[str(name)] for name in costs.choice.contenders)
     aided = _unaided(naive, costs)
     words = _Words(evidence.problem, costs.level, aided, rivals, contenders, naive)
+    words = replace(words, blind_breaks=evidence.unaided == frozenset())
     expected, share = costs.expected(best.name), costs.expected_normalized(best.name)
     if costs.is_unaided(best.name):  # the choice cannot have flattered what it shares
         saving, expected = Interval(0.0, 0.0, 0.0), costs.cost(best.name)
         share = costs.normalized(best.name)
-    if saving.value > 0:
-        found = _deployed(best, expected, share, saving, costs, words)
+    if not evidence.all_break and (saving.value > 0 or words.blind_breaks):
+        found = _deployed(best, expected, share, saving, costs, words, evidence)
         return _with_totals(found, evidence.operation, words)
-    sentences = (words.none(best, expected, saving), words.at_best(best, expected, saving))
+    sentences: tuple[str, ...] = (words.at_best(best, expected, saving),)
+    sentences = (words.none(best, expected, saving), *sentences)
+    if evidence.all_break:
+        sentences = (words.all_break(best), *limit_sentences(best, evidence, costs.level))
     found = Verdict(
         deploy=None,
         model=None,
@@ -76,6 +89,7 @@ def _deployed(
     saving: Interval,
     costs: Costs,
     words: _Words,
+    evidence: Evidence,
 ) -> Verdict:
     """Deploy the best system; the runner-up is one of another model where there are several."""
     others = [one for one in words.rivals if one.model != best.model or not words.several]
@@ -86,6 +100,7 @@ def _deployed(
     said = [words.close_call(saving), words.deploy(best, expected), saves]
     if rival is not None and over_rival is not None:
         said.append(words.against_rival(rival, over_rival))
+    said += limit_sentences(best, evidence, costs.level)
     apart = None if rival is None else not words.other_contenders(best)
     return Verdict(
         deploy=best,
@@ -105,9 +120,12 @@ def _deployed(
 
 def _unaided(naive: NaiveDecision, costs: Costs) -> NaiveDecision:
     """What needs no model: a constant decision, or that by the costs of each case if cheaper."""
-    if costs.named != NO_MODEL:
+    if costs.named == NO_MODEL:
+        return NaiveDecision(NO_MODEL, costs.cost(NO_MODEL).value, (NO_MODEL,))
+    if costs.named in {f"always {decision}" for decision in naive.tied}:
         return naive
-    return NaiveDecision(NO_MODEL, costs.cost(NO_MODEL).value, (NO_MODEL,))
+    kept = costs.named.removeprefix("always ")  # the best of those that keep the limits
+    return NaiveDecision(kept, costs.blind_cost(), (kept,))
 
 
 def _untied(saving: Interval, cost: float, perfect: float) -> Interval:
@@ -126,6 +144,7 @@ class _Words:
     rivals: list[System]  # that may win
     contenders: tuple[System, ...]  # that cannot be told from the cheapest, which is the first
     constant: NaiveDecision  # the best constant decision, the unit of normalised costs
+    blind_breaks: bool = False  # whether nothing that needs no model keeps the limits
 
     @property
     def several(self) -> bool:
@@ -154,7 +173,7 @@ class _Words:
 
     @property
     def _always(self) -> str:
-        if self.naive is not self.constant:
+        if self.naive.decision == NO_MODEL:
             return "deciding without a model by each case's costs and the prior"
         return f"always deciding {self.naive.decision}"
 
@@ -201,12 +220,21 @@ class _Words:
 
     def saves(self, best: System, saving: Interval, share: Interval) -> str:
         """What that saves against not looking."""
+        if self.blind_breaks:
+            return "Nothing that needs no model keeps the limits."
+        normalised = rounded(share.value, share)
         sure = "" if not saving.low <= 0 else ", but the data cannot rule out that it saves nothing"
         return (
             f"Against {self._always}, which costs {self._blind(best)}, it saves "
-            f"{self._money(saving)} per case{self._span(saving)}{sure}; its normalised cost is "
-            f"{rounded(share.value, share)}."
+            f"{self._money(saving)} per case{self._span(saving)}{sure}"
+            + ("." if self.problem.limits else f"; its normalised cost is {normalised}.")
         )
+
+    def all_break(self, best: System) -> str:
+        """Why nothing is recommended where every system breaks a limit."""
+        which = "Deploy none of these models" if self.several else f"Do not deploy {best.model}"
+        every = "every system" if self.several or len(self.rivals) > 1 else "it"
+        return f"{which}: {every} clearly breaks a limit."
 
     def totals(
         self, operation: Operation, cost: Interval, saving: Interval, *, deployed: bool
@@ -292,4 +320,5 @@ def _how(system: System, problem: Problem) -> str:
         low = (f"{decision} up to {point(high, 4)}" for decision, high in parts[:-1])
         cut = f" ({', '.join([*low, f'{parts[-1][0]} above'])})"
     article = "a " if system.rule.startswith("threshold") else ""
-    return f"with {article}{system.rule}{cut}"
+    priced = problem.limits and system.rule in POSTERIOR_RULES
+    return f"with {article}{system.rule}{', under the limits' if priced else ''}{cut}"

@@ -16,7 +16,9 @@ from stakes.plot.band_plots import (
     reliability_panels,
 )
 from stakes.plot.curve_plots import (
+    capacity_curves,
     cost_curves,
+    coverage_curves,
     decision_curves,
     detection_error_tradeoff,
     gains,
@@ -37,8 +39,10 @@ __all__ = [
     "CostRow",
     "ReliabilityPanel",
     "banded_lines",
+    "capacity_curves",
     "cost_curves",
     "cost_rows",
+    "coverage_curves",
     "decision_curves",
     "decision_table",
     "detection_error_tradeoff",

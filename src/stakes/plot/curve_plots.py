@@ -10,6 +10,7 @@ import numpy as np
 from stakes.calibration import Band, Reliability
 from stakes.curve import Curve
 from stakes.curves import DecisionCurve, DetectionErrorTradeoff, PrecisionRecall
+from stakes.limits import CapacityCurve, CoverageCurve
 from stakes.plot._style import GREY, INK, axes_for, finish, plain, styles
 from stakes.tally import ScoreTable
 from stakes.thresholds import BestThreshold
@@ -40,6 +41,52 @@ def cost_curves(
     ax.set_xlim(0, 1)
     ax.set_ylim(bottom=0)
     return finish(ax, x=x, y="loss", legend=True)
+
+
+def capacity_curves(
+    curves: Mapping[str, CapacityCurve],
+    *,
+    at: float | None = None,
+    unit: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Cost per case over the share of cases that may get a decision, one line for each model.
+
+    `at` marks the limit at hand.
+    """
+    ax = axes_for(ax)
+    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
+        corners = curve.cost.columns()
+        ax.plot(corners["x"], corners["y"], label=name, **style)
+    if at is not None:
+        ax.axvline(at, color=GREY, linewidth=1, linestyle=":")
+    ax.set_xlim(0, 1)
+    decision = plain(next(iter(curves.values())).decision)
+    return finish(ax, x=f"capacity: share of {decision}", y=_per_case(unit), legend=True)
+
+
+def coverage_curves(
+    curves: Mapping[str, CoverageCurve],
+    *,
+    at: float | None = None,
+    unit: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Cost per decided case over the share of cases that are decided.
+
+    `at` marks the coverage at hand.
+    """
+    ax = axes_for(ax)
+    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
+        ax.plot(curve.shares, curve.selective_cost(curve.shares), label=name, **style)
+    if at is not None:
+        ax.axvline(at, color=GREY, linewidth=1, linestyle=":")
+    ax.set_xlim(0, 1)
+    return finish(ax, x="coverage: share of cases decided", y=_per_case(unit), legend=True)
+
+
+def _per_case(unit: str | None) -> str:
+    return f"cost per case, {plain(unit)}" if unit else "cost per case"
 
 
 def roc(

@@ -2,14 +2,18 @@
 
 from stakes.problem._belief import Belief, Between, cell_text
 from stakes.problem._cases import CaseCosts, costs_of_class
-from stakes.problem._problem import Naive, Problem
+from stakes.problem._limit import Limit, infeasible
+from stakes.problem._naive import Naive
+from stakes.problem._problem import Problem
 
 __all__ = [
     "Belief",
     "Between",
     "CaseCosts",
+    "Limit",
     "Naive",
     "Problem",
     "cell_text",
     "costs_of_class",
+    "infeasible",
 ]

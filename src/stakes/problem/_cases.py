@@ -32,6 +32,7 @@ class CaseCosts:
     expressions: Expressions = ()
     columns: Mapping[Name, FloatArray] | None = None
     array: FloatArray | None = None  # (n, K, M)
+    added: FloatArray | None = None  # (K, M), to the costs of every case: prices of limits
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -40,7 +41,7 @@ class CaseCosts:
 
     def block(self, rows: slice) -> FloatArray:
         """Costs (K, M, B) of some cases."""
-        if self.array is not None:
+        if self.array is not None and self.added is None:
             return np.ascontiguousarray(np.moveaxis(self.array[rows], 0, -1))
         start, stop, _ = rows.indices(self.n_cases)
         costs = np.empty((*self.shape, stop - start))
@@ -50,6 +51,10 @@ class CaseCosts:
 
     def cell(self, k: int, d: int, rows: Any) -> FloatArray | float:
         """What decision d costs in cases of class k: one number, or (B,) of these cases."""
+        own = self._unpriced(k, d, rows)
+        return own if self.added is None else own + float(self.added[k, d])
+
+    def _unpriced(self, k: int, d: int, rows: Any) -> FloatArray | float:
         if self.array is not None:
             return np.asarray(self.array[rows, k, d])
         expression = self.expressions[k][d]
@@ -78,6 +83,10 @@ class CaseCosts:
         """What every decision costs given the class of each case, (M, B), block by block."""
         for rows, costs in self.blocks():
             yield rows, costs_of_class(costs, truth[rows])
+
+    def plus(self, amounts: FloatArray) -> CaseCosts:
+        """The same with an amount (K, M) added to the costs of every case."""
+        return replace(self, added=amounts if self.added is None else self.added + amounts)
 
     def only(self, kept: BoolArray | None) -> CaseCosts:
         """The costs of some of the cases."""

@@ -164,6 +164,25 @@ class Charged(Value):
         constants, expressions = read_table(written, self.classes, self.decisions)
         return self._but(_constants=constants, _expressions=expressions), columns
 
+    def plus(self, amounts: FloatArray) -> Self:
+        """The same stakes with an amount (K, M) added to each cost; without limits.
+
+        >>> from stakes.problem import Problem
+        >>> Problem([[0, 3], ["amount", 0]]).plus([[0, 2], [0.5, 0]]).written
+        ((0.0, 5.0), ('(amount) + 0.5', 0.0))
+        """
+        added = _check.floats("amounts", amounts, ndim=2)
+        known = np.where(np.isnan(self._constants), 0.0, self._constants) + added
+        written = [
+            [
+                (f"({cost}) + {more!r}" if more else cost) if isinstance(cost, str) else total
+                for cost, more, total in zip(*row, strict=True)
+            ]
+            for row in zip(self.written, added.tolist(), known.tolist(), strict=True)
+        ]
+        constants, expressions = read_table(written, self.classes, self.decisions)
+        return self._but(_constants=constants, _expressions=expressions, limits=())
+
     def _of_columns(self, data: object) -> CaseCosts:
         if not self._expressions:
             raise InputError(

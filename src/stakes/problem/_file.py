@@ -1,4 +1,4 @@
-"""Problem files: TOML that names classes, decisions, costs (or utilities), prior, answers, unit."""
+"""Problem files: TOML of costs or utilities, labels, prior, answers, unit and limits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from stakes._check import FloatArray, Label, Labels
 from stakes._files import write_whole
 from stakes.errors import InputError
 from stakes.problem._belief import negated_cell
+from stakes.problem._limit import Limit
 
-_KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers"}
+_KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers", "limits"}
+_LIMIT = {"decision", "given", "at_most", "at_least"}
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -35,7 +37,7 @@ def read(path: str | Path) -> dict[str, Any]:
         fault = f"it holds {unknown[0]!r}" if unknown else "it holds both, or neither"
         raise InputError(
             f"{path} must hold [costs] or [utilities], and beside them only classes, decisions, "
-            f"prior, answers and unit; {fault}."
+            f"prior, answers, limits and unit; {fault}."
         )
     sign = 1 if "costs" in stated else -1
     table = stated.get("costs", stated.get("utilities"))
@@ -59,7 +61,41 @@ def read(path: str | Path) -> dict[str, Any]:
         "prior": prior,
         "unit": stated.get("unit"),
         "answers": _answers(path, stated.get("answers"), classes, decisions),
+        "limits": _limits(path, stated.get("limits", []), classes, decisions),
     }
+
+
+def _limits(
+    path: str | Path, stated: Any, classes: list[Label], decisions: list[Label]
+) -> list[Limit]:
+    """The limits of the file, each a table; labels match by text."""
+    if not isinstance(stated, list) or not all(isinstance(one, Mapping) for one in stated):
+        raise InputError(f"{path}: limits must be tables, [[limits]]; they are not.")
+    found = []
+    for one in stated:
+        unknown = sorted(set(one) - _LIMIT)
+        if unknown or "decision" not in one:
+            fault = f"one holds {unknown[0]!r}" if unknown else "one has no decision"
+            raise InputError(
+                f"{path}: every limit must have a decision, at_most or at_least, and given where "
+                f"it is a rate within a class; {fault}."
+            )
+        known = {"decision": decisions, "given": classes}
+        labels = {
+            name: _known(path, name, one[name], own) for name, own in known.items() if name in one
+        }
+        found.append(Limit(**{**one, **labels}))
+    return found
+
+
+def _known(path: str | Path, what: str, stated: Any, labels: list[Label]) -> Label:
+    """The label whose text stands in the file."""
+    known = {_text(label): label for label in labels}
+    if _text(stated) not in known:
+        raise InputError(
+            f"{path}: {what} of a limit must be one of {', '.join(known)}; it is {stated!r}."
+        )
+    return known[_text(stated)]
 
 
 def _answers(
@@ -118,6 +154,7 @@ def write(
     prior: FloatArray | None,
     unit: str | None,
     answers: tuple[Label | None, ...],
+    limits: tuple[Limit, ...],
 ) -> None:
     """Write the file in one piece."""
     for labels in (classes, decisions):
@@ -144,6 +181,10 @@ def write(
         pairs = zip(decisions, answers, strict=True)
         lines += ["", "[answers]"]
         lines += [f"{_quoted(one)} = {_quoted(label)}" for one, label in pairs if label is not None]
+    for limit in limits:
+        lines += ["", "[[limits]]", f"decision = {_quoted(limit.decision)}"]
+        lines += [] if limit.given is None else [f"given = {_quoted(limit.given)}"]
+        lines += [f"{'at_most' if limit.sign > 0 else 'at_least'} = {limit.bound!r}"]
     write_whole(path, "\n".join(lines) + "\n")
 
 

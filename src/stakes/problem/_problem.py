@@ -14,26 +14,15 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._text import html_table, text_table
 from stakes.errors import InputError
 from stakes.problem import _file
-from stakes.problem._belief import Beliefs, cell_text, split_beliefs
+from stakes.problem._belief import Beliefs, split_beliefs
 from stakes.problem._binary import bayes_threshold, excess, log_odds_threshold
 from stakes.problem._charged import Charged
 from stakes.problem._columns import Expressions, negated, read_table, table_shape
+from stakes.problem._limit import Limit, read_limits
+from stakes.problem._naive import TIE, Naive, naive_of
 from stakes.problem._names import answered, axis_names, class_names, from_mapping, named_table
-from stakes.problem._relations import noise, proportional, same_prior, unit_name
-
-_TIE = 1e-12  # relative to the largest cost: what rounding may do to equal costs
-
-
-@dataclass(frozen=True)
-class Naive:
-    """The best decision made without looking at the case.
-
-    `decision` is the first of the `tied` ones in the problem's order; `cost` is per case.
-    """
-
-    decision: Label
-    cost: float
-    tied: Labels
+from stakes.problem._relations import noise, proportional, same_limits, same_prior, unit_name
+from stakes.problem._shown import listed_limits, shown_table
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -58,6 +47,9 @@ class Problem(Charged):
         The class that each decision stands for, if any, as "treat" does for "ill": recall and other
         measures of predicted classes ask. By default decisions answer classes by their labels,
         else by their places where there are as many of both.
+    limits : list of `Limit`, optional
+        Bounds on shares of decisions, or on rates within a class, once deployed. `price_limits`
+        makes the rule that keeps them at the least cost, and `evaluate` does so for every model.
 
     Examples
     --------
@@ -92,6 +84,7 @@ class Problem(Charged):
     prior: FloatArray | None
     unit: str | None
     answers: tuple[Label | None, ...]
+    limits: tuple[Limit, ...]
 
     def __init__(
         self,
@@ -102,6 +95,7 @@ class Problem(Charged):
         prior: object = None,
         unit: str | None = None,
         answers: object = None,
+        limits: object = None,
     ) -> None:
         costs = named_table(costs)
         if isinstance(costs, Mapping):
@@ -122,6 +116,7 @@ class Problem(Charged):
                 "prior": None if prior is None else _check.prior("prior", prior, names),
                 "unit": unit_name(unit),
                 "answers": answered(answers, names, decided),
+                "limits": read_limits(limits, names, decided),
             }
         )
 
@@ -249,11 +244,13 @@ class Problem(Charged):
             _check.same_labels("the classes of the problems", first.classes, problem.classes)
             _check.same_labels("the decisions of the problems", first.decisions, problem.decisions)
             same_prior(first.prior, problem.prior)
+            same_limits(first.limits, problem.limits)
         shares = _check.weights("weights", weights, len(given), of="problems")
         costs = np.average([problem.costs for problem in given], axis=0, weights=shares)
         units = {problem.unit for problem in given}
-        names = {name: getattr(first, name) for name in ("classes", "decisions", "prior")}
-        settings: dict[str, Any] = {**names, "unit": first.unit if len(units) == 1 else None}
+        names = ("classes", "decisions", "prior", "limits")
+        settings: dict[str, Any] = {name: getattr(first, name) for name in names}
+        settings["unit"] = first.unit if len(units) == 1 else None
         if not {"classes", "decisions"} & set(common):
             settings["answers"] = dict(zip(first.decisions, first.answers, strict=True))
         return cls(costs, **{**settings, **common})
@@ -276,6 +273,15 @@ class Problem(Charged):
         """The same stakes under other class shares; None: the shares of the data at hand."""
         checked = None if prior is None else _check.prior("prior", prior, self.classes)
         return self._but(prior=checked)
+
+    def with_limits(self, limits: object) -> Self:
+        """The same stakes under other limits; None: without any.
+
+        >>> problem = Problem.zero_one(["no", "yes"])
+        >>> problem.with_limits([Limit.share("yes", at_most=0.1)]).limits
+        (Limit.share('yes', at_most=0.1),)
+        """
+        return self._but(limits=read_limits(limits, self.classes, self.decisions))
 
     def with_abstention(self, cost: object, name: Label = "abstain") -> Self:
         """Add a decision that costs the same in every class, or one cost for each class.
@@ -343,18 +349,12 @@ class Problem(Charged):
     def naive(self) -> Naive:
         """The best decision without looking at the case, under the stated prior (ferrer-ec, eq 3).
 
+        Limits do not enter: a decision that is always taken may break them.
+
         >>> Problem.binary(false_alarm=1, miss=9, prior=[0.95, 0.05]).naive
         Naive(decision=0, cost=0.45, tied=(0,))
         """
-        regret = self.regret().costs  # what every decision costs makes no difference
-        above = self._stated_prior("naive") @ regret
-        rounding = 2 * np.finfo(np.float64).eps * float(np.abs(self.costs).max())
-        tied = np.flatnonzero(above <= above.min() + _TIE * float(regret.max()) + rounding)
-        return Naive(
-            decision=self.decisions[tied[0]],
-            cost=float((self._stated_prior("naive") @ self.costs).min()),
-            tied=tuple(self.decisions[j] for j in tied),
-        )
+        return naive_of(self._stated_prior("naive"), self.costs, self.decisions)
 
     @property
     def perfect_cost(self) -> float:
@@ -383,7 +383,7 @@ class Problem(Charged):
         >>> Problem.from_utilities([[15, -35], [-335, 165]]).utility_coordinates
         (0.3, -0.6)
         """
-        if min(excess(self.costs)) < -_TIE * float(np.abs(self.costs).max()):
+        if min(excess(self.costs)) < -TIE * float(np.abs(self.costs).max()):
             raise InputError(
                 "costs must make the right decision of each class no dearer than the wrong one; "
                 "in one class it is. Such problems lie outside the utility space of dyrland."
@@ -404,10 +404,11 @@ class Problem(Charged):
         """Whether both problems rank all systems alike.
 
         They do when prior × regret agrees up to one positive factor; without priors, when regret
-        does. A problem that states a prior is not equivalent to one that leaves it to the data.
+        does. A problem that states a prior is not equivalent to one that leaves it to the data,
+        nor one with limits to one with others.
         """
         self._same_decisions(other)
-        if (self.prior is None) != (other.prior is None):
+        if (self.prior is None) != (other.prior is None) or set(self.limits) != set(other.limits):
             return False
         weights = [
             np.ones((self.n_classes, 1)) if problem.prior is None else problem.prior[:, None]
@@ -430,19 +431,12 @@ class Problem(Charged):
         _check.same_labels("the decisions of the problems", self.decisions, other.decisions)
 
     def _table(self) -> tuple[list[object], list[list[object]], str]:
-        header: list[object] = ["", *self.decisions]
-        pairs = zip(self.classes, self.written, strict=True)
-        rows: list[list[object]] = [[label, *map(cell_text, row)] for label, row in pairs]
-        if self.prior is not None:
-            header.append("prior")
-            for row, share in zip(rows, self.prior, strict=True):
-                row.append(f"{share:.7g}")
-        unit = f" in {self.unit}" if self.unit else ""
-        return header, rows, f"Problem: cost{unit} of each decision, class by class"
+        return shown_table(self.classes, self.decisions, self.written, self.prior, self.unit)
 
     def __repr__(self) -> str:
         header, rows, caption = self._table()
-        return f"{caption}\n{text_table(header, rows)}"
+        said = listed_limits(self.limits)
+        return f"{caption}\n{text_table(header, rows)}" + (f"\n{said}" if said else "")
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())

@@ -6,6 +6,7 @@ import numpy as np
 
 from stakes._check import FloatArray, require
 from stakes.errors import InputError
+from stakes.problem._limit import Limit
 
 
 def unit_name(unit: object) -> str | None:
@@ -24,6 +25,15 @@ def same_prior(ours: FloatArray | None, theirs: FloatArray | None) -> None:
         raise InputError(
             "problems must state one prior, or all none; two of them differ. "
             "Decide on the deployment prior first, with with_prior."
+        )
+
+
+def same_limits(ours: tuple[Limit, ...], theirs: tuple[Limit, ...]) -> None:
+    """Refuse limits that differ."""
+    if set(ours) != set(theirs):
+        raise InputError(
+            "problems must have the same limits, or none; two of them differ. "
+            "Decide on the limits first, with with_limits."
         )
 
 

@@ -69,6 +69,12 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
 
 def _still(report: Report) -> str:
     """Why a page has no sliders; nothing where it has."""
+    if report.problem.limits:
+        return (
+            "This problem has limits, so this page has no sliders: where a cost or the prior "
+            "moves, the prices of the limits would have to be fitted again, which needs the cases. "
+            "Evaluate again with the other costs."
+        )
     if report.problem.columns and report.systems[0].sums is None:
         return (
             "Every case has its own costs, and these have more than 32 terms or such as are too "

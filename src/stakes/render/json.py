@@ -19,7 +19,7 @@ from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._files import text_of, write_whole
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.problem import Problem
+from stakes.problem import Limit, Problem
 from stakes.report import Report
 from stakes.rule import Rule, Rules
 
@@ -87,14 +87,16 @@ def plain(value: Any) -> Any:
 
 def _parts(problem: Problem) -> dict[str, Any]:
     """What a problem holds beside its costs."""
-    names = ("classes", "decisions", "prior", "unit", "answers")
+    names = ("classes", "decisions", "prior", "unit", "answers", "limits")
     return {name: plain(getattr(problem, name)) for name in names}
 
 
 def _problem(data: dict[str, Any]) -> Problem:
     """The problem again; costs that are text are expressions of columns."""
     parts = {name: data[name] for name in ("costs", "classes", "decisions", "prior", "unit")}
-    return Problem(**parts, answers=dict(zip(data["decisions"], data["answers"], strict=True)))
+    answers = dict(zip(data["decisions"], data["answers"], strict=True))
+    limits = [Limit(**limit) for limit in data.get("limits", [])]  # older reports have none
+    return Problem(**parts, answers=answers, limits=limits)
 
 
 def _value(kind: Any, data: Any) -> Any:

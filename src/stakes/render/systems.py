@@ -50,12 +50,17 @@ _BOUNDS = (
     "and no systems to deploy."
 )
 
+_BROKEN = (
+    "They clearly break a limit of the problem, whatever they cost, and cannot be recommended."
+)
+
 
 def system_sections(report: Report) -> Iterator[Section]:
     """The winner first, then its rivals and what needs no model; bounds stand apart."""
     rivals = ranked(report)
-    bounds = sorted((one for one in report.systems if not one.candidate), key=_undefined_last)
-    always = middle(f"always {report.naive.decision}", NAME)
+    apart_from = [one for one in report.systems if not one.candidate]
+    bounds = sorted(apart_from, key=lambda one: (_broken(one), *_undefined_last(one)))
+    always = _always(report)
     known = ((always, report.naive.cost, 1.0), ("perfect decisions", report.perfect_cost, 0.0))
     modelless = [] if report.no_model is None else [report.no_model]
     shown = [*rivals, *bounds, *modelless]
@@ -81,8 +86,23 @@ def system_sections(report: Report) -> Iterator[Section]:
         rows, apart = (_with_totals(part, report) for part in (rows, apart))
     text += _running(report)
     yield Section("Cost of each system", text, filled(Table(header, tuple(rows))))
-    if bounds:
-        yield Section("Bounds", (_BOUNDS,), filled(Table(header, tuple(apart))))
+    tuned = [row for row, one in zip(apart, bounds, strict=True) if not _broken(one)]
+    if tuned:
+        yield Section("Bounds", (_BOUNDS,), filled(Table(header, tuple(tuned))))
+    if len(tuned) < len(bounds):
+        broken = Table(header, tuple(apart[len(tuned) :]))
+        yield Section("Systems that break a limit", (_BROKEN,), filled(broken))
+
+
+def _broken(one: System) -> bool:
+    return any(check.breaks for check in one.limits)
+
+
+def _always(report: Report) -> str:
+    """The best constant decision, and whether it breaks a limit."""
+    decision, limits = report.naive.decision, report.problem.limits
+    kept = all(limit.excess(float(limit.decision == decision)) <= 0 for limit in limits)
+    return middle(f"always {decision}{'' if kept else ' (breaks a limit)'}", NAME)
 
 
 def _with_totals(rows: list[tuple[str, ...]], report: Report) -> list[tuple[str, ...]]:
@@ -90,7 +110,7 @@ def _with_totals(rows: list[tuple[str, ...]], report: Report) -> list[tuple[str,
     volume = report.assumptions.volume or 0.0
     shown = [*report.systems, *([] if report.no_model is None else [report.no_model])]
     costs = {middle(one.name, NAME): triple(one.total) for one in shown}
-    always = middle(f"always {report.naive.decision}", NAME)
+    always = _always(report)
     known = {always: report.naive.cost, "perfect decisions": report.perfect_cost}
     costs |= {name: (volume * cost, nan, nan) for name, cost in known.items()}
     totals = _text.measured_column([costs[row[0]] for row in rows])

@@ -28,6 +28,7 @@ from stakes.render.layout import (
     middle,
     width_of,
 )
+from stakes.render.limit_tables import capacity_section, limit_section
 from stakes.render.systems import slice_section, system_sections
 from stakes.render.unknowns import unknown_section
 from stakes.report import Assumptions, ModelQuality, Report, System
@@ -70,6 +71,8 @@ def stakes_sections(problem: Problem) -> Iterator[Section]:
     text = f"Cost{unit} of each decision, class by class."
     if problem.columns:
         text += f" Every case has its own, by its columns: {', '.join(problem.columns)}."
+    if problem.limits:
+        text += f" Limits: {'; '.join(map(str, problem.limits))}."
     part = Section("The stakes", (text,), Table(header, tuple(rows)))
     yield from folded(cleaned(part, problem.unit))
 
@@ -83,6 +86,9 @@ def _sections(report: Report) -> Iterator[Section]:
     if report.caveats:
         yield _caveats(report)
     yield from system_sections(report)
+    if report.problem.limits:
+        yield limit_section(report)
+        yield from filter(None, [capacity_section(report)])
     if report.baseline is not None:
         yield baseline_section(report, report.baseline)
     if report.uncertainty is not None:

@@ -21,6 +21,7 @@ from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.audit import Disagreement
 from stakes.errors import InputError
+from stakes.limits import LimitCheck
 from stakes.measures import coefficients_on, constant_sums, term_cost
 from stakes.problem import Problem
 from stakes.regions import Margin, Regions
@@ -133,6 +134,8 @@ class System(Value):
     sums: FloatArray | None = None  # (K, M, T) sums of the terms of the costs
     difference: Interval | None = None  # to the baseline
     beyond_margin: Interval | None = None  # cost less what the margin above the baseline allows
+    limits: tuple[LimitCheck, ...] = ()  # how it stands to each limit of the problem
+    rounding_loss: float | None = None  # what it costs to keep them and decide none by chance
 
 
 def cheapest_of(systems: Iterable[System]) -> System:

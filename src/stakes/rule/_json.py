@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from stakes.problem import Problem
+from stakes.problem import Limit, Problem
 
 
 def plain_problem(problem: Problem) -> dict[str, Any]:
@@ -18,6 +18,7 @@ def plain_problem(problem: Problem) -> dict[str, Any]:
         "prior": None if problem.prior is None else problem.prior.tolist(),
         "unit": problem.unit,
         "answers": list(problem.answers),
+        **({"limits": [vars(limit) for limit in problem.limits]} if problem.limits else {}),
     }
 
 
@@ -31,6 +32,7 @@ def problem_of(parts: Mapping[str, Any]) -> Problem:
         prior=parts["prior"],
         unit=parts["unit"],
         answers={decision: label for decision, label in pairs if label is not None},
+        limits=[Limit(**limit) for limit in parts.get("limits", [])],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray
+from stakes._check import FloatArray, IntArray, Label
 from stakes._files import parsed, sealed, verify, write_whole
 from stakes._value import Value
 from stakes.calibration import CalibrationMap, decoded, encoded
@@ -20,16 +21,20 @@ from stakes.decide import (
     costs_of_cases,
     expected_costs,
     label_array,
+    mean_costs,
     shift_prior,
 )
 from stakes.errors import InputError
+from stakes.limits import PricedLimits, keep_counts, plus, read_counts
 from stakes.problem import CaseCosts, Problem
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
 from stakes.rule._cuts import Cuts, cuts_of
 from stakes.rule._json import number_of, plain_number, plain_problem, problem_of
+from stakes.rule._parts import refuse_unpriced, refuse_unusable
 from stakes.rule._reading import WRAPPERS, in_kind, wrapped
 
 _FORMAT, _VERSION, _WHAT = "stakes.rule", 1, "a rule"
+_WITH_PRICES = 2  # the version of rules with prices, which earlier releases would decide without
 _LARGEST = np.finfo(np.float64).max
 
 
@@ -63,6 +68,7 @@ class Rule(Value):
     threshold : the second of two decisions is taken for scores above it, whatever they cost
     system, model : their names in the report
     origin : where the rule was made
+    added : (L, K, M) what the price of each limit of the problem adds to the costs it decides by
 
     Examples
     --------
@@ -86,6 +92,7 @@ class Rule(Value):
     system: str = "rule"
     model: str = "model"
     origin: Origin | None = None
+    added: FloatArray | None = None
 
     def __post_init__(self) -> None:
         _check.require(
@@ -104,11 +111,59 @@ class Rule(Value):
         for name in ("from_prior", "to_prior"):
             if (given := getattr(self, name)) is not None:
                 self._fill({name: _check.prior(name, given, self.problem.classes)})
-        _refuse_unusable(self)
+        if self.added is not None:
+            self._fill({"added": _check.floats("added", self.added, ndim=3)})
+        steps: dict[str, Any] = {
+            "map": self.map,
+            "threshold": self.threshold,
+            "priors": self.from_prior,
+        }
+        refuse_unusable(self.problem, self.takes, **steps)
+        if self.takes != DECISIONS and self.threshold is None:
+            refuse_unpriced(self.problem, self.added)
+
+    @classmethod
+    def keeping(cls, found: PricedLimits, **names: Any) -> Self:
+        """The rule that keeps the limits which `price_limits` priced.
+
+        Parameters
+        ----------
+        found : what `price_limits` found
+        names : system and model
+
+        Returns
+        -------
+        Rule
+
+        Examples
+        --------
+        >>> from stakes import Limit, price_limits
+        >>> problem = Problem.binary(false_alarm=1, miss=9, decisions=["wait", "treat"],
+        ...                          limits=[Limit.share("treat", at_most=0.25)])
+        >>> rule = Rule.keeping(price_limits([0.02, 0.2, 0.4, 0.6], problem))
+        >>> rule.decide([0.3, 0.55]).tolist()
+        ['wait', 'treat']
+        """
+        _check.require("found", found, PricedLimits, "Call price_limits(posteriors, problem).")
+        moved = found.from_prior is not None
+        return cls(
+            found.problem,
+            from_prior=found.from_prior,
+            to_prior=found.prior if moved else None,
+            added=found.added,
+            **names,
+        )
 
     # Decisions -----------------------------------------------------------------------------------
 
-    def decide(self, predictions: object, data: object = None, *, case_costs: object = None) -> Any:
+    def decide(
+        self,
+        predictions: object,
+        data: object = None,
+        *,
+        case_costs: object = None,
+        limits: object = None,
+    ) -> Any:
         """Labels of the decisions, one per case.
 
         Parameters
@@ -118,14 +173,24 @@ class Rule(Value):
             PyArrow is answered in kind.
         data : frame, or mapping from column to numbers, with the columns that the costs depend on
         case_costs : (n, K, M), every case's own costs in place of the problem's
+        limits : list of `Limit.count` or `Limit.share` that this batch keeps, exactly
+            They take the place of the problem's limits on the shares of the same decisions. Cases
+            that are tied are taken in the order of the batch.
         """
-        places = self.decision_indices(predictions, data, case_costs=case_costs)
+        places = self.decision_indices(predictions, data, case_costs=case_costs, limits=limits)
         return in_kind(predictions, label_array(self.problem.decisions)[places])
 
     def decision_indices(
-        self, predictions: object, data: object = None, *, case_costs: object = None
+        self,
+        predictions: object,
+        data: object = None,
+        *,
+        case_costs: object = None,
+        limits: object = None,
     ) -> IntArray:
         """Positions of the decisions, one per case."""
+        if limits is not None:
+            return self._counted(predictions, data, case_costs, limits)
         given = wrapped(predictions, self.takes)
         _check.aligned(predictions=given, data=data)
         if isinstance(given, Decisions):
@@ -138,7 +203,31 @@ class Rule(Value):
         if is_line and case_costs is None and self.cuts is not None:
             return self.cuts(rows if rows.ndim == 1 else rows[:, 1])  # so that SQL says the same
         costs = costs_of_cases(rows, self.problem, data, case_costs)
-        return self._cheapest(rows, costs, rounding)
+        return self._cheapest(rows, self._priced(costs), rounding)
+
+    def _counted(
+        self, predictions: object, data: object, case_costs: object, limits: object
+    ) -> IntArray:
+        """Positions of the decisions that keep counts of this batch."""
+        given = self._with_posteriors(predictions)
+        _check.aligned(predictions=given, data=data)
+        rows = self._posteriors(self._read(given)[0])
+        bounds = read_counts(limits, self.problem.decisions, len(rows))
+        counted = {self.problem.decisions[place] for place in bounds}
+        costs = self._priced(costs_of_cases(rows, self.problem, data, case_costs), counted)
+        return keep_counts(mean_costs(rows, costs), cheapest_decisions(rows, costs), bounds)
+
+    def _priced(
+        self, costs: FloatArray | CaseCosts, without: Collection[Label] = ()
+    ) -> FloatArray | CaseCosts:
+        """Costs with the prices of limits, but for those on the shares of some decisions."""
+        if self.added is None:
+            return costs
+        kept = [
+            limit.given is not None or limit.decision not in without
+            for limit in self.problem.limits
+        ]
+        return plus(costs, self.added[kept].sum(axis=0))
 
     def expected_costs(
         self, predictions: object, data: object = None, *, case_costs: object = None
@@ -220,7 +309,7 @@ class Rule(Value):
 
     def _of_scores(self, scores: FloatArray) -> IntArray:
         rows = scores if self.takes == SCORES else np.column_stack([1 - scores, scores])
-        return self._cheapest(rows, self.problem.costs, None)
+        return self._cheapest(rows, self._priced(self.problem.costs), None)
 
     def _cheapest(
         self, rows: FloatArray, costs: FloatArray | CaseCosts, rounding: FloatArray | None
@@ -260,7 +349,8 @@ class Rule(Value):
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The rule as JSON with a checksum, written to a file when a path is given."""
-        text = sealed({"format": _FORMAT, "version": _VERSION, **self.plain()})
+        version = _VERSION if self.added is None else _WITH_PRICES
+        text = sealed({"format": _FORMAT, "version": version, **self.plain()})
         if path is not None:
             write_whole(path, text)
         return text
@@ -280,6 +370,7 @@ class Rule(Value):
             **priors,
             "threshold": plain_number(self.threshold),
             "origin": None if self.origin is None else vars(self.origin),
+            **({} if self.added is None else {"added": self.added.tolist()}),
         }
 
     @classmethod
@@ -288,7 +379,9 @@ class Rule(Value):
 
         One that was changed or cut off, or that a later release wrote, is refused.
         """
-        body = parsed("source", source, _WHAT, form=_FORMAT, version=_VERSION)
+        body = parsed(
+            "source", source, _WHAT, form=_FORMAT, version=_WITH_PRICES, older=(_VERSION,)
+        )
         verify("source", body, _WHAT)
         try:
             return cls.of(body)
@@ -317,6 +410,7 @@ class Rule(Value):
             system=body["system"],
             model=body["model"],
             origin=origin,
+            added=body.get("added"),
         )
 
     # Words ---------------------------------------------------------------------------------------
@@ -325,6 +419,10 @@ class Rule(Value):
         return f"Rule of {self.system}: {self._how()}{self._where()}"
 
     def _how(self) -> str:
+        priced = "" if self.added is None else ", with prices for limits"
+        return f"{self._by()}{priced}"
+
+    def _by(self) -> str:
         if self.takes == DECISIONS:
             return "decisions as they are"
         if self.threshold is not None:
@@ -340,24 +438,3 @@ class Rule(Value):
         pairs = zip(names[:-1], self.cuts.at.tolist(), strict=True)
         low = [f"{name} up to {cut:.4g}" for name, cut in pairs]
         return f"; {', '.join([*low, f'{names[-1]} above' if low else f'always {names[-1]}'])}"
-
-
-def _refuse_unusable(rule: Rule) -> None:
-    """Parts that do not make a rule together."""
-    shape, faults = (rule.problem.n_classes, rule.problem.n_decisions), []
-    if rule.takes == SCORES and shape[0] != 2:
-        faults.append("scores are for two classes")
-    if rule.takes == SCORES and rule.map is None and rule.threshold is None:
-        faults.append("scores need a map or a threshold")
-    if rule.threshold is not None and (shape != (2, 2) or np.isnan(rule.threshold)):
-        faults.append("a threshold is a number between two decisions about two classes")
-    steps = (rule.map, rule.threshold, rule.from_prior)
-    allowed = 0 if rule.takes == DECISIONS else 1
-    if sum(step is not None for step in steps) > allowed:
-        faults.append("at most one of map, threshold and priors can be used, and none on decisions")
-    if faults:
-        raise InputError(
-            f"a rule must be able to decide; this one takes {rule.takes}, and {faults[0]}. Leave "
-            f"out what is too much, or give what is missing.",
-            argument="takes",
-        )

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from stakes._check import FloatArray, require
-from stakes.decide import cheapest_decisions, regrets, tie_slack
+from stakes.decide import cheapest_decisions, refuse_limits, regrets, tie_slack
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts
@@ -142,6 +142,7 @@ def bayes_decisions(posteriors: Tensor, problem: Problem, *, logits: bool = Fals
     """
     require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     require("logits", logits, bool, "Write logits=True, or leave it out.")
+    refuse_limits(problem)
     given = floating("posteriors", posteriors, ndim=(1, 2))
     refuse_width("posteriors", given, problem)
     return cheapest(given, problem, logits=logits)

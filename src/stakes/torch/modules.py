@@ -16,6 +16,7 @@ from torch import Tensor
 from torchmetrics import Metric
 
 from stakes._check import Labels, require, whole
+from stakes.decide import refuse_limits
 from stakes.errors import InputError
 from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
@@ -209,6 +210,7 @@ class BayesCost(_Counting):
 
     def __init__(self, problem: Problem, *, logits: bool = False, **options: Any) -> None:
         require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+        refuse_limits(problem)
         require("logits", logits, bool, _LOGITS)
         super().__init__(problem, problem.costs.tolist(), logits, **options)
         self.logits = logits

@@ -1,0 +1,58 @@
+"""Cost against capacity and against coverage, for the scores of two classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray, Label
+from stakes.limits import CapacityCurve, CoverageCurve
+from stakes.limits import capacity_curve as capacity_of_rows
+from stakes.limits import coverage_curve as coverage_of_rows
+from stakes.problem import Problem
+from stakes.ranking import single
+from stakes.scoring import probability_scores
+from stakes.tally import ScoreTable
+
+
+def capacity_curve(table: ScoreTable, problem: Problem, decision: Label) -> CapacityCurve:
+    """Cost per case against the share of cases that may get a decision, on labelled cases.
+
+    Scores are probabilities of the second class; the cases that save the most get the decision
+    first. `stakes.limits.capacity_curve` takes rows of any number of classes, and costs of every
+    case.
+
+    Examples
+    --------
+    >>> table = ScoreTable([0.1, 0.2, 0.9], [[9, 1], [8, 2], [1, 9]])
+    >>> problem = Problem([[0, 3, 25], [180, 8, 0]])
+    >>> capacity_curve(table, problem, 1).cost([0, 1]).round(3).tolist()
+    [13.5, 3.333]
+    """
+    scores, truth, weights = _rows(table)
+    labels = np.array(problem.classes, dtype=object)[truth]
+    return capacity_of_rows(scores, problem, decision, y_true=labels, weights=weights)
+
+
+def coverage_curve(table: ScoreTable, problem: Problem) -> CoverageCurve:
+    """Cost against the share of cases that are decided, the hardest being left undecided.
+
+    Scores are probabilities of the second class. `stakes.limits.coverage_curve` takes rows.
+
+    Examples
+    --------
+    >>> table = ScoreTable([0.1, 0.6, 0.9], [[9, 1], [4, 6], [1, 9]])
+    >>> coverage_curve(table, Problem.zero_one(2)).selective_cost([2 / 3, 1]).round(3).tolist()
+    [0.1, 0.2]
+    """
+    scores, truth, weights = _rows(table)
+    labels = np.array(problem.classes, dtype=object)[truth]
+    return coverage_of_rows(scores, problem, y_true=labels, weights=weights)
+
+
+def _rows(table: ScoreTable) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Scores, classes and weights of what a table holds, in rows."""
+    weights = single(table, "a capacity curve")
+    scores = np.repeat(probability_scores(table), 2)
+    truth = np.tile([0, 1], len(weights))
+    held = weights.ravel() > 0
+    return scores[held], truth[held], weights.ravel()[held]

@@ -1,0 +1,119 @@
+"""Whether systems keep the limits once deployed, and which of them may be recommended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.errors import InputError
+from stakes.evaluation.charging import NO_MODEL
+from stakes.evaluation.evidence import Evidence
+from stakes.inference import Clusters, cost_support, profile_ends, profile_threshold
+from stakes.limits import LimitCheck
+from stakes.measures import expected_cost
+from stakes.problem import Limit, Problem
+from stakes.report import POSTERIOR_RULES
+from stakes.tally import Counts
+
+
+def checked_limits(evidence: Evidence, level: float) -> Evidence:
+    """The evidence with a check of every system, and without candidates that break a limit.
+
+    Where all of them do, all stay: the verdict then recommends none.
+    """
+    if not evidence.problem.limits:
+        return evidence
+    _refuse_unpriced(evidence)
+    checks = {name: tuple(_checks(name, evidence, level)) for name in evidence.rules}
+    if evidence.sample.charges is not None:
+        checks[NO_MODEL] = tuple(_of_no_model(evidence, level))
+    kept = {name for name, rule in evidence.rules.items() if not _breaks(checks[name])}
+    rules = evidence.rules
+    if any(rules[name].eligible for name in kept):
+        rules = {
+            name: replace(rule, eligible=rule.eligible and name in kept)
+            for name, rule in rules.items()
+        }
+    return replace(evidence, rules=rules, checks=checks, unaided=_unaided(evidence, checks))
+
+
+def _refuse_unpriced(evidence: Evidence) -> None:
+    rules = evidence.rules.values()
+    if any(rule.name in POSTERIOR_RULES and rule.added is None for rule in rules):
+        raise InputError(
+            "problem must have no limits where cases are tallied without their rows: prices are "
+            "fitted to rows. Call stakes.evaluate with rows, or take problem.with_limits(None).",
+            argument="problem",
+        )
+
+
+def _breaks(checks: tuple[LimitCheck, ...]) -> bool:
+    return any(check.breaks for check in checks)
+
+
+def _unaided(evidence: Evidence, checks: Mapping[str, tuple[LimitCheck, ...]]) -> frozenset[str]:
+    """What needs no model and keeps the limits: constant decisions, and costs and prior alone."""
+    problem = evidence.problem
+    constant = {
+        f"always {decision}"
+        for decision in problem.decisions
+        if all(limit.excess(float(limit.decision == decision)) <= 0 for limit in problem.limits)
+    }
+    blind = {NO_MODEL} if NO_MODEL in checks and not _breaks(checks[NO_MODEL]) else set()
+    return frozenset(constant | blind)
+
+
+def _counted(limit: Limit, problem: Problem) -> Problem:
+    """The problem whose expected cost is what the limit counts."""
+    row = None if limit.given is None else problem.classes.index(limit.given)
+    prior: FloatArray | None = problem.prior
+    if row is not None:
+        prior = (np.arange(problem.n_classes) == row).astype(np.float64)
+    cells = np.zeros((problem.n_classes, problem.n_decisions))
+    cells[slice(None) if row is None else row, problem.decisions.index(limit.decision)] = 1.0
+    return Problem(cells, classes=problem.classes, decisions=problem.decisions, prior=prior)
+
+
+def _checks(name: str, evidence: Evidence, level: float) -> Iterator[LimitCheck]:
+    """The share or rate of each limit at deployment, with the interval of a mean cost."""
+    sample, rule = evidence.sample, evidence.rules[name]
+    squares = None
+    if sample.squares is not None:
+        squares = sample.joint.with_cell_weights(sample.squares).model(name).values
+    design = {"squares": squares, "scheme": Clusters() if sample.clusters is not None else None}
+    shares = _shares(sample.joint.model(name), sample.pooled.model(name), evidence, level, design)
+    volume = evidence.operation.volume
+    for place, check in enumerate(shares):
+        price = rule.prices[place] if rule.prices else None
+        total = None if price is None or volume is None else 0.01 * volume * price
+        yield replace(check, price=price, total=total, capacity=rule.capacity)
+
+
+def _of_no_model(evidence: Evidence, level: float) -> Iterator[LimitCheck]:
+    """The same of costs and prior alone, as if every case were drawn by itself."""
+    charges, problem = evidence.sample.charges, evidence.problem
+    assert charges is not None
+    truth, weights, size = charges.losses.truth, charges.losses.weights, problem.n_decisions
+    cells, shape = truth * size + charges.blind, (problem.n_classes, size)
+    table = np.bincount(cells, weights, size * problem.n_classes).reshape(shape)
+    squares = None
+    if not evidence.sample.whole and weights is not None:
+        squares = np.bincount(cells, weights**2, size * problem.n_classes).reshape(shape)
+    counts = Counts(table, classes=problem.classes, decisions=problem.decisions)
+    yield from _shares(counts, counts, evidence, level, {"squares": squares})
+
+
+def _shares(
+    counts: Counts, pooled: Counts, evidence: Evidence, level: float, design: dict[str, Any]
+) -> Iterator[LimitCheck]:
+    """What each limit counts, and the ends of its interval."""
+    for limit in evidence.problem.limits:
+        counted = _counted(limit, evidence.problem)
+        value = float(expected_cost(pooled, counted))
+        support = cost_support(counts, counted, **design)
+        low, high = profile_ends(support, profile_threshold(level, support.degrees), value)
+        yield LimitCheck(limit, value, float(low), float(high))

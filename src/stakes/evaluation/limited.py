@@ -1,0 +1,163 @@
+"""Rules under limits: prices fitted out of fold, and those of all cases.
+
+The price of a single limit is set on the labelled cases of the other folds; several limits are
+priced by their posteriors. The share of the cases that get a decision then is, on average, that of
+the rule which is fitted to all cases and shipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes._check import BoolArray, FloatArray, IntArray
+from stakes.decide import cheapest_decisions, class_ratios, mean_costs
+from stakes.evaluation.cases import Cases
+from stakes.evaluation.folds import Folds
+from stakes.evaluation.predictions import Predictions
+from stakes.limits import FittedPrices, capacity_of, costs_by_class, plus, priced_cases
+from stakes.problem import CaseCosts
+from stakes.report import MOVED, RECALIBRATED
+
+Capacity = tuple[tuple[float, float, float], ...]  # share, cost per case, price there
+_FACTORS = (0.5, 1.0, 2.0, 4.0)  # of the limit at hand, that are shown beside it
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedRule:
+    """What a rule under limits decides out of fold, and its prices, fitted to all cases."""
+
+    decided: IntArray  # (n,)
+    whole: FittedPrices  # of all cases
+    costs: FloatArray | None  # (P,) in each partition
+    capacity: Capacity
+    apart: bool  # whether decisions are those of prices from other folds
+
+
+@dataclass(frozen=True, eq=False)
+class _Decider:
+    """Posteriors with the way in which a rule decides by them."""
+
+    cases: Cases
+    rows: FloatArray  # (n, K), for the prior of deployment if the rule moves them there
+    given: FloatArray  # (n, K), as they came
+    rounding: FloatArray | None = None
+    ratios: FloatArray | None = None
+
+    def __call__(self, own: BoolArray, amounts: FloatArray) -> IntArray:
+        costs = plus(_charges(self.cases, own), amounts)
+        rounding = None if self.rounding is None else self.rounding[own]
+        return cheapest_decisions(self.given[own], costs, rounding, self.ratios)
+
+    def fitted(self, own: BoolArray, start: FloatArray | None = None) -> FittedPrices:
+        """Prices of the limits on some of the cases."""
+        cases, problem, truth = self.cases, self.cases.problem, self.cases.truth[own]
+        mass, prior = _weighed(cases, own)
+        _, found = priced_cases(
+            problem,
+            self.rows[own],
+            mass,
+            prior,
+            _charges(cases, own),
+            lambda amounts: self(own, amounts),
+            truth,
+            start,
+        )
+        return found
+
+    def capacity(self) -> Capacity:
+        """What other shares would cost on all cases, where the only limit is one from above."""
+        cases, problem, limit = self.cases, self.cases.problem, self.cases.problem.limits[0]
+        if len(problem.limits) > 1 or limit.given is not None or limit.sign < 0:
+            return ()
+        everything = np.ones(len(cases.truth), dtype=np.bool_)
+        charged = costs_by_class(cases.charges, cases.truth)
+        curve = capacity_of(
+            mean_costs(self.rows, cases.charges),
+            charged,
+            _weighed(cases, everything)[0],
+            problem.decisions.index(limit.decision),
+            limit.decision,
+        )
+        most = float(curve.shares[-1]) if curve.shares.size else 0.0
+        points = {0.0, most, *(limit.bound * factor for factor in _FACTORS)}
+        shares = np.array(sorted(point for point in points if point <= most))
+        return tuple(
+            zip(
+                shares.tolist(),
+                curve.cost(shares).tolist(),
+                curve.price(shares).tolist(),
+                strict=True,
+            )
+        )
+
+
+def _weighed(cases: Cases, own: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """What each of some cases counts at the prior of deployment, and that prior."""
+    truth, size = cases.truth[own], cases.problem.n_classes
+    weights = np.ones(truth.size) if cases.weights is None else cases.weights[own]
+    sums = np.bincount(truth, weights, size)
+    shares = sums / sums.sum()
+    prior = shares if cases.problem.prior is None else cases.problem.prior
+    return weights * class_ratios(shares, prior)[truth], prior
+
+
+def _charges(cases: Cases, own: BoolArray) -> FloatArray | CaseCosts:
+    return cases.problem.costs if cases.costs is None else cases.costs.only(own)
+
+
+def limited_rule(one: Predictions, rule: str, folds: Folds) -> LimitedRule:
+    """A Bayes rule of a model under the limits of the problem."""
+    cases = folds.cases
+    if rule == RECALIBRATED:
+        rows = np.asarray(one.recalibrated)
+        parts = [_Decider(cases, part, part) for part in one.parts]
+        return _limited(_Decider(cases, rows, rows), parts, folds)
+    given = np.asarray(one.posteriors)
+    moving = one.moving if rule == MOVED else None
+    moved = given if moving is None else np.asarray(one.moved)
+    ratios = None if moving is None else class_ratios(*moving)
+    return _limited(_Decider(cases, moved, given, one.rounding, ratios), [], folds)
+
+
+def limited_blind(folds: Folds) -> LimitedRule:
+    """The same without a model, by the costs of each case and the prior."""
+    rows = np.broadcast_to(folds.cases.prior, (len(folds.cases.truth), folds.cases.prior.size))
+    return _limited(_Decider(folds.cases, rows, rows), [], folds)
+
+
+def _limited(decider: _Decider, parts: list[_Decider], folds: Folds) -> LimitedRule:
+    everything = np.ones(len(folds.cases.truth), dtype=np.bool_)
+    whole = decider.fitted(everything)
+    if not folds.numbers:
+        return LimitedRule(whole.decided, whole, None, decider.capacity(), apart=False)
+    start = whole.prices
+    decided = _apart(decider, folds.numbers[0], folds.count, start)
+    costs = None
+    if len(folds.cases.problem.limits) == 1 and len(folds.numbers) > 1:
+        deciders = parts or [decider] * len(folds.numbers)
+        pairs = zip(deciders, folds.numbers, strict=True)
+        costs = folds.costs(_apart(own, number, folds.count, start) for own, number in pairs)
+    return LimitedRule(decided, whole, costs, decider.capacity(), apart=True)
+
+
+def _apart(decider: _Decider, number: IntArray, count: int, start: FloatArray) -> IntArray:
+    """Decisions (n,) by the prices of the other folds."""
+    decided = np.zeros(number.size, dtype=np.intp)
+    for fold in range(count):
+        own = number == fold
+        found = decider.fitted(~own, start)
+        decided[own] = decider(own, found.added.sum(axis=0))
+    return decided
+
+
+def priced_on_all(cases: Cases) -> Callable[[FloatArray], FloatArray]:
+    """What limits add to the costs (L, K, M), for posteriors (n, K) of a map fitted later."""
+
+    def added(rows: FloatArray) -> FloatArray:
+        everything = np.ones(len(cases.truth), dtype=np.bool_)
+        return _Decider(cases, rows, rows).fitted(everything).added
+
+    return added

@@ -1,0 +1,37 @@
+"""Limits on decisions, kept at the least cost: each is a price that is added to the costs.
+
+Takes rows.
+"""
+
+from stakes.limits.batch_counts import keep_counts, read_counts
+from stakes.limits.capacity import (
+    CapacityCurve,
+    CoverageCurve,
+    capacity_curve,
+    capacity_of,
+    costs_by_class,
+    coverage_curve,
+)
+from stakes.limits.counted_cases import ROUNDING, CountedCases
+from stakes.limits.fitted_prices import FittedPrices
+from stakes.limits.limit_check import LimitCheck
+from stakes.limits.priced import PricedLimits, plus, price_limits, priced_cases
+
+__all__ = [
+    "ROUNDING",
+    "CapacityCurve",
+    "CountedCases",
+    "CoverageCurve",
+    "FittedPrices",
+    "LimitCheck",
+    "PricedLimits",
+    "capacity_curve",
+    "capacity_of",
+    "costs_by_class",
+    "coverage_curve",
+    "keep_counts",
+    "plus",
+    "price_limits",
+    "priced_cases",
+    "read_counts",
+]

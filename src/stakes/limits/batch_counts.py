@@ -1,0 +1,127 @@
+"""Decisions about one batch of cases that keep counts exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, floor
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Labels
+from stakes.errors import InputError
+from stakes.problem import Limit
+
+_ROUNDING = 1e-9  # of a share times the number of cases
+
+
+def read_counts(limits: object, decisions: Labels, n_cases: int) -> dict[int, tuple[int, int]]:
+    """The least and the greatest number of cases for each decision that has a limit.
+
+    Shares are turned into counts of this batch; rates within a class are refused.
+    """
+    if isinstance(limits, Limit) or not isinstance(limits, Sequence):
+        raise InputError(
+            f"limits must be a list of Limit; got {type(limits).__name__}. Write "
+            f"[Limit.count({decisions[0]!r}, 200)].",
+            argument="limits",
+        )
+    bounds: dict[int, tuple[int, int]] = {}
+    for limit in limits:
+        _check.require("each of limits", limit, Limit, "Write Limit.count(decision, 200).")
+        if limit.given is not None or limit.decision not in decisions:
+            fault = "is a rate within a class, which nobody can count before classes are known"
+            raise InputError(
+                f"limits of a batch must be counts or shares of the decisions {decisions}; "
+                f"{str(limit)!r} {fault if limit.given is not None else 'is none'}. "
+                f"Write Limit.count or Limit.share.",
+                argument="limits",
+            )
+        place = decisions.index(limit.decision)
+        low, high = bounds.get(place, (0, n_cases))
+        own_low, own_high = _counted(limit, n_cases)
+        bounds[place] = max(low, own_low), min(high, own_high)
+    _refuse_impossible(bounds, decisions, n_cases)
+    return bounds
+
+
+def _counted(limit: Limit, n_cases: int) -> tuple[int, int]:
+    size = 1 if limit.counted else n_cases
+    low = 0 if limit.at_least is None else ceil(limit.at_least * size - _ROUNDING)
+    high = n_cases if limit.at_most is None else floor(limit.at_most * size + _ROUNDING)
+    return low, high
+
+
+def _refuse_impossible(bounds: dict[int, tuple[int, int]], decisions: Labels, n_cases: int) -> None:
+    """Counts that this batch cannot have."""
+    low = sum(own[0] for own in bounds.values())
+    high = sum(own[1] for own in bounds.values())
+    free = len(bounds) < len(decisions)
+    crossed = [place for place, own in bounds.items() if own[0] > own[1]]
+    if not crossed and low <= n_cases and (free or high >= n_cases):
+        return
+    if low > n_cases:
+        fault = f"they ask for at least {low} of {n_cases} cases"
+    elif crossed:
+        least, most = bounds[crossed[0]]
+        fault = f"{decisions[crossed[0]]!r} would need at least {least} and at most {most}"
+    else:
+        fault = f"they allow at most {high} of {n_cases} cases, and every case needs a decision"
+    raise InputError(
+        f"limits must be counts that this batch can have; {fault}. The closest count is "
+        f"{bounds[crossed[0]][1] if crossed else n_cases}: loosen one of them.",
+        argument="limits",
+    )
+
+
+def keep_counts(
+    costs: FloatArray, decided: IntArray, bounds: dict[int, tuple[int, int]]
+) -> IntArray:
+    """Decisions (n,) that keep counts at the least cost, of expected costs (n, M).
+
+    `decided` are the cheapest decisions without limits. Cases that are tied are taken in the order
+    of the batch.
+    """
+    counts = {place: int(np.count_nonzero(decided == place)) for place in bounds}
+    if all(low <= counts[place] <= high for place, (low, high) in bounds.items()):
+        return decided
+    if len(bounds) > 1:
+        return _assigned(costs, bounds)
+    ((place, (low, high)),) = bounds.items()
+    others = costs.copy()
+    others[:, place] = np.inf
+    instead = others.argmin(axis=1)
+    gains = others[np.arange(len(costs)), instead] - costs[:, place]
+    wanted = min(max(counts[place], low), high)
+    # Of equal gains, those that took the decision without limits come first.
+    order = np.lexsort((decided != place, -gains))
+    kept = np.where(decided == place, instead, decided)
+    kept[order[:wanted]] = place
+    return np.asarray(kept)
+
+
+def _assigned(costs: FloatArray, bounds: dict[int, tuple[int, int]]) -> IntArray:
+    """The cheapest assignment under several counts.
+
+    A transport problem: the vertices of its linear program decide no case by chance.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    n, size = costs.shape
+    places = np.arange(n * size)
+    one_each = csr_array((np.ones(n * size), (places // size, places)), shape=(n, n * size))
+    rows, limits = [], []
+    for place, (low, high) in bounds.items():
+        own = (places % size == place).astype(np.float64)
+        rows += [own, -own]
+        limits += [high, -low]
+    solved = linprog(
+        (costs - costs.min(axis=1, keepdims=True)).ravel(),
+        A_ub=csr_array(np.array(rows)),
+        b_ub=limits,
+        A_eq=one_each,
+        b_eq=np.ones(n),
+        method="highs-ds",
+    )
+    return np.asarray(solved.x.reshape(n, size).argmax(axis=1))

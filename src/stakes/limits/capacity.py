@@ -1,0 +1,224 @@
+"""Cost against capacity, and cost against coverage where a case may be left undecided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Label
+from stakes._value import Value
+from stakes.curve import Curve
+from stakes.decide import mean_costs
+from stakes.errors import InputError
+from stakes.limits.deployed_cases import read_deployed
+from stakes.problem import CaseCosts, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class CapacityCurve(Value):
+    """What it costs to have capacity for a decision in a share of the cases.
+
+    Attributes
+    ----------
+    decision : the decision that is limited
+    cost : Curve on [0, 1], cost per case where at most that share of the cases gets the decision
+        Inside a group of equal cases some get it by chance; beyond the share that gets it without
+        a limit the curve is flat.
+    shares : (T,) shares up to which each group of equal cases reaches
+    prices : (T,) what one more case of that group saves, the dearest first
+    """
+
+    decision: Label
+    cost: Curve
+    shares: FloatArray
+    prices: FloatArray
+
+    def price(self, share: npt.ArrayLike) -> FloatArray:
+        """What one more case with the decision saves at a capacity, elementwise; 0 beyond need.
+
+        >>> from stakes import Problem
+        >>> problem = Problem([[0, 3, 25], [180, 8, 0]])
+        >>> capacity_curve([0.01, 0.1, 0.2, 0.9], problem, 1).price([0, 0.3, 0.9]).tolist()
+        [16.0, 14.5, 0.0]
+        """
+        place = np.searchsorted(self.shares, np.asarray(share) + 1e-12, side="right")
+        return _check.unwrapped(np.append(self.prices, 0.0)[place])
+
+
+@dataclass(frozen=True, eq=False)
+class CoverageCurve(Value):
+    """What decisions cost where the hardest cases are left undecided, at no cost.
+
+    Attributes
+    ----------
+    cost : Curve on [0, 1], cost per case of all cases where that share of them is decided
+    shares : (T,) coverages at which each group of equal cases ends, the easiest first
+    break_even_prices : (T,) the expected cost of the best decision about each group
+    """
+
+    cost: Curve
+    shares: FloatArray
+    break_even_prices: FloatArray
+
+    def selective_cost(self, coverage: npt.ArrayLike) -> FloatArray:
+        """Cost per decided case, elementwise; nan where none is decided."""
+        share = np.asarray(coverage, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return _check.unwrapped(np.where(share > 0, self.cost(share) / share, np.nan))
+
+    def break_even(self, coverage: npt.ArrayLike) -> FloatArray:
+        """The price of an abstention at which that coverage is the best, elementwise.
+
+        Dearer abstentions are worth it for fewer cases; at a price above ``break_even(1)`` for
+        none.
+        """
+        share = np.asarray(coverage) - 1e-12
+        place = np.searchsorted(self.shares, share, side="left")
+        prices = self.break_even_prices
+        return _check.unwrapped(prices[np.minimum(place, prices.size - 1)])
+
+
+def capacity_curve(
+    posteriors: object,
+    problem: Problem,
+    decision: Label,
+    *,
+    y_true: object = None,
+    data: object = None,
+    weights: object = None,
+    posterior_prior: object = None,
+) -> CapacityCurve:
+    """Least cost per case against the share of cases that may get a decision.
+
+    The cases that save the most get it first. Its slope is the price of the limit, that of
+    `price_limits`. Limits of the problem are not looked at.
+
+    Parameters
+    ----------
+    posteriors, problem, data, weights, posterior_prior : as in `price_limits`
+    decision : the decision with the capacity
+    y_true : labels of the true classes, optional; costs are then those of the labelled cases, in
+        the order that the posteriors say
+
+    Returns
+    -------
+    CapacityCurve
+
+    Examples
+    --------
+    >>> problem = Problem([[0, 3, 25], [180, 8, 0]])
+    >>> curve = capacity_curve([0.01, 0.1, 0.2, 0.9], problem, 1)
+    >>> curve.cost([0, 0.25, 1]).round(3).tolist()
+    [10.575, 6.575, 2.95]
+    """
+    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    if decision not in problem.decisions or problem.n_decisions < 2:
+        raise InputError(
+            f"decision must be one of several decisions of the problem, {problem.decisions}; got "
+            f"{decision!r}. Labels match by equality.",
+            argument="decision",
+        )
+    read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
+    expected = mean_costs(read.rows, read.costs)
+    charged = expected if read.truth is None else costs_by_class(read.costs, read.truth)
+    return capacity_of(expected, charged, read.mass, problem.decisions.index(decision), decision)
+
+
+def capacity_of(
+    expected: FloatArray, charged: FloatArray, mass: FloatArray, column: int, decision: Label
+) -> CapacityCurve:
+    """The curve of cases that are ordered by expected costs (n, M), and charged others (n, M)."""
+    others = expected.copy()
+    others[:, column] = np.inf
+    instead = others.argmin(axis=1)
+    every = np.arange(len(expected))
+    gains = expected[every, instead] - expected[every, column]
+    saved = charged[every, instead] - charged[every, column]
+    mass = mass / mass.sum()
+    shares, prices, sums = _grouped(gains, mass, mass * saved)
+    taken = prices > 0
+    x = np.concatenate([[0.0], shares[taken], [1.0]])
+    least = float(mass @ charged[every, instead]) - np.concatenate([[0.0], np.cumsum(sums[taken])])
+    return CapacityCurve._trusted(
+        decision=decision,
+        cost=Curve.through(np.minimum(x, 1.0), np.append(least, least[-1])),
+        shares=np.minimum(shares[taken], 1.0),
+        prices=prices[taken],
+    )
+
+
+def coverage_curve(
+    posteriors: object,
+    problem: Problem,
+    *,
+    y_true: object = None,
+    data: object = None,
+    weights: object = None,
+    posterior_prior: object = None,
+) -> CoverageCurve:
+    """Cost against the share of cases that are decided, the hardest being left undecided.
+
+    A case is as hard as its best decision is expected to cost: Chow's rule. With an abstention that
+    costs v, ``problem.with_abstention(v)``, cases are left undecided that cost more than v.
+
+    Parameters
+    ----------
+    posteriors, problem, data, weights, posterior_prior : as in `price_limits`
+    y_true : labels of the true classes, optional; costs are then those of the labelled cases
+
+    Returns
+    -------
+    CoverageCurve
+
+    Examples
+    --------
+    >>> curve = coverage_curve([0.1, 0.5, 0.8, 0.95], Problem.zero_one(2))
+    >>> curve.cost([0.5, 1]).round(4).tolist(), curve.selective_cost(0.5).round(3).tolist()
+    ([0.0375, 0.2125], 0.075)
+    >>> curve.break_even([0.5, 1]).round(3).tolist()
+    [0.1, 0.5]
+    """
+    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
+    expected = mean_costs(read.rows, read.costs)
+    best = expected.argmin(axis=1)
+    every = np.arange(len(expected))
+    least = expected[every, best]
+    charged = least
+    if read.truth is not None:
+        charged = costs_by_class(read.costs, read.truth)[every, best]
+    mass = read.mass / read.mass.sum()
+    shares, hardness, sums = _grouped(-least, mass, mass * charged)
+    x = np.minimum(np.concatenate([[0.0], shares]), 1.0)
+    x[-1] = 1.0
+    return CoverageCurve._trusted(
+        cost=Curve.through(x, np.concatenate([[0.0], np.cumsum(sums)])),
+        shares=x[1:],
+        break_even_prices=-hardness,
+    )
+
+
+def costs_by_class(costs: FloatArray | CaseCosts, truth: IntArray) -> FloatArray:
+    """What each decision cost the labelled cases, (n, M)."""
+    if not isinstance(costs, CaseCosts):
+        return np.asarray(costs[truth])
+    made = np.empty((truth.size, costs.shape[1]))
+    for rows, own in costs.of_class(truth):
+        made[rows] = own.T
+    return made
+
+
+def _grouped(
+    keys: FloatArray, mass: FloatArray, amounts: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Cases of falling keys, equal ones together: shares reached, keys, and sums of amounts."""
+    order: IntArray = np.argsort(-keys, kind="stable")
+    falling = keys[order]
+    scale = float(np.abs(keys).max(initial=0.0)) or 1.0
+    apart = falling[:-1] - falling[1:] > 1e-12 * scale
+    starts = np.flatnonzero(np.concatenate([[True], apart]))
+    shares = np.cumsum(np.add.reduceat(mass[order], starts))
+    return shares, falling[starts], np.add.reduceat(amounts[order], starts)

@@ -1,0 +1,194 @@
+"""price_limits: posteriors and a problem with limits in, prices and the rule out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._text import number
+from stakes._value import Value
+from stakes.decide import cheapest_decisions, label_array, mean_costs
+from stakes.errors import InputError
+from stakes.limits.counted_cases import ROUNDING, CountedCases, counted_cases
+from stakes.limits.deployed_cases import read_deployed
+from stakes.limits.fitted_prices import Decide, FittedPrices, fit_prices
+from stakes.problem import CaseCosts, Limit, Problem
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PricedLimits(Value):
+    """Prices of the limits of a problem, and the rule that keeps them at the least cost.
+
+    Attributes
+    ----------
+    problem : the problem with its limits
+    prices : (L,) what each limit costs at the margin, in the problem's unit
+        For a share, what one more case with that decision would save; for a rate, what a rate that
+        is looser by one would save per case. Zero where the limit does not bind.
+    priced : the problem without limits whose Bayes decisions are the rule
+        The prices are in its costs; where they are positive they lie a little above `prices`,
+        halfway to the next case that would change, so that no case is tied.
+    added : (L, K, M) what each limit adds to the costs of `problem`
+    decisions : (n,) what the rule decides about these cases
+    values : (L,) the share or rate of each limit on these cases, by their labels where they are
+        known, else by their posteriors
+    dual_value : cost per case of the best rule, which may decide some cases by chance
+    cost : cost per case of the rule, by the posteriors
+    prior : (K,) the class shares at which limits are counted
+    from_prior : (K,) the class shares from which posteriors are moved there; None: they are not
+    """
+
+    problem: Problem
+    prices: FloatArray
+    priced: Problem
+    added: FloatArray
+    decisions: npt.NDArray[Any]
+    values: FloatArray
+    dual_value: float
+    cost: float
+    prior: FloatArray
+    from_prior: FloatArray | None
+
+    @property
+    def rounding_loss(self) -> float:
+        """What it costs per case that the rule decides equal cases alike, and none by chance."""
+        return max(self.cost - self.dual_value, 0.0)
+
+    @property
+    def kept(self) -> BoolArray:
+        """Whether the rule keeps each limit on these cases, (L,)."""
+        pairs = zip(self.problem.limits, self.values.tolist(), strict=True)
+        return np.array([limit.excess(value) <= ROUNDING for limit, value in pairs])
+
+    def __repr__(self) -> str:
+        unit = f" {self.problem.unit}" if self.problem.unit else ""
+        lines = [
+            f"  {limit}: price {number(price)}{unit}, {_met(limit, value)}"
+            for limit, price, value in zip(
+                self.problem.limits, self.prices.tolist(), self.values.tolist(), strict=True
+            )
+        ]
+        loss = f"{number(self.rounding_loss)}{unit} more than with chance decisions"
+        head = f"PricedLimits: {number(self.cost)}{unit} per case, {loss}"
+        return "\n".join([head, *lines])
+
+
+def _met(limit: Limit, value: float) -> str:
+    return f"{'met' if limit.excess(value) <= ROUNDING else 'broken'} at {number(value)}"
+
+
+def price_limits(
+    posteriors: object,
+    problem: Problem,
+    *,
+    y_true: object = None,
+    data: object = None,
+    weights: object = None,
+    posterior_prior: object = None,
+) -> PricedLimits:
+    r"""Prices of the limits of a problem, and the cheapest rule that keeps them.
+
+    Cost and limits are linear in the decisions, so that the best rule takes the cheapest decision
+    once a price is added to the costs: that of a share to the column of its decision, that of a
+    rate to the cell of its class and decision, divided by the prior of the class. The prices
+    maximise the dual
+
+    .. math:: g(\lambda) = E \min_d \sum_k P(k \mid x)
+              \Bigl(c_{kd} + \sum_l \lambda_l a_{lkd}\Bigr) - \sum_l \lambda_l b_l
+
+    exactly for one limit, by its breakpoints, and by cutting planes for several. The rule is
+    deterministic and keeps the limits on these cases, ties included. Limits that no rule keeps are
+    refused with the closest value that one does.
+
+    Parameters
+    ----------
+    posteriors : array_like of shape (n, K), or (n,) for P(second class) of two
+    problem : with limits
+    y_true : labels of the true classes, (n,), optional
+        The price of a single limit is then set so that it is met on the labelled cases. Several
+        limits are priced by the posteriors; `values` says what they are on the labelled cases.
+    data : frame, or mapping from column to numbers, with the columns that costs depend on
+    weights : (n,) weights of the cases
+    posterior_prior : the prior for which the posteriors hold; by default the class shares of the
+        cases, by their labels or by the mean of their posteriors. Where the problem states
+        another, posteriors and shares are moved to it.
+
+    Returns
+    -------
+    PricedLimits
+
+    Examples
+    --------
+    Reviewers can take one payment in ten:
+
+    >>> import numpy as np
+    >>> problem = Problem({"legit": {"approve": 0, "review": 3, "block": 25},
+    ...                    "fraud": {"approve": 180, "review": 8, "block": 0}},
+    ...                   limits=[Limit.share("review", at_most=0.1)], unit="EUR")
+    >>> payments = np.linspace(0.005, 0.5, 100) ** 2
+    >>> found = price_limits(payments, problem)
+    >>> found
+    PricedLimits: 9.582 EUR per case, 0 EUR more than with chance decisions
+      review: at most 10 % of cases: price 17.32 EUR, met at 0.1
+    >>> from stakes import bayes_decisions
+    >>> bool((bayes_decisions(payments, found.priced) == found.decisions).all())
+    True
+    """
+    _check.require("problem", problem, Problem, "Write Problem(costs, limits=[…]).")
+    if not problem.limits:
+        raise InputError(
+            "problem must have limits to be priced; it has none. Write problem.with_limits([…]), "
+            "or take bayes_decisions, which needs no prices.",
+            argument="problem",
+        )
+    read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
+
+    def decide(amounts: FloatArray) -> IntArray:
+        return cheapest_decisions(read.rows, plus(read.costs, amounts), read.rounding)
+
+    cases, fitted = priced_cases(
+        problem, read.rows, read.mass, read.prior, read.costs, decide, read.truth
+    )
+    seen = cases.seen_values(fitted.decided)
+    return PricedLimits._trusted(
+        problem=problem,
+        prices=fitted.prices,
+        priced=problem.plus(fitted.added.sum(axis=0)),
+        added=fitted.added,
+        decisions=label_array(problem.decisions)[fitted.decided],
+        values=cases.values(fitted.decided) if seen is None else seen,
+        dual_value=fitted.dual_value,
+        cost=fitted.cost,
+        prior=read.prior,
+        from_prior=read.from_prior,
+    )
+
+
+def priced_cases(
+    problem: Problem,
+    rows: FloatArray,
+    mass: FloatArray,
+    prior: FloatArray,
+    costs: FloatArray | CaseCosts,
+    decide: Decide,
+    truth: IntArray | None,
+    start: FloatArray | None = None,
+) -> tuple[CountedCases, FittedPrices]:
+    """Cases counted against the limits of a problem, and their prices; nothing is checked here."""
+    cells = np.stack(
+        [limit.cells(problem.classes, problem.decisions, prior) for limit in problem.limits]
+    )
+    columns = np.array([problem.decisions.index(limit.decision) for limit in problem.limits])
+    expected = mean_costs(rows, costs)
+    cases = counted_cases(rows, mass, expected, problem.limits, cells, columns, truth)
+    return cases, fit_prices(cases, cells, decide, start)
+
+
+def plus(costs: FloatArray | CaseCosts, amounts: FloatArray) -> FloatArray | CaseCosts:
+    """Costs of all cases, or of every case, with an amount (K, M) added to each."""
+    return costs.plus(amounts) if isinstance(costs, CaseCosts) else costs + amounts

@@ -1,0 +1,193 @@
+r"""The prices of several limits, by the convex dual.
+
+The dual is concave and piecewise linear in the prices:
+
+.. math:: g(\lambda) = \sum_i m_i \min_d \Bigl(C_{id} + \sum_l s_l \lambda_l g_{lid}\Bigr)
+          - \sum_l s_l \lambda_l b_l
+
+Kelley's cutting planes maximise it: every evaluation costs one pass over the cases, and the linear
+program of the cuts has one variable for each limit. They end at the optimum, where the model of
+cuts is exact.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes._check import FloatArray
+from stakes.limits.counted_cases import CountedCases
+from stakes.problem import infeasible
+
+_SCALE = 1e3  # of costs inside the linear program, whose tolerances are absolute
+_EXACT = 1e-13  # of the span of costs: the gap at which cuts are exact
+_MANY = 50_000  # cases from which it is worth while to look at some of them first
+_FEW_LIMITS = 4  # whose boxes have few corners
+_WIDTHS = (0.03, 0.15)  # relative: how far the prices of all cases may lie from those of some
+_MOST_CUTS = 400
+_DEAREST = (1e2, 1e5, 1e9)  # prices, as multiples of the span of costs, up to which is looked
+
+
+class Dual(NamedTuple):
+    """Optimal prices (L,) and the value of the dual there, the cost of the best random rule."""
+
+    prices: FloatArray
+    value: float
+
+
+def priced_costs(cases: CountedCases, prices: FloatArray) -> FloatArray:
+    """Expected costs (M, n) with the prices of all limits in them."""
+    costs = cases.costs.copy()
+    parts = zip(cases.signs * prices, cases.columns, cases.counted, strict=True)
+    for price, column, counted in parts:
+        if price:
+            costs[column] += price * counted
+    return costs
+
+
+def several_prices(
+    cases: CountedCases,
+    bounds: FloatArray | None = None,
+    start: FloatArray | None = None,
+    enough: float = -np.inf,
+) -> Dual:
+    """The prices of all limits, for their bounds or for tighter ones.
+
+    `start` are prices near which to look; of many cases, some say where that is. The search ends
+    where the dual is known to be below `enough`. Prices that would have to be infinite, because
+    limits contradict each other, end at the dearest that is looked at.
+    """
+    targets = cases.bounds if bounds is None else bounds
+    if not cases.limits:
+        return Dual(np.empty(0), float(cases.mass @ cases.costs.min(axis=0)))
+    if cases.mass.size > _MANY and len(cases.limits) <= _FEW_LIMITS:
+        if start is None:
+            start = several_prices(cases.thinned(_MANY // 2), targets, enough=enough).prices
+        near = _near(cases, targets, start)
+        if near is not None:
+            return near
+    points = [np.zeros(len(cases.limits)), *([] if start is None else [start])]
+    for dearest in _DEAREST:
+        found, points = _maximum(cases, targets, dearest * cases.span, points, enough)
+        if (found.prices < 0.99 * dearest * cases.span).all():
+            break
+    return found
+
+
+def _near(cases: CountedCases, bounds: FloatArray, start: FloatArray) -> Dual | None:
+    """The optimum in a box around some prices; None where it lies elsewhere.
+
+    Most cases are decided alike everywhere in a small box: a decision that is the cheapest at all
+    corners is the cheapest in between. What they cost is linear there, so that the search need only
+    look at the others.
+    """
+    for width in _WIDTHS:
+        reach = width * np.maximum(start, 0.01 * cases.span)
+        ends = np.maximum(start - reach, 0.0), start + reach
+        decided = _cheapest(cases, ends[0])
+        still = np.ones(decided.size, dtype=np.bool_)
+        for corner in product(*zip(*ends, strict=True)):
+            still &= _cheapest(cases, np.array(corner)) == decided
+        if still.mean() < 0.5:
+            return None
+        fixed, moving = cases.only(still), cases.only(~still)
+        reached = fixed.values(decided[still])
+        found = several_prices(moving, bounds - reached, start)
+        inside = (found.prices > ends[0]) | (ends[0] == 0)
+        if (inside & (found.prices < ends[1])).all():
+            return Dual(found.prices, found.value + fixed.cost(decided[still]))
+    return None
+
+
+def _cheapest(cases: CountedCases, prices: FloatArray) -> npt.NDArray[np.int8]:
+    """The first of the cheapest decisions (n,) at these prices; faster than argmin."""
+    costs = priced_costs(cases, prices)
+    least = costs.min(axis=0)
+    decided = np.zeros(least.size, dtype=np.int8)
+    for place in range(len(costs) - 1, -1, -1):
+        decided[costs[place] == least] = place
+    return decided
+
+
+def _maximum(
+    cases: CountedCases,
+    bounds: FloatArray,
+    dearest: float,
+    points: list[FloatArray],
+    enough: float,
+) -> tuple[Dual, list[FloatArray]]:
+    """The maximum within a box, and the points at which it was cut."""
+    gap = cases.span * _EXACT * (1.0 if cases.mass.size <= _MANY else 1e3)
+    cuts: list[tuple[float, FloatArray]] = []
+    tried: list[FloatArray] = []
+    best = Dual(np.zeros(len(bounds)), -np.inf)
+    pending = list(points)
+    while len(tried) < _MOST_CUTS:
+        if pending:
+            point, upper = pending.pop(0), np.inf
+        else:
+            highest = _highest(cuts, dearest, cases.span)
+            if highest is None:
+                break
+            point, upper = highest
+        value, slope = _evaluated(cases, bounds, point)
+        if value > best.value:
+            best = Dual(point, value)
+        repeated = any(np.array_equal(point, old) for old in tried)
+        tried.append(point)
+        cuts.append((value - float(slope @ point), slope))
+        if upper - best.value <= gap or upper <= enough or (repeated and not pending):
+            break
+    return best, tried[-20:]
+
+
+def _evaluated(
+    cases: CountedCases, bounds: FloatArray, prices: FloatArray
+) -> tuple[float, FloatArray]:
+    """The dual at these prices, and a slope of it: what exceeds the bounds."""
+    costs = priced_costs(cases, prices)
+    least = costs.min(axis=0)
+    decided = np.full(least.size, -1, dtype=np.int8)  # of those that have a limit
+    for column in set(cases.columns.tolist()):
+        decided[(costs[column] == least) & (decided < 0)] = column
+    slope = cases.signs * (cases.values(decided) - bounds)
+    return float(cases.mass @ least - prices @ (cases.signs * bounds)), slope
+
+
+def _highest(
+    cuts: list[tuple[float, FloatArray]], dearest: float, span: float
+) -> tuple[FloatArray, float] | None:
+    """Where the lowest of the cuts is highest, within the box, and how high; None if not found."""
+    from scipy.optimize import linprog
+
+    scale = _SCALE / span
+    offsets = np.array([offset for offset, _ in cuts]) * scale
+    slopes = np.stack([slope for _, slope in cuts])
+    size = slopes.shape[1]
+    rows = np.column_stack([-slopes, np.ones(len(cuts))])
+    solved = linprog(
+        np.concatenate([np.zeros(size), [-1.0]]),
+        A_ub=rows,
+        b_ub=offsets,
+        bounds=[*[(0.0, dearest * scale)] * size, (None, None)],
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if solved.x is None:
+        return None  # numbers too large for the program: prices without end
+    return np.asarray(solved.x[:size]) / scale, float(solved.x[size]) / scale
+
+
+def refuse_infeasible(cases: CountedCases) -> None:
+    """Refuse limits that no rule keeps together, even by chance, with the closest value."""
+    for place, limit in enumerate(cases.limits):
+        if place == 0:
+            continue
+        bound = limit.sign * limit.bound
+        least = several_prices(cases.counting(place), enough=bound).value
+        closest = limit.sign * least
+        if limit.excess(closest) > 1e-9:
+            raise infeasible(limit, closest)

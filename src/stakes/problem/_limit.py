@@ -1,0 +1,273 @@
+"""Limit: a bound on how often a decision may, or must, be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Label, Labels
+from stakes._text import number, percent
+from stakes._value import Value
+from stakes.errors import InputError
+
+_ROUNDING = 1e-12  # of sums of shares
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Limit(Value):
+    """A bound on the share of a decision, on its rate within a class, or on its count in a batch.
+
+    Written as `Limit.share`, `Limit.rate` or `Limit.count`. Shares and rates are those at the
+    deployment prior; they belong to a problem. Counts belong to one batch, in ``rule.decide``.
+
+    Examples
+    --------
+    >>> print(Limit.share("review", at_most=0.05))
+    review: at most 5 % of cases
+    >>> print(Limit.rate("approve", given="fraud", at_most=0.1))
+    approve: at most 10 % of fraud
+    >>> print(Limit.count("review", 200))
+    review: at most 200 cases
+    """
+
+    decision: Label
+    given: Label | None = None  # the class within which a rate is counted
+    at_most: float | None = None
+    at_least: float | None = None
+    counted: bool = False  # cases of a batch, no share
+
+    def __post_init__(self) -> None:
+        (decision,) = _check.labels("decision", (self.decision,))
+        given = None if self.given is None else _check.labels("given", (self.given,))[0]
+        stated = [name for name in ("at_most", "at_least") if getattr(self, name) is not None]
+        if not stated or (len(stated) > 1 and not self.counted):
+            raise InputError(
+                f"a limit must have one of at_most and at_least; the one on {decision!r} has "
+                f"{'both' if stated else 'neither'}. Write two limits for a range.",
+                argument="at_most",
+            )
+        high = np.inf if self.counted else 1.0
+        bounds = {one: _check.number(one, getattr(self, one), low=0, high=high) for one in stated}
+        if self.counted:
+            bounds = {one: _check.whole(one, bound, low=0) for one, bound in bounds.items()}
+        if bounds.get("at_least", 0) > bounds.get("at_most", np.inf):
+            raise InputError(
+                f"at_least must not exceed at_most; got {bounds['at_least']:g} and "
+                f"{bounds['at_most']:g} for {decision!r}. Exchange them.",
+                argument="at_least",
+            )
+        self._fill({"decision": decision, "given": given, **bounds})
+
+    @classmethod
+    def share(
+        cls, decision: Label, *, at_most: float | None = None, at_least: float | None = None
+    ) -> Self:
+        """A bound on the share of all cases that get a decision, once deployed.
+
+        Parameters
+        ----------
+        decision : a decision of the problem
+        at_most, at_least : one of them, within [0, 1]
+
+        Returns
+        -------
+        Limit
+
+        Examples
+        --------
+        >>> Limit.share("review", at_most=0.05).bound
+        0.05
+        """
+        return cls(decision, None, at_most, at_least)
+
+    @classmethod
+    def rate(
+        cls,
+        decision: Label,
+        *,
+        given: Label,
+        at_most: float | None = None,
+        at_least: float | None = None,
+    ) -> Self:
+        """A bound on the share of the cases of one class that get a decision.
+
+        Parameters
+        ----------
+        decision : a decision of the problem
+        given : the class
+        at_most, at_least : one of them, within [0, 1]
+
+        Returns
+        -------
+        Limit
+
+        Examples
+        --------
+        A recall of 90 % leaves at most a tenth of the ill without treatment:
+
+        >>> print(Limit.rate("treat", given="ill", at_least=0.9))
+        treat: at least 90 % of ill
+        """
+        if given is None:
+            raise InputError(
+                "given must be a class of the problem; got None. Write Limit.share for a share of "
+                "all cases.",
+                argument="given",
+            )
+        return cls(decision, given, at_most, at_least)
+
+    @classmethod
+    def count(
+        cls, decision: Label, at_most: int | None = None, *, at_least: int | None = None
+    ) -> Self:
+        """A bound on how many cases of one batch get a decision, for ``rule.decide``.
+
+        Parameters
+        ----------
+        decision : a decision of the problem
+        at_most, at_least : one of them or both, whole numbers; both alike fix the count
+
+        Returns
+        -------
+        Limit
+
+        Examples
+        --------
+        >>> print(Limit.count("review", 200, at_least=200))
+        review: exactly 200 cases
+        """
+        return cls(decision, None, at_most, at_least, counted=True)
+
+    @property
+    def bound(self) -> float:
+        """The share, rate or count that must not be exceeded, or must be reached."""
+        return float(self.at_most if self.at_most is not None else self.at_least or 0.0)
+
+    @property
+    def sign(self) -> float:
+        """1 where the bound is from above, −1 where it is from below."""
+        return 1.0 if self.at_most is not None else -1.0
+
+    def excess(self, value: Any) -> Any:
+        """By how much a share or rate breaks the limit; negative where it leaves room."""
+        return self.sign * (value - self.bound)
+
+    def cells(self, classes: Labels, decisions: Labels, prior: FloatArray) -> FloatArray:
+        """What the limit counts: the weight (K, M) of each cell of a table of joint shares."""
+        counted = np.zeros((len(classes), len(decisions)))
+        column = decisions.index(self.decision)
+        if self.given is None:
+            counted[:, column] = 1.0
+            return counted
+        row = classes.index(self.given)
+        if not prior[row] > 0:
+            raise InputError(
+                f"limits must be on classes that occur; the prior of {self.given!r} is zero, so "
+                f"that its rate is undefined. Leave this limit out.",
+                argument="limits",
+            )
+        counted[row, column] = 1 / prior[row]
+        return counted
+
+    def __str__(self) -> str:
+        if self.counted:
+            return f"{self.decision}: {self._counts()} cases"
+        word = "at most" if self.sign > 0 else "at least"
+        return f"{self.decision}: {word} {_exact_percent(self.bound)} of {self.base}"
+
+    @property
+    def base(self) -> str:
+        """What a share is a part of, in words."""
+        return "cases" if self.given is None else str(self.given)
+
+    def _counts(self) -> str:
+        if self.at_most == self.at_least:
+            return f"exactly {self.at_most:g}"
+        words = (("at least", self.at_least), ("at most", self.at_most))
+        return " and ".join(f"{word} {bound:g}" for word, bound in words if bound is not None)
+
+    def __repr__(self) -> str:
+        kind = "count" if self.counted else "share" if self.given is None else "rate"
+        parts = [repr(self.decision)] + [
+            f"{name}={value!r}"
+            for name in ("given", "at_most", "at_least")
+            if (value := getattr(self, name)) is not None
+        ]
+        return f"Limit.{kind}({', '.join(parts)})"
+
+
+def _exact_percent(share: float) -> str:
+    """A stated bound: it is not rounded to a bound in words."""
+    return (
+        f"{number(100 * share, 6)} %" if 0 < share < 0.001 or 0.999 < share < 1 else percent(share)
+    )
+
+
+def read_limits(limits: object, classes: Labels, decisions: Labels) -> tuple[Limit, ...]:
+    """The limits of a problem; refused where they name what it does not have, or contradict."""
+    if limits is None:
+        return ()
+    if isinstance(limits, Limit) or not isinstance(limits, Iterable):
+        raise InputError(
+            f"limits must be a list of Limit; got {type(limits).__name__}. Write "
+            f"[Limit.share({decisions[0]!r}, at_most=0.05)].",
+            argument="limits",
+        )
+    listed = tuple(limits)
+    for limit in listed:
+        _check.require("each of limits", limit, Limit, "Write Limit.share(…) or Limit.rate(…).")
+        if limit.counted:
+            raise InputError(
+                f"limits of a problem must be shares or rates; {str(limit)!r} counts cases of one "
+                f"batch. Pass it to rule.decide(batch, limits=[…]), or write Limit.share.",
+                argument="limits",
+            )
+        for name, label, known in (
+            ("decision", limit.decision, decisions),
+            ("class", limit.given, classes),
+        ):
+            if label is not None and label not in known:
+                raise InputError(
+                    f"limits must name a {name} of the problem; {label!r} is none of {known}. "
+                    f"Labels match by equality: 1 and '1' are different labels.",
+                    argument="limits",
+                )
+    _refuse_contradictions(listed, decisions)
+    return listed
+
+
+def _refuse_contradictions(limits: tuple[Limit, ...], decisions: Labels) -> None:
+    """Bounds that no decisions keep, whatever the cases: shares of one base sum to one."""
+    for base in dict.fromkeys(limit.given for limit in limits):
+        own = [limit for limit in limits if limit.given == base]
+        low, high = dict.fromkeys(decisions, 0.0), dict.fromkeys(decisions, 1.0)
+        for limit in own:
+            if limit.sign > 0:
+                high[limit.decision] = min(high[limit.decision], limit.bound)
+            else:
+                low[limit.decision] = max(low[limit.decision], limit.bound)
+            rest_low = sum(low.values()) - low[limit.decision]
+            rest_high = sum(high.values()) - high[limit.decision]
+            feasible = (1 - rest_high, high[limit.decision], 1 - rest_low)
+            bad_low = limit.sign < 0 and low[limit.decision] > min(feasible[1:]) + _ROUNDING
+            bad_high = limit.sign > 0 and (
+                high[limit.decision] < max(low[limit.decision], feasible[0]) - _ROUNDING
+            )
+            if bad_low or bad_high:
+                closest = min(feasible[1:]) if bad_low else max(low[limit.decision], feasible[0])
+                raise infeasible(limit, closest)
+
+
+def infeasible(limit: Limit, closest: float, because: str = "the limits before it") -> InputError:
+    """The complaint about a limit that cannot be kept, with the closest value that can."""
+    word = "at_most" if limit.sign > 0 else "at_least"
+    return InputError(
+        f"limits must be such that some rule keeps all of them; {str(limit)!r} cannot be kept: "
+        f"the closest value that {because} allow is {closest:.6g}. Write {word}={closest:.6g}, or "
+        f"loosen another limit.",
+        argument="limits",
+    )

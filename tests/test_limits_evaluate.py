@@ -1,0 +1,264 @@
+"""Reports of problems with limits: prices out of fold, shares at deployment, and the verdict."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stakes import Decisions, InputError, Limit, Problem, Report, Scores, evaluate, price_limits
+from stakes.calibration import Affine
+from stakes.evaluation.cases import read_cases
+from stakes.evaluation.folds import Folds
+from stakes.limits import capacity_curve
+
+PLAIN: dict[str, Any] = {"calibrator": None, "replicates": 50}
+REVIEW = Limit.share("review", at_most=0.05)
+COSTS = {
+    "legit": {"approve": 0, "review": 3, "block": 25},
+    "fraud": {"approve": 180, "review": 8, "block": 0},
+}
+PAYMENTS = Problem(COSTS, unit="EUR", limits=[REVIEW])
+RNG = np.random.default_rng(0)
+FRAUD = RNG.random(1200) < 0.1
+TRUTH = np.where(FRAUD, "fraud", "legit")
+LOG_ODDS = RNG.normal(np.where(FRAUD, 2, -2), 2) + np.log(0.1 / 0.9)
+P = 1 / (1 + np.exp(-LOG_ODDS))
+AMOUNTS = RNG.lognormal(4, 1, 1200)
+OLD = np.where(P > 0.03, "review", "approve")  # cheap, and far too many reviews
+
+
+@pytest.fixture(scope="module")
+def report():
+    models = {"forest": P, "old": Decisions(OLD)}
+    return evaluate(TRUTH, models, PAYMENTS, volume=250_000, period="year", **PLAIN)
+
+
+def test_every_case_is_decided_with_prices_of_the_other_folds(report):
+    """A slow twin: price the other folds on their labels, decide the cases of this one."""
+    cases = read_cases(TRUTH, PAYMENTS, None, None, None)
+    folds = Folds(cases, np.random.default_rng([0, 1]))
+    counts = np.zeros((2, 3))
+    for fold in range(folds.count):
+        own = folds.numbers[0] == fold
+        found = price_limits(P[~own], PAYMENTS, y_true=TRUTH[~own])
+        rows = np.column_stack([1 - P[own], P[own]])
+        decided = (rows @ found.priced.costs).argmin(axis=1)
+        for k, d in zip(cases.truth[own], decided, strict=True):
+            counts[k, d] += 1
+    assert np.array_equal(report.system("forest").counts.values, counts)
+
+
+def test_the_report_has_the_share_with_its_interval_and_the_price_of_all_cases(report):
+    (check,) = report.system("forest").limits
+    assert check.value == pytest.approx(report.system("forest").counts.values[:, 1].sum() / 1200)
+    assert check.low < 0.05 < check.high
+    assert not check.breaks
+    found = price_limits(P, PAYMENTS, y_true=TRUTH)
+    assert check.price == pytest.approx(found.prices[0], abs=1e-12)
+    assert check.total == pytest.approx(0.01 * 250_000 * found.prices[0])
+    assert report.system("forest").rounding_loss == pytest.approx(found.rounding_loss, abs=1e-12)
+
+
+def test_a_system_that_breaks_a_limit_is_cheaper_and_still_not_recommended(report):
+    old = report.system("old")
+    assert old.cost.value < report.system("forest").cost.value
+    assert old.limits[0].breaks
+    assert not old.candidate
+    assert report.verdict.model == "forest"
+    assert "old (as decided)" not in report.verdict.contenders
+    (said,) = [one.text for one in report.caveats if one.kind == "breaks a limit"]
+    assert said.startswith("old (as decided) cannot be recommended: review: at most 5 % of cases")
+
+
+def test_the_verdict_compares_with_a_constant_decision_that_keeps_the_limits(report):
+    """To review everything would be the cheapest without looking, and breaks the limit."""
+    assert report.naive.decision == "review"
+    blind = 180 * FRAUD.mean()  # approve everything
+    saved = report.verdict.saving_over_naive.value
+    assert saved == pytest.approx(blind - report.verdict.cost.value)
+    assert any("Against always deciding approve" in one for one in report.verdict.sentences)
+
+
+def test_the_report_says_what_one_more_review_saves(report):
+    price = report.system("forest").limits[0].price
+    text = " ".join(report.to_text().split())
+    assert re.search(r"One more review saves [\d.]+ EUR, at the margin; one percentage point", text)
+    assert f"One more review saves {price:.2f} EUR" in text.replace(" ", " ")
+    assert "2500 cases a year, is worth about" in text
+    assert "always review (breaks a limit)" in text
+    assert "Systems that break a limit" in text
+    assert "Limits ======" in text
+    assert "## Limits" in report.to_markdown()
+
+
+def test_reports_with_limits_travel_as_json_and_older_ones_can_be_read(report):
+    again = Report.from_json(report.to_json())
+    assert again == report
+    assert again.problem.limits == (REVIEW,)
+    assert again.system("forest").limits == report.system("forest").limits
+    older = json.loads(report.to_json())
+    del older["problem"]["limits"]
+    for system in older["systems"]:
+        del system["limits"], system["rounding_loss"]
+    for rule in older["rules"].values():
+        rule["problem"].pop("limits")
+        rule.pop("added", None)
+    read = Report.from_json(json.dumps(older))
+    assert read.problem == PAYMENTS.with_limits(None)
+    assert read.system("forest").limits == ()
+
+
+def test_the_report_says_what_other_capacities_would_cost(report):
+    (check,) = report.system("forest").limits
+    curve = capacity_curve(P, PAYMENTS, "review", y_true=TRUTH)
+    shares = [share for share, *_ in check.capacity]
+    assert shares[:5] == pytest.approx([0, 0.025, 0.05, 0.1, 0.2])
+    for share, cost, price in check.capacity:
+        assert cost == pytest.approx(float(curve.cost(share)))
+        assert price == pytest.approx(float(curve.price(share)))
+    assert check.capacity[-1][2] == 0
+    assert "Cost against capacity" in report.to_text()
+
+
+def test_the_shipped_rule_keeps_the_limit_on_the_cases_it_was_made_of(report):
+    rule = report.rule()
+    decided = rule.decide(P)
+    assert 0.049 < np.mean(decided == "review") <= 0.05
+    assert rule.problem == PAYMENTS
+    assert np.array_equal(decided, price_limits(P, PAYMENTS, y_true=TRUTH).decisions)
+    assert rule.decide(P, limits=[Limit.count("review", 7)]).tolist().count("review") == 7
+
+
+def test_where_every_system_breaks_a_limit_none_is_deployed():
+    report = evaluate(TRUTH, {"old": Decisions(OLD)}, PAYMENTS, **PLAIN)
+    assert report.verdict.deploy is None
+    assert report.verdict.reason == "Do not deploy old: it clearly breaks a limit."
+    assert report.best.name == "old (as decided)"
+    with pytest.raises(InputError, match="the verdict is to deploy none"):
+        report.rule()
+    assert "which it clearly breaks" in " ".join(report.verdict.sentences)
+    report.to_text()
+
+
+@pytest.mark.slow
+def test_where_no_constant_decision_keeps_the_limits_the_best_rule_is_deployed():
+    limits = [
+        Limit.share("review", at_most=0.4),
+        Limit.share("block", at_most=0.4),
+        Limit.rate("approve", given="fraud", at_most=0.4),
+    ]
+    report = evaluate(TRUTH, {"forest": P}, PAYMENTS.with_limits(limits), **PLAIN)
+    assert report.verdict.model == "forest"
+    assert "Nothing that needs no model keeps the limits." in report.verdict.sentences
+    assert len(report.system("forest").limits) == 3
+
+
+@pytest.mark.slow
+def test_a_recalibrated_rule_is_priced_with_the_map_that_is_shipped():
+    boastful = 1 / (1 + np.exp(-3 * LOG_ODDS))
+    report = evaluate(TRUTH, {"boastful": boastful}, PAYMENTS, calibrator=Affine())
+    system = report.system("boastful (recalibrated)")
+    assert system.limits[0].low < 0.05 < system.limits[0].high
+    rule = report.rule("boastful (recalibrated)")
+    assert rule.map is not None
+    assert 0.045 < np.mean(rule.decide(boastful) == "review") <= 0.05
+    # The price is that of calibrated probabilities.
+    honest = price_limits(P, PAYMENTS).prices[0]
+    assert system.limits[0].price == pytest.approx(honest, rel=0.25)
+
+
+@pytest.mark.slow
+def test_shares_are_counted_at_the_prior_of_the_problem():
+    problem = PAYMENTS.with_prior([0.99, 0.01])
+    report = evaluate(TRUTH, {"forest": P}, problem, **PLAIN)
+    for system in report.systems:
+        rates = system.counts.values[:, 1] / system.counts.values.sum(axis=1)
+        assert system.limits[0].value == pytest.approx(rates @ [0.99, 0.01])
+        assert system.limits[0].low < 0.05 < system.limits[0].high or system.limits[0].price == 0
+        decided = report.rule(system.name).decide(P) == "review"
+        shipped = [np.mean(decided[~FRAUD]), np.mean(decided[FRAUD])] @ np.array([0.99, 0.01])
+        assert shipped <= 0.05
+
+
+@pytest.fixture(scope="module")
+def amounts_report():
+    problem = Problem(
+        {
+            "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
+            "fraud": {"approve": "amount", "review": 8, "block": 0},
+        },
+        unit="EUR",
+        limits=[REVIEW],
+    )
+    clusters = np.arange(1200) // 3
+    return evaluate(
+        TRUTH, {"forest": P}, problem, data={"amount": AMOUNTS}, clusters=clusters, **PLAIN
+    )
+
+
+def test_costs_of_every_case_are_kept_within_limits_too(amounts_report):
+    for one in (amounts_report.system("forest"), amounts_report.no_model):
+        (check,) = one.limits
+        assert check.value == pytest.approx(one.counts.values[:, 1].sum() / 1200)
+        assert not check.breaks
+    assert amounts_report.verdict.model == "forest"
+    rule = amounts_report.rule()
+    decided = rule.decide(P, {"amount": AMOUNTS})
+    assert 0.049 < np.mean(decided == "review") <= 0.05
+    assert Report.from_json(amounts_report.to_json()) == amounts_report
+
+
+@pytest.mark.slow
+def test_fractional_weights_and_costs_of_every_case_go_together():
+    problem = Problem(
+        [[0, 3, "5 + 0.02*amount"], ["amount", 8, 0]], limits=[Limit.share(1, at_most=0.1)]
+    )
+    weights = RNG.uniform(0.5, 2, 1200)
+    data = {"amount": AMOUNTS}
+    report = evaluate(FRAUD.astype(int), P, problem, data=data, weights=weights, **PLAIN)
+    assert report.no_model is not None
+    for one in (report.best, report.no_model):
+        share = one.counts.values[:, 1].sum() / weights.sum()
+        assert one.limits[0].value == pytest.approx(share)
+        assert one.limits[0].low < share < one.limits[0].high
+
+
+def test_a_recall_floor_says_what_a_miss_is_worth():
+    problem = Problem.binary(
+        false_alarm=1,
+        miss=2,
+        classes=["well", "ill"],
+        decisions=["wait", "treat"],
+        limits=[Limit.rate("treat", given="ill", at_least=0.9)],
+    )
+    report = evaluate(np.where(FRAUD, "ill", "well"), {"test": P}, problem, **PLAIN)
+    system = report.system("test")
+    assert system.threshold is not None
+    assert system.threshold < problem.threshold
+    worth = (1 - system.threshold) / system.threshold
+    said = " ".join(report.verdict.sentences)
+    assert f"wait for ill counts {worth:.3g} times as much as treat for well" in said
+    assert [one.name for one in report.systems] == ["test (as is)"]  # no threshold that is unbound
+
+
+@pytest.mark.slow
+def test_raw_scores_without_a_calibrator_are_checked_against_the_limits():
+    problem = Problem.binary(false_alarm=1, miss=9, limits=[Limit.share(1, at_most=0.02)])
+    report = evaluate(FRAUD.astype(int), {"scores": Scores(LOG_ODDS)}, problem, **PLAIN)
+    assert report.system("scores").limits[0].price is None
+    assert report.system("scores").limits[0].breaks
+    assert report.verdict.deploy is None
+
+
+def test_limits_that_no_rule_keeps_are_refused():
+    limits = [
+        Limit.share("review", at_most=0.01),
+        Limit.share("block", at_most=0.01),
+        Limit.rate("approve", given="fraud", at_most=0.05),
+    ]
+    with pytest.raises(InputError, match="'approve: at most 5 % of fraud' cannot be kept"):
+        evaluate(TRUTH, {"forest": P}, PAYMENTS.with_limits(limits), **PLAIN)
