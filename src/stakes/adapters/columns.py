@@ -10,10 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from stakes._check import Label, Labels
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import IntArray, Label, Labels
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores
+from stakes.tally import Labelled
+
+
+class Numbers(Scores):
+    """The column of finite numbers that are summed, such as the losses of the cases."""
+
 
 Predicted: TypeAlias = Posteriors | Decisions | Scores  # of a model; here over names of columns
 Key = tuple[str, str]  # an argument, and the name of the model or column where there are several
@@ -79,7 +89,7 @@ class Columns:
         """The same with the columns that the costs depend on."""
         return {**self.numbers, **{("data", name): (name,) for name in problem.columns}}
 
-    def labels(self, problem: Problem) -> dict[Key, Wanted]:
+    def labels(self, problem: Labelled) -> dict[Key, Wanted]:
         """Columns of labels, by what they are for."""
         found = {("y_true", ""): Wanted(self.y_true, "classes", problem.classes)}
         for column in self.by:
@@ -193,6 +203,20 @@ def group_labels(texts: Iterable[str]) -> dict[str, Label]:
         return {text: int(text) for text in sorted(known, key=int)}
     numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in known)
     return {text: text for text in (sorted(known, key=float) if numbers else sorted(known))}
+
+
+def groups_of(texts: npt.NDArray[Any]) -> tuple[list[Label], IntArray]:
+    """The groups that texts name, in their order, and the place of each; those in none come last.
+
+    >>> labels, places = groups_of(np.array(["b", None, "a"], dtype=object))
+    >>> labels, places.tolist()
+    (['a', 'b', '(missing)'], [1, 2, 0])
+    """
+    known = group_labels({text for text in texts.tolist() if text is not None})
+    place = {text: k for k, text in enumerate(known)}
+    codes = np.array([place.get(text, len(known)) for text in texts.tolist()], dtype=np.intp)
+    gaps = [_check.missing_label(list(known.values()))] if (codes == len(known)).any() else []
+    return [*known.values(), *gaps], codes
 
 
 def _text(label: Label) -> str:

@@ -338,6 +338,13 @@ def opened_files(
         yield FileSource(files.name, types, files, connection, folder, watch=watch)
 
 
+@contextmanager
+def relation_of(dataset: Any) -> Iterator[Any]:
+    """A relation over what PyArrow has opened but not read."""
+    with duckdb.connect(config=OFFLINE) as connection:
+        yield connection.from_arrow(dataset)
+
+
 def _arrow(paths: tuple[Path, ...]) -> Any:
     """A data set of Arrow files; streams are mapped into memory, not copied."""
     with paths[0].open("rb") as file:

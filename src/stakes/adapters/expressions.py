@@ -22,8 +22,8 @@ from stakes.decide import regrets, tie_slack
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-ROWS = "rows"
-_KEY = "key"
+ROWS, LOW, HIGH = "rows", "low", "high"  # what `grouped` makes beside the sums
+_KEY, _SUMMED = "key", "summed "
 _MOST = 1 << 62  # codes that are packed into one whole number
 _LEAST = "_least"
 
@@ -123,19 +123,25 @@ def grouped(
     sizes: Mapping[str, int],
     sums: Mapping[str, nw.Expr],
     more: Sequence[str] = (),
+    span: str | None = None,
 ) -> Lazy:
     """Rows and sums for each combination of codes, and of `more` columns, that occurs.
 
     Codes lie below their sizes. They are packed into whole numbers, since engines group by one key
-    faster than by several; `arrays_of` takes them apart.
+    faster than by several; `arrays_of` takes them apart. `span` is a column whose lowest and
+    highest entry (`LOW`, `HIGH`) are wanted, too. What is summed is made a column first, because
+    pandas, PyArrow and Dask sum nothing but columns by groups.
     """
     packs = _packs(sizes)
     keys = [f"{_KEY}{place}" for place in range(len(packs))]
-    packed = frame.with_columns(
-        _packed(pack).alias(key) for key, pack in zip(keys, packs, strict=True)
-    )
-    made = [total.alias(name) for name, total in sums.items()]
-    return packed.group_by(*keys, *more).agg(nw.len().alias(ROWS), *made)
+    columns = {key: _packed(pack) for key, pack in zip(keys, packs, strict=True)}
+    columns |= {f"{_SUMMED}{name}": each for name, each in sums.items()}
+    rows = frame.with_columns(each.alias(name) for name, each in columns.items())
+    rows = rows.select(*columns, *more, *([] if span is None else [span]))
+    made = [nw.col(f"{_SUMMED}{name}").sum().alias(name) for name in sums]
+    if span is not None:
+        made += [nw.col(span).min().alias(LOW), nw.col(span).max().alias(HIGH)]
+    return rows.group_by(*keys, *more).agg(nw.len().alias(ROWS), *made)
 
 
 def arrays_of(made: Lazy, sizes: Mapping[str, int]) -> Arrays:
@@ -148,9 +154,18 @@ def arrays_of(made: Lazy, sizes: Mapping[str, int]) -> Arrays:
     for name in frame.columns:
         if not name.startswith(_KEY):
             is_text = frame.schema[name] == nw.String
-            kind = object if is_text else np.float64
-            found[name] = np.array(frame[name].to_list() if is_text else frame[name], dtype=kind)
+            found[name] = (texts_of if is_text else _numbers_of)(frame[name])
     return found
+
+
+def texts_of(column: nw.Series[Any]) -> npt.NDArray[Any]:
+    """Texts, and None where there is none: pandas marks gaps by nan, or by a value of its own."""
+    return np.array([x if isinstance(x, str) else None for x in column.to_list()], dtype=object)
+
+
+def _numbers_of(column: nw.Series[Any]) -> FloatArray:
+    """Numbers in double precision, whatever an engine sums them in: some give decimals."""
+    return np.array(column, dtype=np.float64)
 
 
 def _packs(sizes: Mapping[str, int]) -> list[dict[str, int]]:

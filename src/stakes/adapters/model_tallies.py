@@ -11,6 +11,8 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes.adapters.columns import Predicted, columns_of
 from stakes.adapters.expressions import (
+    HIGH,
+    LOW,
     Arrays,
     arrays_of,
     cheapest,
@@ -31,7 +33,7 @@ from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
 from stakes.tally import Bins, BitGrid, Counts, ScoreTable
 
-_PREDICTED, _BIN = "predicted", "bin"
+_PREDICTED, _BIN, _TOTAL = "predicted", "bin", "total"
 _HALF_SINGLE = float(np.finfo(np.float32).eps) / 2
 
 
@@ -136,7 +138,7 @@ class LazyModel:
             return ModelTallies(self.name, DECISIONS)
         size = self.problem.n_classes
         sizes = {TRUTH: size, name: self.problem.n_decisions}
-        found = arrays_of(grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT).sum()}), sizes)
+        found = arrays_of(grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT)}), sizes)
         predicted = _counts(found, answered[found[name]], size)
         return ModelTallies(self.name, DECISIONS, predicted=predicted)
 
@@ -161,7 +163,7 @@ class LazyModel:
 
     def _binned(self, frame: Lazy, grid: Grid) -> Arrays:
         """Weights, and losses of posteriors, by class, decisions and, of two classes, bin."""
-        size, sizes, sums = self.problem.n_classes, {}, {WEIGHT: nw.col(WEIGHT).sum()}
+        size, sizes, sums = self.problem.n_classes, {}, {WEIGHT: nw.col(WEIGHT)}
         sizes[TRUTH] = size
         if isinstance(self.given, Posteriors):
             rows = [nw.col(one) for one in self.posteriors]
@@ -173,8 +175,9 @@ class LazyModel:
         if size == 2:
             frame = grid.binned(frame, self.score, _BIN)
             sizes |= self._cuts() | {_BIN: BitGrid.N_BINS}
-            sums |= _score_sums(nw.col(self.score))
-        return arrays_of(grouped(frame, sizes, sums), sizes)
+            sums[_TOTAL] = nw.col(WEIGHT) * nw.col(self.score)
+        span = self.score if size == 2 else None
+        return arrays_of(grouped(frame, sizes, sums, span=span), sizes)
 
     def _cuts(self) -> dict[str, int]:
         """Decisions that part the bins, so that tables keep them exactly."""
@@ -199,15 +202,10 @@ def _loss_sums(posteriors: list[str], tag: str) -> dict[str, nw.Expr]:
     rows = [nw.col(one) for one in posteriors]
     surprise, ruled_out = log_losses(truth, rows)
     return {
-        f"{tag} log": (weight * surprise).sum(),
-        f"{tag} ruled out": (weight * ruled_out).sum(),
-        f"{tag} Brier": (weight * squared_errors(truth, rows)).sum(),
+        f"{tag} log": weight * surprise,
+        f"{tag} ruled out": weight * ruled_out,
+        f"{tag} Brier": weight * squared_errors(truth, rows),
     }
-
-
-def _score_sums(score: nw.Expr) -> dict[str, nw.Expr]:
-    total = (nw.col(WEIGHT) * score).sum()
-    return {"total": total, "low": score.min(), "high": score.max()}
 
 
 def _losses(found: Arrays, masses: FloatArray, tag: str) -> FloatArray:
@@ -224,7 +222,7 @@ def _losses(found: Arrays, masses: FloatArray, tag: str) -> FloatArray:
 
 def _bins(found: Arrays) -> Bins:
     weights = np.where(found[TRUTH][:, None] == np.arange(2), found[WEIGHT][:, None], 0.0)
-    return Bins.pooled(found["low"], found["high"], found["total"], weights)
+    return Bins.pooled(found[LOW], found[HIGH], found[_TOTAL], weights)
 
 
 def _counts(found: Arrays, decided: Any, size: int) -> Counts:

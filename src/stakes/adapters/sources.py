@@ -143,6 +143,9 @@ def opened(frame: Any) -> Iterator[Source]:
         given = frame if isinstance(frame, list | tuple) else [frame]
         with _files(given) as source:
             yield source
+    elif type(frame).__module__.startswith("pyarrow._dataset"):
+        with _dataset(frame) as source:
+            yield source
     else:
         yield _frame(frame)
 
@@ -153,13 +156,22 @@ def _files(given: Sequence[Any]) -> AbstractContextManager[Source]:
     return opened_files([os.fspath(one) for one in given])
 
 
+@contextmanager
+def _dataset(frame: Any) -> Iterator[Source]:
+    """A data set of PyArrow has no expressions of its own: the embedded engine reads it."""
+    from stakes.adapters.duck import relation_of
+
+    with relation_of(frame) as relation:
+        yield _frame(relation)
+
+
 def _frame(frame: Any) -> FrameSource:
     try:
         known = nw.from_native(frame)
     except TypeError:
         raise InputError(
-            f"frame must be a frame of pandas, Polars or PyArrow, a DuckDB relation, or the path "
-            f"of a file; got {type(frame).__name__}.",
+            f"frame must be a frame of pandas, Polars or PyArrow, a DuckDB relation, a frame of "
+            f"Dask or Spark, or the path of a file; got {type(frame).__name__}.",
             argument="frame",
         ) from None
     return FrameSource("the frame", dict(known.collect_schema()), known)
@@ -244,6 +256,8 @@ class FrameSource(Source):
     def _text(self, column: str) -> nw.Expr:
         """The text of a label; whole numbers that are stored as fractions lose their nought."""
         label = nw.col(column)
+        if self.types[column] == nw.Boolean:  # pandas writes them as Python does
+            return label.cast(nw.String).str.to_lowercase()
         if not self.is_fraction(column):
             return label.cast(nw.String)
         whole = (label == label.floor()) & (label.abs() < 1e15)

@@ -17,7 +17,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes._text import number
-from stakes.adapters.columns import Columns, group_labels
+from stakes.adapters.columns import Columns, group_labels, groups_of
 from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, whether
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts, by_column, facts_of, prepared
 from stakes.adapters.model_tallies import LazyModel, Tallied
@@ -201,13 +201,9 @@ class _Joint:
 
     def slices(self, column: str) -> Iterator[tuple[Label, Sample]]:
         """The joint decisions of every group, in their order; cases that are in none come last."""
-        texts = self.sums[column]
-        known = group_labels({text for text in texts if text is not None})
-        groups: list[tuple[str | None, Label]] = [*known.items()]
-        if None in texts:
-            groups.append((None, _check.missing_label(list(known))))
-        for text, label in groups:
-            yield label, self.sample(np.array([one == text for one in texts]))
+        labels, codes = groups_of(self.sums[column])
+        for place, label in enumerate(labels):
+            yield label, self.sample(codes == place)
 
 
 def _joint(
@@ -231,9 +227,9 @@ def _joint(
         sizes[name] = problem.n_decisions
     weight = nw.col(WEIGHT)
     sums = {
-        WEIGHT: weight.sum(),
-        _SQUARES: (weight * weight).sum(),
-        _FRACTIONAL: whether(weight != weight.floor()).sum(),
+        WEIGHT: weight,
+        _SQUARES: weight * weight,
+        _FRACTIONAL: whether(weight != weight.floor()),
     }
     made = grouped(rows, sizes, sums, more)
     if more:
