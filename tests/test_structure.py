@@ -70,7 +70,7 @@ PLAN: dict[str, tuple[str, ...]] = {
 FLOORS: dict[str, str] = {
     "_check": "kinds doors encoding labels numbers groups alignment shares",
     "adapters": (
-        "columns data_files frame sources duck expressions guessing zoom_bins lazy "
+        "columns data_files frame sources cluster duck expressions guessing zoom_bins lazy "
         "frame_tallies model_tallies tallies report_on"
     ),
     "audit": (
@@ -143,7 +143,7 @@ DEFERRED = (
     (r"report", r"Report\.frame", r"adapters"),
     (r"tally", r"(Counts|ScoreTable|LossMoments)\.from_frame", r"adapters"),
     (r"metrics", r"MetricTable\.frame", r"adapters"),
-    (r"adapters", r"_report_on|Columns\.guess|_files|_dataset", r"adapters"),
+    (r"adapters", r"_report_on|Columns\.guess|_files|_spark_files|_relation", r"adapters"),
 )
 
 # A room whose files are its doors, so that each brings in its own foreign library only.

@@ -39,7 +39,7 @@ from stakes.adapters.data_files import (
     located,
     refuse_torn,
 )
-from stakes.adapters.sources import Lazy, Rows, Source, Watch
+from stakes.adapters.sources import Lazy, Rows, Source, Watch, frame_source
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
@@ -339,10 +339,10 @@ def opened_files(
 
 
 @contextmanager
-def relation_of(dataset: Any) -> Iterator[Any]:
-    """A relation over what PyArrow has opened but not read."""
+def opened_rows(rows: Any) -> Iterator[Source]:
+    """A table of PyArrow, or a data set that it has opened but not read, in the engine."""
     with duckdb.connect(config=OFFLINE) as connection:
-        yield connection.from_arrow(dataset)
+        yield frame_source(connection.from_arrow(rows))
 
 
 def _arrow(paths: tuple[Path, ...]) -> Any:

@@ -25,7 +25,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 ROWS, LOW, HIGH = "rows", "low", "high"  # what `grouped` makes beside the sums
 _KEY, _SUMMED = "key", "summed "
 _MOST = 1 << 62  # codes that are packed into one whole number
-_LEAST = "_least"
+_LEAST, _MOST_PROBABLE = "_least", "_most_probable"
 
 
 def sum_of(parts: Sequence[nw.Expr]) -> nw.Expr:
@@ -86,11 +86,13 @@ def cheapest(
     )
 
 
-def most_probable(posteriors: Sequence[nw.Expr]) -> nw.Expr:
-    """The position of the largest of several columns; the first one of several that are."""
-    largest = nw.max_horizontal(*posteriors)
-    places = [nw.lit(place) for place in range(len(posteriors) - 1)]
-    return first_of([one >= largest for one in posteriors[:-1]], places, len(places))
+def most_probable(frame: Lazy, posteriors: Sequence[str], name: str) -> Lazy:
+    """Add the position of the largest of several columns; the first one of several that are."""
+    rows = [nw.col(one) for one in posteriors]
+    places = [nw.lit(place) for place in range(len(rows) - 1)]
+    largest = [one >= nw.col(_MOST_PROBABLE) for one in rows[:-1]]
+    made = frame.with_columns(nw.max_horizontal(*rows).alias(_MOST_PROBABLE))
+    return made.with_columns(first_of(largest, places, len(places)).alias(name))
 
 
 def moved(frame: Lazy, posteriors: Sequence[str], ratio: FloatArray, names: Sequence[str]) -> Lazy:

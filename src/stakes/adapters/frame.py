@@ -38,13 +38,15 @@ def evaluate_frame(
     baseline: str | Report | None = None,
     margin: float | str | None = None,
     uncertain: object = None,
+    engine: str | None = None,
 ) -> Report:
     """`stakes.evaluate` for columns of a frame or of files, named by text.
 
     Parameters
     ----------
-    frame : a frame of pandas, Polars (eager or lazy) or PyArrow, a DuckDB relation, or the path of
-        a CSV, Parquet, JSON lines or Arrow file, a glob, or a list of paths
+    frame : a frame of pandas, Polars (eager or lazy), PyArrow, Dask or Spark, a data set of
+        PyArrow, a DuckDB relation, or the path of a CSV, Parquet, JSON lines or Arrow file, a glob,
+        or a list of paths
     problem : what is at stake
     y_true : the column of the true classes
     models : a mapping from the name of a model to its columns
@@ -61,6 +63,11 @@ def evaluate_frame(
     posterior_prior, running_costs, volume, period, calibrator, level, replicates, seed, baseline,
         margin, uncertain : as in `stakes.evaluate`. Columns that costs depend on are those of the
         frame.
+    engine : who tallies the rows; ``report.assumptions.engine`` says who did
+        "numpy": they become arrays, whatever they take. The library of the frame ("pandas",
+        "polars", "pyarrow", "duckdb", "dask" or "spark"): it tallies them, however few they are.
+        Frames in memory may be handed to "duckdb", and files are read by "duckdb" or "spark". None:
+        arrays where the columns keep to the memory limit, else the engine that holds the rows.
 
     Examples
     --------
@@ -81,6 +88,7 @@ def evaluate_frame(
         columns,
         problem,
         memory_limit=memory_limit,
+        engine=engine,
         posterior_prior=posterior_prior,
         calibrator=calibrator,
         running_costs=running_costs,

@@ -166,8 +166,7 @@ class LazyModel:
         size, sizes, sums = self.problem.n_classes, {}, {WEIGHT: nw.col(WEIGHT)}
         sizes[TRUTH] = size
         if isinstance(self.given, Posteriors):
-            rows = [nw.col(one) for one in self.posteriors]
-            frame = frame.with_columns(most_probable(rows).alias(_PREDICTED))
+            frame = most_probable(frame, self.posteriors, _PREDICTED)
             sizes[_PREDICTED] = size
             sums |= _loss_sums(self.posteriors, "own")
             if self.moving is not None:

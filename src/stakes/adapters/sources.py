@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,9 @@ except ImportError:
     ) from None
 
 Lazy = nw.LazyFrame[Any]
+
+NUMPY = "numpy"  # no engine: the rows are arrays
+ENGINES = (NUMPY, "pandas", "polars", "pyarrow", "duckdb", "dask", "spark")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,7 @@ class Source(ABC):
     types: Mapping[str, Any]
     watch: Watch = field(default_factory=Watch, kw_only=True)
     in_memory = False  # whether the rows are arrays already
+    engine = "duckdb"  # that tallies the rows, unless they are read into arrays
 
     @abstractmethod
     def is_fraction(self, column: str) -> bool:
@@ -98,7 +102,7 @@ class Source(ABC):
 
     def engine_errors(self) -> AbstractContextManager[None]:
         """Turns what the engine complains about into a sentence."""
-        return _as_they_are()
+        return nullcontext()
 
     def require(self, column: object, *, need: str = "", remedy: str = "Name one of these.") -> str:
         """The column, which must be there."""
@@ -130,42 +134,61 @@ class Source(ABC):
 
 
 @contextmanager
-def _as_they_are() -> Iterator[None]:
-    yield
+def opened(frame: Any, engine: str | None = None) -> Iterator[Source]:
+    """The rows of a frame of any library, of a relation, or of files, for as long as needed.
+
+    `engine` is the one of `ENGINES` that is to tally the rows, or "numpy" for arrays in memory;
+    None leaves that open.
+    """
+    if engine is not None and engine not in ENGINES:
+        raise InputError(
+            f"engine must be one of {', '.join(ENGINES)}, or None; got {engine!r}.",
+            argument="engine",
+        )
+    with _source(frame, engine) as source:
+        if engine not in (None, NUMPY, source.engine):
+            raise InputError(
+                f"engine must be {NUMPY} or {source.engine}, which holds the rows; got {engine!r}. "
+                f"Hand over a frame of {engine}, or leave engine out.",
+                argument="engine",
+            )
+        yield source
 
 
-@contextmanager
-def opened(frame: Any) -> Iterator[Source]:
-    """The rows of a frame of any library, of a relation, or of files, for as long as needed."""
+def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
     if isinstance(frame, Source):
-        yield frame
-    elif isinstance(frame, str | os.PathLike | list | tuple):
-        given = frame if isinstance(frame, list | tuple) else [frame]
-        with _files(given) as source:
-            yield source
-    elif type(frame).__module__.startswith("pyarrow._dataset"):
-        with _dataset(frame) as source:
-            yield source
-    else:
-        yield _frame(frame)
+        return nullcontext(frame)
+    if isinstance(frame, str | os.PathLike | list | tuple):
+        given = [os.fspath(one) for one in (frame if isinstance(frame, list | tuple) else [frame])]
+        return _spark_files(given) if engine == "spark" else _files(given)
+    if type(frame).__module__.startswith("pyarrow._dataset"):
+        return _relation(frame)  # it has no expressions of its own
+    source = frame_source(frame)
+    if engine == "duckdb" and isinstance(source.frame, nw.DataFrame):
+        return _relation(source.frame.to_arrow())
+    return nullcontext(source)
 
 
-def _files(given: Sequence[Any]) -> AbstractContextManager[Source]:
+def _files(given: Sequence[str]) -> AbstractContextManager[Source]:
     from stakes.adapters.duck import opened_files
 
-    return opened_files([os.fspath(one) for one in given])
+    return opened_files(given)
 
 
-@contextmanager
-def _dataset(frame: Any) -> Iterator[Source]:
-    """A data set of PyArrow has no expressions of its own: the embedded engine reads it."""
-    from stakes.adapters.duck import relation_of
+def _spark_files(given: Sequence[str]) -> AbstractContextManager[Source]:
+    from stakes.adapters.cluster import spark_files
 
-    with relation_of(frame) as relation:
-        yield _frame(relation)
+    return spark_files(given)
 
 
-def _frame(frame: Any) -> FrameSource:
+def _relation(rows: Any) -> AbstractContextManager[Source]:
+    from stakes.adapters.duck import opened_rows
+
+    return opened_rows(rows)
+
+
+def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None) -> FrameSource:
+    """The rows of a frame of any library that narwhals speaks to."""
     try:
         known = nw.from_native(frame)
     except TypeError:
@@ -174,7 +197,8 @@ def _frame(frame: Any) -> FrameSource:
             f"Dask or Spark, or the path of a file; got {type(frame).__name__}.",
             argument="frame",
         ) from None
-    return FrameSource("the frame", dict(known.collect_schema()), known)
+    heard = {} if watch is None else {"watch": watch}
+    return FrameSource(name, dict(known.collect_schema()), known, **heard)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +206,12 @@ class FrameSource(Source):
     """A frame of a library that narwhals speaks to, in memory or lazy."""
 
     frame: nw.DataFrame[Any] | Lazy
+
+    @property
+    def engine(self) -> str:  # type: ignore[override]
+        """The library of the frame."""
+        named = self.frame.implementation.value
+        return "spark" if named.startswith("pyspark") else named
 
     @property
     def in_memory(self) -> bool:  # type: ignore[override]

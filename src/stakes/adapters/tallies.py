@@ -231,12 +231,11 @@ def _joint(
         _SQUARES: weight * weight,
         _FRACTIONAL: whether(weight != weight.floor()),
     }
-    made = grouped(rows, sizes, sums, more)
-    if more:
-        n_cells = int(made.select(nw.len().alias(ROWS)).collect()[ROWS][0])
-        _refuse_large(8 * n_cells * (len(sizes) + 8 * len(more)), limit)
-    found = arrays_of(made, sizes)
+    made, each = grouped(rows, sizes, sums, more), 8 * (len(sizes) + 8 * len(more))
+    found = arrays_of(made.head(limit // each + 1) if more else made, sizes)
     cells = np.stack([found[name] for name in sizes], axis=1)
+    if more:
+        _refuse_large(len(cells) * each, limit)
     return _Joint(problem, tuple(rules), cells, found, limit)
 
 
@@ -244,7 +243,7 @@ def _refuse_large(needed: int, limit: int) -> None:
     if needed > limit:
         raise InputError(
             f"the decisions of all groups and clusters must fit into memory: their tally needs "
-            f"{needed:,} bytes and the limit is {limit:,}. Raise the limit, or name coarser groups "
+            f"{needed:,} bytes or more and the limit is {limit:,}. Raise the limit, or name coarser groups "
             f"and clusters."
         )
 

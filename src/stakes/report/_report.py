@@ -101,6 +101,7 @@ class Assumptions(Value):
     running_costs: tuple[tuple[str, float], ...] = ()  # of each model, per case scored
     volume: float | None = None  # cases to come
     period: str | None = None  # in which they come
+    engine: str | None = None  # that tallied the rows; "numpy" where they were arrays in memory
 
 
 @dataclass(frozen=True, eq=False)
