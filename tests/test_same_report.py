@@ -18,8 +18,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
-from engine_reports import FAST, NAMED, PROBLEM, check_engine, rows
 
+from engine_reports import FAST, NAMED, PROBLEM, check_engine, rows
 from stakes import InputError, Problem, Report, evaluate_frame
 
 

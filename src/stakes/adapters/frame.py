@@ -8,11 +8,12 @@ from types import ModuleType
 from typing import Any
 
 from stakes.adapters.columns import Columns
+from stakes.adapters.report_tables import TABLES, table_columns
 from stakes.calibration import Calibrator, Select
 from stakes.errors import InputError, MissingExtraError
 from stakes.evaluation import LIBRARIES
 from stakes.problem import Problem
-from stakes.report import Interval, Report
+from stakes.report import Report
 
 _SELECT = Select()
 
@@ -109,11 +110,12 @@ def _report_on(frame: Any, columns: Columns, problem: Problem, **options: Any) -
     return report_on(frame, columns, problem, **options)
 
 
-def systems_frame(report: Report, library: ModuleType | str | None = None) -> Any:
-    """The systems of a report, one row each, in the order of the report.
+def report_frame(report: Report, table: str, library: ModuleType | str | None = None) -> Any:
+    """One of the tables of a report, in the order of the report.
 
     Parameters
     ----------
+    table : its name, one of `report_tables.TABLES`
     library : pandas, polars or pyarrow, as the module or by name; None: that of the frames or
         series that were evaluated, or else the first of the three that is installed
 
@@ -123,10 +125,18 @@ def systems_frame(report: Report, library: ModuleType | str | None = None) -> An
     >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
     >>> problem = Problem.zero_one(2, unit="errors")
     >>> report = evaluate(y, {"new": p}, problem, calibrator=None)
-    >>> systems_frame(report, "pyarrow").column("cost").to_pylist()
+    >>> report_frame(report, "systems", "pyarrow").column("cost").to_pylist()
     [0.0, 0.0]
+    >>> report_frame(report, "counts", "pyarrow").column("count").to_pylist()[:4]
+    [75.0, 0.0, 0.0, 25.0]
     """
-    return _native(_columns(report), library, report.assumptions.frame_library)
+    if table not in TABLES:
+        raise InputError(
+            f"table must be one of {', '.join(TABLES)}; got {table!r}. Libraries are named as in "
+            f"report.frame(library='pandas').",
+            argument="table",
+        )
+    return _native(table_columns(report, table), library, report.assumptions.frame_library)
 
 
 def frame_of(
@@ -134,7 +144,7 @@ def frame_of(
 ) -> Any:
     """Columns of text, booleans or numbers as a frame; nan is missing.
 
-    `library` is as in `systems_frame`, `usual` the one that is taken where that is None.
+    `library` is as in `report_frame`, `usual` the one that is taken where that is None.
 
     Examples
     --------
@@ -163,33 +173,6 @@ def _native(
     schema = {name: types[kind] for name, (kind, _) in columns.items()}
     data = {name: values for name, (_, values) in columns.items()}
     return narwhals.from_dict(data, schema=schema, backend=_named(library, usual)).to_native()
-
-
-def _columns(report: Report) -> dict[str, tuple[type, list[Any]]]:
-    """Type and values of every column; what does not exist is missing, not nan."""
-    rows = report.systems
-    columns: dict[str, tuple[type, list[Any]]] = {
-        "system": (str, [row.name for row in rows]),
-        "model": (str, [row.model for row in rows]),
-        "rule": (str, [row.rule for row in rows]),
-        "threshold": (float, [row.threshold for row in rows]),
-        "candidate": (bool, [row.candidate for row in rows]),
-    }
-    columns |= _interval("cost", [row.cost for row in rows])
-    columns |= _interval("normalized", [row.normalized for row in rows])
-    columns["probability_cheapest"] = (float, [row.probability_cheapest for row in rows])
-    for name in ("total", "difference"):
-        shown = [getattr(row, name) for row in rows if getattr(row, name) is not None]
-        columns |= _interval(name, shown) if shown else {}
-    return columns
-
-
-def _interval(name: str, values: list[Interval]) -> dict[str, tuple[type, list[Any]]]:
-    return {
-        name: (float, [one.value for one in values]),
-        f"{name}_low": (float, [one.low for one in values]),
-        f"{name}_high": (float, [one.high for one in values]),
-    }
 
 
 def _narwhals() -> Any:

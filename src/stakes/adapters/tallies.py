@@ -243,8 +243,8 @@ def _refuse_large(needed: int, limit: int) -> None:
     if needed > limit:
         raise InputError(
             f"the decisions of all groups and clusters must fit into memory: their tally needs "
-            f"{needed:,} bytes or more and the limit is {limit:,}. Raise the limit, or name coarser groups "
-            f"and clusters."
+            f"{needed:,} bytes or more and the limit is {limit:,}. Raise the limit, or name "
+            f"coarser groups and clusters."
         )
 
 

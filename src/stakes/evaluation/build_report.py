@@ -55,8 +55,8 @@ def report_of(
     """All that the evidence says; `rng` was made from the seed, and may have been used.
 
     `library` is that of the frames that were given; `baseline` and `margin` are as in `evaluate`.
-    `unknown` is what is not quite known of the problem; `remake` makes rules again where it can. `engine` is
-    what tallied the rows.
+    `unknown` is what is not quite known of the problem; `remake` makes rules again where it can.
+    `engine` is what tallied the rows.
     """
     if operation is not None:
         evidence = replace(evidence, operation=operation)

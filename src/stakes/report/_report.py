@@ -359,11 +359,16 @@ class Report(Value):
 
         return to_notebook(self)
 
-    def frame(self, library: Any = None) -> Any:
-        """The table of systems as a frame of a library: pandas, polars or pyarrow.
+    def frame(self, table: str = "systems", *, library: Any = None) -> Any:
+        """One of the tables of the report as a frame of a library: pandas, polars or pyarrow.
 
-        Left out, it is the library of the frames or series that `evaluate` was given.
+        Parameters
+        ----------
+        table : systems, counts, verdict, models, losses, scores, slices, picks, metrics, margins,
+            regions, caveats or assumptions
+        library : as the module or by name; left out, it is the library of the frames or series
+            that `evaluate` was given
         """
-        from stakes.adapters.frame import systems_frame
+        from stakes.adapters.frame import report_frame
 
-        return systems_frame(self, library)
+        return report_frame(self, table, library)
