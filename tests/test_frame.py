@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,11 @@ from stakes.scoring import Brier, mean_score
 def report() -> Report:
     problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
     models = {"new": [0.02, 0.05, 0.3, 0.6] * 25, "old": Decisions([0, 0, 0, 1] * 25)}
-    asked = {"replicates": 20, "calibrator": None, "by": {"half": ["first", "second"] * 50}}
+    asked: dict[str, Any] = {
+        "replicates": 20,
+        "calibrator": None,
+        "by": {"half": ["first", "second"] * 50},
+    }
     return evaluate([0, 0, 0, 1] * 25, models, problem, **asked)
 
 
@@ -139,9 +144,7 @@ def test_every_table_of_the_report_is_a_frame(report, library):
 
 
 def test_a_table_that_there_is_not_is_refused_with_those_that_there_are(report):
-    with pytest.raises(
-        InputError, match=r"^table must be one of systems, .*; got 'pandas'"
-    ):
+    with pytest.raises(InputError, match=r"^table must be one of systems, .*; got 'pandas'"):
         report.frame("pandas")
 
 

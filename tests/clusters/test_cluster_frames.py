@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from engine_checks import CHECKS, GAPS, Columns, check_gaps_are_counted
+from engine_decisions import check_bayes_decisions, check_gaps_have_no_decision, check_rule
 from engine_reports import check_engine, rows
 
 dd = pytest.importorskip("dask.dataframe")
@@ -76,3 +77,11 @@ def test_spark_tallies_the_report_of_the_arrays_and_sends_nothing_but_tallies(
         assert plan.lstrip().startswith(("Aggregate", "GlobalLimit"))
         assert plan.count("Aggregate [") == 1
     assert max(sizes) < 10_000
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_decisions_are_a_column_of_the_frame(makers, engine):
+    check_bayes_decisions(makers[engine], "three decisions")
+    check_bayes_decisions(makers[engine], "costs of every case")
+    check_rule(makers[engine], "an isotonic map")
+    check_gaps_have_no_decision(makers[engine])

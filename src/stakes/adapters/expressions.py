@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from stakes._check import FloatArray
 from stakes.adapters.sources import Lazy
-from stakes.decide import regrets, tie_slack
+from stakes.decide import HALF_EPS, MOST_WHOLE, ROUNDING, regrets, tie_slack
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -74,14 +74,87 @@ def cheapest(
     if rounding:
         off = [sum_of(list(map(mul, rounding, column))) for column in regret]
         slack = list(map(add, off, slack))
-    made = [nw.col(one) for one in names]
     expected = [sum_of(list(map(mul, rows, column))) for column in regret]
-    least = nw.min_horizontal(*(one + off for one, off in zip(made, slack, strict=True)))
-    places = [nw.lit(place) for place in range(len(made) - 1)]
-    tied = [one - off <= nw.col(_LEAST) for one, off in zip(made[:-1], slack[:-1], strict=True)]
+    frame = frame.with_columns(one.alias(name) for one, name in zip(expected, names, strict=True))
+    return _first_cheapest(frame, [nw.col(one) for one in names], slack, name)
+
+
+def cheapest_of_each(
+    frame: Lazy,
+    posteriors: Sequence[str],
+    costs: Sequence[Sequence[str]],
+    name: str,
+    rounding: Sequence[nw.Expr] = (),
+    ratios: FloatArray | None = None,
+) -> Lazy:
+    """The same where every row has its own costs, class by decision, in columns.
+
+    `ratios` say what a case of each class is worth. What double precision may do to the expected
+    regret is that of `stakes.decide.tie_slack`, row by row.
+    """
+    least = [f"{name}_least_{k}" for k in range(len(costs))]
+    frame = frame.with_columns(
+        nw.min_horizontal(*map(nw.col, row)).alias(one)
+        for row, one in zip(costs, least, strict=True)
+    )
+    worth = np.ones(len(costs)) if ratios is None else ratios
+    places = range(len(costs[0]))
+    made, regrets_, slacks = {}, f"{name}_regret", f"{name}_slack"
+    for d in places:
+        own = [
+            (nw.col(row[d]) - nw.col(low)) * float(share)
+            for row, low, share in zip(costs, least, worth.tolist(), strict=True)
+        ]
+        made[f"{regrets_}_{d}"] = sum_of(
+            [nw.col(p) * one for p, one in zip(posteriors, own, strict=True)]
+        )
+        off = sum_of(own) * ROUNDING
+        if rounding:
+            off = off + sum_of([r * one for r, one in zip(rounding, own, strict=True)])
+        made[f"{slacks}_{d}"] = off
+        for k, row in enumerate(costs):  # what was moved to another prior is no cost as written
+            both = (
+                (own[k], nw.lit(0.0)) if ratios is not None else (nw.col(row[d]), nw.col(least[k]))
+            )
+            made[f"{name}_size_{d}_{k}"] = _rounded_size(both[0])
+            made[f"{name}_low_{d}_{k}"] = _rounded_size(both[1])
+    frame = frame.with_columns(one.alias(key) for key, one in made.items())
+    sizes = {
+        f"{name}_{what}_{d}": nw.max_horizontal(
+            *(nw.col(f"{name}_{what}_{d}_{k}") for k in range(len(costs)))
+        )
+        for what in ("size", "low")
+        for d in places
+    }
+    frame = frame.with_columns(one.alias(key) for key, one in sizes.items())
+    slack = [
+        nw.col(f"{slacks}_{d}")
+        + (nw.col(f"{name}_size_{d}") + nw.col(f"{name}_low_{d}")) * HALF_EPS
+        for d in places
+    ]
+    expected = [nw.col(f"{regrets_}_{d}") for d in places]
+    return _first_cheapest(frame, expected, slack, name)
+
+
+def _rounded_size(cost: nw.Expr) -> nw.Expr:
+    """The size of a cost that may have been rounded; nought of whole numbers."""
+    size = cost.abs()
+    whole = (cost == cost.floor()) & (size < MOST_WHOLE)
+    return nw.when(whole).then(nw.lit(0.0)).otherwise(size)
+
+
+def _first_cheapest(
+    frame: Lazy, expected: Sequence[nw.Expr], slack: Sequence[Any], name: str
+) -> Lazy:
+    """Add the first decision of those whose costs differ by rounding alone."""
+    ends = [f"{name}_most_{place}" for place in range(len(expected))]
+    most = [(one + off).alias(end) for one, off, end in zip(expected, slack, ends, strict=True)]
+    places = [nw.lit(place) for place in range(len(expected) - 1)]
+    pairs = zip(expected[:-1], slack[:-1], strict=True)
+    tied = [one - off <= nw.col(_LEAST) for one, off in pairs]
     return (
-        frame.with_columns(one.alias(name) for one, name in zip(expected, names, strict=True))
-        .with_columns(least.alias(_LEAST))
+        frame.with_columns(most)
+        .with_columns(nw.min_horizontal(*map(nw.col, ends)).alias(_LEAST))
         .with_columns(first_of(tied, places, len(places)).alias(name))
     )
 

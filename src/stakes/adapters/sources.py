@@ -238,7 +238,7 @@ class FrameSource(Source):
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The texts that a column holds, or None when there are more of them, or gaps."""
-        texts = self.frame.lazy().select(self._text(column).alias("text")).unique()
+        texts = self.frame.lazy().select(self.text(column).alias("text")).unique()
         found = set(texts.head(at_most + 1).collect()["text"].to_list())
         return None if len(found) > at_most or None in found else found
 
@@ -280,10 +280,10 @@ class FrameSource(Source):
     def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Lazy:
         """Some columns for the engine to work on: numbers, and labels as text by `text_name`."""
         plain = [nw.col(one).cast(nw.Float64) for one in dict.fromkeys(numbers)]
-        texts = [self._text(one).alias(text_name(one)) for one in dict.fromkeys(labels)]
+        texts = [self.text(one).alias(text_name(one)) for one in dict.fromkeys(labels)]
         return self.frame.lazy().select(*plain, *texts)
 
-    def _text(self, column: str) -> nw.Expr:
+    def text(self, column: str) -> nw.Expr:
         """The text of a label; whole numbers that are stored as fractions lose their nought."""
         label = nw.col(column)
         if self.types[column] == nw.Boolean:  # pandas writes them as Python does

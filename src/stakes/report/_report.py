@@ -360,14 +360,10 @@ class Report(Value):
         return to_notebook(self)
 
     def frame(self, table: str = "systems", *, library: Any = None) -> Any:
-        """One of the tables of the report as a frame of a library: pandas, polars or pyarrow.
+        """A table of the report as a frame of pandas, polars or pyarrow; by default what came in.
 
-        Parameters
-        ----------
-        table : systems, counts, verdict, models, losses, scores, slices, picks, metrics, margins,
-            regions, caveats or assumptions
-        library : as the module or by name; left out, it is the library of the frames or series
-            that `evaluate` was given
+        Tables: systems, counts, verdict, models, losses, scores, slices, picks, metrics, margins,
+        regions, caveats and assumptions. The library is the module, or its name.
         """
         from stakes.adapters.frame import report_frame
 
