@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stakes import Decisions, Posteriors, Problem, Report, evaluate, evaluate_frame
+from stakes import (
+    Decisions,
+    Posteriors,
+    Problem,
+    Report,
+    Scores,
+    evaluate,
+    evaluate_frame,
+)
+from stakes.calibration import Affine, Isotonic, Logistic
 
 PROBLEM = Problem(
     [[0, 3, 25], [180, 8, 0]],
@@ -43,6 +52,7 @@ def rows(n: int) -> dict[str, Any]:
         "p_forest": np.clip(0.3 + 0.4 * fraud + rng.normal(0, 0.2, n), 0, 1).round(2),
         "p_legit": legit,
         "p_fraud": 1 - legit,
+        "raw": (rng.normal(2.0 * fraud, 1.0) * 4).round() - 3,
         "old": np.where(rng.random(n) < 0.3 + 0.3 * fraud, "review", "approve").tolist(),
         "w": rng.integers(0, 40, n) / 8,
         "segment": np.array(["north", "east", "south", "west"])[rng.integers(0, 4, n)].tolist(),
@@ -59,9 +69,52 @@ def of_arrays(n: int) -> Report:
         "old": Decisions(given["old"]),
     }
     extra = {"weights": given["w"], "by": {"segment": given["segment"]}}
+    return evaluate(given["what"], models, PROBLEM, clusters=given["customer"], **extra, **FAST)
+
+
+# Fitted out of fold, by folds of a key -----------------------------------------------------------
+
+SQUARE = Problem.binary(false_alarm=1, miss=9, classes=["legit", "fraud"], prior=[0.8, 0.2])
+FITS: dict[str, tuple[Problem, dict[str, Any], Any]] = {
+    "isotonic": (PROBLEM, {"forest": "p_forest", "raw": Scores("raw")}, Isotonic()),
+    "affine": (SQUARE, {"forest": "p_forest"}, Affine()),
+    "logistic": (PROBLEM.with_prior(None), {"raw": Scores("raw")}, Logistic()),
+    "tuned thresholds": (SQUARE, {"forest": "p_forest", "raw": Scores("raw")}, None),
+}
+
+
+@cache
+def fitted_to_arrays(what: str, n: int) -> Report:
+    problem, models, calibrator = FITS[what]
+    given = rows(n)
+    arrays = {
+        name: given[one] if isinstance(one, str) else Scores(given[one.values])
+        for name, one in models.items()
+    }
     return evaluate(
-        given["what"], models, PROBLEM, clusters=given["customer"], **extra, **FAST
+        given["what"],
+        arrays,
+        problem,
+        weights=given["w"],
+        clusters=given["customer"],
+        key=given["customer"],
+        **{**FAST, "calibrator": calibrator},
     )
+
+
+def check_fits(frame: Any, engine: str, what: str, n: int) -> None:
+    """What is fitted out of fold is the same in the engine and in memory."""
+    problem, models, calibrator = FITS[what]
+    named = {"y_true": "what", "weights": "w", "clusters": "customer", "key": "customer"}
+    asked: dict[str, Any] = {**FAST, "calibrator": calibrator, "models": models, **named}
+    found = evaluate_frame(frame, problem, **asked, engine=engine)
+    expected = fitted_to_arrays(what, n)
+    assert any(("recalibrated" in one.name) or ("fold" in one.rule) for one in expected.systems)
+    assert found.assumptions.calibrator == expected.assumptions.calibrator
+    assert [one for one in found.caveats if one.kind == "left out"] == []
+    check_same_report(found, expected)
+    for name in found.rules:
+        assert_close(found.rules[name].plain()["map"], expected.rules[name].plain()["map"])
 
 
 def contents(report: Report) -> Any:

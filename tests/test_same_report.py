@@ -13,14 +13,16 @@ pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 
-from engine_reports import FAST, NAMED, PROBLEM, check_engine, rows
+from engine_reports import FAST, FITS, NAMED, PROBLEM, check_engine, check_fits, rows
 from stakes import InputError, Problem, Report, evaluate_frame
+from stakes.calibration import Isotonic, Select
 
 
 def table(n: int) -> pa.Table:
@@ -36,6 +38,7 @@ FRAMES = {
     "DuckDB": lambda n: duckdb.connect().from_arrow(table(n)),
 }
 OWN = {"Polars, lazy": "polars", "a data set of PyArrow": "duckdb"}
+QUICK = ("Polars, lazy", "isotonic")
 LARGE = pytest.param(100_000, marks=pytest.mark.slow)
 
 
@@ -63,6 +66,19 @@ def test_frames_in_memory_may_be_handed_to_the_embedded_engine(tmp_path):
     check_engine(tmp_path / "rows.parquet", "duckdb", 100_000)
 
 
+@pytest.mark.parametrize(
+    ("library", "what"),
+    [
+        pytest.param(library, what, marks=[] if (library, what) == QUICK else [pytest.mark.slow])
+        for library in FRAMES
+        for what in FITS
+    ],
+)
+def test_what_is_fitted_out_of_fold_is_the_same_in_memory_and_in_the_engine(library, what):
+    n = 800 if (library, what) == QUICK else 20_000
+    check_fits(FRAMES[library](n), OWN.get(library, library.lower()), what, n)
+
+
 # The choice --------------------------------------------------------------------------------------
 
 
@@ -87,3 +103,52 @@ def test_costs_of_single_cases_are_refused_where_an_engine_was_asked_for():
     asked: dict[str, Any] = {"y_true": "what", "models": models, **FAST}
     with pytest.raises(InputError, match="engine must be numpy where every case has its own costs"):
         evaluate_frame(table(800), costs, **asked, engine="pyarrow")
+
+
+# Keys --------------------------------------------------------------------------------------------
+
+KEYED: dict[str, Any] = {"y_true": "what", "models": {"m": "p_forest"}, **FAST}
+
+
+def test_keys_that_no_engine_can_use_are_refused():
+    gaps = pl.LazyFrame(rows(800)).with_columns(
+        k=pl.when(pl.col("w") > 4).then(None).otherwise(pl.col("customer"))
+    )
+    missing = int((rows(800)["w"] > 4).sum())
+    told = rf"^key \(column 'k' of the frame\) must hold a whole .*; {missing} of 800 are missing"
+    with pytest.raises(InputError, match=told):
+        evaluate_frame(gaps, PROBLEM, **KEYED, key="k", engine="polars")
+    with pytest.raises(InputError, match="key must be a column of whole numbers; 'w' of the frame"):
+        evaluate_frame(table(800), PROBLEM, **KEYED, key="w")
+    with pytest.raises(InputError, match="key must be the column of the clusters 'segment'"):
+        evaluate_frame(table(800), PROBLEM, **KEYED, key="customer", clusters="segment")
+
+
+@pytest.mark.slow
+def test_what_cannot_be_fitted_in_an_engine_is_said_with_the_remedy():
+    asked: dict[str, Any] = {**KEYED, "engine": "pyarrow"}
+    told = {
+        "Select chooses by single rows": {"calibrator": Select(), "key": "customer"},
+        "folds come from a key then": {"calibrator": Isotonic()},
+    }
+    for text, extra in told.items():
+        found = evaluate_frame(table(800), PROBLEM, **{**asked, **extra})
+        (caveat,) = [one.text for one in found.caveats if one.kind == "left out"]
+        assert caveat.startswith("Recalibration was left out")
+        assert text in caveat
+        assert found.assumptions.calibrator is None
+
+
+@pytest.mark.slow
+def test_keys_of_files_are_whole_numbers_to_the_last_digit(tmp_path):
+    """Neighbours beyond 2**53 are one number in double precision."""
+    given = table(800)
+    large = pa.array(2**60 + np.arange(800))
+    given = given.append_column("k", large)
+    pa.parquet.write_table(given, tmp_path / "rows.parquet")
+    asked: dict[str, Any] = {**KEYED, "calibrator": Isotonic(), "key": "k"}
+    expected = evaluate_frame(given, PROBLEM, **asked)
+    for engine in ("numpy", "duckdb"):
+        found = evaluate_frame(tmp_path / "rows.parquet", PROBLEM, **asked, engine=engine)
+        own = "m (recalibrated)"
+        assert found.system(own).counts == expected.system(own).counts

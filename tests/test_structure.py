@@ -71,7 +71,7 @@ FLOORS: dict[str, str] = {
     "_check": "kinds doors encoding labels numbers groups alignment shares",
     "adapters": (
         "columns data_files report_tables frame sources cluster duck expressions guessing "
-        "zoom_bins lazy frame_tallies lazy_decisions model_tallies tallies report_on"
+        "zoom_bins lazy frame_tallies lazy_decisions model_tallies refits tallies report_on"
     ),
     "audit": (
         "metric model_tables utility_space scales compliance suitability against_yield "

@@ -13,7 +13,7 @@ import pytest
 
 from engine_checks import CHECKS, GAPS, Columns, check_gaps_are_counted
 from engine_decisions import check_bayes_decisions, check_gaps_have_no_decision, check_rule
-from engine_reports import check_engine, rows
+from engine_reports import check_engine, check_fits, rows
 
 dd = pytest.importorskip("dask.dataframe")
 pytest.importorskip("pyspark")
@@ -85,3 +85,9 @@ def test_decisions_are_a_column_of_the_frame(makers, engine):
     check_bayes_decisions(makers[engine], "costs of every case")
     check_rule(makers[engine], "an isotonic map")
     check_gaps_have_no_decision(makers[engine])
+
+
+def test_what_is_fitted_out_of_fold_is_the_same_in_memory_and_in_spark(spark, tmp_path):
+    pyarrow.parquet.write_table(table(rows(20_000)), tmp_path / "rows.parquet")
+    frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
+    check_fits(frame, "spark", "isotonic", 20_000)

@@ -76,7 +76,7 @@ def _session(master: str | None) -> tuple[bool, Any]:
     return False, (builder if master is None else builder.master(master)).getOrCreate()
 
 
-def _errors() -> type[Exception]:
+def _errors() -> Any:
     from pyspark.errors import PySparkException
 
     return PySparkException

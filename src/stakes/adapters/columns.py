@@ -41,6 +41,7 @@ class Columns:
     weights : the column of the weights
     by : the columns whose groups the report shows one by one
     clusters : the column of what was sampled together
+    key : the column of whole numbers from which folds are made
     """
 
     y_true: str
@@ -48,6 +49,7 @@ class Columns:
     weights: str | None = None
     by: tuple[str, ...] = ()
     clusters: str | None = None
+    key: str | None = None
 
     @classmethod
     def guess(cls, frame: Any, problem: Problem) -> Columns:
@@ -104,6 +106,7 @@ class Columns:
     def n_bytes(self, problem: Problem, n_rows: int) -> int:
         """What these columns take as arrays: eight bytes a number, four a label."""
         numbers = sum(map(len, self.read(problem).values()))
+        numbers += self.key is not None
         return n_rows * (8 * numbers + 4 * len(self.labels(problem)))
 
     def located(self, error: InputError, source: str) -> InputError:
@@ -113,6 +116,7 @@ class Columns:
         }
         named |= {f"by[{column!r}]": (column,) for column in self.by}
         single = {"y_true": self.y_true, "weights": self.weights, "clusters": self.clusters}
+        single["key"] = self.key
         named |= {name: (column,) for name, column in single.items() if column is not None}
         if error.argument not in named:
             return error
@@ -129,6 +133,20 @@ def columns_of(model: Predicted) -> tuple[str, ...]:
 def text_name(column: str) -> str:
     """What the text of a column is called beside its numbers."""
     return f"{column} (as text)"
+
+
+def key_name(column: str) -> str:
+    """What the whole numbers of a column of keys are called."""
+    return f"{column} (as key)"
+
+
+def no_key(gaps: int, n_rows: int) -> InputError:
+    """The complaint about rows without a key."""
+    return InputError(
+        f"key must hold a whole number in every row; {gaps} of {n_rows} are missing. Remove these "
+        f"rows, or fill them in.",
+        argument="key",
+    )
 
 
 def model_argument(name: str) -> str:

@@ -40,6 +40,7 @@ def evaluate_frame(
     margin: float | str | None = None,
     uncertain: object = None,
     engine: str | None = None,
+    key: str | None = None,
 ) -> Report:
     """`stakes.evaluate` for columns of a frame or of files, named by text.
 
@@ -69,6 +70,10 @@ def evaluate_frame(
         "polars", "pyarrow", "duckdb", "dask" or "spark"): it tallies them, however few they are.
         Frames in memory may be handed to "duckdb", and files are read by "duckdb" or "spark". None:
         arrays where the columns keep to the memory limit, else the engine that holds the rows.
+    key : the column of whole numbers from which folds are made, the same in every engine and in
+        memory; rows with one key stay in one fold. Where there are clusters, it is their column.
+        Beyond memory it is what recalibration, by a named calibrator, and thresholds that are tuned
+        out of fold need.
 
     Examples
     --------
@@ -83,7 +88,7 @@ def evaluate_frame(
     (0.25, 0.5)
     """
     groups = (by,) if isinstance(by, str) else tuple(by or ())
-    columns = Columns(y_true, models, weights, groups, clusters)
+    columns = Columns(y_true, models, weights, groups, clusters, key)
     return _report_on(
         frame,
         columns,

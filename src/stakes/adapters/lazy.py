@@ -20,17 +20,21 @@ from stakes.adapters.columns import (
     Predicted,
     Wanted,
     columns_of,
+    key_name,
     model_argument,
+    no_key,
     spellings,
     text_name,
 )
 from stakes.adapters.expressions import code_of, sum_of, texts_of, whether
 from stakes.adapters.sources import Lazy
 from stakes.errors import InputError
+from stakes.evaluation import fold_of_key
 from stakes.rows import ROUNDED, UNNORMALISED, Decisions, Posteriors, Scores
 from stakes.tally import Labelled
 
-TRUTH, WEIGHT, CLUSTER = "truth", "weight", "cluster"  # columns of a prepared frame
+# Columns of a prepared frame.
+TRUTH, WEIGHT, CLUSTER, FOLD = "truth", "weight", "cluster", "fold"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +72,11 @@ def by_column(place: int) -> str:
     return f"by_{place}"
 
 
-def prepared(frame: Lazy, columns: Columns, problem: Labelled) -> Lazy:
-    """The columns that a source made, under names of ours; labels that must be known as codes."""
+def prepared(frame: Lazy, columns: Columns, problem: Labelled, seed: int = 0) -> Lazy:
+    """The columns that a source made, under names of ours; labels that must be known as codes.
+
+    The seed is that of the folds that keys make.
+    """
     made = {
         name: code_of(nw.col(text_name(wanted.column)), spellings(wanted.labels or ()))
         for name, wanted in _known_labels(columns, problem).items()
@@ -78,6 +85,8 @@ def prepared(frame: Lazy, columns: Columns, problem: Labelled) -> Lazy:
     made |= {by_column(k): nw.col(text_name(one)) for k, one in enumerate(columns.by)}
     if columns.clusters is not None:
         made[CLUSTER] = nw.col(text_name(columns.clusters))
+    if columns.key is not None:
+        made[FOLD] = fold_of_key(nw.col(key_name(columns.key)), seed)
     for place, model in enumerate(columns.models.values()):
         if not isinstance(model, Decisions):
             names = enumerate(columns_of(model))
@@ -145,6 +154,8 @@ def _checks(
     if columns.clusters is not None:
         wanted = columns.labels(problem)["clusters", ""]
         yield CLUSTER, _label_check(frame, source, wanted, nw.col(CLUSTER).is_null())
+    if columns.key is not None:
+        yield FOLD, _Check(whether(nw.col(FOLD).is_null()), no_key)
     if columns.weights is not None:
         fine = (nw.col(WEIGHT) >= 0.0) & (nw.col(WEIGHT) <= _MOST)
         yield WEIGHT, _number_check(rows, {WEIGHT: fine}, "weights", *_WEIGHTS)

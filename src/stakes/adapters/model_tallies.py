@@ -92,6 +92,10 @@ class LazyModel:
         worth = regrets(costs) * ratio[:, None]  # cases are worth more, or less
         return cheapest(made, self.posteriors, worth, self.decided(MOVED), off)
 
+    def with_scores(self, frame: Lazy) -> Lazy:
+        """Add what `score` names."""
+        return self._with_posteriors(frame) if isinstance(self.given, Posteriors) else frame
+
     def _rounding(self) -> list[nw.Expr]:
         """By how much posteriors of single precision may be off, one for each class."""
         columns = range(len(columns_of(self.given)) if self.single else 0)
@@ -128,7 +132,7 @@ class LazyModel:
             if not bins.exact:
                 bins = _bins(self._binned(frame, finer(bins)))
             table = bins.table(self.problem.classes)
-            deployed = self._deployed(table)
+            deployed = self.deployed(table)
             return Tallied(ModelTallies(self.name, SCORES, table=table, deployed=deployed), bins)
         return self._of_posteriors(frame, masses)
 
@@ -152,7 +156,7 @@ class LazyModel:
             model=self.name,
             kind=POSTERIORS,
             table=table,
-            deployed=None if table is None else self._deployed(table),
+            deployed=None if table is None else self.deployed(table),
             losses=losses,
             deployed_losses=losses if self.moving is None else _losses(found, masses, "moved"),
             moving=self.moving,
@@ -185,7 +189,7 @@ class LazyModel:
         rules = (BAYES,) if self.moving is None else (BAYES, MOVED)
         return {self.decided(rule): self.problem.n_decisions for rule in rules}
 
-    def _deployed(self, table: ScoreTable) -> ScoreTable:
+    def deployed(self, table: ScoreTable) -> ScoreTable:
         """The table once deployed: scores and class shares for the prior of the report."""
         if self.moving is not None:
             scores, where = np.unique(shift_prior(table.scores, *self.moving), return_inverse=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from stakes import _check
 from stakes.adapters.columns import Columns, columns_of
+from stakes.adapters.refits import why_none
 from stakes.adapters.sources import NUMPY, Rows, Source, checked, opened
 from stakes.adapters.tallies import tallied_evidence
 from stakes.calibration import Calibrator
@@ -46,8 +47,12 @@ def report_on(
             if beyond or engine not in (None, NUMPY):
                 _refuse_costs_of_cases(problem, needed, limit, engine)
                 if beyond:
-                    _say_beyond(source, n_rows, needed, limit, calibrator)
-                evidence = _tallied(source, known, problem, n_rows, limit, **asked)
+                    fits = calibrator is None or not why_none(
+                        calibrator, known.key, problem.n_classes
+                    )
+                    _say_beyond(source, n_rows, needed, limit, fits)
+                seed = _check.whole("seed", drawing["seed"], low=0)
+                evidence = _tallied(source, known, problem, n_rows, limit, seed=seed, **asked)
                 return _with_columns(_concluded(evidence, source.engine, **drawing), known)
             rows = source.rows(known, problem, n_rows)
             with source.watch.working("evaluating", n_rows, steps=False):
@@ -66,7 +71,7 @@ def counted(source: Source) -> int:
 
 def _evaluated(rows: Rows, problem: Problem, **asked: Any) -> Report:
     extra = {"weights": rows.weights, "by": rows.by, "clusters": rows.clusters}
-    extra["data"] = rows.data
+    extra |= {"data": rows.data, "key": rows.key}
     return evaluate(rows.y_true, rows.models, problem, **extra, **asked)
 
 
@@ -132,10 +137,8 @@ def _refuse_costs_of_cases(problem: Problem, needed: int, limit: int, engine: st
     )
 
 
-def _say_beyond(
-    source: Source, n_rows: int, needed: int, limit: int, calibrator: Calibrator | None
-) -> None:
-    left_out = "" if calibrator is None else ", and nothing is recalibrated"
+def _say_beyond(source: Source, n_rows: int, needed: int, limit: int, recalibrated: bool) -> None:
+    left_out = "" if recalibrated else ", and nothing is recalibrated"
     source.watch.says(
         f"the columns of the {n_rows:,} rows of {source.name} need {needed:,} bytes, which is "
         f"beyond the limit of {limit:,}; they are tallied inside the engine{left_out}."
@@ -152,7 +155,7 @@ def _tallied(
     watch = source.watch.working(f"tallying {source.name}", passes)
     with watch as advance, source.engine_errors():
         return tallied_evidence(
-            source.lazy(numbers, labels, memory=limit),
+            source.lazy(numbers, labels, memory=limit, key=columns.key),
             columns,
             problem,
             source=source.name,

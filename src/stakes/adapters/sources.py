@@ -10,10 +10,10 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from stakes.adapters.columns import Columns, Predicted, columns_of, text_name
+from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, text_name
 from stakes.errors import InputError, MissingExtraError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
@@ -42,6 +42,7 @@ class Rows:
     by: dict[str, Any] | None
     clusters: Any
     data: dict[str, Any] | None  # what the costs of cases depend on
+    key: Any = None
 
 
 class Watch:
@@ -97,8 +98,10 @@ class Source(ABC):
         """The columns that are needed, and no others, in memory."""
 
     @abstractmethod
-    def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Lazy:
-        """Some columns for the engine to work on: numbers, and labels as text by `text_name`."""
+    def lazy(
+        self, numbers: Sequence[str], labels: Sequence[str], *, memory: int, key: str | None = None
+    ) -> Lazy:
+        """Some columns for the engine to work on: numbers, labels as text, a key as `key_name`."""
 
     def engine_errors(self) -> AbstractContextManager[None]:
         """Turns what the engine complains about into a sentence."""
@@ -257,6 +260,7 @@ class FrameSource(Source):
         """The columns that are needed, and no others, in memory."""
         needed = [one for group in columns.read(problem).values() for one in group]
         needed += [wanted.column for wanted in columns.labels(problem).values()]
+        needed += [] if columns.key is None else [columns.key]
         data = self.frame.lazy().select(*dict.fromkeys(needed)).collect()
 
         def native(column: str | None) -> Any:
@@ -275,13 +279,17 @@ class FrameSource(Source):
             {one: native(one) for one in columns.by} or None,
             native(columns.clusters),
             {one: native(one) for one in problem.columns} or None,
+            native(columns.key),
         )
 
-    def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Lazy:
-        """Some columns for the engine to work on: numbers, and labels as text by `text_name`."""
+    def lazy(
+        self, numbers: Sequence[str], labels: Sequence[str], *, memory: int, key: str | None = None
+    ) -> Lazy:
+        """Some columns for the engine to work on: numbers, labels as text, a key as `key_name`."""
         plain = [nw.col(one).cast(nw.Float64) for one in dict.fromkeys(numbers)]
         texts = [self.text(one).alias(text_name(one)) for one in dict.fromkeys(labels)]
-        return self.frame.lazy().select(*plain, *texts)
+        keys = [] if key is None else [nw.col(key).cast(nw.Int64).alias(key_name(key))]
+        return self.frame.lazy().select(*plain, *texts, *keys)
 
     def text(self, column: str) -> nw.Expr:
         """The text of a label; whole numbers that are stored as fractions lose their nought."""
@@ -311,7 +319,24 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
                 f"by must name every column once; {column!r} stands twice.", argument="by"
             )
     models = {str(name): model(one, source, problem) for name, one in columns.models.items()}
-    return Columns(columns.y_true, models, columns.weights, by, columns.clusters)
+    if columns.key is not None:
+        _require_key(columns, source)
+    return replace(columns, models=models)
+
+
+def _require_key(columns: Columns, source: Source) -> None:
+    if not source.is_whole(source.require(columns.key)):
+        raise InputError(
+            f"key must be a column of whole numbers; {columns.key!r} of {source.name} is "
+            f"{source.types[columns.key or '']}. Number the cases, or what belongs together.",
+            argument="key",
+        )
+    if columns.clusters not in (None, columns.key):
+        raise InputError(
+            f"key must be the column of the clusters {columns.clusters!r}, which stay in one fold; "
+            f"got {columns.key!r}. Name the same column.",
+            argument="key",
+        )
 
 
 def model(given: Any, source: Source, problem: Problem) -> Predicted:
