@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +11,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 
 from engine_checks import CHECKS, GAPS, Columns, check_gaps_are_counted
 from engine_decisions import check_bayes_decisions, check_gaps_have_no_decision, check_rule
-from engine_reports import check_engine, check_fits, rows
+from engine_reports import PROBLEM, assert_close, check_engine, check_fits, rows
+from stakes import InputError, evaluate_frame
+from stakes.cli.commands import stakes as command
 
 dd = pytest.importorskip("dask.dataframe")
 pytest.importorskip("pyspark")
@@ -91,3 +95,35 @@ def test_what_is_fitted_out_of_fold_is_the_same_in_memory_and_in_spark(spark, tm
     pyarrow.parquet.write_table(table(rows(20_000)), tmp_path / "rows.parquet")
     frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
     check_fits(frame, "spark", "isotonic", 20_000)
+
+
+def test_the_command_line_has_spark_read_the_files(spark, tmp_path):
+    """The session of the tests is active, and stays so."""
+    for part in range(2):
+        some = table(rows(800)).slice(400 * part, 400)
+        pyarrow.parquet.write_table(some, tmp_path / f"part-{part}.parquet")
+    PROBLEM.to_toml(tmp_path / "fraud.toml")
+    told = [
+        *("evaluate", str(tmp_path / "part-*.parquet"), "-p", str(tmp_path / "fraud.toml")),
+        *("--model", "forest=p_forest", "--weights", "w", "--truth", "what"),
+        *("--calibrate", "none", "--replicates", "20", "--json", "-"),
+    ]
+    spoken, plain = (
+        CliRunner().invoke(command, [*told, *extra])
+        for extra in (("--engine", "spark", "--master", "local[2]"), ("--engine", "duckdb"))
+    )
+    assert spoken.exit_code == 0, spoken.output
+    found, expected = json.loads(spoken.stdout), json.loads(plain.stdout)
+    assert found["assumptions"].pop("engine") == "spark"
+    assert expected["assumptions"].pop("engine") == "duckdb"
+    assert_close(found, expected)
+    assert spark.range(3).count() == 3
+
+
+def test_files_that_spark_cannot_read_are_refused_in_a_sentence(spark, tmp_path):
+    with pytest.raises(InputError, match=r"none\.parquet cannot be read by Spark"):
+        evaluate_frame(
+            str(tmp_path / "none.parquet"), PROBLEM, y_true="y", models={"m": "p"}, engine="spark"
+        )
+    with pytest.raises(InputError, match=r"for Spark to read; the names end in \.arrow"):
+        evaluate_frame("rows.arrow", PROBLEM, y_true="y", models={"m": "p"}, engine="spark")
