@@ -11,7 +11,7 @@ NEWEST_PYTHON ?= $(call first,python3.14 python3.13 python3.12)
 
 # Parts of the package that need more than numpy and scipy, and tests that do not depend on versions.
 BEYOND_CORE := $(addprefix --ignore=src/stakes/,adapters render plot sklearn displays cli) \
-	--ignore=tests/estimators --deselect=docs/sklearn.md --deselect=docs/displays.md
+	--ignore=tests/estimators --deselect=docs/sklearn.md --deselect=docs/displays.md --deselect=docs/frames.md
 ELSEWHERE := --ignore=tests/peers --ignore=tests/browser
 
 # The page is tested in a real browser where there is one; CI installs it.
