@@ -127,7 +127,7 @@ def test_keys_that_no_engine_can_use_are_refused():
 @pytest.mark.slow
 def test_what_cannot_be_fitted_in_an_engine_is_said_with_the_remedy():
     asked: dict[str, Any] = {**KEYED, "engine": "pyarrow"}
-    told = {
+    told: dict[str, dict[str, Any]] = {
         "Select chooses by single rows": {"calibrator": Select(), "key": "customer"},
         "folds come from a key then": {"calibrator": Isotonic()},
     }

@@ -171,7 +171,7 @@ def given_by(values: Columns) -> Columns:
 @pytest.mark.parametrize(
     ("engine", "case"),
     [
-        pytest.param(engine, case, marks=[pytest.mark.slow] if (i + j) % 2 else [])
+        pytest.param(engine, case, marks=[pytest.mark.slow] if (i + j) % 3 else [])
         for i, engine in enumerate(ENGINES)
         for j, case in enumerate(CASES)
     ],
