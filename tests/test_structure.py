@@ -70,8 +70,9 @@ PLAN: dict[str, tuple[str, ...]] = {
 FLOORS: dict[str, str] = {
     "_check": "kinds doors encoding labels numbers groups alignment shares",
     "adapters": (
-        "columns data_files report_tables frame sources cluster duck expressions guessing "
-        "zoom_bins lazy frame_tallies lazy_decisions model_tallies refits tallies report_on"
+        "columns data_files report_tables frame sources cluster relations duck expressions "
+        "guessing zoom_bins lazy frame_tallies lazy_decisions model_tallies refits tallies "
+        "report_on"
     ),
     "audit": (
         "metric model_tables utility_space scales compliance suitability against_yield "

@@ -41,7 +41,7 @@ from stakes.adapters.data_files import (
     located,
     refuse_torn,
 )
-from stakes.adapters.sources import Lazy, Rows, Source, Watch, frame_source
+from stakes.adapters.sources import Lazy, Rows, Source, Watch
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
@@ -350,13 +350,6 @@ def opened_files(
         types = {row[0]: row[1] for row in described}
         watch = Watch() if watch is None else watch
         yield FileSource(files.name, types, files, connection, folder, watch=watch)
-
-
-@contextmanager
-def opened_rows(rows: Any) -> Iterator[Source]:
-    """A table of PyArrow, or a data set that it has opened but not read, in the engine."""
-    with duckdb.connect(config=OFFLINE) as connection:
-        yield frame_source(connection.from_arrow(rows))
 
 
 def _arrow(paths: tuple[Path, ...]) -> Any:

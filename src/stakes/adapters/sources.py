@@ -185,7 +185,7 @@ def _spark_files(given: Sequence[str]) -> AbstractContextManager[Source]:
 
 
 def _relation(rows: Any) -> AbstractContextManager[Source]:
-    from stakes.adapters.duck import opened_rows
+    from stakes.adapters.relations import opened_rows
 
     return opened_rows(rows)
 
