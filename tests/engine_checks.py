@@ -8,11 +8,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pytest
 
 from stakes import Counts, LossMoments, Problem, ScoreTable
+from stakes.adapters.columns import key_name
+from stakes.adapters.sources import opened
 from stakes.errors import InputError
+from stakes.evaluation import fold_of_key
 from stakes.tally import BitGrid
 
 Columns = dict[str, Any]
@@ -120,6 +124,17 @@ def check_single_precision_is_summed_in_double(make: Make) -> None:
     assert found.weights.tolist() == [[2.0**24 + N // 2 - 1, N // 2]]
 
 
+def check_folds_of_keys(make: Make) -> None:
+    """Remainders of negative and of large numbers are the same everywhere."""
+    ends = [0, -1, 2**31 - 1, 2**31, -(2**31), 2**62, 2**63 - 1, 1 - 2**63]
+    keys = np.concatenate([np.arange(-100, N - 100 - len(ends)), ends])
+    with opened(make({"k": keys, "place": np.arange(len(keys))})) as source:
+        rows = source.lazy(["place"], [], memory=1 << 28, key="k")
+        fold = fold_of_key(nw.col(key_name("k")), seed=3)
+        found = rows.with_columns(fold.alias("fold")).sort("place").collect()
+    assert found["fold"].to_list() == fold_of_key(keys, seed=3).tolist()
+
+
 def holed(name: str, *bad: Any) -> Columns:
     values = list(ROWS[name])
     values[7 : 7 + len(bad)] = bad
@@ -171,4 +186,5 @@ CHECKS = [
     check_moments,
     check_labels_of_other_types,
     check_single_precision_is_summed_in_double,
+    check_folds_of_keys,
 ]

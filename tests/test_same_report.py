@@ -152,3 +152,19 @@ def test_keys_of_files_are_whole_numbers_to_the_last_digit(tmp_path):
         found = evaluate_frame(tmp_path / "rows.parquet", PROBLEM, **asked, engine=engine)
         own = "m (recalibrated)"
         assert found.system(own).counts == expected.system(own).counts
+
+
+@pytest.mark.slow
+def test_too_many_distinct_scores_are_not_fitted_and_that_is_said():
+    fine = pl.LazyFrame(rows(800)).with_columns(p=np.random.default_rng(1).random(800))
+    models = {"m": "p", "coarse": "p_forest"}
+    asked: dict[str, Any] = {**KEYED, "calibrator": Isotonic(), "key": "customer"}
+    asked |= {"models": models, "engine": "polars", "memory_limit": 600 * 64}
+    found = evaluate_frame(fine, PROBLEM, **asked)
+    told = [one.text for one in found.caveats if "not fitted out of fold" in one.text]
+    assert told == [
+        "m: it was not fitted out of fold: its distinct scores are beyond the limit of memory."
+    ]
+    names = {one.name for one in found.systems}
+    assert "coarse (recalibrated)" in names
+    assert "m (recalibrated)" not in names

@@ -158,7 +158,7 @@ def _exact(
 
 def why_none(calibrator: Calibrator, key: str | None, n_classes: int) -> str | None:
     """Why nothing can be recalibrated beyond memory, if nothing can."""
-    start = "Recalibration was left out: the rows are beyond the limit of memory, and "
+    start = "Recalibration was left out: the rows stay in their engine, and "
     if n_classes > 2:
         return f"{start}maps of more than two classes are fitted to rows in memory only."
     if isinstance(calibrator, Select):

@@ -323,8 +323,8 @@ def _lost(model: LazyModel, one: Tallied, *, fitted: bool) -> Iterator[Caveat]:
         yield no_move(name)
     if isinstance(model.given, Scores) and not fitted:
         text = (
-            "thresholds tuned on other folds need a key of the rows, key=, where these are beyond "
-            "the limit of memory; there is only the one that was tuned on all rows."
+            "thresholds tuned on other folds need a key of the rows, key=, where these stay in "
+            "their engine; there is only the one that was tuned on all rows."
         )
         yield no_decision(name, problem) if problem.n_decisions > 2 else left_out(name, text)
     elif isinstance(model.given, Posteriors) and problem.n_classes > 2:
