@@ -28,6 +28,7 @@ from stakes.evaluation import (
     left_out,
     recalibrated,
     tuned_apart,
+    used_folds,
 )
 from stakes.report import RECALIBRATED, TUNED_APART, Caveat
 from stakes.rows import Posteriors, Scores
@@ -101,8 +102,7 @@ def refitted(
         clusters=None,
         shares=shares,
     )
-    number = np.unique(cells[FOLD], return_inverse=True)[1].reshape(-1)
-    folds = Folds(cases, np.random.default_rng(0), number)
+    folds = Folds(cases, np.random.default_rng(0), used_folds(cells[FOLD]))
     fitted, lost = recalibrated(model.name, scores, folds, calibrator, raw=raw)
     rule, decided = RECALIBRATED, None
     if fitted is not None:

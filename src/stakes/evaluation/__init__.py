@@ -26,6 +26,7 @@ from stakes.evaluation.folds import (
     fold_of_key,
     recalibrated,
     tuned_apart,
+    used_folds,
 )
 from stakes.evaluation.operation import read_operation
 from stakes.evaluation.sentences import left_out, no_decision, no_move
@@ -61,4 +62,5 @@ __all__ = [
     "report_of",
     "rules_of",
     "tuned_apart",
+    "used_folds",
 ]

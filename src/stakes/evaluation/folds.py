@@ -152,18 +152,27 @@ def folds_of_key(key: object, cases: Cases, seed: int) -> IntArray | None:
             argument="key",
         )
     _check.same_length(y_true=np.empty(cases.n_rows), key=array)
-    number = cases.rows(fold_of_key(array.astype(np.int64), seed))
-    number = np.unique(number, return_inverse=True)[1].reshape(-1)
+    number = used_folds(cases.rows(fold_of_key(array.astype(np.int64), seed)))
     owners = None if cases.clusters is None else cases.clusters.codes
     if owners is not None:
-        pairs = len(np.unique(owners * (int(number.max()) + 1) + number))
-        if pairs > int(owners.max()) + 1:
+        pairs = np.bincount(owners * KEY_FOLDS + number, minlength=1)
+        if np.count_nonzero(pairs) > int(owners.max()) + 1:
             raise InputError(
                 "key must be the same for all cases of a cluster, which stays in one fold; some "
                 "cluster has keys of two folds. Pass the clusters themselves as key, as numbers.",
                 argument="key",
             )
-    return np.asarray(number)
+    return number
+
+
+def used_folds(number: IntArray) -> IntArray:
+    """The folds (n,) of keys, those that have cases being numbered from zero.
+
+    >>> used_folds(np.array([4, 1, 4])).tolist()
+    [1, 0, 1]
+    """
+    used = np.bincount(number, minlength=KEY_FOLDS) > 0
+    return np.asarray((np.cumsum(used) - 1)[number], dtype=np.intp)
 
 
 def _defined(costs: list[float]) -> FloatArray | None:
