@@ -41,7 +41,6 @@ _FEW = 1 << 12  # those whose products stay in the cache, and on one thread
 _UNREACHED = 1e-9  # of the largest regret: how much dearer a decision is that is never the cheapest
 MOST_WHOLE = 2.0**53  # below, differences of whole numbers are exact
 _EPS = np.finfo(np.float64).eps
-HALF_EPS = _EPS / 2
 ROUNDING = 4 * _EPS  # of a posterior, and of the arithmetic upon it, at most
 
 
@@ -186,7 +185,7 @@ def tie_slack(costs: FloatArray) -> FloatArray:
     cheapest = costs.min(axis=1, keepdims=True)
     own, least = (_rounded_size(one).max(axis=0) for one in (costs, cheapest))
     regret = (costs - cheapest).sum(axis=0)
-    return np.asarray(ROUNDING * regret + HALF_EPS * (own + least))
+    return np.asarray(ROUNDING * regret + _EPS / 2 * (own + least))
 
 
 def _rounded_size(costs: FloatArray) -> FloatArray:
@@ -208,9 +207,7 @@ def bayes_decisions(
     `data` or `case_costs` give every case its own costs, as in `expected_costs`.
 
     A lazy frame of Polars, DuckDB, Dask or Spark gets one more column, "decision", and nothing is
-    read: `columns` names its posteriors (one for each class, or that of the second of two; by
-    default those that are called as the classes), and costs depend on columns of its own. A row
-    without posteriors that sum to one has no decision.
+    read; `columns` names its posteriors, by default those that are called as the classes.
 
     Examples
     --------
@@ -228,10 +225,8 @@ def bayes_decisions(
     >>> bayes_decisions([0.1, 0.1], problem, data={"amount": [20, 200]})
     array(['approve', 'block'], dtype='<U7')
     """
-    if _check.is_lazy(posteriors):
-        _check.refuse_beside_lazy(data=data, case_costs=case_costs)
+    if _check.is_lazy(posteriors, columns, data=data, case_costs=case_costs):
         return _bayes_column(posteriors, problem, columns)
-    _check.refuse_columns(columns)
     chosen = bayes_decision_indices(posteriors, problem, data=data, case_costs=case_costs)
     return label_array(problem.decisions)[chosen]
 

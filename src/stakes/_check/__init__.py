@@ -36,8 +36,6 @@ from stakes._check.labels import (
     encoded,
     is_lazy,
     labels,
-    refuse_beside_lazy,
-    refuse_columns,
     refuse_lazy,
     same_labels,
 )
@@ -97,8 +95,6 @@ __all__ = [
     "probabilities",
     "real_scores",
     "reals",
-    "refuse_beside_lazy",
-    "refuse_columns",
     "refuse_lazy",
     "require",
     "rounding",

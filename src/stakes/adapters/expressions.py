@@ -18,13 +18,14 @@ import numpy.typing as npt
 
 from stakes._check import FloatArray
 from stakes.adapters.sources import Lazy
-from stakes.decide import HALF_EPS, MOST_WHOLE, ROUNDING, regrets, tie_slack
+from stakes.decide import MOST_WHOLE, ROUNDING, regrets, tie_slack
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 ROWS, LOW, HIGH = "rows", "low", "high"  # what `grouped` makes beside the sums
 _KEY, _SUMMED = "key", "summed "
 _MOST = 1 << 62  # codes that are packed into one whole number
+_HALF_EPS = ROUNDING / 8  # half a unit in the last place of one
 _LEAST, _MOST_PROBABLE = "_least", "_most_probable"
 
 
@@ -129,7 +130,7 @@ def cheapest_of_each(
     frame = frame.with_columns(one.alias(key) for key, one in sizes.items())
     slack = [
         nw.col(f"{slacks}_{d}")
-        + (nw.col(f"{name}_size_{d}") + nw.col(f"{name}_low_{d}")) * HALF_EPS
+        + (nw.col(f"{name}_size_{d}") + nw.col(f"{name}_low_{d}")) * _HALF_EPS
         for d in places
     ]
     expected = [nw.col(f"{regrets_}_{d}") for d in places]

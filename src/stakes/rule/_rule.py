@@ -182,10 +182,9 @@ class Rule(Value):
             frame gets one more column, "decision", and nothing is read: a row that would be refused
             has no decision. The columns that costs depend on are those of the frame.
         """
-        if _check.is_lazy(predictions):
-            _check.refuse_beside_lazy(data=data, case_costs=case_costs, limits=limits)
+        beside = {"data": data, "case_costs": case_costs, "limits": limits}
+        if _check.is_lazy(predictions, columns, **beside):
             return self._column(predictions, columns)
-        _check.refuse_columns(columns)
         places = self.decision_indices(predictions, data, case_costs=case_costs, limits=limits)
         return in_kind(predictions, label_array(self.problem.decisions)[places])
 
