@@ -19,7 +19,7 @@ from stakes._expression import Functions, Name, parse
 from stakes.adapters.columns import spellings
 from stakes.adapters.expressions import cheapest, cheapest_of_each, code_of, first_of, sum_of
 from stakes.adapters.sources import FrameSource, Lazy, frame_source
-from stakes.decide import class_ratios
+from stakes.decide import class_ratios, refuse_limits
 from stakes.errors import InputError
 from stakes.problem import LARGEST, Problem
 from stakes.rows import DECISIONS, POSTERIORS, ROUNDED
@@ -50,6 +50,7 @@ def bayes_column(frame: Any, problem: Problem, columns: str | Sequence[str] | No
     >>> bayes_decisions(frame, problem, columns="p").collect()["decision"].to_list()
     ['wait', 'treat']
     """
+    refuse_limits(problem)
     source = _opened(frame)
     return _decided(source, Rule(problem), _listed(source, columns, POSTERIORS, problem))
 

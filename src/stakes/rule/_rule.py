@@ -177,13 +177,10 @@ class Rule(Value):
         limits : list of `Limit.count` or `Limit.share` that this batch keeps, exactly
             They take the place of the problem's limits on the shares of the same decisions. Cases
             that are tied are taken in the order of the batch.
-        columns : of a lazy frame of Polars, DuckDB, Dask or Spark, those that hold the predictions;
-            by default those that the rule was made from, or that are called as the classes. The
-            frame gets one more column, "decision", and nothing is read: a row that would be refused
-            has no decision. The columns that costs depend on are those of the frame.
+        columns : of a lazy frame, those of the predictions; by default those that the rule was made
+            from. The frame gets one more column, "decision", and nothing is read.
         """
-        beside = {"data": data, "case_costs": case_costs, "limits": limits}
-        if _check.is_lazy(predictions, columns, **beside):
+        if _check.is_lazy(predictions, columns, data=data, case_costs=case_costs, limits=limits):
             return self._column(predictions, columns)
         places = self.decision_indices(predictions, data, case_costs=case_costs, limits=limits)
         return in_kind(predictions, label_array(self.problem.decisions)[places])
