@@ -11,7 +11,7 @@ NEWEST_PYTHON ?= $(call first,python3.14 python3.13 python3.12)
 
 # Parts of the package that need more than numpy and scipy, and tests that do not depend on versions.
 BEYOND_CORE := $(addprefix --ignore=src/stakes/,adapters render plot sklearn displays cli) \
-	--ignore=tests/estimators --deselect=docs/sklearn.md --deselect=docs/displays.md
+	--ignore=tests/estimators --deselect=docs/sklearn.md --deselect=docs/displays.md --deselect=docs/frames.md
 ELSEWHERE := --ignore=tests/peers --ignore=tests/browser
 
 # The page is tested in a real browser where there is one; CI installs it.
@@ -21,17 +21,19 @@ BROWSER := $(if $(shell command -v chromium),,--ignore=tests/browser)
 TENSORS := --import-mode=importlib --strict-markers --strict-config --doctest-modules -ra \
 	--ignore=src/stakes/torch/triton_kernels.py --ignore=src/stakes/torch/triton_decisions.py
 
+CLUSTERS := --import-mode=importlib --strict-markers --strict-config -ra
+
 # One process for each core; the libraries below numpy would start as many threads in each again.
 PYTEST := -m pytest -n auto --dist worksteal
-test test-all test-lowest test-newest test-torch test-sklearn: export OMP_NUM_THREADS = 1
-test test-all test-lowest test-newest test-torch test-sklearn: export OPENBLAS_NUM_THREADS = 1
+test test-all test-lowest test-newest test-torch test-spark test-sklearn: export OMP_NUM_THREADS = 1
+test test-all test-lowest test-newest test-torch test-spark test-sklearn: export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help demo test test-all test-lowest test-newest test-torch test-sklearn lint papers bench clean
+.PHONY: help demo test test-all test-lowest test-newest test-torch test-spark test-sklearn lint papers bench clean
 
 help:  ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -58,6 +60,10 @@ test-torch: .venv-torch/torch.stamp  ## tensors and modules of torchmetrics, wit
 	STAKES_NO_SKIP=1 .venv-torch/bin/python $(PYTEST) -o addopts="$(TENSORS)" \
 		src/stakes/torch tests/tensors
 
+# One process: all tests share one session of Spark.
+test-spark: .venv-spark/spark.stamp  ## frames of Spark and Dask; needs Java 17 or newer
+	STAKES_NO_SKIP=1 .venv-spark/bin/python -m pytest -o addopts="$(CLUSTERS)" tests/clusters
+
 test-sklearn: .venv-sklearn/sklearn.stamp  ## estimators and displays, with the lowest supported scikit-learn and matplotlib
 	STAKES_NO_SKIP=1 .venv-sklearn/bin/python $(PYTEST) -m "not slow" \
 		src/stakes/sklearn tests/estimators docs/sklearn.md \
@@ -77,7 +83,7 @@ bench: .venv/test.stamp  ## time the library beside others; prints tables
 		.venv/bin/python $$script || exit 1; done
 
 clean:  ## remove the environments and everything that was built
-	rm -rf .venv .venv-lint .venv-lowest .venv-newest .venv-torch .venv-sklearn build dist
+	rm -rf .venv .venv-lint .venv-lowest .venv-newest .venv-torch .venv-spark .venv-sklearn build dist
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find src tests docs examples papers benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -91,6 +97,7 @@ clean:  ## remove the environments and everything that was built
 # Where pip's index offers torch for GPUs only, which is large, set PIP_EXTRA_INDEX_URL to PyTorch's
 # index of wheels for CPUs.
 .venv-torch/torch.stamp: WANTED = --editable '.[torch]' --group torch
+.venv-spark/spark.stamp: WANTED = --editable '.[cli,spark]' --group spark
 .venv-sklearn/sklearn.stamp: WANTED = --editable '.[sklearn,plot,frames]' --group sklearn
 .venv-newest/newest.stamp: WANTED = --upgrade --editable '.[cli,plot,sklearn]' --group newest
 

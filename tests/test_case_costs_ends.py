@@ -95,11 +95,11 @@ def test_assumptions_name_volume_and_running_costs(yearly):
 def test_frames_of_a_report_have_totals_where_a_volume_is_stated(world, yearly):
     pytest.importorskip("narwhals")
     pyarrow = pytest.importorskip("pyarrow")
-    frame = yearly.frame(pyarrow)
+    frame = yearly.frame(library=pyarrow)
     assert frame.column("total").to_pylist() == [one.total.value for one in yearly.systems]
     assert frame.column("total_high").to_pylist() == [one.total.high for one in yearly.systems]
     bare = evaluate(world.y, world.models, PAYMENTS, data=world.data, **QUICK)
-    assert "total" not in bare.frame(pyarrow).column_names
+    assert "total" not in bare.frame(library=pyarrow).column_names
 
 
 # The same as no model ----------------------------------------------------------------------------

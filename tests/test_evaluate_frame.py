@@ -125,7 +125,8 @@ def unnamed(report: Report) -> Report:
 def contents(report: Report) -> Any:
     """All that a report says, but for the library of the frame and what was left out."""
     found = json.loads(unnamed(report).to_json())
-    found["assumptions"].pop("frame_library", None)
+    for name in ("frame_library", "engine"):
+        found["assumptions"].pop(name, None)
     found["caveats"] = [one for one in found["caveats"] if one["kind"] != "left out"]
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ import polars as pl
 import pyarrow as pa
 
 from stakes import Decisions, Posteriors, Problem, Scores, bayes_decisions, evaluate
+from stakes.adapters import report_tables
 from stakes.errors import InputError, MissingExtraError
 from stakes.metrics import clinical_table
 from stakes.report import Report
@@ -29,7 +31,12 @@ from stakes.scoring import Brier, mean_score
 def report() -> Report:
     problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
     models = {"new": [0.02, 0.05, 0.3, 0.6] * 25, "old": Decisions([0, 0, 0, 1] * 25)}
-    return evaluate([0, 0, 0, 1] * 25, models, problem, replicates=20, calibrator=None)
+    asked: dict[str, Any] = {
+        "replicates": 20,
+        "calibrator": None,
+        "by": {"half": ["first", "second"] * 50},
+    }
+    return evaluate([0, 0, 0, 1] * 25, models, problem, **asked)
 
 
 def as_rows(frame) -> list[dict]:
@@ -51,7 +58,7 @@ def as_rows(frame) -> list[dict]:
     ],
 )
 def test_every_library_gets_the_same_rows(report, library, kind):
-    frame = report.frame(library)
+    frame = report.frame(library=library)
     assert isinstance(frame, kind)
     rows = as_rows(frame)
     assert [row["system"] for row in rows] == [system.name for system in report.systems]
@@ -66,29 +73,33 @@ def test_every_library_gets_the_same_rows(report, library, kind):
 
 
 def test_a_threshold_that_does_not_exist_is_missing(report):
-    thresholds = {row["system"]: row["threshold"] for row in as_rows(report.frame("pyarrow"))}
+    thresholds = {
+        row["system"]: row["threshold"] for row in as_rows(report.frame(library="pyarrow"))
+    }
     assert thresholds["old (as decided)"] is None
     assert thresholds["new (as is)"] == pytest.approx(0.1)
-    assert math.isnan(report.frame("pandas").set_index("system")["threshold"]["old (as decided)"])
-    assert report.frame("polars").schema["threshold"] == pl.Float64
+    assert math.isnan(
+        report.frame(library="pandas").set_index("system")["threshold"]["old (as decided)"]
+    )
+    assert report.frame(library="polars").schema["threshold"] == pl.Float64
 
 
 @pytest.mark.parametrize("library", ["dask", math])
 def test_an_unknown_library_is_refused(report, library):
     with pytest.raises(InputError, match="must be one of pandas, polars, pyarrow"):
-        report.frame(library)
+        report.frame(library=library)
 
 
 def test_a_library_that_is_not_installed_is_named(report, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingExtraError, match="polars is not"):
-        report.frame("polars")
+        report.frame(library="polars")
 
 
 def test_without_narwhals_the_extra_is_named(report, monkeypatch):
     monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
     with pytest.raises(MissingExtraError, match=r"stakes\[frames\]"):
-        report.frame("pandas")
+        report.frame(library="pandas")
 
 
 def test_without_any_library_all_are_named(report, monkeypatch):
@@ -96,6 +107,45 @@ def test_without_any_library_all_are_named(report, monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtraError, match="one of pandas, polars, pyarrow"):
         report.frame()
+
+
+TABLES = {  # a column, and what its entries are
+    "systems": lambda r: [one.name for one in r.systems],
+    "counts": lambda r: [one.name for one in r.systems for _ in range(4)],
+    "verdict": lambda r: ["cost", "normalized", "saving_over_naive", "saving_over_runner_up"],
+    "models": lambda r: [one.model for one in r.models],
+    "losses": lambda r: [one.model for one in r.models for _ in one.expected_losses],
+    "scores": lambda r: ["new"] * 4,
+    "slices": lambda r: ["half"] * 2 * len(r.systems),
+    "picks": lambda r: [one.metric for one in r.picks],
+    "metrics": lambda r: [one for one in r.disagreement.metrics for _ in r.disagreement.models],
+    "margins": lambda r: [one.what for one in r.margins],
+    "regions": lambda r: [one.axis for one in r.regions for _ in one.parts],
+    "caveats": lambda r: [one.kind for one in r.caveats],
+    "assumptions": lambda r: [
+        name for name, one in vars(r.assumptions).items() if one is not None and one != ()
+    ],
+}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_every_table_of_the_report_is_a_frame(report, library):
+    assert list(TABLES) == list(report_tables.TABLES)
+    for name, first in TABLES.items():
+        frame = nw.from_native(report.frame(name, library=library))
+        expected = first(report)
+        assert frame[frame.columns[0]].to_list() == expected, name
+        assert expected, name
+    slices = nw.from_native(report.frame("slices", library=library))
+    assert slices["cost"].to_list() == [c.cost.value for s in report.slices for c in s.costs]
+    wanted = report.system("old").counts.values.ravel().tolist()
+    counts = nw.from_native(report.frame("counts", library=library))
+    assert counts.filter(nw.col("system") == report.system("old").name)["count"].to_list() == wanted
+
+
+def test_a_table_that_there_is_not_is_refused_with_those_that_there_are(report):
+    with pytest.raises(InputError, match=r"^table must be one of systems, .*; got 'pandas'"):
+        report.frame("pandas")
 
 
 # Frames in ---------------------------------------------------------------------------------------

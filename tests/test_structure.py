@@ -70,8 +70,9 @@ PLAN: dict[str, tuple[str, ...]] = {
 FLOORS: dict[str, str] = {
     "_check": "kinds doors encoding labels numbers groups alignment shares",
     "adapters": (
-        "columns data_files frame sources duck expressions guessing zoom_bins lazy "
-        "model_tallies tallies report_on"
+        "columns data_files report_tables frame sources cluster relations duck expressions "
+        "guessing zoom_bins lazy frame_tallies lazy_decisions model_tallies refits tallies "
+        "report_on"
     ),
     "audit": (
         "metric model_tables utility_space scales compliance suitability against_yield "
@@ -141,8 +142,11 @@ FLOORS: dict[str, str] = {
 DEFERRED = (
     (r"report", r"Report\.(to_\w+|from_json|_repr_html_)", r"render"),
     (r"report", r"Report\.frame", r"adapters"),
+    (r"decide", r"_bayes_column", r"adapters"),
+    (r"rule", r"Rule\._column", r"adapters"),
+    (r"tally", r"(Counts|ScoreTable|LossMoments)\.from_frame", r"adapters"),
     (r"metrics", r"MetricTable\.frame", r"adapters"),
-    (r"adapters", r"_report_on|Columns\.guess|_files", r"adapters"),
+    (r"adapters", r"_report_on|Columns\.guess|_files|_spark_files|_relation", r"adapters"),
 )
 
 # A room whose files are its doors, so that each brings in its own foreign library only.

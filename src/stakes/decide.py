@@ -8,7 +8,7 @@ Takes rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -39,9 +39,9 @@ __all__ = [
 _BLOCK = 1 << 16  # rows at a time, so that memory stays flat
 _FEW = 1 << 12  # those whose products stay in the cache, and on one thread
 _UNREACHED = 1e-9  # of the largest regret: how much dearer a decision is that is never the cheapest
-_MOST_WHOLE = 2.0**53  # below, differences of whole numbers are exact
+MOST_WHOLE = 2.0**53  # below, differences of whole numbers are exact
 _EPS = np.finfo(np.float64).eps
-_ROUNDING = 4 * _EPS  # of a posterior, and of the arithmetic upon it, at most
+ROUNDING = 4 * _EPS  # of a posterior, and of the arithmetic upon it, at most
 
 
 def expected_costs(
@@ -185,21 +185,29 @@ def tie_slack(costs: FloatArray) -> FloatArray:
     cheapest = costs.min(axis=1, keepdims=True)
     own, least = (_rounded_size(one).max(axis=0) for one in (costs, cheapest))
     regret = (costs - cheapest).sum(axis=0)
-    return np.asarray(_ROUNDING * regret + _EPS / 2 * (own + least))
+    return np.asarray(ROUNDING * regret + _EPS / 2 * (own + least))
 
 
 def _rounded_size(costs: FloatArray) -> FloatArray:
     """The size of costs that may have been rounded; zero of whole numbers."""
     size = np.abs(costs)
-    return np.where((costs == np.rint(costs)) & (size < _MOST_WHOLE), 0.0, size)
+    return np.where((costs == np.rint(costs)) & (size < MOST_WHOLE), 0.0, size)
 
 
 def bayes_decisions(
-    posteriors: object, problem: Problem, *, data: object = None, case_costs: object = None
-) -> npt.NDArray[Any]:
+    posteriors: object,
+    problem: Problem,
+    *,
+    data: object = None,
+    case_costs: object = None,
+    columns: str | Sequence[str] | None = None,
+) -> Any:
     """Label of the cheapest decision for every case (ferrer-ec, eq 7).
 
     `data` or `case_costs` give every case its own costs, as in `expected_costs`.
+
+    A lazy frame of Polars, DuckDB, Dask or Spark gets one more column, "decision", and nothing is
+    read; `columns` names its posteriors, by default those that are called as the classes.
 
     Examples
     --------
@@ -217,8 +225,16 @@ def bayes_decisions(
     >>> bayes_decisions([0.1, 0.1], problem, data={"amount": [20, 200]})
     array(['approve', 'block'], dtype='<U7')
     """
+    if _check.is_lazy(posteriors, columns, data=data, case_costs=case_costs):
+        return _bayes_column(posteriors, problem, columns)
     chosen = bayes_decision_indices(posteriors, problem, data=data, case_costs=case_costs)
     return label_array(problem.decisions)[chosen]
+
+
+def _bayes_column(frame: object, problem: Problem, columns: str | Sequence[str] | None) -> Any:
+    from stakes.adapters.lazy_decisions import bayes_column
+
+    return bayes_column(frame, problem, columns)
 
 
 def reachable_decisions(problem: Problem) -> BoolArray:

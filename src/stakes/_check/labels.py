@@ -155,14 +155,50 @@ def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
     return array
 
 
+def is_lazy(values: object, columns: object = None, **beside: object) -> bool:
+    """Whether predictions are columns of a frame whose rows are still in an engine.
+
+    Names of columns belong to such a frame only, and no other rows can be put beside it.
+    """
+    if _in_engine(values):
+        _refuse_beside_lazy(**beside)
+        return True
+    if columns is not None:
+        raise InputError(
+            "columns must be left out unless the predictions are in a lazy frame. Pass the columns "
+            "themselves.",
+            argument="columns",
+        )
+    return False
+
+
+def _in_engine(values: object) -> bool:
+    kind = type(values)
+    home = kind.__module__.partition(".")[0]
+    if home in ("pyspark", "dask"):
+        return hasattr(kind, "columns")
+    return kind.__name__ in ("LazyFrame", "DuckDBPyRelation")
+
+
 def refuse_lazy(name: str, values: Any) -> None:
     """Refuse rows that are still in an engine."""
-    if hasattr(values, "collect"):
+    if _in_engine(values) or hasattr(values, "collect"):
         raise InputError(
             f"{name} must hold rows; got a lazy {type(values).__name__}, whose rows were not read "
             f"yet. Collect it first, or name its columns in evaluate_frame.",
             argument=name,
         )
+
+
+def _refuse_beside_lazy(**given: object) -> None:
+    """Refuse rows that would have to be put beside those of a lazy frame."""
+    for name, values in given.items():
+        if values is not None:
+            raise InputError(
+                f"{name} must be left out where the predictions are in a lazy frame: what the "
+                f"costs depend on are columns of the same frame. Join them first.",
+                argument=name,
+            )
 
 
 def _refuse_frames(name: str, values: Any) -> None:

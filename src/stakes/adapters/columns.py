@@ -10,10 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from stakes._check import Label, Labels
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import IntArray, Label, Labels
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores
+from stakes.tally import Labelled
+
+
+class Numbers(Scores):
+    """The column of finite numbers that are summed, such as the losses of the cases."""
+
 
 Predicted: TypeAlias = Posteriors | Decisions | Scores  # of a model; here over names of columns
 Key = tuple[str, str]  # an argument, and the name of the model or column where there are several
@@ -31,6 +41,7 @@ class Columns:
     weights : the column of the weights
     by : the columns whose groups the report shows one by one
     clusters : the column of what was sampled together
+    key : the column of whole numbers from which folds are made
     """
 
     y_true: str
@@ -38,6 +49,7 @@ class Columns:
     weights: str | None = None
     by: tuple[str, ...] = ()
     clusters: str | None = None
+    key: str | None = None
 
     @classmethod
     def guess(cls, frame: Any, problem: Problem) -> Columns:
@@ -79,7 +91,7 @@ class Columns:
         """The same with the columns that the costs depend on."""
         return {**self.numbers, **{("data", name): (name,) for name in problem.columns}}
 
-    def labels(self, problem: Problem) -> dict[Key, Wanted]:
+    def labels(self, problem: Labelled) -> dict[Key, Wanted]:
         """Columns of labels, by what they are for."""
         found = {("y_true", ""): Wanted(self.y_true, "classes", problem.classes)}
         for column in self.by:
@@ -94,6 +106,7 @@ class Columns:
     def n_bytes(self, problem: Problem, n_rows: int) -> int:
         """What these columns take as arrays: eight bytes a number, four a label."""
         numbers = sum(map(len, self.read(problem).values()))
+        numbers += self.key is not None
         return n_rows * (8 * numbers + 4 * len(self.labels(problem)))
 
     def located(self, error: InputError, source: str) -> InputError:
@@ -103,6 +116,7 @@ class Columns:
         }
         named |= {f"by[{column!r}]": (column,) for column in self.by}
         single = {"y_true": self.y_true, "weights": self.weights, "clusters": self.clusters}
+        single["key"] = self.key
         named |= {name: (column,) for name, column in single.items() if column is not None}
         if error.argument not in named:
             return error
@@ -119,6 +133,20 @@ def columns_of(model: Predicted) -> tuple[str, ...]:
 def text_name(column: str) -> str:
     """What the text of a column is called beside its numbers."""
     return f"{column} (as text)"
+
+
+def key_name(column: str) -> str:
+    """What the whole numbers of a column of keys are called."""
+    return f"{column} (as key)"
+
+
+def no_key(gaps: int, n_rows: int) -> InputError:
+    """The complaint about rows without a key."""
+    return InputError(
+        f"key must hold a whole number in every row; {gaps} of {n_rows} are missing. Remove these "
+        f"rows, or fill them in.",
+        argument="key",
+    )
 
 
 def model_argument(name: str) -> str:
@@ -193,6 +221,20 @@ def group_labels(texts: Iterable[str]) -> dict[str, Label]:
         return {text: int(text) for text in sorted(known, key=int)}
     numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in known)
     return {text: text for text in (sorted(known, key=float) if numbers else sorted(known))}
+
+
+def groups_of(texts: npt.NDArray[Any]) -> tuple[list[Label], IntArray]:
+    """The groups that texts name, in their order, and the place of each; those in none come last.
+
+    >>> labels, places = groups_of(np.array(["b", None, "a"], dtype=object))
+    >>> labels, places.tolist()
+    (['a', 'b', '(missing)'], [1, 2, 0])
+    """
+    known = group_labels({text for text in texts.tolist() if text is not None})
+    place = {text: k for k, text in enumerate(known)}
+    codes = np.array([place.get(text, len(known)) for text in texts.tolist()], dtype=np.intp)
+    gaps = [_check.missing_label(list(known.values()))] if (codes == len(known)).any() else []
+    return [*known.values(), *gaps], codes
 
 
 def _text(label: Label) -> str:

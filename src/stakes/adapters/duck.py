@@ -27,6 +27,8 @@ from stakes.adapters.columns import (
     Wanted,
     columns_of,
     group_labels,
+    key_name,
+    no_key,
     spellings,
     text_name,
 )
@@ -163,7 +165,16 @@ class FileSource(Source):
             {one: _groups(found.labels["by", one]) for one in columns.by} or None,
             None if clusters is None else _groups(clusters),
             {one: found.numbers["data", one] for one in problem.columns} or None,
+            None if columns.key is None else self._keys(columns.key),
         )
+
+    def _keys(self, column: str) -> npt.NDArray[Any]:
+        """Whole numbers to their last digit; gaps are refused."""
+        part = f"{_name(column)}::BIGINT"
+        parts = [batch.column(0) for batch in self._batches([part], self._rows())]
+        if gaps := sum(part.null_count for part in parts):
+            raise no_key(gaps, sum(map(len, parts)))
+        return np.concatenate([part.to_numpy() for part in parts])
 
     def read(
         self,
@@ -221,8 +232,10 @@ class FileSource(Source):
             kept = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.types))
             yield kept, np.column_stack([_floats(column) for column in batch.columns[width:]])
 
-    def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Lazy:
-        """Some columns for the engine to work on: numbers, and labels as text by `text_name`.
+    def lazy(
+        self, numbers: Sequence[str], labels: Sequence[str], *, memory: int, key: str | None = None
+    ) -> Lazy:
+        """Some columns for the engine to work on: numbers, labels as text, a key as `key_name`.
 
         It keeps to the memory, in bytes, and to files in the folder of the source beyond it. Text
         is parsed once, whatever is asked of the relation.
@@ -231,6 +244,7 @@ class FileSource(Source):
         parts += [
             f"{self._as_text(one)} AS {_name(text_name(one))}" for one in dict.fromkeys(labels)
         ]
+        parts += [] if key is None else [f"{_name(key)}::BIGINT AS {_name(key_name(key))}"]
         query = f"SELECT {', '.join(parts)} FROM {self._rows(labels, numbers)}"
         with engine_errors(self.name):
             self.connection.execute(f"SET memory_limit = '{max(memory, _LEAST_MEMORY)}B'")

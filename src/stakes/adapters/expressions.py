@@ -18,14 +18,15 @@ import numpy.typing as npt
 
 from stakes._check import FloatArray
 from stakes.adapters.sources import Lazy
-from stakes.decide import regrets, tie_slack
+from stakes.decide import MOST_WHOLE, ROUNDING, regrets, tie_slack
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-ROWS = "rows"
-_KEY = "key"
+ROWS, LOW, HIGH = "rows", "low", "high"  # what `grouped` makes beside the sums
+_KEY, _SUMMED = "key", "summed "
 _MOST = 1 << 62  # codes that are packed into one whole number
-_LEAST = "_least"
+_HALF_EPS = ROUNDING / 8  # half a unit in the last place of one
+_LEAST, _MOST_PROBABLE = "_least", "_most_probable"
 
 
 def sum_of(parts: Sequence[nw.Expr]) -> nw.Expr:
@@ -74,23 +75,98 @@ def cheapest(
     if rounding:
         off = [sum_of(list(map(mul, rounding, column))) for column in regret]
         slack = list(map(add, off, slack))
-    made = [nw.col(one) for one in names]
     expected = [sum_of(list(map(mul, rows, column))) for column in regret]
-    least = nw.min_horizontal(*(one + off for one, off in zip(made, slack, strict=True)))
-    places = [nw.lit(place) for place in range(len(made) - 1)]
-    tied = [one - off <= nw.col(_LEAST) for one, off in zip(made[:-1], slack[:-1], strict=True)]
+    frame = frame.with_columns(one.alias(name) for one, name in zip(expected, names, strict=True))
+    return _first_cheapest(frame, [nw.col(one) for one in names], slack, name)
+
+
+def cheapest_of_each(
+    frame: Lazy,
+    posteriors: Sequence[str],
+    costs: Sequence[Sequence[str]],
+    name: str,
+    rounding: Sequence[nw.Expr] = (),
+    ratios: FloatArray | None = None,
+) -> Lazy:
+    """The same where every row has its own costs, class by decision, in columns.
+
+    `ratios` say what a case of each class is worth. What double precision may do to the expected
+    regret is that of `stakes.decide.tie_slack`, row by row.
+    """
+    least = [f"{name}_least_{k}" for k in range(len(costs))]
+    frame = frame.with_columns(
+        nw.min_horizontal(*map(nw.col, row)).alias(one)
+        for row, one in zip(costs, least, strict=True)
+    )
+    worth = np.ones(len(costs)) if ratios is None else ratios
+    places = range(len(costs[0]))
+    made, regrets_, slacks = {}, f"{name}_regret", f"{name}_slack"
+    for d in places:
+        own = [
+            (nw.col(row[d]) - nw.col(low)) * float(share)
+            for row, low, share in zip(costs, least, worth.tolist(), strict=True)
+        ]
+        made[f"{regrets_}_{d}"] = sum_of(
+            [nw.col(p) * one for p, one in zip(posteriors, own, strict=True)]
+        )
+        off = sum_of(own) * ROUNDING
+        if rounding:
+            off = off + sum_of([r * one for r, one in zip(rounding, own, strict=True)])
+        made[f"{slacks}_{d}"] = off
+        for k, row in enumerate(costs):  # what was moved to another prior is no cost as written
+            both = (
+                (own[k], nw.lit(0.0)) if ratios is not None else (nw.col(row[d]), nw.col(least[k]))
+            )
+            made[f"{name}_size_{d}_{k}"] = _rounded_size(both[0])
+            made[f"{name}_low_{d}_{k}"] = _rounded_size(both[1])
+    frame = frame.with_columns(one.alias(key) for key, one in made.items())
+    sizes = {
+        f"{name}_{what}_{d}": nw.max_horizontal(
+            *(nw.col(f"{name}_{what}_{d}_{k}") for k in range(len(costs)))
+        )
+        for what in ("size", "low")
+        for d in places
+    }
+    frame = frame.with_columns(one.alias(key) for key, one in sizes.items())
+    slack = [
+        nw.col(f"{slacks}_{d}")
+        + (nw.col(f"{name}_size_{d}") + nw.col(f"{name}_low_{d}")) * _HALF_EPS
+        for d in places
+    ]
+    expected = [nw.col(f"{regrets_}_{d}") for d in places]
+    return _first_cheapest(frame, expected, slack, name)
+
+
+def _rounded_size(cost: nw.Expr) -> nw.Expr:
+    """The size of a cost that may have been rounded; nought of whole numbers."""
+    size = cost.abs()
+    whole = (cost == cost.floor()) & (size < MOST_WHOLE)
+    return nw.when(whole).then(nw.lit(0.0)).otherwise(size)
+
+
+def _first_cheapest(
+    frame: Lazy, expected: Sequence[nw.Expr], slack: Sequence[Any], name: str
+) -> Lazy:
+    """Add the first decision of those whose costs differ by rounding alone."""
+    ends = [f"{name}_most_{place}" for place in range(len(expected))]
+    most = [(one + off).alias(end) for one, off, end in zip(expected, slack, ends, strict=True)]
+    places = [nw.lit(place) for place in range(len(expected) - 1)]
+    pairs = zip(expected[:-1], slack[:-1], strict=True)
+    tied = [one - off <= nw.col(_LEAST) for one, off in pairs]
     return (
-        frame.with_columns(one.alias(name) for one, name in zip(expected, names, strict=True))
-        .with_columns(least.alias(_LEAST))
+        frame.with_columns(most)
+        .with_columns(nw.min_horizontal(*map(nw.col, ends)).alias(_LEAST))
         .with_columns(first_of(tied, places, len(places)).alias(name))
     )
 
 
-def most_probable(posteriors: Sequence[nw.Expr]) -> nw.Expr:
-    """The position of the largest of several columns; the first one of several that are."""
-    largest = nw.max_horizontal(*posteriors)
-    places = [nw.lit(place) for place in range(len(posteriors) - 1)]
-    return first_of([one >= largest for one in posteriors[:-1]], places, len(places))
+def most_probable(frame: Lazy, posteriors: Sequence[str], name: str) -> Lazy:
+    """Add the position of the largest of several columns; the first one of several that are."""
+    rows = [nw.col(one) for one in posteriors]
+    places = [nw.lit(place) for place in range(len(rows) - 1)]
+    largest = [one >= nw.col(_MOST_PROBABLE) for one in rows[:-1]]
+    made = frame.with_columns(nw.max_horizontal(*rows).alias(_MOST_PROBABLE))
+    return made.with_columns(first_of(largest, places, len(places)).alias(name))
 
 
 def moved(frame: Lazy, posteriors: Sequence[str], ratio: FloatArray, names: Sequence[str]) -> Lazy:
@@ -123,19 +199,25 @@ def grouped(
     sizes: Mapping[str, int],
     sums: Mapping[str, nw.Expr],
     more: Sequence[str] = (),
+    span: str | None = None,
 ) -> Lazy:
     """Rows and sums for each combination of codes, and of `more` columns, that occurs.
 
     Codes lie below their sizes. They are packed into whole numbers, since engines group by one key
-    faster than by several; `arrays_of` takes them apart.
+    faster than by several; `arrays_of` takes them apart. `span` is a column whose lowest and
+    highest entry (`LOW`, `HIGH`) are wanted, too. What is summed is made a column first, because
+    pandas, PyArrow and Dask sum nothing but columns by groups.
     """
     packs = _packs(sizes)
     keys = [f"{_KEY}{place}" for place in range(len(packs))]
-    packed = frame.with_columns(
-        _packed(pack).alias(key) for key, pack in zip(keys, packs, strict=True)
-    )
-    made = [total.alias(name) for name, total in sums.items()]
-    return packed.group_by(*keys, *more).agg(nw.len().alias(ROWS), *made)
+    columns = {key: _packed(pack) for key, pack in zip(keys, packs, strict=True)}
+    columns |= {f"{_SUMMED}{name}": each for name, each in sums.items()}
+    rows = frame.with_columns(each.alias(name) for name, each in columns.items())
+    rows = rows.select(*columns, *more, *([] if span is None else [span]))
+    made = [nw.col(f"{_SUMMED}{name}").sum().alias(name) for name in sums]
+    if span is not None:
+        made += [nw.col(span).min().alias(LOW), nw.col(span).max().alias(HIGH)]
+    return rows.group_by(*keys, *more).agg(nw.len().alias(ROWS), *made)
 
 
 def arrays_of(made: Lazy, sizes: Mapping[str, int]) -> Arrays:
@@ -148,9 +230,18 @@ def arrays_of(made: Lazy, sizes: Mapping[str, int]) -> Arrays:
     for name in frame.columns:
         if not name.startswith(_KEY):
             is_text = frame.schema[name] == nw.String
-            kind = object if is_text else np.float64
-            found[name] = np.array(frame[name].to_list() if is_text else frame[name], dtype=kind)
+            found[name] = (texts_of if is_text else _numbers_of)(frame[name])
     return found
+
+
+def texts_of(column: nw.Series[Any]) -> npt.NDArray[Any]:
+    """Texts, and None where there is none: pandas marks gaps by nan, or by a value of its own."""
+    return np.array([x if isinstance(x, str) else None for x in column.to_list()], dtype=object)
+
+
+def _numbers_of(column: nw.Series[Any]) -> FloatArray:
+    """Numbers in double precision, whatever an engine sums them in: some give decimals."""
+    return np.array(column, dtype=np.float64)
 
 
 def _packs(sizes: Mapping[str, int]) -> list[dict[str, int]]:

@@ -8,11 +8,12 @@ from types import ModuleType
 from typing import Any
 
 from stakes.adapters.columns import Columns
+from stakes.adapters.report_tables import TABLES, table_columns
 from stakes.calibration import Calibrator, Select
 from stakes.errors import InputError, MissingExtraError
 from stakes.evaluation import LIBRARIES
 from stakes.problem import Problem
-from stakes.report import Interval, Report
+from stakes.report import Report
 
 _SELECT = Select()
 
@@ -38,13 +39,16 @@ def evaluate_frame(
     baseline: str | Report | None = None,
     margin: float | str | None = None,
     uncertain: object = None,
+    engine: str | None = None,
+    key: str | None = None,
 ) -> Report:
     """`stakes.evaluate` for columns of a frame or of files, named by text.
 
     Parameters
     ----------
-    frame : a frame of pandas, Polars (eager or lazy) or PyArrow, a DuckDB relation, or the path of
-        a CSV, Parquet, JSON lines or Arrow file, a glob, or a list of paths
+    frame : a frame of pandas, Polars (eager or lazy), PyArrow, Dask or Spark, a data set of
+        PyArrow, a DuckDB relation, or the path of a CSV, Parquet, JSON lines or Arrow file, a glob,
+        or a list of paths
     problem : what is at stake
     y_true : the column of the true classes
     models : a mapping from the name of a model to its columns
@@ -61,6 +65,15 @@ def evaluate_frame(
     posterior_prior, running_costs, volume, period, calibrator, level, replicates, seed, baseline,
         margin, uncertain : as in `stakes.evaluate`. Columns that costs depend on are those of the
         frame.
+    engine : who tallies the rows; ``report.assumptions.engine`` says who did
+        "numpy": they become arrays, whatever they take. The library of the frame ("pandas",
+        "polars", "pyarrow", "duckdb", "dask" or "spark"): it tallies them, however few they are.
+        Frames in memory may be handed to "duckdb", and files are read by "duckdb" or "spark". None:
+        arrays where the columns keep to the memory limit, else the engine that holds the rows.
+    key : the column of whole numbers from which folds are made, the same in every engine and in
+        memory; rows with one key stay in one fold. Where there are clusters, it is their column.
+        Beyond memory it is what recalibration, by a named calibrator, and thresholds that are tuned
+        out of fold need.
 
     Examples
     --------
@@ -75,12 +88,13 @@ def evaluate_frame(
     (0.25, 0.5)
     """
     groups = (by,) if isinstance(by, str) else tuple(by or ())
-    columns = Columns(y_true, models, weights, groups, clusters)
+    columns = Columns(y_true, models, weights, groups, clusters, key)
     return _report_on(
         frame,
         columns,
         problem,
         memory_limit=memory_limit,
+        engine=engine,
         posterior_prior=posterior_prior,
         calibrator=calibrator,
         running_costs=running_costs,
@@ -101,11 +115,12 @@ def _report_on(frame: Any, columns: Columns, problem: Problem, **options: Any) -
     return report_on(frame, columns, problem, **options)
 
 
-def systems_frame(report: Report, library: ModuleType | str | None = None) -> Any:
-    """The systems of a report, one row each, in the order of the report.
+def report_frame(report: Report, table: str, library: ModuleType | str | None = None) -> Any:
+    """One of the tables of a report, in the order of the report.
 
     Parameters
     ----------
+    table : its name, one of `report_tables.TABLES`
     library : pandas, polars or pyarrow, as the module or by name; None: that of the frames or
         series that were evaluated, or else the first of the three that is installed
 
@@ -115,10 +130,18 @@ def systems_frame(report: Report, library: ModuleType | str | None = None) -> An
     >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
     >>> problem = Problem.zero_one(2, unit="errors")
     >>> report = evaluate(y, {"new": p}, problem, calibrator=None)
-    >>> systems_frame(report, "pyarrow").column("cost").to_pylist()
+    >>> report_frame(report, "systems", "pyarrow").column("cost").to_pylist()
     [0.0, 0.0]
+    >>> report_frame(report, "counts", "pyarrow").column("count").to_pylist()[:4]
+    [75.0, 0.0, 0.0, 25.0]
     """
-    return _native(_columns(report), library, report.assumptions.frame_library)
+    if table not in TABLES:
+        raise InputError(
+            f"table must be one of {', '.join(TABLES)}; got {table!r}. Libraries are named as in "
+            f"report.frame(library='pandas').",
+            argument="table",
+        )
+    return _native(table_columns(report, table), library, report.assumptions.frame_library)
 
 
 def frame_of(
@@ -126,7 +149,7 @@ def frame_of(
 ) -> Any:
     """Columns of text, booleans or numbers as a frame; nan is missing.
 
-    `library` is as in `systems_frame`, `usual` the one that is taken where that is None.
+    `library` is as in `report_frame`, `usual` the one that is taken where that is None.
 
     Examples
     --------
@@ -155,33 +178,6 @@ def _native(
     schema = {name: types[kind] for name, (kind, _) in columns.items()}
     data = {name: values for name, (_, values) in columns.items()}
     return narwhals.from_dict(data, schema=schema, backend=_named(library, usual)).to_native()
-
-
-def _columns(report: Report) -> dict[str, tuple[type, list[Any]]]:
-    """Type and values of every column; what does not exist is missing, not nan."""
-    rows = report.systems
-    columns: dict[str, tuple[type, list[Any]]] = {
-        "system": (str, [row.name for row in rows]),
-        "model": (str, [row.model for row in rows]),
-        "rule": (str, [row.rule for row in rows]),
-        "threshold": (float, [row.threshold for row in rows]),
-        "candidate": (bool, [row.candidate for row in rows]),
-    }
-    columns |= _interval("cost", [row.cost for row in rows])
-    columns |= _interval("normalized", [row.normalized for row in rows])
-    columns["probability_cheapest"] = (float, [row.probability_cheapest for row in rows])
-    for name in ("total", "difference"):
-        shown = [getattr(row, name) for row in rows if getattr(row, name) is not None]
-        columns |= _interval(name, shown) if shown else {}
-    return columns
-
-
-def _interval(name: str, values: list[Interval]) -> dict[str, tuple[type, list[Any]]]:
-    return {
-        name: (float, [one.value for one in values]),
-        f"{name}_low": (float, [one.low for one in values]),
-        f"{name}_high": (float, [one.high for one in values]),
-    }
 
 
 def _narwhals() -> Any:

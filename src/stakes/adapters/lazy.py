@@ -16,20 +16,25 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes.adapters.columns import (
     Columns,
+    Numbers,
     Predicted,
     Wanted,
     columns_of,
+    key_name,
     model_argument,
+    no_key,
     spellings,
     text_name,
 )
-from stakes.adapters.expressions import code_of, sum_of, whether
+from stakes.adapters.expressions import code_of, sum_of, texts_of, whether
 from stakes.adapters.sources import Lazy
 from stakes.errors import InputError
-from stakes.problem import Problem
+from stakes.evaluation import fold_of_key
 from stakes.rows import ROUNDED, UNNORMALISED, Decisions, Posteriors, Scores
+from stakes.tally import Labelled
 
-TRUTH, WEIGHT, CLUSTER = "truth", "weight", "cluster"  # columns of a prepared frame
+# Columns of a prepared frame.
+TRUTH, WEIGHT, CLUSTER, FOLD = "truth", "weight", "cluster", "fold"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +72,11 @@ def by_column(place: int) -> str:
     return f"by_{place}"
 
 
-def prepared(frame: Lazy, columns: Columns, problem: Problem) -> Lazy:
-    """The columns that a source made, under names of ours; labels that must be known as codes."""
+def prepared(frame: Lazy, columns: Columns, problem: Labelled, seed: int = 0) -> Lazy:
+    """The columns that a source made, under names of ours; labels that must be known as codes.
+
+    The seed is that of the folds that keys make.
+    """
     made = {
         name: code_of(nw.col(text_name(wanted.column)), spellings(wanted.labels or ()))
         for name, wanted in _known_labels(columns, problem).items()
@@ -77,6 +85,8 @@ def prepared(frame: Lazy, columns: Columns, problem: Problem) -> Lazy:
     made |= {by_column(k): nw.col(text_name(one)) for k, one in enumerate(columns.by)}
     if columns.clusters is not None:
         made[CLUSTER] = nw.col(text_name(columns.clusters))
+    if columns.key is not None:
+        made[FOLD] = fold_of_key(nw.col(key_name(columns.key)), seed)
     for place, model in enumerate(columns.models.values()):
         if not isinstance(model, Decisions):
             names = enumerate(columns_of(model))
@@ -84,7 +94,7 @@ def prepared(frame: Lazy, columns: Columns, problem: Problem) -> Lazy:
     return frame.select(expression.alias(name) for name, expression in made.items())
 
 
-def _known_labels(columns: Columns, problem: Problem) -> dict[str, Wanted]:
+def _known_labels(columns: Columns, problem: Labelled) -> dict[str, Wanted]:
     """Labels that every row must have, by the column of the prepared frame."""
     wanted = columns.labels(problem)
     found = {TRUTH: wanted["y_true", ""]}
@@ -94,12 +104,12 @@ def _known_labels(columns: Columns, problem: Problem) -> dict[str, Wanted]:
     return found
 
 
-def facts_of(frame: Lazy, rows: Lazy, columns: Columns, problem: Problem, source: str) -> Facts:
+def facts_of(frame: Lazy, rows: Lazy, columns: Columns, problem: Labelled, source: str) -> Facts:
     """Refuse what cannot be used, in one pass over the rows that were prepared from the frame."""
     checks = dict(_checks(frame, rows, columns, problem, source))
     asked = {"rows": nw.len()}
     asked |= {name: check.bad.sum() for name, check in checks.items()}
-    asked |= {f"mass {k}": _mass(k) for k in range(problem.n_classes)}
+    asked |= {f"mass {k}": _mass(k) for k in range(len(problem.classes))}
     sums = {
         place: _total(place, model)
         for place, model in enumerate(columns.models.values())
@@ -113,7 +123,7 @@ def facts_of(frame: Lazy, rows: Lazy, columns: Columns, problem: Problem, source
     for name, check in checks.items():
         if bad := round(told[name]):
             raise check.complaint(bad, n_rows)
-    masses = np.array([told[f"mass {k}"] for k in range(problem.n_classes)])
+    masses = np.array([told[f"mass {k}"] for k in range(len(problem.classes))])
     _check_total(masses, n_rows)
     names = list(columns.models)
     found = {place: _off_sum(names[place], told, place) for place in sums}
@@ -136,7 +146,7 @@ def _one_row(frame: Lazy) -> dict[str, Any]:
 
 
 def _checks(
-    frame: Lazy, rows: Lazy, columns: Columns, problem: Problem, source: str
+    frame: Lazy, rows: Lazy, columns: Columns, problem: Labelled, source: str
 ) -> Iterator[tuple[str, _Check]]:
     """Everything that may be wrong with single entries, by a name of its own."""
     for name, wanted in _known_labels(columns, problem).items():
@@ -144,6 +154,8 @@ def _checks(
     if columns.clusters is not None:
         wanted = columns.labels(problem)["clusters", ""]
         yield CLUSTER, _label_check(frame, source, wanted, nw.col(CLUSTER).is_null())
+    if columns.key is not None:
+        yield FOLD, _Check(whether(nw.col(FOLD).is_null()), no_key)
     if columns.weights is not None:
         fine = (nw.col(WEIGHT) >= 0.0) & (nw.col(WEIGHT) <= _MOST)
         yield WEIGHT, _number_check(rows, {WEIGHT: fine}, "weights", *_WEIGHTS)
@@ -153,11 +165,14 @@ def _checks(
         if isinstance(model, Posteriors):
             unit = {one: (nw.col(one) >= 0.0) & (nw.col(one) <= 1.0) for one in given}
             yield argument, _number_check(rows, unit, argument, *_PROBABLE)
+        elif isinstance(model, Numbers):
+            finite = {one: (nw.col(one) >= -_MOST) & (nw.col(one) <= _MOST) for one in given}
+            yield argument, _number_check(rows, finite, argument, *_FINITE)
         elif isinstance(model, Scores):
-            if problem.n_classes != 2:
+            if len(problem.classes) != 2:
                 raise InputError(
                     f"{argument} must be posteriors or decisions: raw scores are for two classes, "
-                    f"the problem has {problem.n_classes}.",
+                    f"the problem has {len(problem.classes)}.",
                     argument=argument,
                 )
             ordered = {one: ~(nw.col(one).is_null() | nw.col(one).is_nan()) for one in given}
@@ -173,6 +188,7 @@ _PROBABLE = (
     "must hold probabilities in [0, 1]",
     "Repair or remove these rows; raw scores must be named as such, or calibrated.",
 )
+_FINITE = ("must hold finite numbers", "Remove or repair these entries first.")
 _ORDERED = ("must hold numbers that can be ordered", "Remove the cases without a score first.")
 
 
@@ -183,8 +199,8 @@ def _label_check(frame: Lazy, source: str, wanted: Wanted, bad: nw.Expr) -> _Che
     def complaint(others: int, n_rows: int) -> InputError:
         found = frame.select(nw.col(text_name(wanted.column)).alias("text")).filter(lost)
         sizes = found.group_by("text").agg(nw.len().alias("size"))
-        often = _one_row(sizes.sort("size", descending=True).head(1))["text"]
-        return wanted.refused(source, others, n_rows, often)
+        most = sizes.sort("size", descending=True).head(1).collect()
+        return wanted.refused(source, others, n_rows, texts_of(most["text"])[0])
 
     return _Check(whether(bad), complaint)
 

@@ -11,6 +11,8 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes.adapters.columns import Predicted, columns_of
 from stakes.adapters.expressions import (
+    HIGH,
+    LOW,
     Arrays,
     arrays_of,
     cheapest,
@@ -31,7 +33,7 @@ from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
 from stakes.tally import Bins, BitGrid, Counts, ScoreTable
 
-_PREDICTED, _BIN = "predicted", "bin"
+_PREDICTED, _BIN, _TOTAL = "predicted", "bin", "total"
 _HALF_SINGLE = float(np.finfo(np.float32).eps) / 2
 
 
@@ -90,6 +92,10 @@ class LazyModel:
         worth = regrets(costs) * ratio[:, None]  # cases are worth more, or less
         return cheapest(made, self.posteriors, worth, self.decided(MOVED), off)
 
+    def with_scores(self, frame: Lazy) -> Lazy:
+        """Add what `score` names."""
+        return self._with_posteriors(frame) if isinstance(self.given, Posteriors) else frame
+
     def _rounding(self) -> list[nw.Expr]:
         """By how much posteriors of single precision may be off, one for each class."""
         columns = range(len(columns_of(self.given)) if self.single else 0)
@@ -126,7 +132,7 @@ class LazyModel:
             if not bins.exact:
                 bins = _bins(self._binned(frame, finer(bins)))
             table = bins.table(self.problem.classes)
-            deployed = self._deployed(table)
+            deployed = self.deployed(table)
             return Tallied(ModelTallies(self.name, SCORES, table=table, deployed=deployed), bins)
         return self._of_posteriors(frame, masses)
 
@@ -136,7 +142,7 @@ class LazyModel:
             return ModelTallies(self.name, DECISIONS)
         size = self.problem.n_classes
         sizes = {TRUTH: size, name: self.problem.n_decisions}
-        found = arrays_of(grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT).sum()}), sizes)
+        found = arrays_of(grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT)}), sizes)
         predicted = _counts(found, answered[found[name]], size)
         return ModelTallies(self.name, DECISIONS, predicted=predicted)
 
@@ -150,7 +156,7 @@ class LazyModel:
             model=self.name,
             kind=POSTERIORS,
             table=table,
-            deployed=None if table is None else self._deployed(table),
+            deployed=None if table is None else self.deployed(table),
             losses=losses,
             deployed_losses=losses if self.moving is None else _losses(found, masses, "moved"),
             moving=self.moving,
@@ -161,11 +167,10 @@ class LazyModel:
 
     def _binned(self, frame: Lazy, grid: Grid) -> Arrays:
         """Weights, and losses of posteriors, by class, decisions and, of two classes, bin."""
-        size, sizes, sums = self.problem.n_classes, {}, {WEIGHT: nw.col(WEIGHT).sum()}
+        size, sizes, sums = self.problem.n_classes, {}, {WEIGHT: nw.col(WEIGHT)}
         sizes[TRUTH] = size
         if isinstance(self.given, Posteriors):
-            rows = [nw.col(one) for one in self.posteriors]
-            frame = frame.with_columns(most_probable(rows).alias(_PREDICTED))
+            frame = most_probable(frame, self.posteriors, _PREDICTED)
             sizes[_PREDICTED] = size
             sums |= _loss_sums(self.posteriors, "own")
             if self.moving is not None:
@@ -173,8 +178,9 @@ class LazyModel:
         if size == 2:
             frame = grid.binned(frame, self.score, _BIN)
             sizes |= self._cuts() | {_BIN: BitGrid.N_BINS}
-            sums |= _score_sums(nw.col(self.score))
-        return arrays_of(grouped(frame, sizes, sums), sizes)
+            sums[_TOTAL] = nw.col(WEIGHT) * nw.col(self.score)
+        span = self.score if size == 2 else None
+        return arrays_of(grouped(frame, sizes, sums, span=span), sizes)
 
     def _cuts(self) -> dict[str, int]:
         """Decisions that part the bins, so that tables keep them exactly."""
@@ -183,7 +189,7 @@ class LazyModel:
         rules = (BAYES,) if self.moving is None else (BAYES, MOVED)
         return {self.decided(rule): self.problem.n_decisions for rule in rules}
 
-    def _deployed(self, table: ScoreTable) -> ScoreTable:
+    def deployed(self, table: ScoreTable) -> ScoreTable:
         """The table once deployed: scores and class shares for the prior of the report."""
         if self.moving is not None:
             scores, where = np.unique(shift_prior(table.scores, *self.moving), return_inverse=True)
@@ -199,15 +205,10 @@ def _loss_sums(posteriors: list[str], tag: str) -> dict[str, nw.Expr]:
     rows = [nw.col(one) for one in posteriors]
     surprise, ruled_out = log_losses(truth, rows)
     return {
-        f"{tag} log": (weight * surprise).sum(),
-        f"{tag} ruled out": (weight * ruled_out).sum(),
-        f"{tag} Brier": (weight * squared_errors(truth, rows)).sum(),
+        f"{tag} log": weight * surprise,
+        f"{tag} ruled out": weight * ruled_out,
+        f"{tag} Brier": weight * squared_errors(truth, rows),
     }
-
-
-def _score_sums(score: nw.Expr) -> dict[str, nw.Expr]:
-    total = (nw.col(WEIGHT) * score).sum()
-    return {"total": total, "low": score.min(), "high": score.max()}
 
 
 def _losses(found: Arrays, masses: FloatArray, tag: str) -> FloatArray:
@@ -224,7 +225,7 @@ def _losses(found: Arrays, masses: FloatArray, tag: str) -> FloatArray:
 
 def _bins(found: Arrays) -> Bins:
     weights = np.where(found[TRUTH][:, None] == np.arange(2), found[WEIGHT][:, None], 0.0)
-    return Bins.pooled(found["low"], found["high"], found["total"], weights)
+    return Bins.pooled(found[LOW], found[HIGH], found[_TOTAL], weights)
 
 
 def _counts(found: Arrays, decided: Any, size: int) -> Counts:

@@ -10,7 +10,8 @@ import numpy as np
 
 from stakes import _check
 from stakes.adapters.columns import Columns, columns_of
-from stakes.adapters.sources import Rows, Source, checked, opened
+from stakes.adapters.refits import why_none
+from stakes.adapters.sources import NUMPY, Rows, Source, checked, opened
 from stakes.adapters.tallies import tallied_evidence
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
@@ -28,6 +29,7 @@ def report_on(
     problem: Problem,
     *,
     memory_limit: str | int,
+    engine: str | None,
     posterior_prior: object,
     calibrator: Calibrator | None,
     **drawing: Any,
@@ -36,16 +38,22 @@ def report_on(
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     asked: dict[str, Any] = {"posterior_prior": posterior_prior, "calibrator": calibrator}
     limit = memory_size(memory_limit)
-    with opened(frame) as source:
+    with opened(frame, engine) as source:
         known = checked(columns, source, problem)
         n_rows = counted(source)
         needed = known.n_bytes(problem, n_rows)
         try:
-            if needed > limit and not source.in_memory:
-                _refuse_costs_of_cases(problem, needed, limit)
-                _say_beyond(source, n_rows, needed, limit, calibrator)
-                evidence = _tallied(source, known, problem, n_rows, limit, **asked)
-                return _with_columns(_concluded(evidence, **drawing), known)
+            beyond = engine is None and needed > limit and not source.in_memory
+            if beyond or engine not in (None, NUMPY):
+                _refuse_costs_of_cases(problem, needed, limit, engine)
+                if beyond:
+                    fits = calibrator is None or not why_none(
+                        calibrator, known.key, problem.n_classes
+                    )
+                    _say_beyond(source, n_rows, needed, limit, fits)
+                seed = _check.whole("seed", drawing["seed"], low=0)
+                evidence = _tallied(source, known, problem, n_rows, limit, seed=seed, **asked)
+                return _with_columns(_concluded(evidence, source.engine, **drawing), known)
             rows = source.rows(known, problem, n_rows)
             with source.watch.working("evaluating", n_rows, steps=False):
                 return _with_columns(_evaluated(rows, problem, **asked, **drawing), known)
@@ -63,12 +71,13 @@ def counted(source: Source) -> int:
 
 def _evaluated(rows: Rows, problem: Problem, **asked: Any) -> Report:
     extra = {"weights": rows.weights, "by": rows.by, "clusters": rows.clusters}
-    extra["data"] = rows.data
+    extra |= {"data": rows.data, "key": rows.key}
     return evaluate(rows.y_true, rows.models, problem, **extra, **asked)
 
 
 def _concluded(
     evidence: Evidence,
+    engine: str,
     *,
     level: float,
     replicates: int,
@@ -95,6 +104,7 @@ def _concluded(
         baseline=baseline,
         margin=margin,
         unknown=read_unknown(uncertain, evidence.problem, evidence.shares, level),
+        engine=engine,
     )
 
 
@@ -104,27 +114,31 @@ def _with_columns(report: Report, columns: Columns) -> Report:
     return replace(report, rules=report.rules.with_columns(named))
 
 
-def _refuse_costs_of_cases(problem: Problem, needed: int, limit: int) -> None:
+def _refuse_costs_of_cases(problem: Problem, needed: int, limit: int, engine: str | None) -> None:
+    """What needs rows in memory: costs of single cases, and limits on decisions."""
     if problem.limits:
+        why = "the problem has limits, whose prices no engine fits"
+        remedy = "problem.with_limits(None)"
+    elif problem.columns:
+        why = "every case has its own costs, which no engine tallies"
+        remedy = "problem.mean(data)"
+    else:
+        return
+    if engine is not None:
         raise InputError(
-            f"memory_limit must leave room for the columns where the problem has limits, whose "
-            f"prices an engine does not fit: they need {needed:,} bytes, and the limit is "
-            f"{limit:,}. Raise it, evaluate a sample, or take problem.with_limits(None).",
-            argument="memory_limit",
+            f"engine must be {NUMPY} where {why}; got {engine!r}. Leave it out, evaluate a sample, "
+            f"or take {remedy}.",
+            argument="engine",
         )
-    if problem.columns:
-        raise InputError(
-            f"memory_limit must leave room for the columns where every case has its own costs, "
-            f"which an engine does not tally: they need {needed:,} bytes, and the limit is "
-            f"{limit:,}. Raise it, evaluate a sample, or take problem.mean(data).",
-            argument="memory_limit",
-        )
+    raise InputError(
+        f"memory_limit must leave room for the columns where {why}: they need {needed:,} bytes, "
+        f"and the limit is {limit:,}. Raise it, evaluate a sample, or take {remedy}.",
+        argument="memory_limit",
+    )
 
 
-def _say_beyond(
-    source: Source, n_rows: int, needed: int, limit: int, calibrator: Calibrator | None
-) -> None:
-    left_out = "" if calibrator is None else ", and nothing is recalibrated"
+def _say_beyond(source: Source, n_rows: int, needed: int, limit: int, recalibrated: bool) -> None:
+    left_out = "" if recalibrated else ", and nothing is recalibrated"
     source.watch.says(
         f"the columns of the {n_rows:,} rows of {source.name} need {needed:,} bytes, which is "
         f"beyond the limit of {limit:,}; they are tallied inside the engine{left_out}."
@@ -141,7 +155,7 @@ def _tallied(
     watch = source.watch.working(f"tallying {source.name}", passes)
     with watch as advance, source.engine_errors():
         return tallied_evidence(
-            source.lazy(numbers, labels, memory=limit),
+            source.lazy(numbers, labels, memory=limit, key=columns.key),
             columns,
             problem,
             source=source.name,

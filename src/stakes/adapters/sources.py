@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from stakes.adapters.columns import Columns, Predicted, columns_of, text_name
+from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, text_name
 from stakes.errors import InputError, MissingExtraError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
@@ -28,6 +28,9 @@ except ImportError:
 
 Lazy = nw.LazyFrame[Any]
 
+NUMPY = "numpy"  # no engine: the rows are arrays
+ENGINES = (NUMPY, "pandas", "polars", "pyarrow", "duckdb", "dask", "spark")
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -39,6 +42,7 @@ class Rows:
     by: dict[str, Any] | None
     clusters: Any
     data: dict[str, Any] | None  # what the costs of cases depend on
+    key: Any = None
 
 
 class Watch:
@@ -63,6 +67,7 @@ class Source(ABC):
     types: Mapping[str, Any]
     watch: Watch = field(default_factory=Watch, kw_only=True)
     in_memory = False  # whether the rows are arrays already
+    engine = "duckdb"  # that tallies the rows, unless they are read into arrays
 
     @abstractmethod
     def is_fraction(self, column: str) -> bool:
@@ -93,12 +98,14 @@ class Source(ABC):
         """The columns that are needed, and no others, in memory."""
 
     @abstractmethod
-    def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Lazy:
-        """Some columns for the engine to work on: numbers, and labels as text by `text_name`."""
+    def lazy(
+        self, numbers: Sequence[str], labels: Sequence[str], *, memory: int, key: str | None = None
+    ) -> Lazy:
+        """Some columns for the engine to work on: numbers, labels as text, a key as `key_name`."""
 
     def engine_errors(self) -> AbstractContextManager[None]:
         """Turns what the engine complains about into a sentence."""
-        return _as_they_are()
+        return nullcontext()
 
     def require(self, column: object, *, need: str = "", remedy: str = "Name one of these.") -> str:
         """The column, which must be there."""
@@ -130,39 +137,71 @@ class Source(ABC):
 
 
 @contextmanager
-def _as_they_are() -> Iterator[None]:
-    yield
+def opened(frame: Any, engine: str | None = None) -> Iterator[Source]:
+    """The rows of a frame of any library, of a relation, or of files, for as long as needed.
+
+    `engine` is the one of `ENGINES` that is to tally the rows, or "numpy" for arrays in memory;
+    None leaves that open.
+    """
+    if engine is not None and engine not in ENGINES:
+        raise InputError(
+            f"engine must be one of {', '.join(ENGINES)}, or None; got {engine!r}.",
+            argument="engine",
+        )
+    with _source(frame, engine) as source:
+        if engine not in (None, NUMPY, source.engine):
+            raise InputError(
+                f"engine must be {NUMPY} or {source.engine}, which holds the rows; got {engine!r}. "
+                f"Hand over a frame of {engine}, or leave engine out.",
+                argument="engine",
+            )
+        yield source
 
 
-@contextmanager
-def opened(frame: Any) -> Iterator[Source]:
-    """The rows of a frame of any library, of a relation, or of files, for as long as needed."""
+def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
     if isinstance(frame, Source):
-        yield frame
-    elif isinstance(frame, str | os.PathLike | list | tuple):
-        given = frame if isinstance(frame, list | tuple) else [frame]
-        with _files(given) as source:
-            yield source
-    else:
-        yield _frame(frame)
+        return nullcontext(frame)
+    if isinstance(frame, str | os.PathLike | list | tuple):
+        given = [os.fspath(one) for one in (frame if isinstance(frame, list | tuple) else [frame])]
+        return _spark_files(given) if engine == "spark" else _files(given)
+    if type(frame).__module__.startswith("pyarrow._dataset"):
+        return _relation(frame)  # it has no expressions of its own
+    source = frame_source(frame)
+    if engine == "duckdb" and isinstance(source.frame, nw.DataFrame):
+        return _relation(source.frame.to_arrow())
+    return nullcontext(source)
 
 
-def _files(given: Sequence[Any]) -> AbstractContextManager[Source]:
+def _files(given: Sequence[str]) -> AbstractContextManager[Source]:
     from stakes.adapters.duck import opened_files
 
-    return opened_files([os.fspath(one) for one in given])
+    return opened_files(given)
 
 
-def _frame(frame: Any) -> FrameSource:
+def _spark_files(given: Sequence[str]) -> AbstractContextManager[Source]:
+    from stakes.adapters.cluster import spark_files
+
+    return spark_files(given)
+
+
+def _relation(rows: Any) -> AbstractContextManager[Source]:
+    from stakes.adapters.relations import opened_rows
+
+    return opened_rows(rows)
+
+
+def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None) -> FrameSource:
+    """The rows of a frame of any library that narwhals speaks to."""
     try:
         known = nw.from_native(frame)
     except TypeError:
         raise InputError(
-            f"frame must be a frame of pandas, Polars or PyArrow, a DuckDB relation, or the path "
-            f"of a file; got {type(frame).__name__}.",
+            f"frame must be a frame of pandas, Polars or PyArrow, a DuckDB relation, a frame of "
+            f"Dask or Spark, or the path of a file; got {type(frame).__name__}.",
             argument="frame",
         ) from None
-    return FrameSource("the frame", dict(known.collect_schema()), known)
+    heard = {} if watch is None else {"watch": watch}
+    return FrameSource(name, dict(known.collect_schema()), known, **heard)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +209,12 @@ class FrameSource(Source):
     """A frame of a library that narwhals speaks to, in memory or lazy."""
 
     frame: nw.DataFrame[Any] | Lazy
+
+    @property
+    def engine(self) -> str:  # type: ignore[override]
+        """The library of the frame."""
+        named = self.frame.implementation.value
+        return "spark" if named.startswith("pyspark") else named
 
     @property
     def in_memory(self) -> bool:  # type: ignore[override]
@@ -196,7 +241,7 @@ class FrameSource(Source):
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The texts that a column holds, or None when there are more of them, or gaps."""
-        texts = self.frame.lazy().select(self._text(column).alias("text")).unique()
+        texts = self.frame.lazy().select(self.text(column).alias("text")).unique()
         found = set(texts.head(at_most + 1).collect()["text"].to_list())
         return None if len(found) > at_most or None in found else found
 
@@ -215,6 +260,7 @@ class FrameSource(Source):
         """The columns that are needed, and no others, in memory."""
         needed = [one for group in columns.read(problem).values() for one in group]
         needed += [wanted.column for wanted in columns.labels(problem).values()]
+        needed += [] if columns.key is None else [columns.key]
         data = self.frame.lazy().select(*dict.fromkeys(needed)).collect()
 
         def native(column: str | None) -> Any:
@@ -233,17 +279,23 @@ class FrameSource(Source):
             {one: native(one) for one in columns.by} or None,
             native(columns.clusters),
             {one: native(one) for one in problem.columns} or None,
+            native(columns.key),
         )
 
-    def lazy(self, numbers: Sequence[str], labels: Sequence[str], *, memory: int) -> Lazy:
-        """Some columns for the engine to work on: numbers, and labels as text by `text_name`."""
+    def lazy(
+        self, numbers: Sequence[str], labels: Sequence[str], *, memory: int, key: str | None = None
+    ) -> Lazy:
+        """Some columns for the engine to work on: numbers, labels as text, a key as `key_name`."""
         plain = [nw.col(one).cast(nw.Float64) for one in dict.fromkeys(numbers)]
-        texts = [self._text(one).alias(text_name(one)) for one in dict.fromkeys(labels)]
-        return self.frame.lazy().select(*plain, *texts)
+        texts = [self.text(one).alias(text_name(one)) for one in dict.fromkeys(labels)]
+        keys = [] if key is None else [nw.col(key).cast(nw.Int64).alias(key_name(key))]
+        return self.frame.lazy().select(*plain, *texts, *keys)
 
-    def _text(self, column: str) -> nw.Expr:
+    def text(self, column: str) -> nw.Expr:
         """The text of a label; whole numbers that are stored as fractions lose their nought."""
         label = nw.col(column)
+        if self.types[column] == nw.Boolean:  # pandas writes them as Python does
+            return label.cast(nw.String).str.to_lowercase()
         if not self.is_fraction(column):
             return label.cast(nw.String)
         whole = (label == label.floor()) & (label.abs() < 1e15)
@@ -267,7 +319,24 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
                 f"by must name every column once; {column!r} stands twice.", argument="by"
             )
     models = {str(name): model(one, source, problem) for name, one in columns.models.items()}
-    return Columns(columns.y_true, models, columns.weights, by, columns.clusters)
+    if columns.key is not None:
+        _require_key(columns, source)
+    return replace(columns, models=models)
+
+
+def _require_key(columns: Columns, source: Source) -> None:
+    if not source.is_whole(source.require(columns.key)):
+        raise InputError(
+            f"key must be a column of whole numbers; {columns.key!r} of {source.name} is "
+            f"{source.types[columns.key or '']}. Number the cases, or what belongs together.",
+            argument="key",
+        )
+    if columns.clusters not in (None, columns.key):
+        raise InputError(
+            f"key must be the column of the clusters {columns.clusters!r}, which stay in one fold; "
+            f"got {columns.key!r}. Name the same column.",
+            argument="key",
+        )
 
 
 def model(given: Any, source: Source, problem: Problem) -> Predicted:

@@ -7,7 +7,7 @@ score; counts, costs and proper scores are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -17,10 +17,11 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes._text import number
-from stakes.adapters.columns import Columns, group_labels
+from stakes.adapters.columns import Columns, group_labels, groups_of
 from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, whether
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts, by_column, facts_of, prepared
 from stakes.adapters.model_tallies import LazyModel, Tallied
+from stakes.adapters.refits import Refit, refitted, why_none
 from stakes.adapters.sources import Lazy
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
@@ -36,8 +37,8 @@ from stakes.evaluation import (
     rules_of,
 )
 from stakes.problem import Problem
-from stakes.report import LEFT_OUT, TUNED, Caveat
-from stakes.rows import Posteriors, Scores
+from stakes.report import LEFT_OUT, RECALIBRATED, TUNED, TUNED_APART, Caveat
+from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Bins, JointCounts
 
 _FRACTIONAL, _SQUARES = "fractional", "squares"
@@ -54,15 +55,16 @@ def tallied_evidence(
     calibrator: Calibrator | None,
     limit: int,
     advance: Callable[[int], None],
+    seed: int = 0,
 ) -> Evidence:
     """Tally the rows of a frame, as a source made it, inside its engine.
 
     `source` is what messages call the rows, `singles` are the models whose columns are of single
-    precision. The calibrator that was asked for needs rows, and is
-    left out. `limit` is the most that the joint tally may take, in bytes; `advance` hears of the
-    rows of every pass.
+    precision. The calibrator that was asked for needs a key of the rows; where it cannot be fitted,
+    it is left out. `limit` is the most that a tally may take, in bytes; `advance` hears of the rows
+    of every pass; `seed` is that of the folds.
     """
-    rows = prepared(frame, columns, problem)
+    rows = prepared(frame, columns, problem, seed)
     facts = facts_of(frame, rows, columns, problem, source)
     advance(facts.n_rows)
     held = facts.shares
@@ -70,23 +72,23 @@ def tallied_evidence(
         held = _check.prior("posterior_prior", posterior_prior, problem.classes)
     models = _models(rows, columns, problem, facts, held, singles)
     live = rows if columns.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
-    found = []
+    fits = _Fits(columns, facts, limit, *_calibrates(models, columns, calibrator))
     for model in models:
-        found.append(model.tallied(live, facts.masses))
+        fits.add(model, live)
         advance(facts.n_rows)
-    rules = _rules(models, found, problem, calibrator)
+    rules = _rules(models, fits, problem)
     joints = []
     groups: list[str | None] = [by_column(place) for place in range(len(columns.by))]
     for group in groups or [None]:
         more = [one for one in (group, CLUSTER if columns.clusters else None) if one is not None]
-        joints.append(_joint(live, more, models, rules, limit))
+        joints.append(_joint(live, more, models, rules, fits.refits, limit))
         advance(facts.n_rows)
     return Evidence(
         problem=problem,
         n_rows=facts.n_rows,
         sample=joints[0].sample(),
         rules=rules,
-        models=tuple(one.tallies for one in found),
+        models=tuple(one.tallies for one in fits.found.values()),
         slices=tuple(
             (name, *part)
             for place, (name, joint) in enumerate(zip(columns.by, joints, strict=False))
@@ -94,8 +96,84 @@ def tallied_evidence(
         ),
         posterior_prior=held,
         weighted=columns.weights is not None,
-        left_out=tuple(_left_out(models, found, calibrator)),
+        calibrator=fits.described,
+        left_out=(*fits.lost, *(one for model in models for one in fits.lost_by(model))),
+        maps={
+            name: refit.fitted.on_all
+            for name, refit in fits.refits.items()
+            if refit.fitted.on_all is not None
+        },
     )
+
+
+def _calibrates(
+    models: Sequence[LazyModel], columns: Columns, calibrator: Calibrator | None
+) -> tuple[Calibrator | None, str | None]:
+    """The calibrator, where it can be fitted beyond memory, else why it cannot."""
+    if calibrator is None or all(isinstance(model.given, Decisions) for model in models):
+        return None, None  # there is nothing to recalibrate
+    why = why_none(calibrator, columns.key, models[0].problem.n_classes)
+    return (calibrator, None) if why is None else (None, why)
+
+
+class _Fits:
+    """The tallies of all models, what was fitted out of fold, and what was left out."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        facts: Facts,
+        limit: int,
+        calibrator: Calibrator | None,
+        unfitted: str | None,
+    ) -> None:
+        self.columns, self.facts, self.limit, self.calibrator = columns, facts, limit, calibrator
+        self.unfitted = unfitted
+        self.found: dict[str, Tallied] = {}
+        self.refits: dict[str, Refit] = {}
+        self.lost = [] if unfitted is None else [Caveat(LEFT_OUT, unfitted)]
+
+    def add(self, model: LazyModel, live: Lazy) -> None:
+        """Tally a model, and fit what can be fitted."""
+        tallied = model.tallied(live, self.facts.masses)
+        fits = self.columns.key is not None and model.problem.n_classes == 2
+        if fits and not isinstance(model.given, Decisions):
+            tallied, refit, lost = refitted(
+                model, live, tallied, self.calibrator, self.facts.shares, self.limit
+            )
+            self.refits |= {} if refit is None else {model.name: refit}
+            self.lost += lost
+        self.found[model.name] = tallied
+
+    def rules(self, model: LazyModel) -> Iterator[DecisionRule]:
+        """The rules of a model."""
+        one, refit = self.found[model.name], self.refits.get(model.name)
+        for rule in rules_of(
+            model.name,
+            one.tallies.kind,
+            model.problem,
+            table=one.tallies.table,
+            movable=model.moving is not None,
+            recalibrated=refit is not None and refit.rule == RECALIBRATED,
+            tuned_apart=refit is not None and refit.rule == TUNED_APART,
+        ):
+            yield _at_edge(rule, one.bins)
+
+    @property
+    def described(self) -> str | None:
+        """What was fitted, and on which folds."""
+        if self.calibrator is None:
+            return None
+        counts = [
+            len(np.unique(one.folds)) for one in self.refits.values() if one.rule == RECALIBRATED
+        ]
+        if not counts:
+            return f"{self.calibrator!r} could not be fitted"
+        return f"{self.calibrator!r}, out of fold ({max(counts)} folds by key)"
+
+    def lost_by(self, model: LazyModel) -> Iterator[Caveat]:
+        """What a report of rows would say of this model beyond this one."""
+        return _lost(model, self.found[model.name], fitted=model.name in self.refits)
 
 
 def _models(
@@ -118,31 +196,13 @@ def _models(
     return models
 
 
-def _rules(
-    models: Sequence[LazyModel],
-    found: Sequence[Tallied],
-    problem: Problem,
-    calibrator: Calibrator | None,
-) -> dict[str, DecisionRule]:
+def _rules(models: Sequence[LazyModel], fits: _Fits, problem: Problem) -> dict[str, DecisionRule]:
     """The rules of every model by the name of their system."""
-    rules = [
-        _at_edge(rule, one.bins)
-        for model, one in zip(models, found, strict=True)
-        for rule in rules_of(
-            model.name,
-            one.tallies.kind,
-            problem,
-            table=one.tallies.table,
-            movable=model.moving is not None,
-            recalibrated=False,
-            tuned_apart=False,
-        )
-    ]
-    if not rules and calibrator is not None:
+    rules = [rule for model in models for rule in fits.rules(model)]
+    if not rules and fits.unfitted is not None:
         raise InputError(
             f"models must allow at least one decision rule: raw scores allow none for "
-            f"{problem.n_decisions} decisions unless they are recalibrated, and recalibration "
-            f"needs the rows in memory. Raise the limit of memory, or calibrate the scores first."
+            f"{problem.n_decisions} decisions unless they are recalibrated. {fits.unfitted}"
         )
     return named(rules, problem)
 
@@ -201,13 +261,9 @@ class _Joint:
 
     def slices(self, column: str) -> Iterator[tuple[Label, Sample]]:
         """The joint decisions of every group, in their order; cases that are in none come last."""
-        texts = self.sums[column]
-        known = group_labels({text for text in texts if text is not None})
-        groups: list[tuple[str | None, Label]] = [*known.items()]
-        if None in texts:
-            groups.append((None, _check.missing_label(list(known))))
-        for text, label in groups:
-            yield label, self.sample(np.array([one == text for one in texts]))
+        labels, codes = groups_of(self.sums[column])
+        for place, label in enumerate(labels):
+            yield label, self.sample(codes == place)
 
 
 def _joint(
@@ -215,6 +271,7 @@ def _joint(
     more: Sequence[str],
     models: Sequence[LazyModel],
     rules: dict[str, DecisionRule],
+    refits: Mapping[str, Refit],
     limit: int,
 ) -> _Joint:
     """One group-by over classes, decisions of all systems, and more columns: groups, clusters."""
@@ -225,22 +282,25 @@ def _joint(
     sizes = {TRUTH: problem.n_classes}
     for place, rule in enumerate(rules.values()):
         model, name = by_name[rule.model], f"system_{place}"
-        above = whether(nw.col(model.score) > rule.threshold) if rule.name == TUNED else None
-        decided = nw.col(model.decided(rule.name)) if above is None else above
+        if rule.name == TUNED:
+            decided = whether(nw.col(model.score) > rule.threshold)
+        elif rule.name in (RECALIBRATED, TUNED_APART):
+            decided = refits[model.name].expression()
+        else:
+            decided = nw.col(model.decided(rule.name))
         rows = rows.with_columns(decided.alias(name))
         sizes[name] = problem.n_decisions
     weight = nw.col(WEIGHT)
     sums = {
-        WEIGHT: weight.sum(),
-        _SQUARES: (weight * weight).sum(),
-        _FRACTIONAL: whether(weight != weight.floor()).sum(),
+        WEIGHT: weight,
+        _SQUARES: weight * weight,
+        _FRACTIONAL: whether(weight != weight.floor()),
     }
-    made = grouped(rows, sizes, sums, more)
-    if more:
-        n_cells = int(made.select(nw.len().alias(ROWS)).collect()[ROWS][0])
-        _refuse_large(8 * n_cells * (len(sizes) + 8 * len(more)), limit)
-    found = arrays_of(made, sizes)
+    made, each = grouped(rows, sizes, sums, more), 8 * (len(sizes) + 8 * len(more))
+    found = arrays_of(made.head(limit // each + 1) if more else made, sizes)
     cells = np.stack([found[name] for name in sizes], axis=1)
+    if more:
+        _refuse_large(len(cells) * each, limit)
     return _Joint(problem, tuple(rules), cells, found, limit)
 
 
@@ -248,40 +308,25 @@ def _refuse_large(needed: int, limit: int) -> None:
     if needed > limit:
         raise InputError(
             f"the decisions of all groups and clusters must fit into memory: their tally needs "
-            f"{needed:,} bytes and the limit is {limit:,}. Raise the limit, or name coarser groups "
-            f"and clusters."
+            f"{needed:,} bytes or more and the limit is {limit:,}. Raise the limit, or name "
+            f"coarser groups and clusters."
         )
 
 
 # What was left out -------------------------------------------------------------------------------
 
 
-def _left_out(
-    models: Sequence[LazyModel], found: Sequence[Tallied], calibrator: Calibrator | None
-) -> Iterator[Caveat]:
-    if calibrator is not None:
-        yield Caveat(
-            LEFT_OUT,
-            "Recalibration was left out: it needs the rows in memory, and they are beyond its "
-            "limit.",
-        )
-    for model, one in zip(models, found, strict=True):
-        yield from _lost(model, one)
-
-
-def _lost(model: LazyModel, one: Tallied) -> Iterator[Caveat]:
+def _lost(model: LazyModel, one: Tallied, *, fitted: bool) -> Iterator[Caveat]:
     """What a report of rows would say of this model beyond this one."""
     name, problem = model.name, model.problem
     if model.stuck:
         yield no_move(name)
-    if isinstance(model.given, Scores) and problem.costs.shape == (2, 2):
-        yield left_out(
-            name,
-            "thresholds tuned on other folds need the rows in memory, which are beyond its limit; "
-            "there is only the one that was tuned on all rows.",
+    if isinstance(model.given, Scores) and not fitted:
+        text = (
+            "thresholds tuned on other folds need a key of the rows, key=, where these stay in "
+            "their engine; there is only the one that was tuned on all rows."
         )
-    elif isinstance(model.given, Scores):
-        yield no_decision(name, problem)
+        yield no_decision(name, problem) if problem.n_decisions > 2 else left_out(name, text)
     elif isinstance(model.given, Posteriors) and problem.n_classes > 2:
         yield left_out(
             name,

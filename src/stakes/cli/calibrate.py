@@ -14,7 +14,7 @@ from stakes.adapters.columns import Columns
 from stakes.adapters.guessing import truth_column
 from stakes.adapters.report_on import counted, memory_size
 from stakes.calibration import CalibrationMap
-from stakes.cli.column_options import input_source, model_columns
+from stakes.cli.column_options import input_files, model_columns
 from stakes.cli.options import (
     CALIBRATORS,
     file_argument,
@@ -72,7 +72,7 @@ def fit(
     """
     problem, target = read_problem(problem_file), target_beside(out, (*files, problem_file))
     limit = memory_size(memory_limit)
-    with input_source(files) as source:
+    with input_files(files) as source:
         columns = model_columns(model, source, problem)
         if weights is not None:
             source.require_number(weights)
@@ -131,7 +131,7 @@ def apply(
     target = target_beside(out, (*files, problem_file, map_file))
     problem = read_problem(problem_file)
     shipped = load_map(map_file, problem.classes)
-    with input_source(files) as source:
+    with input_files(files) as source:
         columns = model_columns(model, source, problem)
         n_rows = rewrite(source, columns, _mapped(shipped.fitted, column), target)
     held = (

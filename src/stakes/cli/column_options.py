@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from stakes.adapters.cluster import spark_files
 from stakes.adapters.columns import (
     Columns,
     Predicted,
@@ -37,6 +38,7 @@ class Request:
     weights: str | None = None
     by: tuple[str, ...] = ()
     clusters: str | None = None
+    key: str | None = None
 
     def columns(self, source: Source, problem: Problem) -> Columns:
         """What is read from which column; guesses are said."""
@@ -49,7 +51,8 @@ class Request:
             names = [name for name, _ in pairs]
             twin = next(name for name in names if names.count(name) > 1)
             raise InputError(f"models must have different names; {twin!r} stands twice.")
-        taken = {one for one in (self.weights, self.clusters, *self.by) if one is not None}
+        stated = (self.weights, self.clusters, self.key, *self.by)
+        taken = {one for one in stated if one is not None}
         taken.update(problem.columns)
         taken.update(column for model in models.values() for column in columns_of(model))
         truth = truth_column(source, problem, self.truth, taken)
@@ -59,15 +62,25 @@ class Request:
             guesses += [described(name, one, problem) for name, one in models.items()]
         if guesses:
             source.watch.says(f"guessed from {source.name}: {'; '.join(guesses)}.")
-        return Columns(truth, models, self.weights, self.by, self.clusters)
+        return Columns(truth, models, self.weights, self.by, self.clusters, self.key)
 
 
-def report_on(files: Sequence[str], problem: Problem, request: Request, **options: Any) -> Report:
+def report_on(
+    files: Sequence[str],
+    problem: Problem,
+    request: Request,
+    *,
+    engine: str | None = None,
+    master: str | None = None,
+    **options: Any,
+) -> Report:
     """What the predictions in files cost."""
-    with input_source(files) as source:
+    if master is not None and engine != "spark":
+        raise InputError("--master must stand beside --engine spark. Add it, or leave this out.")
+    with input_source(files, engine, master) as source:
         columns = request.columns(source, problem)
         try:
-            return evaluate_frame(source, problem, **columns, **options)
+            return evaluate_frame(source, problem, **columns, **options, engine=engine)
         except InputError as error:
             guessed = not (request.models or request.scores)
             if guessed and error.argument in _named(columns.models, source.name):
@@ -81,8 +94,17 @@ def _named(models: Any, source: str) -> set[str | None]:
     return {*columns, *map(model_argument, models)}
 
 
-def input_source(given: Sequence[str]) -> AbstractContextManager[FileSource]:
+def input_source(
+    given: Sequence[str], engine: str | None, master: str | None
+) -> AbstractContextManager[Source]:
     """The files that the command line names, as a source of columns."""
+    if engine == "spark":
+        return spark_files(given, master, Terminal())
+    return input_files(given)
+
+
+def input_files(given: Sequence[str]) -> AbstractContextManager[FileSource]:
+    """The same in the embedded engine."""
     return opened_files(given, sys.stdin.buffer, Terminal())
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from stakes._check import FloatArray
 from stakes.adapters.columns import columns_of
 from stakes.adapters.duck import FileSource
-from stakes.cli.column_options import input_source, model_columns, stated_scores
+from stakes.cli.column_options import input_files, model_columns, stated_scores
 from stakes.cli.options import class_shares, file_argument, read_problem
 from stakes.cli.output import said, target_beside
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite
@@ -79,7 +79,7 @@ def decide(
     rule = None if rule_file is None else _read_rule(rule_file, how)
     problem, made = _of_problem(**how) if rule is None else (rule.problem, _of_rule(rule))
 
-    with input_source(files) as source:
+    with input_files(files) as source:
         columns = _columns(model, rule, source, problem)
         charged = source.require_costs(problem)
         single = source.is_single(columns)  # such numbers stand for all that round to them

@@ -25,7 +25,10 @@ from stakes.cli.output import check_targets, said, write
 from stakes.errors import InputError
 from stakes.report import Report
 
-_PASSED = ("memory_limit", "volume", "period", "level", "replicates", "seed", "margin")
+_PASSED = (
+    *("memory_limit", "engine", "master", "volume", "period"),
+    *("level", "replicates", "seed", "margin"),
+)
 
 
 @click.command(epilog=EXPLAINED)
@@ -34,6 +37,23 @@ _PASSED = ("memory_limit", "volume", "period", "level", "replicates", "seed", "m
 @prediction_options
 @by_option
 @calibrate_option
+@click.option(
+    "--key",
+    metavar="COLUMN",
+    help="Whole numbers from which folds are made, the same in every engine; rows with one key "
+    "stay in one fold. Beyond the limit of memory, recalibration needs it.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["numpy", "duckdb", "spark"]),
+    help="Who tallies the rows: arrays in memory, DuckDB, or Spark, which reads FILE itself, be it "
+    "a path, a glob or a URL. By default arrays, and DuckDB beyond the limit of memory.",
+)
+@click.option(
+    "--master",
+    metavar="URL",
+    help="Where Spark runs, such as local[8], yarn or spark://host:7077; by default as configured.",
+)
 @click.option(
     "--posterior-prior",
     metavar="CLASS=SHARE,…",

@@ -53,6 +53,8 @@ _OPTIONS = {  # what arguments of the library are called here
     "baseline": "--baseline",
     "margin": "--margin",
     "system": "--gate",
+    "key": "--key",
+    "engine": "--engine",
 }
 
 file_argument = click.argument("files", metavar="FILE…", nargs=-1, required=True)
@@ -137,7 +139,7 @@ def in_options(error: StakesError) -> str:
 
 def request_of(options: dict[str, Any]) -> Request:
     """What the shared options say about columns."""
-    names = ("truth", "models", "scores", "weights", "by", "clusters")
+    names = ("truth", "models", "scores", "weights", "by", "clusters", "key")
     return Request(**{name: options.pop(name) for name in names if name in options})
 
 

@@ -19,20 +19,33 @@ from stakes.evaluation.charging import charges_of
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
+from stakes.evaluation.folds import (
+    KEY_FOLDS,
+    Fitted,
+    Folds,
+    fold_of_key,
+    recalibrated,
+    tuned_apart,
+    used_folds,
+)
 from stakes.evaluation.operation import read_operation
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 
 __all__ = [
+    "KEY_FOLDS",
     "LIBRARIES",
     "Cases",
     "Changes",
     "DecisionRule",
     "Evidence",
+    "Fitted",
+    "Folds",
     "ModelTallies",
     "Sample",
     "changes_between",
     "charges_of",
     "evaluate",
+    "fold_of_key",
     "frame_library",
     "is_movable",
     "left_out",
@@ -43,8 +56,11 @@ __all__ = [
     "read_models",
     "read_operation",
     "read_unknown",
+    "recalibrated",
     "refuse_misaligned",
     "refuse_needless",
     "report_of",
     "rules_of",
+    "tuned_apart",
+    "used_folds",
 ]

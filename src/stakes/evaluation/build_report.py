@@ -50,11 +50,13 @@ def report_of(
     margin: object = None,
     unknown: Unknown | None = None,
     remake: Remake | None = None,
+    engine: str = "numpy",
 ) -> Report:
     """All that the evidence says; `rng` was made from the seed, and may have been used.
 
     `library` is that of the frames that were given; `baseline` and `margin` are as in `evaluate`.
     `unknown` is what is not quite known of the problem; `remake` makes rules again where it can.
+    `engine` is what tallied the rows.
     """
     if operation is not None:
         evidence = replace(evidence, operation=operation)
@@ -82,7 +84,7 @@ def report_of(
     return Report(
         problem=problem,
         verdict=verdict,
-        assumptions=_assumptions(evidence, replicates, seed, level, library),
+        assumptions=_assumptions(evidence, replicates, seed, level, library, engine),
         naive=naive,
         perfect_cost=costs.perfect,
         systems=systems,
@@ -213,7 +215,12 @@ def _naive(evidence: Evidence, costs: Costs) -> NaiveDecision:
 
 
 def _assumptions(
-    evidence: Evidence, replicates: int, seed: int, level: float, library: str | None
+    evidence: Evidence,
+    replicates: int,
+    seed: int,
+    level: float,
+    library: str | None,
+    engine: str,
 ) -> Assumptions:
     return Assumptions(
         n_cases=float(evidence.sample.pooled.n_cases),
@@ -232,4 +239,5 @@ def _assumptions(
         running_costs=tuple(evidence.operation.running_costs.items()),
         volume=evidence.operation.volume,
         period=evidence.operation.period,
+        engine=engine,
     )

@@ -21,7 +21,7 @@ from stakes.evaluation.cases import (
     refuse_misaligned,
     refuse_needless,
 )
-from stakes.evaluation.folds import Folds
+from stakes.evaluation.folds import Folds, folds_of_key
 from stakes.evaluation.operation import read_operation
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.remaking import remake_of
@@ -54,6 +54,7 @@ def evaluate(
     baseline: str | Report | None = None,
     margin: float | str | None = None,
     uncertain: object = None,
+    key: object = None,
 ) -> Report:
     """What the decisions of these models cost, which to deploy, and how sure one can be.
 
@@ -100,6 +101,9 @@ def evaluate(
         as `stakes.inference.Dirichlet`, whose mean the problem states; or ``{"costs": …, "prior":
         …}``. ``report.uncertainty`` says over how much of it the verdict holds, and what it would
         be worth to know.
+    key : (n,) whole numbers, from which the folds are made by arithmetic that every engine shares
+        Cases with one key stay in one fold. Left out, folds are dealt at random, and anew several
+        times where the cases are few.
 
     Examples
     --------
@@ -139,7 +143,8 @@ def evaluate(
     operation = read_operation(running_costs, volume, period, named)
     refuse_misaligned(y_true, named, weights, by, clusters, data)
     rng = np.random.default_rng(int(seed))
-    folds = Folds(cases, np.random.default_rng([int(seed), 1]))  # leaves rng as it is
+    by_key = folds_of_key(key, cases, int(seed))
+    folds = Folds(cases, np.random.default_rng([int(seed), 1]), by_key)  # leaves rng as it is
     read = partial(
         read_predictions, cases=cases, posterior_prior=held, calibrator=calibrator, folds=folds
     )

@@ -26,7 +26,8 @@ from stakes.rows import Scores
 from stakes.tally import Counts, ScoreTable
 from stakes.thresholds import best_threshold, weighed
 
-_FOLDS = 5
+_FOLDS = KEY_FOLDS = 5
+_PRIME, _FACTOR = 2**31 - 1, 48_271  # of Lehmer's generator
 _FEW_CASES = 20_000  # up to which the luck of the folds shows: several partitions are averaged
 _MANY_CASES = 200_000  # from which each fit takes so long that there are fewer folds
 _PLENTY = 1000  # cases of the rarest class, half of which fit a map as well as four fifths do
@@ -36,9 +37,12 @@ _DEALS = 20  # how often folds are dealt again where clusters leave a class in o
 class Folds:
     """The partitions of an evaluation, dealt when they are first needed."""
 
-    def __init__(self, cases: Cases, rng: np.random.Generator) -> None:
+    def __init__(
+        self, cases: Cases, rng: np.random.Generator, by_key: IntArray | None = None
+    ) -> None:
         self.cases = cases
         self._rng = rng
+        self._by_key = by_key  # the only partition, where a key states it
 
     @property
     def clusters(self) -> IntArray | None:
@@ -48,6 +52,8 @@ class Folds:
     @cached_property
     def count(self) -> int:
         """Two or three of very many cases, else five, or what the rarest class allows."""
+        if self._by_key is not None:
+            return int(self._by_key.max()) + 1
         n_cases = len(self.cases.truth)
         rarest = spread(self.cases.truth, self.clusters, self.cases.problem.n_classes)
         if n_cases > _FEW_CASES and rarest >= _PLENTY:
@@ -60,6 +66,8 @@ class Folds:
 
         For more than two classes, fits take too much time to be repeated.
         """
+        if self._by_key is not None:
+            return 1
         few = self.cases.problem.n_classes == 2 and len(self.cases.truth) <= _FEW_CASES
         return 5 if few else 1
 
@@ -72,8 +80,10 @@ class Folds:
     def _dealt(self) -> IntArray | None:
         truth, clusters = self.cases.truth, self.clusters
         size = self.cases.problem.n_classes
-        for _ in range(_DEALS):
-            number = fold_numbers(truth, self.count, clusters=clusters, rng=self._rng)
+        for _ in range(_DEALS if self._by_key is None else 1):
+            number = self._by_key
+            if number is None:
+                number = fold_numbers(truth, self.count, clusters=clusters, rng=self._rng)
             seen = np.bincount(number * size + truth, minlength=self.count * size)
             if ((seen.reshape(self.count, size) > 0).sum(axis=0) > 1).all():
                 return number
@@ -93,6 +103,8 @@ class Folds:
         """What was fitted, and on which folds."""
         if self.hindrance:
             return f"{calibrator!r} could not be fitted"
+        if self._by_key is not None:
+            return f"{calibrator!r}, out of fold ({self.count} folds by key)"
         mean = "" if self.partitions == 1 else f", mean of {self.partitions} partitions"
         return f"{calibrator!r}, out of fold ({self.count} folds{mean})"
 
@@ -110,6 +122,57 @@ class Folds:
             sums = np.bincount(cell, cases.weights, problem.costs.size)
             costs.append(float(expected_cost(Counts(sums.reshape(problem.costs.shape)), problem)))
         return _defined(costs)
+
+
+def fold_of_key(key: Any, seed: int) -> Any:
+    """The fold, below `KEY_FOLDS`, of every key: of whole numbers, or of a column of an engine.
+
+    Sums, products and remainders of whole numbers below 2**62, which are the same everywhere. The
+    remainder is taken twice, because that of a negative number is not.
+
+    >>> fold_of_key(np.arange(-3, 7), seed=0).tolist()
+    [2, 2, 2, 0, 4, 1, 0, 3, 4, 3]
+    """
+    start = (key % _PRIME + (_PRIME + seed % _PRIME)) % _PRIME
+    mixed = (start * _FACTOR + 11) % _PRIME
+    mixed = (mixed * mixed + start) % _PRIME  # squares: neighbours shall not take turns
+    mixed = (mixed * _FACTOR + 7) % _PRIME
+    return (mixed * mixed + mixed) % _PRIME % KEY_FOLDS
+
+
+def folds_of_key(key: object, cases: Cases, seed: int) -> IntArray | None:
+    """The fold of every case that has weight, numbered from zero, by its key."""
+    if key is None:
+        return None
+    array = np.asarray(key)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise InputError(
+            f"key must hold a whole number for every case; its entries are {array.dtype}, of shape "
+            f"{array.shape}. Number the cases, and fill gaps.",
+            argument="key",
+        )
+    _check.same_length(y_true=np.empty(cases.n_rows), key=array)
+    number = used_folds(cases.rows(fold_of_key(array.astype(np.int64), seed)))
+    owners = None if cases.clusters is None else cases.clusters.codes
+    if owners is not None:
+        pairs = np.bincount(owners * KEY_FOLDS + number, minlength=1)
+        if np.count_nonzero(pairs) > int(owners.max()) + 1:
+            raise InputError(
+                "key must be the same for all cases of a cluster, which stays in one fold; some "
+                "cluster has keys of two folds. Pass the clusters themselves as key, as numbers.",
+                argument="key",
+            )
+    return number
+
+
+def used_folds(number: IntArray) -> IntArray:
+    """The folds (n,) of keys, those that have cases being numbered from zero.
+
+    >>> used_folds(np.array([4, 1, 4])).tolist()
+    [1, 0, 1]
+    """
+    used = np.bincount(number, minlength=KEY_FOLDS) > 0
+    return np.asarray((np.cumsum(used) - 1)[number], dtype=np.intp)
 
 
 def _defined(costs: list[float]) -> FloatArray | None:

@@ -2,11 +2,13 @@
 
 from stakes.problem._belief import Belief, Between, cell_text
 from stakes.problem._cases import CaseCosts, costs_of_class
+from stakes.problem._columns import LARGEST
 from stakes.problem._limit import Limit, infeasible
 from stakes.problem._naive import Naive
 from stakes.problem._problem import Problem
 
 __all__ = [
+    "LARGEST",
     "Belief",
     "Between",
     "CaseCosts",

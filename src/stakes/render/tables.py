@@ -372,6 +372,7 @@ def _assumptions(report: Report) -> Section:
         said += (f"Posteriors hold for: {_shares(labels, made.posterior_prior)}.",)
     rows = (
         ("cases", f"{number(made.n_cases)}{' (weighted)' if made.weighted else ''}"),
+        *([] if made.engine in (None, "numpy") else [("rows", f"tallied by {made.engine}")]),
         *_operation(made),
         ("calibrator", made.calibrator or "none"),
         ("clusters", "none" if made.clusters is None else number(made.clusters)),

@@ -101,6 +101,7 @@ class Assumptions(Value):
     running_costs: tuple[tuple[str, float], ...] = ()  # of each model, per case scored
     volume: float | None = None  # cases to come
     period: str | None = None  # in which they come
+    engine: str | None = None  # that tallied the rows; "numpy" where they were arrays in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,11 +359,12 @@ class Report(Value):
 
         return to_notebook(self)
 
-    def frame(self, library: Any = None) -> Any:
-        """The table of systems as a frame of a library: pandas, polars or pyarrow.
+    def frame(self, table: str = "systems", *, library: Any = None) -> Any:
+        """A table of the report as a frame of pandas, polars or pyarrow; by default what came in.
 
-        Left out, it is the library of the frames or series that `evaluate` was given.
+        Tables: systems, counts, verdict, models, losses, scores, slices, picks, metrics, margins,
+        regions, caveats and assumptions. The library is the module, or its name.
         """
-        from stakes.adapters.frame import systems_frame
+        from stakes.adapters.frame import report_frame
 
-        return systems_frame(self, library)
+        return report_frame(self, table, library)

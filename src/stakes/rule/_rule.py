@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -163,6 +163,7 @@ class Rule(Value):
         *,
         case_costs: object = None,
         limits: object = None,
+        columns: str | Sequence[str] | None = None,
     ) -> Any:
         """Labels of the decisions, one per case.
 
@@ -176,9 +177,18 @@ class Rule(Value):
         limits : list of `Limit.count` or `Limit.share` that this batch keeps, exactly
             They take the place of the problem's limits on the shares of the same decisions. Cases
             that are tied are taken in the order of the batch.
+        columns : of a lazy frame, those of the predictions; by default those that the rule was made
+            from. The frame gets one more column, "decision", and nothing is read.
         """
+        if _check.is_lazy(predictions, columns, data=data, case_costs=case_costs, limits=limits):
+            return self._column(predictions, columns)
         places = self.decision_indices(predictions, data, case_costs=case_costs, limits=limits)
         return in_kind(predictions, label_array(self.problem.decisions)[places])
+
+    def _column(self, frame: object, columns: str | Sequence[str] | None) -> Any:
+        from stakes.adapters.lazy_decisions import rule_column
+
+        return rule_column(frame, self, columns)
 
     def decision_indices(
         self,

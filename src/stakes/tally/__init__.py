@@ -12,7 +12,7 @@ from stakes.tally.counts import Counts
 from stakes.tally.joint_counts import JointCounts
 from stakes.tally.joint_scores import JointScores
 from stakes.tally.loss_moments import LossMoments
-from stakes.tally.read_rows import read_rows
+from stakes.tally.read_rows import Labelled, read_rows, refuse_too_many
 from stakes.tally.score_table import ScoreTable, two_classes
 
 __all__ = [
@@ -22,10 +22,12 @@ __all__ = [
     "Counts",
     "JointCounts",
     "JointScores",
+    "Labelled",
     "LossMoments",
     "ScoreTable",
     "Tally",
     "read_rows",
+    "refuse_too_many",
     "two_classes",
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -91,6 +91,37 @@ class Counts(CellTally):
         }
         return cls._of_rows(
             read_rows(columns, weights, by, clusters), problem.classes, problem.decisions
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        y_true: str,
+        decisions: str,
+        problem: Labelled,
+        weights: str | None = None,
+        by: str | None = None,
+    ) -> Self:
+        """Count the decisions in a column of a frame; its own engine does, and sends the counts.
+
+        Parameters
+        ----------
+        frame : a frame of pandas, Polars (eager or lazy), PyArrow, Dask or Spark, a data set of
+            PyArrow, a DuckDB relation, or the path of a file, a glob, or a list of paths
+        y_true, decisions : the columns of the true classes and of the decisions; labels match by
+            text, and a row without a label is counted and refused
+        problem : whatever names the classes and the decisions
+        weights : the column of the weights
+        by : a column of groups, which are the leading axis; rows without a group are the last one
+        """
+        from stakes.adapters.frame_tallies import counts_parts
+
+        return cls._trusted(
+            **counts_parts(
+                frame, y_true=y_true, decisions=decisions, problem=problem, weights=weights, by=by
+            )
         )
 
     @classmethod

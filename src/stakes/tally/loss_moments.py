@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -97,6 +97,38 @@ class LossMoments(Tally):
             names=names,
             classes=labels,
             groups=rows.groups,
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        y_true: str,
+        losses: str | Sequence[str] | Mapping[str, str],
+        classes: object = None,
+        weights: str | None = None,
+        by: str | None = None,
+    ) -> Self:
+        """Sum the losses in columns of a frame; its own engine does, and sends the sums.
+
+        Parameters
+        ----------
+        frame : a frame of pandas, Polars (eager or lazy), PyArrow, Dask or Spark, a data set of
+            PyArrow, a DuckDB relation, or the path of a file, a glob, or a list of paths
+        y_true : the column of the true classes, which match by text
+        losses : the column of the losses, several of them, or a mapping from name to column; what
+            is missing, or no finite number, is counted and refused
+        classes : labels of the classes; by default those that are found, sorted
+        weights : the column of the weights
+        by : a column of groups, which are the leading axis; rows without a group are the last one
+        """
+        from stakes.adapters.frame_tallies import loss_parts
+
+        return cls._trusted(
+            **loss_parts(
+                frame, y_true=y_true, losses=losses, classes=classes, weights=weights, by=by
+            )
         )
 
     @property

@@ -94,6 +94,46 @@ class ScoreTable(CellTally):
         return cls._trusted(scores=distinct, weights=weight, classes=names, groups=rows.groups)
 
     @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        y_true: str,
+        scores: str,
+        positive: Label | None = None,
+        weights: str | None = None,
+        by: str | None = None,
+        bins: Any = None,
+    ) -> Self:
+        """Pool the scores in a column of a frame; its own engine does, and sends the table.
+
+        Parameters
+        ----------
+        frame : a frame of pandas, Polars (eager or lazy), PyArrow, Dask or Spark, a data set of
+            PyArrow, a DuckDB relation, or the path of a file, a glob, or a list of paths
+        y_true, scores : the columns of the true classes, which match by text, and of the scores;
+            what is missing, or nan, is counted and refused
+        positive : label of the positive class; may be left out for labels 0/1 and booleans
+        weights : the column of the weights
+        by : a column of groups, which are the leading axis; rows without a group are the last one
+        bins : a `tally.BitGrid` in whose bins the engine pools the scores, each bin being shown by
+            its mean score; None: every distinct score, of which there may be as many as rows
+        """
+        from stakes.adapters.frame_tallies import score_parts
+
+        return cls._trusted(
+            **score_parts(
+                frame,
+                y_true=y_true,
+                scores=scores,
+                positive=positive,
+                weights=weights,
+                by=by,
+                bins=bins,
+            )
+        )
+
+    @classmethod
     def _of_codes(
         cls, codes: IntArray, scores: FloatArray, weights: FloatArray | None, classes: Labels
     ) -> Self:

@@ -1,0 +1,333 @@
+"""Tallies of the columns of a frame: its engine sums, and nothing but the tally leaves it.
+
+The parts of `Counts`, `ScoreTable` and `LossMoments`, as their constructors for arrays make them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes.adapters.columns import (
+    Columns,
+    Numbers,
+    Wanted,
+    columns_of,
+    group_labels,
+    groups_of,
+    model_argument,
+    spellings,
+    text_name,
+)
+from stakes.adapters.expressions import HIGH, LOW, Arrays, arrays_of, grouped, texts_of
+from stakes.adapters.lazy import TRUTH, WEIGHT, by_column, column_of, facts_of, prepared
+from stakes.adapters.sources import Lazy, Source, opened
+from stakes.adapters.zoom_bins import ScoreGrid, UnitGrid
+from stakes.errors import InputError
+from stakes.rows import Decisions, Scores
+from stakes.tally import Bins, BitGrid, Labelled, refuse_too_many, two_classes
+
+_MEMORY = 2 << 30  # of the embedded engine, where files are read
+_MOST_CLASSES = 10_000
+_BIN, _TOTAL = "bin", "total"
+Parts = dict[str, Any]
+
+
+def counts_parts(
+    frame: Any,
+    *,
+    y_true: str,
+    decisions: str,
+    problem: Labelled,
+    weights: str | None,
+    by: str | None,
+) -> Parts:
+    """What `Counts.from_frame` holds.
+
+    >>> import pyarrow as pa
+    >>> from stakes import Counts, Problem
+    >>> frame = pa.table({"y": [0, 0, 1], "did": ["no", "ask", "yes"]})
+    >>> problem = Problem([[0, 1, 0.3], [5, 0, 0.3]], decisions=["no", "yes", "ask"])
+    >>> Counts.from_frame(frame, y_true="y", decisions="did", problem=problem).values
+    array([[1., 0., 1.],
+           [0., 1., 0.]])
+    """
+    columns = Columns(y_true, {"decisions": Decisions(decisions)}, weights, _listed(by))
+    with _opened(frame, columns) as source:
+        rows = _Rows.read(source, columns, lambda lazy: problem)
+        shape, decided = (len(problem.classes), len(problem.decisions)), column_of(0)
+        found = rows.summed({TRUTH: shape[0], decided: shape[1]}, {WEIGHT: nw.col(WEIGHT)})
+        sums = found.cells(found.sums[TRUTH] * shape[1] + found.sums[decided], shape)
+    return {
+        "values": sums(WEIGHT),
+        "classes": problem.classes,
+        "decisions": problem.decisions,
+        "groups": found.groups,
+    }
+
+
+def score_parts(
+    frame: Any,
+    *,
+    y_true: str,
+    scores: str,
+    positive: Label | None,
+    weights: str | None,
+    by: str | None,
+    bins: BitGrid | None,
+) -> Parts:
+    """What `ScoreTable.from_frame` holds.
+
+    >>> import pyarrow as pa
+    >>> from stakes import ScoreTable
+    >>> frame = pa.table({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.4, 0.8]})
+    >>> ScoreTable.from_frame(frame, y_true="y", scores="p")
+    ScoreTable of 4 cases, 2 positive, 3 distinct scores from 0.1 to 0.8
+    """
+    if bins is not None:
+        _check.require("bins", bins, BitGrid, "Write BitGrid(probabilities=True), or None.")
+    columns = Columns(y_true, {"scores": Scores(scores)}, weights, _listed(by))
+    known: list[Labels | None] = []
+
+    def two(lazy: Lazy) -> Labelled:
+        texts = _labels_found(source, lazy, y_true)
+        known.append(_two_classes(texts, positive))
+        return _Named(known[0] or ("", texts[0]))  # of positives only, the text is theirs
+
+    with _opened(frame, columns) as source:
+        rows = _Rows.read(source, columns, two)
+        found = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=bins)
+        points, place = found.scores(binned=bins is not None)
+        refuse_too_many(len(found.groups or ()), 2 * len(points))
+        sums = found.cells(place * 2 + found.sums[TRUTH], (len(points), 2))
+    return {
+        "scores": points,
+        "weights": sums(WEIGHT),
+        "classes": known[0],
+        "groups": found.groups,
+    }
+
+
+def loss_parts(
+    frame: Any,
+    *,
+    y_true: str,
+    losses: str | Sequence[str] | Mapping[str, str],
+    classes: object,
+    weights: str | None,
+    by: str | None,
+) -> Parts:
+    """What `LossMoments.from_frame` holds.
+
+    >>> import pyarrow as pa
+    >>> from stakes import LossMoments
+    >>> frame = pa.table({"y": [0, 0, 1], "old": [0, 2, 5], "new": [1, 1, 3]})
+    >>> LossMoments.from_frame(frame, y_true="y", losses=["old", "new"]).means
+    array([[1., 1.],
+           [5., 3.]])
+    """
+    named = _named_losses(losses)
+    columns = Columns(
+        y_true, {name: Numbers(one) for name, one in named.items()}, weights, _listed(by)
+    )
+    stated = None if classes is None else _check.labels("classes", classes)
+
+    def labels(lazy: Lazy) -> Labelled:
+        found = group_labels(_labels_found(source, lazy, y_true)) if stated is None else {}
+        return _Named(stated or _check.FoundLabels(found.values()))
+
+    with _opened(frame, columns) as source:
+        rows = _Rows.read(source, columns, labels)
+        own = [nw.col(column_of(place)) for place in range(len(named))]
+        weight = nw.col(WEIGHT)
+        sums = {WEIGHT: weight, **{f"{i}": weight * one for i, one in enumerate(own)}}
+        pairs = [(i, j) for i in range(len(own)) for j in range(i + 1)]
+        sums |= {f"{i} {j}": weight * own[i] * own[j] for i, j in pairs}
+        found = rows.summed({TRUTH: len(rows.named.classes)}, sums)
+        names = rows.named.classes
+        if stated is None and len(present := np.unique(found.sums[TRUTH])) < len(names):
+            names = _check.FoundLabels(names[place] for place in present)  # some weigh nothing
+            found.sums[TRUTH] = np.searchsorted(present, found.sums[TRUTH])
+        total = found.cells(found.sums[TRUTH], (len(names),))
+    products = np.empty((*total(WEIGHT).shape, len(own), len(own)))
+    for i, j in pairs:
+        products[..., i, j] = products[..., j, i] = total(f"{i} {j}")
+    return {
+        "weight": total(WEIGHT),
+        "sums": np.stack([total(f"{i}") for i in range(len(own))], axis=-1),
+        "products": products,
+        "names": _check.labels("the names of the losses", named),
+        "classes": names,
+        "groups": found.groups,
+    }
+
+
+def _listed(by: str | None) -> tuple[str, ...]:
+    if by is None:
+        return ()
+    _check.require("by", by, str, "Name one column.")
+    return (by,)
+
+
+def _named_losses(losses: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    listed = [losses] if isinstance(losses, str) else losses
+    named = dict(listed) if isinstance(listed, Mapping) else {one: one for one in listed}
+    if not named:
+        raise InputError("losses must name at least one column; there is none.", argument="losses")
+    return named
+
+
+# Rows of a frame ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Named:
+    """Classes and decisions by their labels."""
+
+    classes: Labels
+    decisions: Labels = ()
+
+
+@contextmanager
+def _opened(frame: Any, columns: Columns) -> Iterator[Source]:
+    """The source of the rows; complaints name the argument and its column."""
+    with opened(frame) as source, source.engine_errors():
+        for column in (columns.y_true, *columns.by):
+            source.require(column)
+        if columns.weights is not None:
+            source.require_number(columns.weights)
+        for model in columns.models.values():
+            (column,) = columns_of(model)
+            (source.require if isinstance(model, Decisions) else source.require_number)(column)
+        try:
+            yield source
+        except InputError as error:
+            raise _located(error, columns, source.name) from None
+
+
+def _located(error: InputError, columns: Columns, source: str) -> InputError:
+    for name, model in columns.models.items():
+        if error.argument == model_argument(name):
+            argument = f"losses[{name!r}]" if isinstance(model, Numbers) else name
+            (column,) = columns_of(model)
+            return error.said_of(f"{argument} (column {column!r} of {source})", argument=argument)
+    return columns.located(error, source)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows of positive weight, checked, under the names that `prepared` gives them."""
+
+    rows: Lazy
+    named: Labelled
+    by: tuple[str, ...]
+
+    @classmethod
+    def read(cls, source: Source, columns: Columns, named: Callable[[Lazy], Labelled]) -> _Rows:
+        """Count and refuse what cannot be used; `named` says what the labels must be."""
+        labels = {columns.y_true: None, **dict.fromkeys(columns.by)}
+        models = columns.models.values()
+        labels |= {columns_of(one)[0]: None for one in models if isinstance(one, Decisions)}
+        numbers = [one for group in columns.numbers.values() for one in group]
+        lazy = source.lazy(numbers, list(labels), memory=_MEMORY)
+        known = named(lazy)
+        rows = prepared(lazy, columns, known)
+        facts_of(lazy, rows, columns, known, source.name)
+        live = rows if columns.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
+        return cls(live, known, columns.by)
+
+    def summed(
+        self,
+        sizes: Mapping[str, int],
+        sums: Mapping[str, nw.Expr],
+        *,
+        scored: bool = False,
+        bins: BitGrid | None = None,
+    ) -> _Sums:
+        """Sums by codes, by group, and, where the cases are `scored`, by score or its bin."""
+        rows, more = self.rows, [by_column(k) for k in range(len(self.by))]
+        score, span = column_of(0), None
+        if bins is not None:
+            grid = UnitGrid() if bins.probabilities else ScoreGrid()
+            rows, sizes = grid.binned(rows, score, _BIN), {**sizes, _BIN: BitGrid.N_BINS}
+            sums, span = {**sums, _TOTAL: nw.col(WEIGHT) * nw.col(score)}, score
+        elif scored:
+            more.append(score)
+        found = arrays_of(grouped(rows, sizes, sums, more, span), sizes)
+        if not self.by:
+            return _Sums(found, None, None)
+        labels, codes = groups_of(found[by_column(0)])
+        return _Sums(found, _check.labels("by", labels), codes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """What the engine summed, and the group of each sum."""
+
+    sums: Arrays
+    groups: Labels | None
+    group: IntArray | None
+
+    def cells(self, cell: IntArray, shape: tuple[int, ...]) -> Callable[[str], FloatArray]:
+        """How to add sums up by cell, with a leading axis of groups when there are groups."""
+        if self.group is not None:
+            cell, shape = self.group * prod(shape) + cell, (len(self.groups or ()), *shape)
+
+        def total(name: str) -> FloatArray:
+            added = np.bincount(cell, weights=self.sums[name], minlength=prod(shape))
+            return added.astype(np.float64).reshape(shape)
+
+        return total
+
+    def scores(self, *, binned: bool) -> tuple[FloatArray, IntArray]:
+        """The distinct scores, or mean scores of bins, and the place of each sum among them."""
+        if not binned:  # engines may keep −0.0 and 0.0 apart
+            points, place = np.unique(self.sums[column_of(0)], return_inverse=True)
+            return points + 0.0, place.reshape(-1)
+        both = np.stack([self.sums[WEIGHT], np.zeros(len(self.sums[WEIGHT]))], axis=1)
+        bins = Bins.pooled(self.sums[LOW], self.sums[HIGH], self.sums[_TOTAL], both)
+        return bins.mean, np.searchsorted(bins.low, self.sums[LOW], side="right") - 1
+
+
+# Labels that were not stated ---------------------------------------------------------------------
+
+
+def _labels_found(source: Source, lazy: Lazy, column: str) -> list[str]:
+    """The texts that a column of labels holds; gaps are counted and refused."""
+    texts = lazy.select(nw.col(text_name(column)).alias("text"))
+    sizes = texts.group_by("text").agg(nw.len().alias("size"))
+    told = sizes.head(_MOST_CLASSES + 2).collect()
+    found = dict(zip(texts_of(told["text"]).tolist(), told["size"].to_list(), strict=True))
+    if None in found:
+        gaps, total = int(found[None]), source.count()
+        raise Wanted(column, "classes").refused(source.name, gaps, total, None)
+    if not found:
+        raise InputError("the data must hold at least one case; there are none. Pass some rows.")
+    if len(found) > _MOST_CLASSES:
+        raise InputError(
+            f"column {column!r} of {source.name} must hold classes; it holds more than "
+            f"{_MOST_CLASSES:,} labels. Name the column of the true classes.",
+            argument="y_true",
+        )
+    return sorted(found)
+
+
+def _two_classes(texts: Sequence[str], positive: Label | None) -> Labels | None:
+    """The labels (negative, positive), as `two_classes` reads them from rows."""
+    known: dict[str, Label] = dict(group_labels(texts))
+    if positive is None or positive in (0, 1):
+        either = (False, True) if isinstance(positive, bool) else (0, 1)
+        places = spellings(either)
+        known = {text: either[places[text]] if text in places else known[text] for text in texts}
+    else:
+        own = spellings([positive])
+        known = {text: positive if text in own else known[text] for text in texts}
+    return two_classes(list(known.values()), positive)[0]

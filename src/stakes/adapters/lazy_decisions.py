@@ -1,0 +1,236 @@
+"""Decisions as a new column of a lazy frame: expressions of its engine, and nothing is read.
+
+A row that `decide` would refuse (something is missing, or no probability) has no decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from stakes._check import FloatArray, Labels
+from stakes._expression import Functions, Name, parse
+from stakes.adapters.columns import spellings
+from stakes.adapters.expressions import cheapest, cheapest_of_each, code_of, first_of, sum_of
+from stakes.adapters.sources import FrameSource, Lazy, frame_source
+from stakes.decide import class_ratios, refuse_limits
+from stakes.errors import InputError
+from stakes.problem import LARGEST, Problem
+from stakes.rows import DECISIONS, POSTERIORS, ROUNDED
+from stakes.rule import Rule
+
+DECISION = "decision"
+_OWN, _CODE, _COST = "_posterior_", "_code", "_cost_"
+_HALF_SINGLE = float(np.finfo(np.float32).eps) / 2
+
+COLUMNS: Functions = {  # what expressions of costs are made of in an engine
+    "min": lambda *parts: reduce(lambda a, b: nw.when(_expr(a) <= b).then(a).otherwise(b), parts),
+    "max": lambda *parts: reduce(lambda a, b: nw.when(_expr(a) >= b).then(a).otherwise(b), parts),
+    "abs": lambda part: _expr(part).abs(),
+    "where": lambda condition, then, otherwise: (
+        nw.when(condition).then(_expr(then)).otherwise(_expr(otherwise))
+    ),
+    "not": lambda condition: ~condition,
+}
+
+
+def bayes_column(frame: Any, problem: Problem, columns: str | Sequence[str] | None) -> Any:
+    """The frame with the cheapest decision of every row; see `stakes.bayes_decisions`.
+
+    >>> import polars as pl
+    >>> from stakes import bayes_decisions
+    >>> problem = Problem.binary(false_alarm=1, miss=9, decisions=["wait", "treat"])
+    >>> frame = pl.LazyFrame({"case": [1, 2], "p": [0.05, 0.2]})
+    >>> bayes_decisions(frame, problem, columns="p").collect()["decision"].to_list()
+    ['wait', 'treat']
+    """
+    refuse_limits(problem)
+    source = _opened(frame)
+    return _decided(source, Rule(problem), _listed(source, columns, POSTERIORS, problem))
+
+
+def rule_column(frame: Any, rule: Rule, columns: str | Sequence[str] | None) -> Any:
+    """The frame with the decision of a rule in every row; see `stakes.Rule.decide`."""
+    source = _opened(frame)
+    if columns is None and rule.origin is not None:
+        known = rule.origin.columns
+        columns = known if known and set(known) <= set(source.types) else None
+    return _decided(source, rule, _listed(source, columns, rule.takes, rule.problem))
+
+
+def _opened(frame: Any) -> FrameSource:
+    source = frame_source(frame)
+    if DECISION in source.types:
+        raise InputError(
+            f"the frame must have no column {DECISION!r} yet, which is to be added. Rename it.",
+            argument="frame",
+        )
+    return source
+
+
+def _listed(
+    source: FrameSource, columns: str | Sequence[str] | None, takes: str, problem: Problem
+) -> tuple[str, ...]:
+    """The columns of the predictions, by default those that are called as the classes."""
+    if columns is None and takes == POSTERIORS:
+        names = tuple(map(str, problem.classes))
+        second = problem.n_classes == 2 and names[0] not in source.types
+        columns = names[1:] if second else names
+    if columns is None:
+        raise InputError(
+            f"columns must be named: the rule takes {takes}. Write columns='…'.", argument="columns"
+        )
+    listed = (columns,) if isinstance(columns, str) else tuple(columns)
+    sizes = {problem.n_classes, 1 if problem.n_classes == 2 else problem.n_classes}
+    if len(listed) not in (sizes if takes == POSTERIORS else {1}):
+        raise InputError(
+            f"columns must be one for each class, or that of the second of two; "
+            f"{', '.join(listed)} is {len(listed)}. Name others.",
+            argument="columns",
+        )
+    require = source.require if takes == DECISIONS else source.require_number
+    remedy = "Name the columns of the predictions with columns=."
+    for one in listed:
+        source.require(one, remedy=remedy)
+        require(one)
+    return listed
+
+
+def _decided(source: FrameSource, rule: Rule, columns: tuple[str, ...]) -> Any:
+    source.require_costs(rule.problem)
+    rows: Lazy = source.frame.lazy()
+    if rule.takes == DECISIONS:
+        text = source.text(columns[0])
+        coded = rows.with_columns(code_of(text, spellings(rule.problem.decisions)).alias(_CODE))
+        labelled = coded, nw.col(_CODE) >= 0
+    else:
+        made = _Predicted(source, rule, columns)
+        labelled = made.coded(rows), made.usable
+    frame, usable = labelled
+    label = _label(nw.col(_CODE), rule.problem.decisions)
+    frame = frame.with_columns(nw.when(usable).then(label).alias(DECISION))
+    return frame.select(*source.types, DECISION).to_native()
+
+
+def _label(code: nw.Expr, labels: Labels) -> nw.Expr:
+    if len({type(label) for label in labels}) > 1:
+        raise InputError(
+            f"the decisions must be of one type to stand in a column; {labels} are not. Write all "
+            f"of them as text in the problem."
+        )
+    places = range(len(labels) - 1)
+    return first_of([code == k for k in places], [nw.lit(one) for one in labels[:-1]], labels[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class _Predicted:
+    """Posteriors or scores of a lazy frame, and the rule that decides on them."""
+
+    source: FrameSource
+    rule: Rule
+    columns: tuple[str, ...]
+
+    @property
+    def problem(self) -> Problem:
+        return self.rule.problem
+
+    @property
+    def usable(self) -> nw.Expr:
+        """Whether a row can be decided."""
+        own = [nw.col(one).cast(nw.Float64) for one in self.columns]
+        if self.rule.takes != POSTERIORS:
+            return ~(own[0].is_null() | own[0].is_nan())
+        tests = [(one >= 0.0) & (one <= 1.0) for one in own]
+        if len(own) > 1:
+            tests.append((sum_of(own) - 1.0).abs() <= ROUNDED)
+        sizes = [nw.col(f"{_COST}{k}_{d}").abs() for k, d in self._charged]
+        return reduce(and_, [*tests, *(size <= LARGEST for size in sizes)])
+
+    @property
+    def _charged(self) -> list[tuple[int, int]]:
+        return list(np.ndindex(*self._shape)) if self._by_case else []
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.problem.n_classes, self.problem.n_decisions
+
+    @property
+    def _by_case(self) -> bool:
+        return bool(self.problem.columns) and self.rule.threshold is None
+
+    @property
+    def _single(self) -> bool:
+        return self.source.is_single(self.columns)
+
+    def coded(self, rows: Lazy) -> Lazy:
+        """Add the position of the decision."""
+        rule = self.rule
+        on_line = rule.map is not None or rule.threshold is not None
+        on_line = on_line or (len(self.columns) == 1 and not self._single)
+        if on_line and rule.cuts is not None:
+            score = nw.col(self.columns[-1]).cast(nw.Float64)
+            at, places = rule.cuts.at.tolist(), rule.cuts.decisions.tolist()
+            below = first_of(
+                [score <= cut for cut in at], [nw.lit(k) for k in places[:-1]], places[-1]
+            )
+            return rows.with_columns(below.alias(_CODE))
+        if rule.map is not None:
+            raise InputError(
+                f"the map of {rule.system} must rise or fall with one score to be an expression of "
+                f"columns; it is of the kind {rule.map.kind}. Collect the frame, and decide on "
+                f"arrays.",
+                argument="predictions",
+            )
+        return self._cheapest(rows)
+
+    def _cheapest(self, rows: Lazy) -> Lazy:
+        own = [nw.col(one).cast(nw.Float64) for one in self.columns]
+        rounding = [one * _HALF_SINGLE for one in own] if self._single else []
+        if len(own) == 1:
+            own, rounding = [1.0 - own[0], own[0]], rounding * 2
+        names = [f"{_OWN}{k}" for k in range(len(own))]
+        rows = rows.with_columns(one.alias(name) for one, name in zip(own, names, strict=True))
+        ratios = self._ratios
+        if not self._by_case:
+            costs = self.problem.costs + self._prices
+            if ratios is not None:
+                costs = (costs - costs.min(axis=1, keepdims=True)) * ratios[:, None]
+            return cheapest(rows, names, costs, _CODE, rounding)
+        values = {Name(one): nw.col(one).cast(nw.Float64) for one in self.problem.columns}
+        written = cost_columns(self.problem, values)
+        charged = [[f"{_COST}{k}_{d}" for d in range(self._shape[1])] for k in range(len(own))]
+        rows = rows.with_columns(
+            (_expr(cost) + price).alias(name)
+            for line, cells, prices in zip(written, charged, self._prices.tolist(), strict=True)
+            for cost, name, price in zip(line, cells, prices, strict=True)
+        )
+        return cheapest_of_each(rows, names, charged, _CODE, rounding, ratios)
+
+    @property
+    def _prices(self) -> FloatArray:
+        """What limits add to the costs, (K, M)."""
+        added = self.rule.added
+        return np.zeros(self._shape) if added is None else np.asarray(added.sum(axis=0))
+
+    @property
+    def _ratios(self) -> FloatArray | None:
+        old, new = self.rule.from_prior, self.rule.to_prior
+        return None if old is None or new is None else class_ratios(old, new)
+
+
+def cost_columns(problem: Problem, values: dict[Name, nw.Expr]) -> list[list[Any]]:
+    """The costs of every row, class by decision: expressions of columns, and numbers."""
+    return [
+        [parse(cost)(values, COLUMNS) if isinstance(cost, str) else cost for cost in line]
+        for line in problem.written
+    ]
+
+
+def _expr(part: Any) -> nw.Expr:
+    return part if isinstance(part, nw.Expr) else nw.lit(float(part))

@@ -1,0 +1,19 @@
+"""Rows that another library holds, in the embedded engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+
+from stakes.adapters.data_files import OFFLINE
+from stakes.adapters.sources import Source, frame_source
+
+
+@contextmanager
+def opened_rows(rows: Any) -> Iterator[Source]:
+    """A table of PyArrow, or a data set that it has opened but not read."""
+    with duckdb.connect(config=OFFLINE) as connection:
+        yield frame_source(connection.from_arrow(rows))

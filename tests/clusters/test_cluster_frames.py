@@ -1,0 +1,129 @@
+"""Frames of Dask and Spark: the same checks as for all other libraries, and what stays inside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner
+
+from engine_checks import CHECKS, GAPS, Columns, check_gaps_are_counted
+from engine_decisions import check_bayes_decisions, check_gaps_have_no_decision, check_rule
+from engine_reports import PROBLEM, assert_close, check_engine, check_fits, rows
+from stakes import InputError, evaluate_frame
+from stakes.cli.commands import stakes as command
+
+dd = pytest.importorskip("dask.dataframe")
+pytest.importorskip("pyspark")
+
+ENGINES = ("dask", "spark")
+
+
+def table(columns: Columns) -> Any:
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+@pytest.fixture
+def makers(spark) -> dict[str, Callable[[Columns], Any]]:
+    return {
+        "dask": lambda columns: dd.from_pandas(pd.DataFrame(columns), npartitions=2),
+        "spark": lambda columns: spark.createDataFrame(table(columns)),
+    }
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.__name__)
+def test_tallies_are_those_of_arrays(makers, engine, check):
+    check(makers[engine])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("what", GAPS)
+def test_what_is_missing_is_counted_and_refused(makers, engine, what):
+    check_gaps_are_counted(makers[engine], what)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_are_the_arrays(makers, engine):
+    check_engine(makers[engine](rows(20_000)), "numpy", 20_000)
+
+
+def test_dask_tallies_the_report_of_the_arrays(makers):
+    check_engine(makers["dask"](rows(20_000)), "dask", 20_000)
+
+
+def test_spark_tallies_the_report_of_the_arrays_and_sends_nothing_but_tallies(
+    spark, tmp_path, monkeypatch
+):
+    """No function of Python runs in a plan, and every plan that is collected ends in sums."""
+    collect, plans, sizes = nw.LazyFrame.collect, [], []
+
+    def watched(self: Any, *given: Any, **asked: Any) -> Any:
+        plans.append(self.to_native()._jdf.queryExecution().optimizedPlan().toString())
+        found = collect(self, *given, **asked)
+        sizes.append(len(found))
+        return found
+
+    pyarrow.parquet.write_table(table(rows(100_000)), tmp_path / "rows.parquet")
+    frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
+    monkeypatch.setattr(nw.LazyFrame, "collect", watched)
+    check_engine(frame, "spark", 100_000)
+    assert len(plans) == 5  # the number of rows, what is wrong, two models, all decisions
+    for plan in plans:
+        assert "Python" not in plan
+        assert "Pandas" not in plan
+        assert plan.lstrip().startswith(("Aggregate", "GlobalLimit"))
+        assert plan.count("Aggregate [") == 1
+    assert max(sizes) < 10_000
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_decisions_are_a_column_of_the_frame(makers, engine):
+    check_bayes_decisions(makers[engine], "three decisions")
+    check_bayes_decisions(makers[engine], "costs of every case")
+    check_rule(makers[engine], "an isotonic map")
+    check_gaps_have_no_decision(makers[engine])
+
+
+def test_what_is_fitted_out_of_fold_is_the_same_in_memory_and_in_spark(spark, tmp_path):
+    pyarrow.parquet.write_table(table(rows(20_000)), tmp_path / "rows.parquet")
+    frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
+    check_fits(frame, "spark", "isotonic", 20_000)
+
+
+def test_the_command_line_has_spark_read_the_files(spark, tmp_path):
+    """The session of the tests is active, and stays so."""
+    for part in range(2):
+        some = table(rows(800)).slice(400 * part, 400)
+        pyarrow.parquet.write_table(some, tmp_path / f"part-{part}.parquet")
+    PROBLEM.to_toml(tmp_path / "fraud.toml")
+    told = [
+        *("evaluate", str(tmp_path / "part-*.parquet"), "-p", str(tmp_path / "fraud.toml")),
+        *("--model", "forest=p_forest", "--weights", "w", "--truth", "what"),
+        *("--calibrate", "none", "--replicates", "20", "--json", "-"),
+    ]
+    spoken, plain = (
+        CliRunner().invoke(command, [*told, *extra])
+        for extra in (("--engine", "spark", "--master", "local[2]"), ("--engine", "duckdb"))
+    )
+    assert spoken.exit_code == 0, spoken.output
+    found, expected = json.loads(spoken.stdout), json.loads(plain.stdout)
+    assert found["assumptions"].pop("engine") == "spark"
+    assert expected["assumptions"].pop("engine") == "duckdb"
+    assert_close(found, expected)
+    assert spark.range(3).count() == 3
+
+
+def test_files_that_spark_cannot_read_are_refused_in_a_sentence(spark, tmp_path):
+    with pytest.raises(InputError, match=r"none\.parquet cannot be read by Spark"):
+        evaluate_frame(
+            str(tmp_path / "none.parquet"), PROBLEM, y_true="y", models={"m": "p"}, engine="spark"
+        )
+    with pytest.raises(InputError, match=r"for Spark to read; the names end in \.arrow"):
+        evaluate_frame("rows.arrow", PROBLEM, y_true="y", models={"m": "p"}, engine="spark")

@@ -1,0 +1,190 @@
+"""What every engine must do alike, for tests of those that are always there and of those that are
+not: each check takes a function that makes a frame of named columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pytest
+
+from stakes import Counts, LossMoments, Problem, ScoreTable
+from stakes.adapters.columns import key_name
+from stakes.adapters.sources import opened
+from stakes.errors import InputError
+from stakes.evaluation import fold_of_key
+from stakes.tally import BitGrid
+
+Columns = dict[str, Any]
+Make = Callable[[Columns], Any]
+
+N = 240
+RNG = np.random.default_rng(16)
+FRAUD = RNG.random(N) < 0.3
+PROBLEM = Problem(
+    [[0, 3, 25], [180, 8, 0]],
+    classes=["legit", "fraud"],
+    decisions=["approve", "review", "block"],
+    prior=[0.9, 0.1],
+)
+ROWS: Columns = {
+    "what": np.where(FRAUD, "fraud", "legit").tolist(),
+    "did": np.array(["approve", "review", "block"])[RNG.integers(0, 3, N)].tolist(),
+    "p": np.clip(0.3 + 0.4 * FRAUD + RNG.normal(0, 0.2, N), 0, 1).round(1),  # many are tied
+    "loss": RNG.normal(2.0 * FRAUD, 1.0),
+    "w": np.where(RNG.random(N) < 0.1, 0.0, RNG.integers(1, 40, N) / 8),
+    "site": np.array(["car", "home", None], dtype=object)[RNG.integers(0, 3, N)].tolist(),
+    "flag": FRAUD.tolist(),
+    "one": np.where(FRAUD, 1.0, 0.0),
+}
+ROWS["p"][:4] = [0.0, -0.0, 0.0, -0.0]  # one score
+
+
+def same(found: Any, expected: Any) -> None:
+    """Two tallies with the same labels and, but for the order of sums, the same numbers."""
+    assert type(found) is type(expected)
+    for name, value in vars(expected).items():
+        if isinstance(value, np.ndarray):
+            assert getattr(found, name) == pytest.approx(value, rel=1e-13, abs=1e-13), name
+        else:
+            assert getattr(found, name) == value, name
+            assert type(getattr(found, name)) is type(value), name
+
+
+def check_counts(make: Make) -> None:
+    asked: Columns = {"y_true": "what", "decisions": "did", "problem": PROBLEM}
+    frame = make(ROWS)
+    plain = Counts.from_frame(frame, **asked)
+    assert plain == Counts.from_decisions(ROWS["what"], ROWS["did"], PROBLEM)  # bit for bit
+    extra = {"weights": ROWS["w"], "by": ROWS["site"]}
+    found = Counts.from_frame(frame, **asked, weights="w", by="site")
+    same(found, Counts.from_decisions(ROWS["what"], ROWS["did"], PROBLEM, **extra))
+    assert found.groups == ("car", "home", "(missing)")
+
+
+def check_tables(make: Make) -> None:
+    frame = make(ROWS)
+    expected = ScoreTable.from_scores(ROWS["what"], ROWS["p"], positive="fraud")
+    found = ScoreTable.from_frame(frame, y_true="what", scores="p", positive="fraud")
+    assert found == expected
+    assert math.copysign(1, found.scores[0]) == 1
+    asked: Columns = {"y_true": "what", "scores": "p", "positive": "legit", "weights": "w"}
+    given = {"positive": "legit", "weights": ROWS["w"], "by": ROWS["site"]}
+    expected = ScoreTable.from_scores(ROWS["what"], ROWS["p"], **given)
+    same(ScoreTable.from_frame(frame, **asked, by="site"), expected)
+    for grid in (BitGrid(probabilities=True), BitGrid(probabilities=False)):  # of one score each
+        same(ScoreTable.from_frame(frame, **asked, by="site", bins=grid), expected)
+
+
+def check_bins_pool_what_is_fine(make: Make) -> None:
+    """Scores that differ in the last bits share a bin, which has their mean."""
+    scores = np.repeat([0.26, 0.51, 0.76], 8) + np.tile(np.arange(8) * 2.0**-50, 3)
+    y = np.tile([0, 0, 1, 1, 1, 1, 0, 0], 3)
+    made = make({"y": y, "s": scores, "by": np.tile(["a", "b"], 12).tolist()})
+    grid = BitGrid(probabilities=True)
+    found = ScoreTable.from_frame(made, y_true="y", scores="s", by="by", bins=grid)
+    assert found.scores == pytest.approx(scores.reshape(3, 8).mean(axis=1), abs=1e-15)
+    assert found.weights.tolist() == [[[2, 2]] * 3] * 2
+
+
+def check_moments(make: Make) -> None:
+    frame = make(ROWS)
+    both = {"own": ROWS["loss"], "p": ROWS["p"]}
+    expected = LossMoments.from_losses(ROWS["what"], both, weights=ROWS["w"], by=ROWS["site"])
+    asked: Columns = {"losses": {"own": "loss", "p": "p"}, "weights": "w", "by": "site"}
+    same(LossMoments.from_frame(frame, y_true="what", **asked), expected)
+    stated = ["legit", "other", "fraud"]
+    same(
+        LossMoments.from_frame(frame, y_true="what", losses="loss", classes=stated),
+        LossMoments.from_losses(ROWS["what"], {"loss": ROWS["loss"]}, classes=stated),
+    )
+
+
+def check_labels_of_other_types(make: Make) -> None:
+    """Booleans and whole numbers that are stored as fractions are labels as any other."""
+    frame, expected = make(ROWS), ScoreTable.from_scores(FRAUD, ROWS["p"])
+    assert ScoreTable.from_frame(frame, y_true="flag", scores="p") == expected
+    assert ScoreTable.from_frame(frame, y_true="one", scores="p") == expected
+    assert ScoreTable.from_frame(frame, y_true="flag", scores="p", positive=True) == expected
+    by = ScoreTable.from_frame(frame, y_true="one", scores="p", by="flag")
+    assert by.groups == ("false", "true")
+
+
+def check_single_precision_is_summed_in_double(make: Make) -> None:
+    """In single precision the sum would stand still at 2²⁴."""
+    ones = np.full(N, 1.0, dtype=np.float32)
+    large = ones.copy()
+    large[0] = 2.0**24
+    made = make({"y": [0, 1] * (N // 2), "s": ones, "w": large})
+    found = ScoreTable.from_frame(made, y_true="y", scores="s", weights="w")
+    assert found.weights.tolist() == [[2.0**24 + N // 2 - 1, N // 2]]
+
+
+def check_folds_of_keys(make: Make) -> None:
+    """Remainders of negative and of large numbers are the same everywhere."""
+    ends = [0, -1, 2**31 - 1, 2**31, -(2**31), 2**62, 2**63 - 1, 1 - 2**63]
+    keys = np.concatenate([np.arange(-100, N - 100 - len(ends)), ends])
+    with opened(make({"k": keys, "place": np.arange(len(keys))})) as source:
+        rows = source.lazy(["place"], [], memory=1 << 28, key="k")
+        fold = fold_of_key(nw.col(key_name("k")), seed=3)
+        found = rows.with_columns(fold.alias("fold")).sort("place").collect()
+    assert found["fold"].to_list() == fold_of_key(keys, seed=3).tolist()
+
+
+def holed(name: str, *bad: Any) -> Columns:
+    values = list(ROWS[name])
+    values[7 : 7 + len(bad)] = bad
+    return {**ROWS, name: values}
+
+
+GAPS: dict[str, tuple[Callable[..., Any], Columns, tuple[Any, ...], str]] = {
+    "a class": (ScoreTable.from_frame, {"scores": "p", "positive": "fraud"}, ("what", None), "y"),
+    "a score": (ScoreTable.from_frame, {"scores": "p", "positive": "fraud"}, ("p", None), "s"),
+    "nan": (ScoreTable.from_frame, {"scores": "p", "positive": "fraud"}, ("p", math.nan), "s"),
+    "a decision": (
+        Counts.from_frame,
+        {"decisions": "did", "problem": PROBLEM},
+        ("did", None, "wait"),
+        "d",
+    ),
+    "a weight": (
+        Counts.from_frame,
+        {"decisions": "did", "problem": PROBLEM, "weights": "w"},
+        ("w", math.nan, -1.0),
+        "w",
+    ),
+    "a loss": (
+        LossMoments.from_frame,
+        {"losses": ["loss"]},
+        ("loss", math.inf, math.nan),
+        "l",
+    ),
+}
+TOLD = {
+    "y": r"^column 'what' of the frame must hold the classes in every row; 1 of 240 rows",
+    "s": r"^scores \(column 'p' of the frame\) must hold numbers that can be ordered; 1 of 240 do",
+    "d": r"^column 'did' of the frame must hold the decisions approve.*; 2 of 240 rows",
+    "w": r"^weights \(column 'w' of the frame\) must hold finite numbers .*; 2 of 240 do not",
+    "l": r"^losses\['loss'\] \(column 'loss' of the frame\) must hold finite.*; 2 of 240 do not",
+}
+
+
+def check_gaps_are_counted(make: Make, what: str) -> None:
+    tally, asked, bad, told = GAPS[what]
+    with pytest.raises(InputError, match=TOLD[told]):
+        tally(make(holed(*bad)), y_true="what", **asked)
+
+
+CHECKS = [
+    check_counts,
+    check_tables,
+    check_bins_pool_what_is_fine,
+    check_moments,
+    check_labels_of_other_types,
+    check_single_precision_is_summed_in_double,
+    check_folds_of_keys,
+]

@@ -1,0 +1,88 @@
+"""Tallies of the columns of frames: every library sums what arrays hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("narwhals")
+pytest.importorskip("pandas")
+pytest.importorskip("polars")
+pytest.importorskip("pyarrow")
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+
+from engine_checks import CHECKS, GAPS, PROBLEM, ROWS, check_gaps_are_counted
+from stakes import Counts, InputError, LossMoments, ScoreTable
+
+
+def table(columns: dict[str, Any]) -> pa.Table:
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+MAKERS = {
+    "pandas": lambda columns: pd.DataFrame(columns),
+    "Polars": lambda columns: pl.DataFrame(columns),
+    "Polars, lazy": lambda columns: pl.LazyFrame(columns),
+    "PyArrow": table,
+    "a data set of PyArrow": lambda columns: pa.dataset.dataset(table(columns)),
+    "DuckDB": lambda columns: duckdb.connect().from_arrow(table(columns)),
+}
+
+
+def pairs(many: Any) -> list[Any]:
+    """Every library with every check; the quick suite has a third of them."""
+    return [
+        pytest.param(library, one, marks=[pytest.mark.slow] if (i + j) % 3 else [])
+        for i, library in enumerate(MAKERS)
+        for j, one in enumerate(many)
+    ]
+
+
+@pytest.mark.parametrize(("library", "check"), pairs(CHECKS))
+def test_every_library_sums_what_arrays_hold(library, check):
+    check(MAKERS[library])
+
+
+@pytest.mark.parametrize(("library", "what"), pairs(GAPS))
+def test_what_is_missing_is_counted_and_refused(library, what):
+    check_gaps_are_counted(MAKERS[library], what)
+
+
+def test_files_are_tallied_as_frames_are(tmp_path):
+    pyarrow.parquet.write_table(table(ROWS).slice(0, 99), tmp_path / "part-1.parquet")
+    pyarrow.parquet.write_table(table(ROWS).slice(99), tmp_path / "part-2.parquet")
+    asked: dict[str, Any] = {"y_true": "what", "decisions": "did", "problem": PROBLEM}
+    found = Counts.from_frame(str(tmp_path / "part-*.parquet"), **asked)
+    assert found == Counts.from_decisions(ROWS["what"], ROWS["did"], PROBLEM)
+
+
+def test_columns_that_are_not_there_or_hold_no_numbers_are_refused():
+    frame = table(ROWS)
+    with pytest.raises(InputError, match="has no column 'q'"):
+        ScoreTable.from_frame(frame, y_true="q", scores="p")
+    with pytest.raises(InputError, match="column 'did' of the frame must hold numbers"):
+        LossMoments.from_frame(frame, y_true="what", losses="did")
+    with pytest.raises(InputError, match="losses must name at least one column"):
+        LossMoments.from_frame(frame, y_true="what", losses=[])
+    with pytest.raises(InputError, match="positive must be stated unless the labels are 0/1"):
+        ScoreTable.from_frame(frame, y_true="what", scores="p")
+    with pytest.raises(InputError, match="y_true must hold two labels, one of them positive='x'"):
+        ScoreTable.from_frame(frame, y_true="what", scores="p", positive="x")
+    with pytest.raises(InputError, match=r"by must be .*Name one column"):
+        ScoreTable.from_frame(frame, y_true="one", scores="p", by=["site"])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"bins must be .*BitGrid"):
+        ScoreTable.from_frame(frame, y_true="one", scores="p", bins=100)
+
+
+def test_positives_alone_are_positives():
+    rows = {"y": ["ill"] * 3, "s": [0.1, 0.2, 0.2]}
+    found = ScoreTable.from_frame(table(rows), y_true="y", scores="s", positive="ill")
+    assert found == ScoreTable.from_scores(rows["y"], rows["s"], positive="ill")

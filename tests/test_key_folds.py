@@ -1,0 +1,71 @@
+"""Folds that come from a key: the same everywhere, and nothing of the order of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stakes import InputError, Problem, evaluate
+from stakes.calibration import Isotonic
+from stakes.evaluation.folds import KEY_FOLDS, fold_of_key
+
+PROBLEM = Problem.binary(false_alarm=1, miss=9)
+RNG = np.random.default_rng(4)
+Y = (RNG.random(300) < 0.3).astype(int)
+P = np.clip(0.3 + 0.3 * Y + RNG.normal(0, 0.2, 300), 0, 1).round(2)
+FAST: dict[str, Any] = {"calibrator": Isotonic(), "replicates": 20}
+
+
+def slow_fold(key: int, seed: int) -> int:
+    """The definition, in whole numbers of any size."""
+    prime, factor = 2**31 - 1, 48_271
+    start = (key + seed) % prime
+    mixed = (start * factor + 11) % prime
+    mixed = (mixed**2 + start) % prime
+    mixed = (mixed * factor + 7) % prime
+    return (mixed**2 + mixed) % prime % KEY_FOLDS
+
+
+def test_folds_are_those_of_the_definition_for_keys_of_any_size():
+    keys = np.array([0, 1, -1, 2**31 - 1, 2**40, -(2**40), 2**63 - 1, -(2**63), 48271])
+    for seed in (0, 7, 2**33):
+        found = fold_of_key(keys, seed).tolist()
+        assert found == [slow_fold(key, seed) for key in keys.tolist()]
+
+
+@pytest.mark.parametrize("step", [1, 2, 5, 7, 1000])
+def test_folds_of_regular_keys_are_even_and_take_no_turns(step):
+    """Shares of 50,000 keys lie within five standard errors, as do those of pairs of neighbours."""
+    folds = fold_of_key(np.arange(50_000) * step, seed=0)
+    expected, spread = 50_000 / KEY_FOLDS, np.sqrt(50_000 * 0.2 * 0.8)
+    assert np.abs(np.bincount(folds, minlength=KEY_FOLDS) - expected).max() < 5 * spread
+    pairs = np.bincount(folds[:-1] * KEY_FOLDS + folds[1:], minlength=25)
+    assert np.abs(pairs - 50_000 / 25).max() < 5 * np.sqrt(50_000 / 25)
+
+
+@pytest.mark.slow
+def test_a_key_makes_folds_that_do_not_depend_on_the_order_of_the_rows():
+    key = np.arange(300) * 3
+    order = RNG.permutation(300)
+    found = evaluate(Y, {"m": P}, PROBLEM, key=key, **FAST)
+    other = evaluate(Y[order], {"m": P[order]}, PROBLEM, key=key[order], **FAST)
+    assert found.assumptions.calibrator == "Isotonic(), out of fold (5 folds by key)"
+    assert found.system("m (recalibrated)").counts == other.system("m (recalibrated)").counts
+    dealt = [
+        evaluate(Y[some], {"m": P[some]}, PROBLEM, **FAST).system("m (recalibrated)").counts
+        for some in (slice(None), order)
+    ]
+    assert dealt[0] != dealt[1]
+
+
+def test_keys_that_cannot_be_used_are_refused():
+    with pytest.raises(InputError, match=r"key must hold a whole number .* are float64"):
+        evaluate(Y, {"m": P}, PROBLEM, key=P, **FAST)
+    with pytest.raises(InputError, match=r"y_true has 300 .* key .*5"):
+        evaluate(Y, {"m": P}, PROBLEM, key=np.arange(5), **FAST)
+    clusters = np.arange(300) % 30
+    with pytest.raises(InputError, match="key must be the same for all cases of a cluster"):
+        evaluate(Y, {"m": P}, PROBLEM, key=np.arange(300), clusters=clusters, **FAST)
+    evaluate(Y, {"m": P}, PROBLEM, key=clusters, clusters=clusters, **FAST)

@@ -1,0 +1,102 @@
+"""Decisions as a column of a lazy frame: those of the arrays, and nothing is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("narwhals")
+pytest.importorskip("polars")
+pytest.importorskip("pyarrow")
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+
+from engine_decisions import (
+    CASES,
+    ROWS,
+    RULES,
+    check_bayes_decisions,
+    check_gaps_have_no_decision,
+    check_rule,
+)
+from stakes import InputError, Problem, Rule, bayes_decisions
+from stakes.calibration import Histogram
+from stakes.scoring import EqualWidth
+
+
+def table(columns: dict[str, Any]) -> pa.Table:
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+MAKERS = {
+    "Polars": lambda columns: pl.LazyFrame(columns),
+    "DuckDB": lambda columns: duckdb.connect().from_arrow(table(columns)),
+}
+
+
+def pairs(many: Any) -> list[Any]:
+    """Both libraries with every case; the quick suite has half of them."""
+    return [
+        pytest.param(library, one, marks=[pytest.mark.slow] if (i + j) % 2 else [])
+        for i, library in enumerate(MAKERS)
+        for j, one in enumerate(many)
+    ]
+
+
+@pytest.mark.parametrize(("library", "case"), pairs(CASES))
+def test_bayes_decisions_of_a_lazy_frame_are_those_of_the_arrays(library, case):
+    check_bayes_decisions(MAKERS[library], case)
+
+
+@pytest.mark.parametrize(("library", "what"), pairs(RULES))
+def test_a_rule_decides_a_lazy_frame_as_arrays(library, what):
+    check_rule(MAKERS[library], what)
+
+
+@pytest.mark.parametrize("library", MAKERS)
+def test_rows_that_would_be_refused_have_no_decision(library):
+    check_gaps_have_no_decision(MAKERS[library])
+
+
+def test_nothing_is_read(monkeypatch):
+    monkeypatch.setattr(pl.LazyFrame, "collect", lambda *given: pytest.fail("it was read"))
+    made = bayes_decisions(MAKERS["Polars"](ROWS), CASES["two classes"].problem, columns="p")
+    assert isinstance(made, pl.LazyFrame)
+    assert list(made.collect_schema()) == [*ROWS, "decision"]
+
+
+# What is refused ---------------------------------------------------------------------------------
+
+TWO = CASES["two classes"].problem
+LAZY = pl.LazyFrame({"p": [0.1], "decision": ["no"]})
+
+
+def test_what_cannot_be_a_column_is_refused():
+    frame = MAKERS["Polars"](ROWS)
+    with pytest.raises(InputError, match="must have no column 'decision' yet"):
+        bayes_decisions(LAZY, TWO, columns="p")
+    with pytest.raises(InputError, match="Name the columns of the predictions with columns="):
+        bayes_decisions(frame, Problem.zero_one(["a", "b"]))
+    with pytest.raises(InputError, match=r"columns must be one for each class.* is 3"):
+        bayes_decisions(frame, TWO, columns=["t_0", "t_1", "t_2"])
+    with pytest.raises(InputError, match=r"data must be left out .* Join them first"):
+        bayes_decisions(frame, TWO, columns="p", data={"amount": [1]})
+    with pytest.raises(InputError, match="columns must be left out unless"):
+        bayes_decisions(np.array([0.1]), TWO, columns="p")
+    with pytest.raises(InputError, match="columns must be named: the rule takes scores"):
+        Rule(TWO, "scores", threshold=1.0).decide(frame)
+    with pytest.raises(InputError, match="must be of one type to stand in a column"):
+        bayes_decisions(frame, Problem([[0, 1], [9, 0]], decisions=["no", 1]), columns="p")
+
+
+def test_a_map_that_neither_rises_nor_falls_is_refused():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    bent = Histogram(EqualWidth(4)).fit(p, rng.random(400) < np.abs(p - 0.5))
+    with pytest.raises(InputError, match="must rise or fall with one score"):
+        Rule(TWO, map=bent.relabelled(TWO.classes)).decide(MAKERS["Polars"](ROWS), columns="p")
