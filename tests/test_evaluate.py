@@ -288,9 +288,9 @@ def test_a_system_that_is_not_there_is_answered_with_those_that_are():
         ({"models": {"m": None}}, r"models\['m'\] must be an array of predictions; got NoneType"),
         ({"models": {"m": [[0.5], [0.5, 0.5]]}}, r"models\['m'\] must be an array of predictions"),
         ({"models": "m"}, "models must be an array of predictions; got str"),
-        ({"seed": -1}, r"seed must be one real number that is finite and at least 0; got -1"),
+        ({"seed": -1}, r"seed must be one real number that is finite and at least 0; got int -1"),
         ({"seed": 1.5}, "seed must be a whole number; got 1.5"),
-        ({"replicates": 0}, "replicates must be one real number .* at least 2; got 0"),
+        ({"replicates": 0}, "replicates must be one real number within .2, .*; got int 0"),
         ({"replicates": 2.5}, "replicates must be a whole number; got 2.5"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_file_with_a_limit_that_cannot_be_read_says_why(tmp_path, text, messag
     [
         (lambda: Limit.share("review"), "has neither"),
         (lambda: Limit.share("a", at_most=0.1, at_least=0.05), "has both. Write two limits"),
-        (lambda: Limit.share("a", at_most=5), r"within \[0, 1\]; got 5"),
+        (lambda: Limit.share("a", at_most=5), r"within \[0, 1\]; got int 5"),
         (
             lambda: Limit.count("a", 2.5),  # type: ignore[arg-type]
             "whole number",

@@ -89,6 +89,7 @@ FLOORS: dict[str, str] = {
     ),
     "conditions": "distributions condition conversions",
     "curves": "bayes_error capacity_curves cost_curves decision ranks",
+    "decide": "cheapest bayes_rows priors",
     "displays": (
         "estimators scored_cases smooth_line display decision_displays cost_displays "
         "reliability_display systems_display threshold_display"
@@ -125,7 +126,7 @@ FLOORS: dict[str, str] = {
         "markdown notebook plain_text schema"
     ),
     "report": "_parts _gates _report",
-    "rule": "_reading _cuts _json _parts _rule _rules",
+    "rule": "_reading _cuts _json _consistent _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
     "simulate": "_line random_counts gaussian",
     "sklearn": "responses splits bayes_classifier scorer estimator_report",

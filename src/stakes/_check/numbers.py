@@ -104,7 +104,7 @@ def number(name: str, value: object, *, low: float = -math.inf, high: float = ma
     return result
 
 
-def whole(name: str, value: object, *, low: int, high: float = 10**15) -> int:
+def whole(name: str, value: object, *, low: int, high: float = math.inf) -> int:
     """One whole number within [low, high]."""
     result = number(name, value, low=low, high=high)
     if not result.is_integer():

@@ -28,9 +28,9 @@ from stakes.errors import InputError
 from stakes.limits import PricedLimits, keep_counts, plus, read_counts
 from stakes.problem import CaseCosts, Problem
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
+from stakes.rule._consistent import refuse_unpriced, refuse_unusable
 from stakes.rule._cuts import Cuts, cuts_of
 from stakes.rule._json import number_of, plain_number, plain_problem, problem_of
-from stakes.rule._parts import refuse_unpriced, refuse_unusable
 from stakes.rule._reading import WRAPPERS, in_kind, wrapped
 
 _FORMAT, _VERSION, _WHAT = "stakes.rule", 1, "a rule"

@@ -1,0 +1,60 @@
+"""Decisions from posteriors, and posteriors in their other currencies.
+
+Nothing here reads ``problem.prior``: posteriors hold for some prior, and moving them to another is
+an act of its own, `shift_prior`.
+
+Takes rows.
+"""
+
+from stakes._check import guard
+from stakes.decide.bayes_rows import (
+    bayes_decision_indices,
+    bayes_decisions,
+    expected_costs,
+    label_array,
+    reachable_decisions,
+    refuse_limits,
+)
+from stakes.decide.cheapest import (
+    MOST_WHOLE,
+    ROUNDING,
+    cheapest_decisions,
+    costs_of_cases,
+    mean_costs,
+    regrets,
+    tie_slack,
+)
+from stakes.decide.priors import (
+    PriorEstimate,
+    class_ratios,
+    estimate_prior,
+    log_likelihood_ratios,
+    posteriors_from_log_likelihoods,
+    posteriors_from_log_odds,
+    shift_prior,
+)
+
+__all__ = [
+    "MOST_WHOLE",
+    "ROUNDING",
+    "PriorEstimate",
+    "bayes_decision_indices",
+    "bayes_decisions",
+    "cheapest_decisions",
+    "class_ratios",
+    "costs_of_cases",
+    "estimate_prior",
+    "expected_costs",
+    "label_array",
+    "log_likelihood_ratios",
+    "mean_costs",
+    "posteriors_from_log_likelihoods",
+    "posteriors_from_log_odds",
+    "reachable_decisions",
+    "refuse_limits",
+    "regrets",
+    "shift_prior",
+    "tie_slack",
+]
+
+guard(__name__)

@@ -1,0 +1,175 @@
+"""Decisions from posteriors: what each is expected to cost, and the cheapest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes.decide.cheapest import cheapest_decisions, costs_of_cases, mean_costs, regrets
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.rows import Posteriors, read_posteriors
+
+_UNREACHED = 1e-9  # of the largest regret: how much dearer a decision is that is never the cheapest
+
+
+def expected_costs(
+    posteriors: object, problem: Problem, *, data: object = None, case_costs: object = None
+) -> FloatArray:
+    r"""Cost that each decision is expected to incur, case by case.
+
+    .. math:: \sum_k P(k \mid x)\, c_{kd}
+
+    Parameters
+    ----------
+    posteriors : array_like of shape (n, K), or (n,) for P(second class) of two
+        A frame's columns go by their names, as do those of `Posteriors` with classes.
+    data : frame, or mapping from column to numbers, optional
+        The columns that the costs depend on, where they do: every case has its own costs then.
+    case_costs : array_like of shape (n, K, M), optional
+        Every case's own cost matrix, in place of the problem's.
+
+    Returns
+    -------
+    array of shape (n, M)
+
+    Examples
+    --------
+    >>> expected_costs([0.2, 0.9], Problem.binary(false_alarm=1, miss=5))
+    array([[1. , 0.8],
+           [4.5, 0.1]])
+    """
+    _check.aligned(posteriors=posteriors, data=data)
+    rows = read_posteriors("posteriors", posteriors, problem.classes)
+    return mean_costs(rows, costs_of_cases(rows, problem, data, case_costs))
+
+
+def bayes_decision_indices(
+    posteriors: object, problem: Problem, *, data: object = None, case_costs: object = None
+) -> IntArray:
+    """Position of the cheapest decision for every case (ferrer-ec, eq 7).
+
+    Decisions whose expected costs differ by rounding alone are tied; the first one wins. Posteriors
+    of single precision stand for all numbers that round to them, so that they decide at a
+    threshold as those of double precision do. `data` or `case_costs` give every case its own costs,
+    as in `expected_costs`. A problem with limits is refused: their prices come first.
+    """
+    refuse_limits(problem)
+    _check.aligned(posteriors=posteriors, data=data)
+    wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
+    rows = wrapped.read("posteriors", problem.classes, borrowed=True)
+    rounding = wrapped.rounding("posteriors", problem.classes)
+    return cheapest_decisions(rows, costs_of_cases(rows, problem, data, case_costs), rounding)
+
+
+def bayes_decisions(
+    posteriors: object,
+    problem: Problem,
+    *,
+    data: object = None,
+    case_costs: object = None,
+    columns: str | Sequence[str] | None = None,
+) -> Any:
+    """Label of the cheapest decision for every case (ferrer-ec, eq 7).
+
+    `data` or `case_costs` give every case its own costs, as in `expected_costs`.
+
+    A lazy frame of Polars, DuckDB, Dask or Spark gets one more column, "decision", and nothing is
+    read; `columns` names its posteriors, by default those that are called as the classes.
+
+    Examples
+    --------
+    A rectangular problem: the second best decision is often to ask.
+
+    >>> problem = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"],
+    ...                   decisions=["approve", "review", "block"])
+    >>> bayes_decisions([0.001, 0.1, 0.9], problem)
+    array(['approve', 'review', 'block'], dtype='<U7')
+
+    The same probability, two amounts:
+
+    >>> problem = Problem({"legit": {"approve": 0, "block": 5},
+    ...                    "fraud": {"approve": "amount", "block": 0}})
+    >>> bayes_decisions([0.1, 0.1], problem, data={"amount": [20, 200]})
+    array(['approve', 'block'], dtype='<U7')
+    """
+    if _check.is_lazy(posteriors, columns, data=data, case_costs=case_costs):
+        return _bayes_column(posteriors, problem, columns)
+    chosen = bayes_decision_indices(posteriors, problem, data=data, case_costs=case_costs)
+    return label_array(problem.decisions)[chosen]
+
+
+def _bayes_column(frame: object, problem: Problem, columns: str | Sequence[str] | None) -> Any:
+    from stakes.adapters.lazy_decisions import bayes_column
+
+    return bayes_column(frame, problem, columns)
+
+
+def refuse_limits(problem: Problem) -> None:
+    """Refuse a problem with limits, which the cheapest decisions of its costs need not keep."""
+    if problem.limits:
+        raise InputError(
+            f"problem must have no limits here; it has {str(problem.limits[0])!r}, which the "
+            f"cheapest decisions may break. Call stakes.price_limits(posteriors, problem): the "
+            f"Bayes decisions of its `priced` problem keep the limits. evaluate does so by itself, "
+            f"and problem.with_limits(None) ignores them.",
+            argument="problem",
+        )
+
+
+def reachable_decisions(problem: Problem) -> BoolArray:
+    r"""Whether some posterior makes each decision the cheapest, of shape (M,); ties count.
+
+    .. math:: \exists\, p: \quad \sum_k p_k c_{kd} \le \sum_k p_k c_{ke} \text{ for all } e
+
+    A decision that is best for a class is reached where that class is certain; for the others a
+    linear programme looks for a posterior. Bayes decisions never take a decision that cannot be
+    reached; people may.
+
+    Examples
+    --------
+    Asking for 4 is dearer than the better of the others at every probability, for 2 it is not:
+
+    >>> reachable_decisions(Problem([[0, 10, 4], [5, 0, 4]], decisions=["go", "stop", "ask"]))
+    array([ True,  True, False])
+    >>> reachable_decisions(Problem([[0, 10, 2], [5, 0, 2]], decisions=["go", "stop", "ask"]))
+    array([ True,  True,  True])
+    """
+    regret = regrets(problem.costs)
+    regret = regret / (regret.max() or 1.0)
+    reached = (regret == 0).any(axis=0)
+    for decision in np.flatnonzero(~reached):
+        reached[decision] = _least_excess(regret, int(decision)) <= _UNREACHED
+    return np.asarray(reached)
+
+
+def _least_excess(costs: FloatArray, decision: int) -> float:
+    """By how much, at the posterior that suits it best, a decision is dearer than another."""
+    from scipy.optimize import linprog
+
+    size = len(costs)
+    against = np.delete(costs[:, [decision]] - costs, decision, axis=1)
+    found = linprog(
+        np.append(np.zeros(size), 1.0),  # the posteriors, and the excess that is minimised
+        A_ub=np.column_stack([against.T, -np.ones(against.shape[1])]),
+        b_ub=np.zeros(against.shape[1]),
+        A_eq=np.append(np.ones(size), 0.0)[None],
+        b_eq=[1.0],
+        bounds=[(0.0, 1.0)] * size + [(-1.0, 1.0)],
+    )
+    return float(found.fun)
+
+
+def label_array(names: Labels) -> npt.NDArray[Any]:
+    """Labels as an array that keeps their type: text, whole numbers, booleans, else objects."""
+    kinds = {type(label) for label in names}
+    if len(kinds) == 1:
+        return np.array(names)
+    mixed = np.empty(len(names), dtype=object)
+    mixed[:] = names
+    return mixed

@@ -1,0 +1,132 @@
+"""The cheapest decision by posteriors that were checked before, ties and rounding included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes._check import FloatArray, IntArray
+from stakes.errors import InputError
+from stakes.problem import CaseCosts, Problem
+
+BLOCK = 1 << 16  # rows at a time, so that memory stays flat
+_FEW = 1 << 12  # those whose products stay in the cache, and on one thread
+MOST_WHOLE = 2.0**53  # below, differences of whole numbers are exact
+_EPS = np.finfo(np.float64).eps
+ROUNDING = 4 * _EPS  # of a posterior, and of the arithmetic upon it, at most
+
+
+def costs_of_cases(
+    rows: FloatArray, problem: Problem, data: object, case_costs: object
+) -> FloatArray | CaseCosts:
+    """The problem's (K, M) costs, or every case's own."""
+    costs = problem.charged(data, case_costs)
+    if costs is None:
+        return problem.costs
+    argument = "data" if case_costs is None else "case_costs"
+    if costs.n_cases != len(rows):
+        raise InputError(
+            f"{argument} must describe the cases of the posteriors, of which there are "
+            f"{len(rows)}; it has {costs.n_cases} rows. Pass one for every case.",
+            argument=argument,
+        )
+    return costs
+
+
+def mean_costs(rows: FloatArray, costs: FloatArray | CaseCosts) -> FloatArray:
+    """The same for posteriors (n, K) that were checked before."""
+    if not isinstance(costs, CaseCosts):
+        return np.asarray(rows @ costs)
+    expected = np.empty((len(rows), costs.shape[1]))
+    for block, part in costs.blocks():
+        expected[block] = np.einsum("bk,kmb->bm", rows[block], part)
+    return expected
+
+
+def cheapest_decisions(
+    rows: FloatArray,
+    costs: FloatArray | CaseCosts,
+    rounding: FloatArray | None = None,
+    ratios: FloatArray | None = None,
+) -> IntArray:
+    """Position of the cheapest decision for posteriors (n, K) that were checked before.
+
+    `rounding` says by how much each of them may be off, (n, K), beyond double precision, `ratios`
+    what a case of each class is worth, (K,), where posteriors hold for another prior. The first
+    decision wins whose lowest possible cost does not exceed the lowest of the highest ones.
+    """
+    chosen = np.empty(len(rows), dtype=np.intp)
+    if isinstance(costs, CaseCosts):
+        for block, own in costs.blocks():
+            off = None if rounding is None else rounding[block].T
+            chosen[block] = _cheapest_of_each(rows[block].T, _worth(own, ratios), off)
+        return chosen
+    costs = _worth(costs, ratios)
+    slack, regret = tie_slack(costs), regrets(costs)
+    for block in blocks(len(rows), _FEW):
+        expected = regret.T @ rows[block].T  # each decision in one piece
+        off = slack if rounding is None else (slack + rounding[block] @ regret).T
+        chosen[block] = _first_cheapest(expected, off)
+    return chosen
+
+
+def _worth(costs: FloatArray, ratios: FloatArray | None) -> FloatArray:
+    """Costs (K, M, …) of cases that are worth more, or less, by their class."""
+    if ratios is None:
+        return costs
+    least = costs.min(axis=1, keepdims=True)
+    return np.asarray(costs - least) * ratios.reshape(-1, *(1,) * (costs.ndim - 1))
+
+
+def _cheapest_of_each(rows: FloatArray, costs: FloatArray, off: FloatArray | None) -> IntArray:
+    """The cheapest decision (B,) by posteriors (K, B) and costs (K, M, B) of the same cases."""
+    regret, slack = costs - costs.min(axis=1, keepdims=True), tie_slack(costs)
+    expected = sum(p * own for p, own in zip(rows, regret, strict=True))
+    if off is not None:
+        slack = slack + sum(p * own for p, own in zip(off, regret, strict=True))
+    return _first_cheapest(np.asarray(expected), slack)
+
+
+def _first_cheapest(expected: FloatArray, slack: FloatArray) -> IntArray:
+    """The first decision (B,) of those whose costs (M, B) differ by rounding, (M,) or (M, B)."""
+    limit = reduce(np.minimum, (cost + most for cost, most in zip(expected, slack, strict=True)))
+    dearer = np.ones(expected.shape[1], dtype=np.bool_)  # as all decisions so far
+    small = np.uint8 if len(expected) < 256 else np.intp
+    chosen: npt.NDArray[Any] = np.zeros(expected.shape[1], dtype=small)
+    for cost, most in zip(expected, slack, strict=True):
+        dearer &= cost > limit + most
+        chosen += dearer
+    return chosen.astype(np.intp)
+
+
+def regrets(costs: FloatArray) -> FloatArray:
+    """Costs (…, K, M) above the cheapest decision of each class: what all of them cost is gone."""
+    return np.asarray(costs - costs.min(axis=-1, keepdims=True))
+
+
+def tie_slack(costs: FloatArray) -> FloatArray:
+    """What double precision may do to the expected regret of each decision, (M, …), for (K, M, …).
+
+    Posteriors are rounded, and so are the costs: 0.1 * 3 is meant to be 0.3. Whole numbers are not,
+    so that what all decisions cost, be it 1e12, changes none.
+    """
+    cheapest = costs.min(axis=1, keepdims=True)
+    own, least = (_rounded_size(one).max(axis=0) for one in (costs, cheapest))
+    regret = (costs - cheapest).sum(axis=0)
+    return np.asarray(ROUNDING * regret + _EPS / 2 * (own + least))
+
+
+def _rounded_size(costs: FloatArray) -> FloatArray:
+    """The size of costs that may have been rounded; zero of whole numbers."""
+    size = np.abs(costs)
+    return np.where((costs == np.rint(costs)) & (size < MOST_WHOLE), 0.0, size)
+
+
+def blocks(n_rows: int, size: int = BLOCK) -> Iterator[slice]:
+    """Rows from place to place, so many at a time."""
+    for start in range(0, n_rows, size):
+        yield slice(start, start + size)

@@ -1,0 +1,165 @@
+"""Posteriors in their other currencies, and moved to another prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, Labels
+from stakes._value import Value
+from stakes.decide.cheapest import blocks
+from stakes.errors import InputError
+
+
+def posteriors_from_log_odds(log_odds: object) -> FloatArray:
+    """P(second class), of shape (n,), from log(P(second)/P(first)); infinities are certainty.
+
+    >>> posteriors_from_log_odds([0.0, float("inf")])
+    array([0.5, 1. ])
+    """
+    from scipy.special import expit
+
+    return np.asarray(expit(_check.real_scores("log_odds", log_odds)))
+
+
+def posteriors_from_log_likelihoods(log_likelihoods: object, prior: object) -> FloatArray:
+    r"""Posteriors of shape (n, K) from log P(x | k), up to a constant per case, and a prior.
+
+    A class of prior zero gets posterior zero.
+
+    >>> posteriors_from_log_likelihoods([[0.0, 0.0]], [0.7, 0.3])
+    array([[0.7, 0.3]])
+    """
+    from scipy.special import softmax
+
+    values = _check.reals("log_likelihoods", log_likelihoods, ndim=2)
+    if not (values.max(axis=1, initial=-np.inf) > -np.inf).all() or not (values < np.inf).all():
+        raise InputError(
+            "log_likelihoods must be numbers, or -inf where a class is ruled out, and some class "
+            "must be possible in every row; some are nan or inf, or a row is all -inf."
+        )
+    shares = _check.prior("prior", prior, tuple(range(values.shape[1])))
+    with np.errstate(divide="ignore"):
+        return np.asarray(softmax(values + np.log(shares), axis=1))
+
+
+def log_likelihood_ratios(posteriors: object, prior: object) -> FloatArray:
+    r"""Log-likelihoods relative to the first class, from posteriors and the prior they hold for.
+
+    .. math:: \log \frac{P(k \mid x)}{P(0 \mid x)} - \log \frac{\pi_k}{\pi_0}
+
+    Posteriors of shape (n,) give (n,); (n, K) give (n, K), whose first column is zero, and
+    `posteriors_from_log_likelihoods` is the way back. Certainty is infinite; nan where the prior
+    gives a class no chance, or where both posteriors are zero.
+
+    >>> log_likelihood_ratios([0.3], [0.7, 0.3])
+    array([0.])
+    """
+    rows, single = _read(posteriors)
+    shares = _check.prior("prior", prior, tuple(range(rows.shape[1])))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = np.log(rows) - np.log(shares)
+        ratios = scaled - scaled[:, :1]
+    ratios[:, 0] = 0.0
+    return np.asarray(ratios[:, 1] if single else ratios)
+
+
+def shift_prior(posteriors: object, from_prior: object, to_prior: object) -> FloatArray:
+    r"""Move posteriors that hold for one prior to another; the likelihoods stay.
+
+    .. math:: P'(k \mid x) \propto P(k \mid x)\, \pi'_k / \pi_k
+
+    The shape stays: (n,) or (n, K). A class that the old prior rules out but the new one expects
+    cannot be recovered, and is an error; a case that only such classes explain is nan.
+
+    >>> shift_prior([0.5], from_prior=[0.5, 0.5], to_prior=[0.9, 0.1])
+    array([0.1])
+    """
+    rows, single = _read(posteriors)
+    names: Labels = tuple(range(rows.shape[1]))
+    old = _check.prior("from_prior", from_prior, names)
+    new = _check.prior("to_prior", to_prior, names)
+    lost = np.flatnonzero((old == 0) & (new > 0))
+    if lost.size:
+        raise InputError(
+            f"from_prior must be positive where to_prior is; class number {lost[0]} has 0 and "
+            f"{new[lost[0]]:g}. Posteriors say nothing about a class that they rule out.",
+            argument="from_prior",
+        )
+    moved = _moved(rows, class_ratios(old, new))
+    return np.asarray(moved[:, 1] if single else moved)
+
+
+def class_ratios(old: FloatArray, new: FloatArray) -> FloatArray:
+    """What a case of each class is worth under a new prior; 0 where the old one rules it out."""
+    return np.divide(new, old, out=np.zeros(old.size), where=old > 0)
+
+
+def _moved(rows: FloatArray, ratio: FloatArray) -> FloatArray:
+    scaled = rows * ratio
+    with np.errstate(invalid="ignore"):
+        return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class PriorEstimate(Value):
+    """An estimated prior, after how many steps, and whether the steps had come to rest."""
+
+    prior: FloatArray
+    iterations: int
+    converged: bool
+
+
+def estimate_prior(
+    posteriors: object,
+    from_prior: object,
+    *,
+    tolerance: float = 1e-10,
+    max_iterations: int = 10_000,
+) -> PriorEstimate:
+    """Class shares of new, unlabelled cases, by the EM algorithm of Saerens and others (2002).
+
+    The posteriors hold for `from_prior`; each step moves them to the present estimate and takes
+    their mean as the next. It wants calibrated posteriors. The answer is the maximum-likelihood
+    prior of the new cases.
+
+    Examples
+    --------
+    >>> sure = [0.01] * 90 + [0.99] * 10
+    >>> estimate_prior(sure, from_prior=[0.5, 0.5]).prior.round(3)
+    array([0.908, 0.092])
+    """
+    rows, _ = _read(posteriors)
+    size = rows.shape[1]
+    if len(rows) == 0:
+        raise InputError("posteriors must hold at least one case; there are none.")
+    tolerance = _check.number("tolerance", tolerance, low=0)
+    most = _check.whole("max_iterations", max_iterations, low=1)
+    old = _check.prior("from_prior", from_prior, tuple(range(size)))
+    if not (old > 0).all():
+        raise InputError(
+            "from_prior must be positive for every class; one is zero. Leave it out.",
+            argument="from_prior",
+        )
+    estimate, change, iterations = old, np.inf, 0
+    likelihoods = rows / old
+    while change > tolerance and iterations < most:
+        total = np.zeros(size)
+        for block in blocks(len(rows)):
+            part = likelihoods[block]
+            total += (1 / (part @ estimate)) @ part  # one matrix product each way, no large copies
+        step = estimate * total / len(rows)
+        change = float(np.abs(step - estimate).max())
+        estimate, iterations = step, iterations + 1
+    return PriorEstimate._trusted(
+        prior=estimate, iterations=iterations, converged=change <= tolerance
+    )
+
+
+def _read(posteriors: object) -> tuple[FloatArray, bool]:
+    """Posteriors of shape (n, K), and whether they came as P(second class)."""
+    array = _check.probabilities("posteriors", posteriors)
+    size = array.shape[1] if array.ndim == 2 else 2
+    return _check.posteriors("posteriors", posteriors, size), array.ndim == 1
