@@ -162,6 +162,18 @@ def test_values_are_those_of_brute_force_with_costs_and_prior_unknown():
         assert part.evppi <= part.evppi_remade
 
 
+def test_certainty_is_worth_nothing_where_the_verdict_doubts_a_model_and_not_the_costs():
+    """It chose none, although one was cheaper on these cases; to know the costs is no remedy."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(60) < 0.3).astype(int)
+    models = {f"m{j}": Decisions(np.where(rng.random(60) < 0.08, 1, 0)) for j in range(4)}
+    report = evaluate(y, models, Problem([[0, Between(6.9, 7.1)], [3, 0]]), **QUICK)
+    assert report.verdict.deploy is None
+    assert min(one.cost.value for one in report.systems) < report.naive.cost
+    found = report.uncertainty
+    assert (found.evpi, found.parts[0].evppi) == (pytest.approx(0, abs=1e-9),) * 2
+
+
 def test_a_few_worlds_spread_over_the_distribution_of_the_prior():
     """As many would, to the error of all that are drawn: rules are remade in few worlds."""
     problem = Problem(np.eye(2), prior=[0.7, 0.3])

@@ -58,6 +58,11 @@ class Unknown:
         known = self.experts is None and not self.problem.beliefs
         return "the prior" if known else "the costs and the prior"
 
+    @property
+    def mean(self) -> Worlds:
+        """The one world in which everything is as the problem says."""
+        return Worlds(np.zeros((1, *self._shape)), self.prior[None])
+
     def worlds(self, rng: np.random.Generator, draws: int = DRAWS) -> Worlds:
         """Problems that could be the true one; each cost by a Latin hypercube of its quantiles."""
         costs = np.zeros((draws, *self._shape))
