@@ -40,8 +40,8 @@ class DeployedCases:
 
     def decide(self, costs: FloatArray | CaseCosts) -> IntArray:
         """The cheapest decisions (n,), by the arithmetic of a `Rule`: ties fall as they will."""
-        moved = self.from_prior is not None
-        ratios = class_ratios(self.from_prior, self.prior) if moved else None
+        held = self.from_prior
+        ratios = None if held is None else class_ratios(held, self.prior)
         return cheapest_decisions(self.given, costs, self.rounding, ratios)
 
 
