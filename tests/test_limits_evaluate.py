@@ -144,6 +144,18 @@ def test_where_every_system_breaks_a_limit_none_is_deployed():
     report.to_text()
 
 
+def test_no_gate_opens_for_a_system_that_clearly_breaks_a_limit():
+    models = {"today": Decisions(np.full(1200, "approve")), "old": Decisions(OLD), "forest": P}
+    report = evaluate(TRUTH, models, PAYMENTS, baseline="today", **PLAIN)
+    cheap = report.system("old (as decided)")
+    assert cheap.difference is not None
+    assert cheap.difference.high < 0
+    assert {one.model for one in report.challengers} == {"old", "forest"}
+    assert (report.is_better("forest"), report.is_better(cheap.name)) == (True, False)
+    assert (report.is_better(), report.is_no_worse()) == (False, False)
+    assert "clearly cheaper: forest (as is)" in report.to_markdown(brief=True)
+
+
 @pytest.mark.slow
 def test_where_no_constant_decision_keeps_the_limits_the_best_rule_is_deployed():
     limits = [

@@ -248,6 +248,28 @@ def test_posteriors_of_single_precision_keep_the_limit_too():
     assert int(np.sum(bayes_decisions(p, found.priced) == "review")) == 7
 
 
+def test_posteriors_that_are_certain_of_another_class_leave_room_for_any_limit():
+    """Cases that no price reaches are a group of their own; the next one has its own price."""
+    problem = Problem([[0, 1], [9, 0]], limits=[Limit.rate(0, given=1, at_most=0.0)])
+    p = np.array([0, 0, 0.05, 0.3, 0.6, 0.9])
+    found = price_limits(p, problem)
+    assert found.decisions.tolist() == [0, 0, 1, 1, 1, 1]
+    assert found.prices == pytest.approx([(0.95 - 0.45) / (0.05 / p.mean())])
+
+
+@pytest.mark.parametrize("other", [0.25, 0.02])
+def test_the_price_of_a_limit_at_its_end_is_what_a_looser_one_saves(other):
+    """Dearer prices keep a limit of zero as well, but nobody would save them."""
+    p = np.linspace(0.01, 0.99, 20)
+    rate = Limit.rate("approve", given="fraud", at_most=other)
+
+    def found(share):
+        return price_limits(p, PAYMENTS.with_limits([Limit.share("review", at_most=share), rate]))
+
+    saved = (found(0.0).dual_value - found(1e-4).dual_value) / 1e-4
+    assert found(0.0).prices[0] == pytest.approx(saved, rel=1e-6)
+
+
 # Labels ------------------------------------------------------------------------------------------
 
 

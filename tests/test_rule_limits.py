@@ -60,6 +60,16 @@ def test_a_rule_moves_posteriors_as_they_were_moved_for_the_prices():
     assert np.mean(rule.decide(P) != found.decisions) == 0
 
 
+def test_cases_that_are_tied_at_another_prior_are_decided_as_they_were_priced():
+    rng = np.random.default_rng(63)
+    rows = rng.integers(0, 6, (12, 3)) + 0.0
+    rows /= rows.sum(axis=1, keepdims=True)
+    limits = [Limit.share(0, at_most=0.2), Limit.rate(0, given=1, at_most=0.5)]
+    problem = Problem(rng.integers(0, 20, (3, 2)), prior=[0.2, 0.3, 0.5], limits=limits)
+    found = price_limits(rows, problem)
+    assert np.array_equal(Rule.keeping(found).decide(rows), found.decisions)
+
+
 def test_a_rule_needs_prices_for_the_limits_of_its_problem():
     with pytest.raises(InputError, match="must have prices for the limits of its problem"):
         Rule(PAYMENTS.with_limits([REVIEW]))

@@ -11,7 +11,7 @@ from scipy import stats
 
 import stakes
 from stakes import Between, Decisions, InputError, Problem, Report, bayes_decisions
-from stakes.evaluation.beliefs import Worlds, _quantiles
+from stakes.evaluation.beliefs import Worlds, _quantiles, read_unknown
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.remaking import remake_of
@@ -160,6 +160,34 @@ def test_values_are_those_of_brute_force_with_costs_and_prior_unknown():
     for part in found.parts:
         assert 0 <= part.evppi <= found.evpi + 1e-9
         assert part.evppi <= part.evppi_remade
+
+
+def test_certainty_is_worth_nothing_where_the_verdict_doubts_a_model_and_not_the_costs():
+    """It chose none, although one was cheaper on these cases; to know the costs is no remedy."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(60) < 0.3).astype(int)
+    models = {f"m{j}": Decisions(np.where(rng.random(60) < 0.08, 1, 0)) for j in range(4)}
+    report = evaluate(y, models, Problem([[0, Between(6.9, 7.1)], [3, 0]]), **QUICK)
+    assert report.verdict.deploy is None
+    assert min(one.cost.value for one in report.systems) < report.naive.cost
+    found = report.uncertainty
+    assert (found.evpi, found.parts[0].evppi) == (pytest.approx(0, abs=1e-9),) * 2
+
+
+def test_a_few_worlds_spread_over_the_distribution_of_the_prior():
+    """As many would, to the error of all that are drawn: rules are remade in few worlds."""
+    problem = Problem(np.eye(2), prior=[0.7, 0.3])
+    unknown = read_unknown(Dirichlet([7, 3]), problem, np.array([0.7, 0.3]), 0.95)
+    assert unknown is not None
+    beta = stats.beta(3, 7)
+    above = beta.expect(lambda p: max(p - 0.3, 0.0))
+    spread = np.sqrt(beta.expect(lambda p: max(p - 0.3, 0.0) ** 2) - above**2)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        alone, together = unknown.parts(rng)[-1].worlds.some(64), unknown.worlds(rng, 256)
+        for worlds in (alone, together):
+            found = np.maximum(worlds.prior[:, 1] - 0.3, 0).mean()
+            assert found == pytest.approx(above, abs=4 * spread / np.sqrt(4096))
 
 
 @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, N)])

@@ -182,6 +182,7 @@ def _closes(report: Report, name: str, system: str | None) -> bool:
     assert report.baseline is not None
     numbers = "; ".join(
         f"{one.name}: {part.value:.6g}, {part.low:.6g} to {part.high:.6g}"
+        f"{', and it clearly breaks a limit' * one.breaks_limit}"
         for one in judged
         if (part := one.difference if name == "better" else one.beyond_margin) is not None
     )

@@ -58,6 +58,11 @@ class Unknown:
         known = self.experts is None and not self.problem.beliefs
         return "the prior" if known else "the costs and the prior"
 
+    @property
+    def mean(self) -> Worlds:
+        """The one world in which everything is as the problem says."""
+        return Worlds(np.zeros((1, *self._shape)), self.prior[None])
+
     def worlds(self, rng: np.random.Generator, draws: int = DRAWS) -> Worlds:
         """Problems that could be the true one; each cost by a Latin hypercube of its quantiles."""
         costs = np.zeros((draws, *self._shape))
@@ -66,7 +71,7 @@ class Unknown:
         if self.experts is not None:
             turn = rng.permutation(np.arange(draws) % len(self.experts))
             costs += (self.experts - self.experts.mean(axis=0))[turn]
-        return Worlds(costs, self._priors(rng, draws))
+        return Worlds(costs, rng.permutation(self._priors(rng, draws)))
 
     def parts(self, rng: np.random.Generator) -> list[Part]:
         """Everything that is not known, one after the other, the rest being as the problem says."""
@@ -77,7 +82,7 @@ class Unknown:
             same = np.broadcast_to(self.prior, (len(above), len(self.prior)))
             found.append(Part("which expert is right", (nan, nan, nan), Worlds(above, same)))
         if self.sampler is not None:
-            priors = self._priors(rng, DRAWS)
+            priors = self._priors(rng, DRAWS)  # in order, so that some of them are evenly spread
             none = np.zeros((DRAWS, *self._shape))
             found.append(Part("the prior", self._shares(priors), Worlds(none, priors)))
         return found
@@ -98,17 +103,19 @@ class Unknown:
         return float(self.prior[1]), low, high
 
     def _priors(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """Priors (D, K) in the order of the share of the last class, evenly spread over it."""
         if self.sampler is None:
             return np.broadcast_to(self.prior, (draws, len(self.prior)))
-        drawn = np.asarray(self.sampler(rng, draws), dtype=np.float64)
-        shape = (draws, len(self.prior))
+        drawn = np.asarray(self.sampler(rng, DRAWS), dtype=np.float64)
+        shape = (DRAWS, len(self.prior))
         if drawn.shape != shape or not (drawn >= 0).all() or abs(drawn.sum(1) - 1).max() > 1e-6:
             raise InputError(
                 f"uncertain must draw priors of shape {shape} that sum to one; it drew an array of "
                 f"shape {drawn.shape}. Dirichlet(cases) is such a distribution.",
                 argument="uncertain",
             )
-        return drawn
+        places = np.arange(draws) * (DRAWS / draws) + DRAWS / draws / 2
+        return drawn[np.argsort(drawn[:, -1], kind="stable")][places.astype(np.intp)]
 
     @property
     def _ends(self) -> FloatArray:

@@ -89,10 +89,11 @@ def uncertainty_of(
     costs = rivals.costs(worlds)
     slack = _TIE * float(np.abs(costs).max())
     shares = (costs <= costs.min(axis=1, keepdims=True) + slack).mean(axis=0)
-    evpi, more = _regret(costs, choice), None
+    known = _above(rivals.costs(unknown.mean), choice)
+    evpi, more = _regret(costs, choice, known), None
     if remake is not None:
         more = evpi + _gain(unknown.worlds(rng, remake.affordable), rivals, remake)
-    found = [_part(one, rivals, choice, remake) for one in unknown.parts(rng)]
+    found = [_part(one, rivals, choice, known, remake) for one in unknown.parts(rng)]
     order = np.argsort(-shares, kind="stable")
     made = Uncertainty(
         choice=rivals.names[choice],
@@ -107,9 +108,17 @@ def uncertainty_of(
     return Uncertainty._trusted(**{**vars(made), "sentences": _sentences(made, unknown)})
 
 
-def _regret(costs: FloatArray, choice: int) -> float:
-    """What today's choice costs above the cheapest of each world (D, J), on average."""
-    return max(float((costs[:, choice] - costs.min(axis=1)).mean()), 0.0)
+def _regret(costs: FloatArray, choice: int, known: float) -> float:
+    """What today's choice costs above the cheapest of each world (D, J), on average.
+
+    What it does at the means needs no certainty: a verdict may choose none of the models although
+    one was cheaper on these cases, because it was chosen on them.
+    """
+    return max(_above(costs, choice) - known, 0.0)
+
+
+def _above(costs: FloatArray, choice: int) -> float:
+    return float((costs[:, choice] - costs.min(axis=1)).mean())
 
 
 def _gain(worlds: Worlds, rivals: Rivals, remake: Remake) -> float:
@@ -120,8 +129,10 @@ def _gain(worlds: Worlds, rivals: Rivals, remake: Remake) -> float:
     return float(np.maximum(today - again.min(axis=1), 0.0).mean())
 
 
-def _part(one: Part, rivals: Rivals, choice: int, remake: Remake | None) -> UncertainPart:
-    evppi, more = _regret(rivals.costs(one.worlds), choice), None
+def _part(
+    one: Part, rivals: Rivals, choice: int, known: float, remake: Remake | None
+) -> UncertainPart:
+    evppi, more = _regret(rivals.costs(one.worlds), choice, known), None
     if remake is not None:
         some = one.worlds.some(remake.affordable // 4)
         more = evppi + _gain(some, rivals, remake)

@@ -8,7 +8,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
-from stakes.decide import class_ratios, costs_of_cases, shift_prior
+from stakes.decide import cheapest_decisions, class_ratios, costs_of_cases, shift_prior
 from stakes.errors import InputError
 from stakes.problem import CaseCosts, Problem
 from stakes.rows import Posteriors
@@ -25,6 +25,7 @@ class DeployedCases:
     prior, from_prior : (K,) that prior, and the one from which posteriors were moved, if they were
     costs : (K, M) of all cases, or those of every case
     truth : (n,) classes, where they are known
+    given : (n, K) posteriors as they came, on which a rule decides
     rounding : (n, K) by how much posteriors of single precision may be off
     """
 
@@ -34,7 +35,14 @@ class DeployedCases:
     from_prior: FloatArray | None
     costs: FloatArray | CaseCosts
     truth: IntArray | None
+    given: FloatArray
     rounding: FloatArray | None
+
+    def decide(self, costs: FloatArray | CaseCosts) -> IntArray:
+        """The cheapest decisions (n,), by the arithmetic of a `Rule`: ties fall as they will."""
+        held = self.from_prior
+        ratios = None if held is None else class_ratios(held, self.prior)
+        return cheapest_decisions(self.given, costs, self.rounding, ratios)
 
 
 def read_deployed(
@@ -74,7 +82,8 @@ def read_deployed(
         from_prior=start if is_moved else None,
         costs=costs,
         truth=truth,
-        rounding=None if is_moved else wrapped.rounding("posteriors", problem.classes),
+        given=rows,
+        rounding=wrapped.rounding("posteriors", problem.classes),
     )
 
 

@@ -49,7 +49,8 @@ def breakpoints(cases: CountedCases, place: int = 0) -> Breakpoints:
     falling = leaves[order]
     with np.errstate(invalid="ignore"):
         steps = falling[:-1] - falling[1:]
-        apart = steps > _TIED * (np.abs(falling[:-1]) + cases.span)
+        size = np.minimum(np.abs(falling[:-1]), np.abs(falling[1:]))  # finite next to an infinite
+        apart = steps > _TIED * (size + cases.span)
     starts = np.flatnonzero(np.concatenate([[True], apart]))
     sums = np.add.reduceat(weight[order], starts)
     return Breakpoints(falling[starts], np.cumsum(sums))

@@ -12,7 +12,7 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._text import number
 from stakes._value import Value
-from stakes.decide import cheapest_decisions, label_array, mean_costs
+from stakes.decide import label_array, mean_costs
 from stakes.errors import InputError
 from stakes.limits.counted_cases import ROUNDING, CountedCases, counted_cases
 from stakes.limits.deployed_cases import read_deployed
@@ -149,7 +149,7 @@ def price_limits(
     read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
 
     def decide(amounts: FloatArray) -> IntArray:
-        return cheapest_decisions(read.rows, plus(read.costs, amounts), read.rounding)
+        return read.decide(plus(read.costs, amounts))
 
     cases, fitted = priced_cases(
         problem, read.rows, read.mass, read.prior, read.costs, decide, read.truth

@@ -38,6 +38,9 @@ class Dual(NamedTuple):
     value: float
 
 
+Cut = tuple[float, FloatArray]  # a plane above the dual: its height at prices of zero, its slopes
+
+
 def priced_costs(cases: CountedCases, prices: FloatArray) -> FloatArray:
     """Expected costs (M, n) with the prices of all limits in them."""
     costs = cases.costs.copy()
@@ -71,8 +74,11 @@ def several_prices(
             return near
     points = [np.zeros(len(cases.limits)), *([] if start is None else [start])]
     for dearest in _DEAREST:
-        found, points = _maximum(cases, targets, dearest * cases.span, points, enough)
-        if (found.prices < 0.99 * dearest * cases.span).all():
+        most = dearest * cases.span
+        found, points, cuts = _maximum(cases, targets, most, points, enough)
+        if enough == -np.inf:
+            found = _lowest(cases, targets, most, found, cuts)
+        if (found.prices < 0.99 * most).all():
             break
     return found
 
@@ -118,10 +124,10 @@ def _maximum(
     dearest: float,
     points: list[FloatArray],
     enough: float,
-) -> tuple[Dual, list[FloatArray]]:
-    """The maximum within a box, and the points at which it was cut."""
-    gap = cases.span * _EXACT * (1.0 if cases.mass.size <= _MANY else 1e3)
-    cuts: list[tuple[float, FloatArray]] = []
+) -> tuple[Dual, list[FloatArray], list[Cut]]:
+    """The maximum within a box, the points at which it was cut, and the cuts."""
+    gap = _gap(cases)
+    cuts: list[Cut] = []
     tried: list[FloatArray] = []
     best = Dual(np.zeros(len(bounds)), -np.inf)
     pending = list(points)
@@ -141,7 +147,35 @@ def _maximum(
         cuts.append((value - float(slope @ point), slope))
         if upper - best.value <= gap or upper <= enough or (repeated and not pending):
             break
-    return best, tried[-20:]
+    return best, tried[-20:], cuts
+
+
+def _gap(cases: CountedCases) -> float:
+    return cases.span * _EXACT * (1.0 if cases.mass.size <= _MANY else 1e3)
+
+
+def _lowest(
+    cases: CountedCases, bounds: FloatArray, dearest: float, best: Dual, cuts: list[Cut]
+) -> Dual:
+    """Of all optimal prices, those with the lowest sum: what looser limits are worth.
+
+    Where a limit is met to the case, or is zero or one, dearer prices are optimal as well; they say
+    what tighter limits would cost.
+    """
+    gap, last = 10 * _gap(cases), best.prices
+    cuts, enough = list(cuts), best.value - gap
+    for _ in range(_MOST_CUTS):
+        found = _highest(cuts, dearest, cases.span, enough)
+        if found is None or found[0].sum() >= (1 - 1e-9) * best.prices.sum():
+            break
+        value, slope = _evaluated(cases, bounds, found[0])
+        if value >= enough - gap:
+            return Dual(found[0], best.value)
+        if np.array_equal(found[0], last):  # the program cannot tell it from better ones
+            break
+        last = found[0]
+        cuts.append((value - float(slope @ last), slope))
+    return best
 
 
 def _evaluated(
@@ -158,9 +192,12 @@ def _evaluated(
 
 
 def _highest(
-    cuts: list[tuple[float, FloatArray]], dearest: float, span: float
+    cuts: list[Cut], dearest: float, span: float, enough: float | None = None
 ) -> tuple[FloatArray, float] | None:
-    """Where the lowest of the cuts is highest, within the box, and how high; None if not found."""
+    """Where the lowest of the cuts is highest, within the box, and how high; None if not found.
+
+    With `enough`, the prices of the lowest sum where it is at least as high as that.
+    """
     from scipy.optimize import linprog
 
     scale = _SCALE / span
@@ -168,11 +205,14 @@ def _highest(
     slopes = np.stack([slope for _, slope in cuts])
     size = slopes.shape[1]
     rows = np.column_stack([-slopes, np.ones(len(cuts))])
+    aim, floor = np.append(np.zeros(size), -1.0), None
+    if enough is not None:
+        aim, floor = np.append(np.ones(size), 0.0), enough * scale
     solved = linprog(
-        np.concatenate([np.zeros(size), [-1.0]]),
+        aim,
         A_ub=rows,
         b_ub=offsets,
-        bounds=[*[(0.0, dearest * scale)] * size, (None, None)],
+        bounds=[*[(0.0, dearest * scale)] * size, (floor, None)],
         method="highs-ds",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )

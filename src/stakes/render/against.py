@@ -91,8 +91,9 @@ def _gates(report: Report, baseline: Baseline) -> list[str]:
     margin = _text.percent(baseline.margin) if baseline.relative else _text.number(baseline.margin)
     asked = [("clearly cheaper", _clearly, "cheaper")]
     asked += [(f"clearly no worse by {margin}", _no_worse, "yes")] * bool(baseline.margin)
+    kept = [one for one in report.challengers if not one.breaks_limit]
     passed = (
-        (what, [one.name for one in report.challengers if answer(one) == wanted])
+        (what, [one.name for one in kept if answer(one) == wanted])
         for what, answer, wanted in asked
     )
     return [f"{what}: {', '.join(names) or 'none'}" for what, names in passed]

@@ -21,19 +21,24 @@ class _Compared(Protocol):
     def rule(self) -> str: ...
     @property
     def candidate(self) -> bool: ...
+    @property
+    def breaks_limit(self) -> bool: ...
 
 
 S = TypeVar("S", bound=_Compared)
 
 
 def challengers_of(systems: Sequence[S], baseline: Baseline | None) -> tuple[S, ...]:
-    """A system of each model but the baseline's: with its rule, or else the plainest."""
+    """A system of each model but the baseline's: with its rule, or else the plainest.
+
+    A model of which every system clearly breaks a limit is judged, too, and does not pass.
+    """
     baseline = _known(baseline)
     found: dict[str, S] = {}
-    for one in systems:
-        own = baseline.paired and one.model == baseline.model
-        nearer = one.rule == baseline.rule or one.model not in found
-        if one.candidate and not own and nearer:
+    others = [one for one in systems if not (baseline.paired and one.model == baseline.model)]
+    for one in sorted(others, key=lambda one: not one.candidate):
+        nearer = one.candidate and one.rule == baseline.rule
+        if (one.candidate or one.breaks_limit) and (nearer or one.model not in found):
             found[one.model] = one
     return tuple(found.values())
 

@@ -138,6 +138,11 @@ class System(Value):
     limits: tuple[LimitCheck, ...] = ()  # how it stands to each limit of the problem
     rounding_loss: float | None = None  # what it costs to keep them and decide none by chance
 
+    @property
+    def breaks_limit(self) -> bool:
+        """Whether it clearly breaks a limit: it is no candidate then, and passes no gate."""
+        return any(check.breaks for check in self.limits)
+
 
 def cheapest_of(systems: Iterable[System]) -> System:
     """The first of the cheapest systems; one that is no candidate only for want of any other.
@@ -262,7 +267,7 @@ class Report(Value):
         >>> report.is_better(), report.is_no_worse("new (as is)")
         (True, True)
         """
-        return all(one.high < 0 for one in self._judged(system, "difference"))
+        return all(high < 0 for high in self._judged(system, "difference"))
 
     def is_no_worse(self, system: str | None = None) -> bool:
         """Whether a system clearly costs no more than the baseline and the margin.
@@ -271,7 +276,7 @@ class Report(Value):
         95 % a system that costs just that much passes in 2.5 % of samples. The argument is that of
         `is_better`, which has an example.
         """
-        return all(one.high <= 0 for one in self._judged(system, "beyond_margin"))
+        return all(high <= 0 for high in self._judged(system, "beyond_margin"))
 
     def compared(self, name: str) -> System:
         """The system of that name, or the challenger of the model of that name."""
@@ -279,9 +284,12 @@ class Report(Value):
         own += [one for one in self.challengers if one.model == name]
         return own[0] if own else self.system(name)
 
-    def _judged(self, system: str | None, what: str) -> list[Interval]:
+    def _judged(self, system: str | None, what: str) -> list[float]:
+        """Upper ends of what a gate asks; infinite where a system clearly breaks a limit."""
         named = self.challengers if system is None else (self.compared(system),)
-        return judged_intervals(named, self.systems, self.baseline, what)
+        intervals = judged_intervals(named, self.systems, self.baseline, what)
+        pairs = zip(named, intervals, strict=True)
+        return [np.inf if one.breaks_limit else part.high for one, part in pairs]
 
     def costs_under(self, problem: Problem) -> dict[str, float]:
         """What every system would cost per case under other costs, deciding as it does now.
