@@ -94,15 +94,18 @@ def test_conditions_may_ask_for_differences_and_compute(condition, code):
 
 @pytest.mark.slow
 def test_what_a_gate_cannot_judge_is_bad_input():
+    Path("fraud.json").write_text("costs", encoding="utf-8")
     for arguments, message in (
         (("--gate", "better"), "--gate must stand beside a baseline"),
         (("--baseline", "old", "--gate", "worse"), "--gate must be one of no-worse, better"),
         (("--baseline", "odl"), "--baseline must be the name of a model"),
-        (("--baseline", "odl.json"), "there is no file odl.json"),
+        (("--baseline", "odl.json"), "odl.json must be the JSON of a report; there is no such"),
+        (("--baseline", "fraud.json"), "fraud.json must be the JSON of a report; it is not"),
         (("--baseline", "old", "--margin", "x"), "--margin must be an amount per case"),
         (("--margin", "1"), "--margin must stand beside a baseline"),
         (("--baseline", "old", "--gate", "better=old"), "--gate must be another than the baseline"),
-        (("--fail-if", 'difference["new"] > 0'), 'needs difference["new"], which is undefined'),
+        (("--baseline", "old", "--gate", "better=no"), "--gate must be the name of a system or"),
+        (("--fail-if", 'difference["new"] > 0'), "--fail-if must stand beside a baseline where it"),
         (("--brief",), "--brief must stand beside --markdown"),
     ):
         done = evaluate(*arguments)
@@ -138,6 +141,9 @@ def test_diff_says_first_how_problems_differ_then_verdict_and_costs():
     missing = run("diff", "old.json", "no.json")
     assert missing.exit_code == 2
     assert "no.json must be the JSON of a report" in missing.stderr
+    other = run("diff", "old.json", "fraud.toml")
+    assert other.exit_code == 2
+    assert "fraud.toml must be the JSON of a report; it is not" in other.stderr
 
 
 def test_the_schema_is_printed():
