@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow")
 from click.testing import CliRunner, Result
 
 import stakes as library
-from stakes import Between, Decisions, Problem, Report
+from stakes import Between, Decisions, Limit, Problem, Report
 from stakes.cli.commands import stakes as command
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
@@ -176,7 +176,7 @@ LITTLE = ("--memory-limit", "2k")
 
 
 @pytest.mark.slow
-def test_amounts_and_an_incumbent_give_the_same_through_toml_and_python():
+def test_amounts_a_limit_and_an_incumbent_give_the_same_through_toml_and_python():
     rng = np.random.default_rng(4)
     fraud = rng.random(N) < 0.2
     truth, amount = np.where(fraud, "fraud", "legit"), rng.lognormal(4, 1, N).round(2)
@@ -185,7 +185,8 @@ def test_amounts_and_an_incumbent_give_the_same_through_toml_and_python():
     old = np.array(PROBLEM.decisions)[np.digitize(signal + rng.normal(0, 2, N), [-1, 2])]
     Path("amounts.toml").write_text(
         'unit = "EUR"\n[costs.legit]\napprove = 0\nreview = 3\nblock = "5 + 0.02*amount"\n'
-        '[costs.fraud]\napprove = "amount"\nreview = 8\nblock = 0\n',
+        '[costs.fraud]\napprove = "amount"\nreview = 8\nblock = 0\n'
+        '[[limits]]\ndecision = "review"\nat_most = 0.05\n',
         encoding="utf-8",
     )
     rows = zip(truth, new, old, amount, strict=True)
@@ -197,8 +198,15 @@ def test_amounts_and_an_incumbent_give_the_same_through_toml_and_python():
     assert done.exit_code in (0, 1), done.stderr
     found = Report.from_json(Path("out.json"))
     models = {"new": new, "old": Decisions(old)}
+    costs = {
+        "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
+        "fraud": {"approve": "amount", "review": 8, "block": 0},
+    }
+    limits = [Limit.share("review", at_most=0.05)]
+    problem = Problem(costs, unit="EUR", limits=limits)
+    assert problem == Problem.from_toml("amounts.toml")
     report = library.evaluate(
-        *(truth, models, Problem.from_toml("amounts.toml")),
+        *(truth, models, problem),
         data={"amount": amount},
         baseline="old",
         margin="2%",
@@ -208,4 +216,5 @@ def test_amounts_and_an_incumbent_give_the_same_through_toml_and_python():
     for one in report.systems:
         assert found.system(one.name).difference == one.difference
         assert found.system(one.name).beyond_margin == one.beyond_margin
+        assert found.system(one.name).limits == one.limits
     assert report.is_no_worse() == (done.exit_code == 0)
