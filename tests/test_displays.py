@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from stakes.calibration import reliability
 from stakes.curves import brier_curve, decision_curve, optimal_curve, rate_driven_curve
 from stakes.errors import InputError
 from stakes.inference import Clusters, profile_interval
-from stakes.limits import capacity_curve
+from stakes.limits import LimitCheck, capacity_curve
 from stakes.scoring import EqualMass, EqualWidth, HullBins
 
 pytest.importorskip("matplotlib")
@@ -669,6 +670,14 @@ def test_costs_of_systems_are_those_of_the_report_the_cheapest_first(report):
     assert ax.get_title(loc="left").endswith("bold: to deploy · open circle: tuned on these cases")
 
 
+def test_an_open_circle_says_that_a_limit_is_broken(report):
+    broken = LimitCheck(Limit.share("treat", at_most=0.1), 0.4, 0.3, 0.5)
+    first, *others = (one for one in report.systems if one.candidate)
+    barred = replace(first, candidate=False, limits=(broken,))
+    display = SystemCostsDisplay.from_report(replace(report, systems=(*others, barred)))
+    assert display.note.endswith("open circle: breaks a limit")
+
+
 def test_costs_of_systems_come_from_predictions_in_one_call(report):
     display = SystemCostsDisplay.from_predictions(
         Y, MODELS, PROBLEM, calibrator=None, replicates=50
@@ -823,7 +832,7 @@ def test_where_capacity_is_no_limit_the_band_is_the_interval_of_the_cost(design)
 
 def test_a_capacity_display_marks_the_limit_and_names_its_axes():
     limited = PROBLEM.with_limits([Limit.share("treat", at_most=0.1)])
-    display = CapacityDisplay.from_predictions(Y, MODELS, limited, "treat")
+    display = CapacityDisplay.from_predictions(Y, MODELS["sharp"], limited, "treat")
     assert display.limit == 0.1
     ax = display.plot()
     assert ax.get_xlabel() == "capacity: share of cases that may get treat"
@@ -831,13 +840,15 @@ def test_a_capacity_display_marks_the_limit_and_names_its_axes():
     assert any("limit 0.1" in text.get_text() for text in ax.texts)
     columns = display.columns()
     assert list(columns) == ["model", "capacity", "cost", "low", "high"]
-    np.testing.assert_allclose(drawn(ax)["sharp"][:, 1], columns["cost"][:51])
+    np.testing.assert_allclose(drawn(ax)["model"][:, 1], columns["cost"])
 
 
 def test_costs_of_every_case_have_a_capacity_display():
     problem = Problem([[0, 1], ["amount", 0]])
     data = {"amount": np.linspace(1, 9, Y.size)}
-    display = CapacityDisplay.from_predictions(Y, MODELS, problem, 1, data=data)
+    display = CapacityDisplay.from_predictions(
+        Y, MODELS, problem, 1, data=data, capacities=[0, 0.1, 0.4]
+    )
     expected = capacity_curve(MODELS["sharp"], problem, 1, y_true=Y, data=data)
     np.testing.assert_allclose(curve(display).y, expected.cost(curve(display).x), atol=1e-12)
 

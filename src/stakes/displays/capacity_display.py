@@ -100,7 +100,8 @@ class CapacityDisplay(CurvesDisplay):
         most = max((one.need for one in read.values()), default=0.0) or 1.0
         grid = grid_of("capacities", capacities, np.linspace(0, most, _POINTS), inside=False)
         lines = tuple(one.line(name, grid, level) for name, one in read.items())
-        (low, high), room = extent([end for line in lines for end in (line.low, line.high)]), 0.05
+        bands = [end for line in lines for end in (line.low, line.high) if end is not None]
+        (low, high), room = extent(bands), 0.05
         ends = low - room * (high - low), high + room * (high - low)
         note = band_note(level, f"{len(cases.truth)} cases")
         library = frame_library(y_true, models)
@@ -194,7 +195,7 @@ def _column(problem: Problem, decision: object) -> int:
             f"Labels match by equality.",
             argument="decision",
         )
-    return problem.decisions.index(decision)  # type: ignore[arg-type]
+    return problem.decisions.index(decision)
 
 
 def _limit(problem: Problem, decision: Label) -> float:
