@@ -809,7 +809,7 @@ def test_capacities_cost_what_the_library_says(prior):
     problem = REVIEWS if prior is None else REVIEWS.with_prior(prior)
     points = [0, 0.1, 0.25, 0.5, 1]
     display = CapacityDisplay.from_predictions(y, p, problem, 1, capacities=points, weights=weights)
-    (line,) = display.lines
+    line = curve(display, "model")
     expected = capacity_curve(p, problem, 1, y_true=y, weights=weights)
     np.testing.assert_allclose(line.y, expected.cost(points), atol=1e-12)
     assert (line.low < line.y).all()
@@ -819,14 +819,15 @@ def test_capacities_cost_what_the_library_says(prior):
 
 @pytest.mark.parametrize("design", DESIGNS, ids=["cases", "weights", "clusters"])
 def test_where_capacity_is_no_limit_the_band_is_the_interval_of_the_cost(design):
-    more = {name: np.resize(column, 150) for name, column in design.items()}
+    more: Any = {name: np.resize(column, 150) for name, column in design.items()}
     y, p, _ = three_classes()
     display = CapacityDisplay.from_predictions(y, p, REVIEWS, 1, capacities=[0.5, 1], **more)
     report = evaluate(
         y, {"model": Decisions(bayes_decisions(p, REVIEWS))}, REVIEWS, calibrator=None, **more
     )
     cost = report.systems[0].cost
-    found = [float(part[-1]) for part in (display.lines[0].low, display.lines[0].high)]
+    line = curve(display, "model")
+    found = [float(line.low[-1]), float(line.high[-1])]
     assert found == pytest.approx([cost.low, cost.high], rel=1e-6)
 
 
