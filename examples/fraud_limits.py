@@ -1,9 +1,11 @@
-"""Payments of different amounts, and reviewers who can take one in fifty.
+"""Payments of different amounts, reviewers who can take one in fifty, and a rule to be replaced.
 
 A model gives the probability of fraud. By the costs alone every sixth payment would be reviewed;
 the reviewers can take one in fifty. The limit is a price: the report says what one more review
-saves, and a curve how many reviewers are worth their pay. The old rule, which reviews every large
-payment, breaks the limit and cannot be recommended. The data are simulated.
+saves, and a curve how many reviewers are worth their pay. The incumbent blocks large payments from
+new accounts: the gate of a pull request asks whether the model is clearly better. A careless rule
+that reviews every large payment breaks the limit and passes no gate. The problem is written in
+TOML and in Python, with the same result. The data are simulated.
 """
 
 from __future__ import annotations
@@ -36,7 +38,19 @@ at_most = 0.02
 """
 
 
-def read_problem() -> stakes.Problem:
+def python_problem() -> stakes.Problem:
+    """The problem in Python."""
+    return stakes.Problem(
+        {
+            "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
+            "fraud": {"approve": "amount", "review": 8, "block": 0},
+        },
+        unit="EUR",
+        limits=[Limit.share("review", at_most=0.02)],
+    )
+
+
+def toml_problem() -> stakes.Problem:
     """The problem of the text above, read as a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "payments.toml"
@@ -45,7 +59,7 @@ def read_problem() -> stakes.Problem:
 
 
 def main() -> None:
-    """Price the limit, evaluate under it, and decide a day's batch."""
+    """Price the limit, evaluate under it, ask the gates, and decide a day's batch."""
     rng = np.random.default_rng(1884)
     n, share = 10_000, 0.05
     fraud = rng.random(n) < share
@@ -53,9 +67,12 @@ def main() -> None:
     log_odds = rng.normal(np.where(fraud, 2, -2), 2) + np.log(share / (1 - share))
     forest, data = 1 / (1 + np.exp(-log_odds)), {"amount": amount}
     y = np.where(fraud, "fraud", "legit")
-    old = Decisions(np.where(amount > 150, "review", "approve"))
+    is_new = rng.random(n) < np.where(fraud, 0.5, 0.1)
+    old = Decisions(np.where((amount > 150) & is_new, "block", "approve"))
+    careless = Decisions(np.where(amount > 150, "review", "approve"))
 
-    problem = read_problem()
+    problem = toml_problem()
+    assert problem == python_problem()
     free = stakes.bayes_decisions(forest, problem.with_limits(None), data=data)
     print(problem)
     print(f"\nBy the costs alone, {np.mean(free == 'review'):.1%} of the payments are reviewed.")
@@ -63,20 +80,37 @@ def main() -> None:
     found = stakes.price_limits(forest, problem, data=data)
     print(f"Under the limit it is {found.values[0]:.2%}, at a price of {found.prices[0]:.2f} EUR.")
 
-    models = {"forest": forest, "old": old}
+    models = {"forest": forest, "careless": careless, "old": old}
     report = stakes.evaluate(
-        y, models, problem, data=data, volume=250_000, period="year", calibrator=None
+        y,
+        models,
+        problem,
+        data=data,
+        baseline="old",
+        margin="2%",
+        volume=250_000,
+        period="year",
+        calibrator=None,
     )
     print(f"\nDeploy {report.verdict.model}:")
     for system in report.systems:
         (check,) = system.limits
         print(
-            f"  {system.name:17} {system.cost.value:6.3f} EUR per payment, reviews "
+            f"  {system.name:22} {system.cost.value:6.3f} EUR per payment, reviews "
             f"{check.value:6.2%}: {check.said}"
         )
     for sentence in report.verdict.sentences:
         if "at the margin" in sentence:
             print(sentence.replace("; ", ";\n"))
+
+    print("\nAgainst the incumbent:")
+    for name in ("forest (as is)", "careless (as decided)"):
+        gap = report.system(name).difference
+        assert gap is not None
+        print(
+            f"  {name:22} {gap.value:+.2f} EUR ({gap.low:+.2f} to {gap.high:+.2f}), "
+            f"{'passes' if report.is_better(name) else 'fails'} the gate"
+        )
 
     curve = capacity_curve(forest, problem, "review", data=data)
     print("\ncapacity   EUR per payment   one more review saves")

@@ -101,3 +101,16 @@ def test_costs_of_every_case_have_a_capacity_too():
 def test_a_capacity_for_no_decision_is_refused():
     with pytest.raises(InputError, match="decision must be one of several decisions"):
         capacity_curve(ROWS, PROBLEM, "review")
+    with pytest.raises(InputError, match=r"one of several decisions .* got ndarray"):
+        capacity_curve(ROWS, PROBLEM, np.array([0, 1]))  # type: ignore[arg-type]
+
+
+def test_prices_beyond_all_cases_and_of_no_number_are_undefined():
+    capacity, coverage = capacity_curve(ROWS, PROBLEM, 1), coverage_curve(ROWS, PROBLEM)
+    for name, price in (("share", capacity.price), ("coverage", coverage.break_even)):
+        found = price([np.nan, -0.1, 1.1, 0.5])
+        assert np.isnan(found).tolist() == [True, True, True, False]
+        with pytest.raises(InputError, match=f"{name} must hold real numbers"):
+            price("half")
+    with pytest.raises(InputError, match="coverage must hold real numbers"):
+        coverage.selective_cost("half")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from stakes import (
     Counts,
     Decisions,
     JointCounts,
+    Limit,
     Posteriors,
     Problem,
     Scores,
     ScoreTable,
+    bayes_decisions,
     best_threshold,
     evaluate,
 )
@@ -25,6 +28,7 @@ from stakes.calibration import reliability
 from stakes.curves import brier_curve, decision_curve, optimal_curve, rate_driven_curve
 from stakes.errors import InputError
 from stakes.inference import Clusters, profile_interval
+from stakes.limits import LimitCheck, capacity_curve
 from stakes.scoring import EqualMass, EqualWidth, HullBins
 
 pytest.importorskip("matplotlib")
@@ -35,6 +39,7 @@ from matplotlib.figure import Figure  # noqa: E402
 
 from stakes.displays import (  # noqa: E402
     BrierCurveDisplay,
+    CapacityDisplay,
     CostByThresholdDisplay,
     CostCurveDisplay,
     DecisionCurveDisplay,
@@ -665,6 +670,14 @@ def test_costs_of_systems_are_those_of_the_report_the_cheapest_first(report):
     assert ax.get_title(loc="left").endswith("bold: to deploy · open circle: tuned on these cases")
 
 
+def test_an_open_circle_says_that_a_limit_is_broken(report):
+    broken = LimitCheck(Limit.share("treat", at_most=0.1), 0.4, 0.3, 0.5)
+    first, *others = (one for one in report.systems if one.candidate)
+    barred = replace(first, candidate=False, limits=(broken,))
+    display = SystemCostsDisplay.from_report(replace(report, systems=(*others, barred)))
+    assert display.note.endswith("open circle: breaks a limit")
+
+
 def test_costs_of_systems_come_from_predictions_in_one_call(report):
     display = SystemCostsDisplay.from_predictions(
         Y, MODELS, PROBLEM, calibrator=None, replicates=50
@@ -776,3 +789,80 @@ def test_what_is_no_report_no_estimator_and_no_axes_is_refused():
         display.frame("excel")
     with pytest.raises(InputError, match="library must be one of"):
         display.frame(np.zeros(2))
+
+
+# Capacity -----------------------------------------------------------------------------------------
+
+REVIEWS = Problem([[0, 2, 9, 4], [6, 0, 3, 4], [20, 8, 0, 4]], unit="EUR")
+
+
+def three_classes(n_cases: int = 150) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(11)
+    p = np.round(rng.dirichlet([2, 1, 0.7], n_cases), 1) + 0.05  # ties
+    p /= p.sum(axis=1, keepdims=True)
+    return np.array([rng.choice(3, p=row) for row in p]), p, rng.integers(1, 4, n_cases)
+
+
+@pytest.mark.parametrize("prior", [None, [0.7, 0.2, 0.1]])
+def test_capacities_cost_what_the_library_says(prior):
+    y, p, weights = three_classes()
+    problem = REVIEWS if prior is None else REVIEWS.with_prior(prior)
+    points = [0, 0.1, 0.25, 0.5, 1]
+    display = CapacityDisplay.from_predictions(y, p, problem, 1, capacities=points, weights=weights)
+    line = curve(display, "model")
+    expected = capacity_curve(p, problem, 1, y_true=y, weights=weights)
+    np.testing.assert_allclose(line.y, expected.cost(points), atol=1e-12)
+    assert (line.low < line.y).all()
+    assert (line.y < line.high).all()
+    assert line.mark == pytest.approx((expected.shares[-1], float(expected.cost(1))))
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=["cases", "weights", "clusters"])
+def test_where_capacity_is_no_limit_the_band_is_the_interval_of_the_cost(design):
+    more: Any = {name: np.resize(column, 150) for name, column in design.items()}
+    y, p, _ = three_classes()
+    display = CapacityDisplay.from_predictions(y, p, REVIEWS, 1, capacities=[0.5, 1], **more)
+    report = evaluate(
+        y, {"model": Decisions(bayes_decisions(p, REVIEWS))}, REVIEWS, calibrator=None, **more
+    )
+    cost = report.systems[0].cost
+    line = curve(display, "model")
+    found = [float(line.low[-1]), float(line.high[-1])]
+    assert found == pytest.approx([cost.low, cost.high], rel=1e-6)
+
+
+def test_a_capacity_display_marks_the_limit_and_names_its_axes():
+    limited = PROBLEM.with_limits([Limit.share("treat", at_most=0.1)])
+    display = CapacityDisplay.from_predictions(Y, MODELS["sharp"], limited, "treat")
+    assert display.limit == 0.1
+    ax = display.plot()
+    assert ax.get_xlabel() == "capacity: share of cases that may get treat"
+    assert ax.get_ylabel() == "expected cost per case, EUR"
+    assert any("limit 0.1" in text.get_text() for text in ax.texts)
+    columns = display.columns()
+    assert list(columns) == ["model", "capacity", "cost", "low", "high"]
+    np.testing.assert_allclose(drawn(ax)["model"][:, 1], columns["cost"])
+
+
+def test_costs_of_every_case_have_a_capacity_display():
+    problem = Problem([[0, 1], ["amount", 0]])
+    data = {"amount": np.linspace(1, 9, Y.size)}
+    display = CapacityDisplay.from_predictions(
+        Y, MODELS, problem, 1, data=data, capacities=[0, 0.1, 0.4]
+    )
+    expected = capacity_curve(MODELS["sharp"], problem, 1, y_true=Y, data=data)
+    np.testing.assert_allclose(curve(display).y, expected.cost(curve(display).x), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("models", "decision", "message"),
+    [
+        (MODELS, "cure", "decision must be one of several decisions"),
+        (MODELS, np.array([1, 2]), "decision must be one of several .* got ndarray"),
+        (Scores(MODELS["sharp"]), "treat", "must hold posteriors, by which cases are ordered"),
+        (Decisions(np.full(Y.size, "wait")), "treat", "got Decisions"),
+    ],
+)
+def test_what_has_no_capacity_is_refused(models, decision, message):
+    with pytest.raises(InputError, match=message):
+        CapacityDisplay.from_predictions(Y, models, PROBLEM, decision)

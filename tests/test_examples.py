@@ -50,7 +50,7 @@ def test_amounts_pick_another_model_than_their_mean_does() -> None:
 
 
 @pytest.mark.slow
-def test_fraud_under_a_limit_prices_the_limit_and_refuses_the_rule_that_breaks_it() -> None:
+def test_fraud_under_a_limit_prices_it_and_gates_what_would_replace_the_incumbent() -> None:
     done = example("fraud_limits.py")
     assert done.stderr == ""
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -58,4 +58,9 @@ def test_fraud_under_a_limit_prices_the_limit_and_refuses_the_rule_that_breaks_i
     assert "Deploy forest:" in said
     assert "at the margin" in said
     assert said.count(": breaks") == 1
+    against = said.partition("Against the incumbent: ")[2].partition(" capacity")[0]
+    model, careless = against.split("careless (as decided)")
+    assert "passes the gate" in model
+    assert "-" in careless.split()[0]  # cheaper, and still
+    assert "fails the gate" in careless
     assert "Today's batch of 700 gets 10 reviews, no more." in said

@@ -13,9 +13,10 @@ from scipy.optimize import brentq
 from scipy.stats import chi2
 
 import stakes
-from stakes import Decisions, InputError, Problem, Report
+from stakes import Decisions, InputError, Limit, Problem, Report
 from stakes.evaluation.baseline import problem_differences, unpaired
 from stakes.inference import difference_support, profile_ends
+from stakes.limits import LimitCheck
 from stakes.report import Interval
 from stakes.tally import JointCounts
 
@@ -188,6 +189,20 @@ def test_gates_ask_for_the_upper_ends(report):
         assert (one.is_better(name), one.is_no_worse("new")) == (better, no_worse)
 
 
+@pytest.mark.parametrize("candidate", [False, True])  # where all systems break it, all may win
+def test_a_system_that_breaks_a_limit_is_judged_and_passes_no_gate(report, candidate):
+    name, far = "new (as is)", Interval(-1.0, -2.0, -0.5)
+    broken = LimitCheck(Limit.share(1, at_most=0.05), 0.2, 0.1, 0.3)
+    for check, passes in ((broken, False), (replace(broken, value=0.04, low=0.02), True)):
+        ends: Any = {"difference": far, "beyond_margin": far, "limits": (check,)}
+        one = with_ends(report, name, candidate=candidate or passes, **ends)
+        assert [system.name for system in one.challengers] == [name]
+        assert one.system(name).breaks_limit is not passes
+        assert (one.is_better(), one.is_no_worse(), one.is_better("new")) == (passes,) * 3
+        clearly = "clearly cheaper: " + (name if passes else "none")
+        assert clearly in one.to_markdown(brief=True)
+
+
 @pytest.mark.slow
 def test_challengers_have_the_rule_of_the_baseline_or_else_decide_as_they_are(report):
     assert [one.name for one in report.challengers] == ["new (as is)"]
@@ -235,6 +250,7 @@ def test_an_unknown_baseline_a_bad_margin_and_a_gate_without_baseline_are_refuse
         "same problem; .* cost of 1 for 0: 4 before, 3 now": {"baseline": other},
         "same level; its level is 0.95, and 0.9 was": {"baseline": report, "level": 0.9},
         "deploys a system; this one deploys none": {"baseline": none},
+        "an earlier Report; got ndarray": {"baseline": MODELS["new"]},
     }
     for message, given in refused.items():
         with pytest.raises(InputError, match=message) as caught:
@@ -260,6 +276,10 @@ def test_problems_that_differ_are_said_in_words():
         "prior: shares of the cases before, [0.9, 0.1] now",
     )
     assert problem_differences(PROBLEM, Problem.zero_one(3))[0].startswith("classes: (0, 1) before")
+    limited = PROBLEM.with_limits([Limit.share(1, at_most=0.05)])
+    assert problem_differences(PROBLEM, limited) == (
+        "limits: none before, 1: at most 5 % of cases now",
+    )
 
 
 # Renderings --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow")
 from click.testing import CliRunner, Result
 
 import stakes as library
-from stakes import Between, Decisions, Problem, Report
+from stakes import Between, Decisions, Limit, Problem, Report
 from stakes.cli.commands import stakes as command
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
@@ -94,15 +94,18 @@ def test_conditions_may_ask_for_differences_and_compute(condition, code):
 
 @pytest.mark.slow
 def test_what_a_gate_cannot_judge_is_bad_input():
+    Path("fraud.json").write_text("costs", encoding="utf-8")
     for arguments, message in (
         (("--gate", "better"), "--gate must stand beside a baseline"),
         (("--baseline", "old", "--gate", "worse"), "--gate must be one of no-worse, better"),
         (("--baseline", "odl"), "--baseline must be the name of a model"),
-        (("--baseline", "odl.json"), "there is no file odl.json"),
+        (("--baseline", "odl.json"), "odl.json must be the JSON of a report; there is no such"),
+        (("--baseline", "fraud.json"), "fraud.json must be the JSON of a report; it is not"),
         (("--baseline", "old", "--margin", "x"), "--margin must be an amount per case"),
         (("--margin", "1"), "--margin must stand beside a baseline"),
         (("--baseline", "old", "--gate", "better=old"), "--gate must be another than the baseline"),
-        (("--fail-if", 'difference["new"] > 0'), 'needs difference["new"], which is undefined'),
+        (("--baseline", "old", "--gate", "better=no"), "--gate must be the name of a system or"),
+        (("--fail-if", 'difference["new"] > 0'), "--fail-if must stand beside a baseline where it"),
         (("--brief",), "--brief must stand beside --markdown"),
     ):
         done = evaluate(*arguments)
@@ -138,6 +141,9 @@ def test_diff_says_first_how_problems_differ_then_verdict_and_costs():
     missing = run("diff", "old.json", "no.json")
     assert missing.exit_code == 2
     assert "no.json must be the JSON of a report" in missing.stderr
+    other = run("diff", "old.json", "fraud.toml")
+    assert other.exit_code == 2
+    assert "fraud.toml must be the JSON of a report; it is not" in other.stderr
 
 
 def test_the_schema_is_printed():
@@ -170,7 +176,7 @@ LITTLE = ("--memory-limit", "2k")
 
 
 @pytest.mark.slow
-def test_amounts_and_an_incumbent_give_the_same_through_toml_and_python():
+def test_amounts_a_limit_and_an_incumbent_give_the_same_through_toml_and_python():
     rng = np.random.default_rng(4)
     fraud = rng.random(N) < 0.2
     truth, amount = np.where(fraud, "fraud", "legit"), rng.lognormal(4, 1, N).round(2)
@@ -179,7 +185,8 @@ def test_amounts_and_an_incumbent_give_the_same_through_toml_and_python():
     old = np.array(PROBLEM.decisions)[np.digitize(signal + rng.normal(0, 2, N), [-1, 2])]
     Path("amounts.toml").write_text(
         'unit = "EUR"\n[costs.legit]\napprove = 0\nreview = 3\nblock = "5 + 0.02*amount"\n'
-        '[costs.fraud]\napprove = "amount"\nreview = 8\nblock = 0\n',
+        '[costs.fraud]\napprove = "amount"\nreview = 8\nblock = 0\n'
+        '[[limits]]\ndecision = "review"\nat_most = 0.05\n',
         encoding="utf-8",
     )
     rows = zip(truth, new, old, amount, strict=True)
@@ -191,8 +198,15 @@ def test_amounts_and_an_incumbent_give_the_same_through_toml_and_python():
     assert done.exit_code in (0, 1), done.stderr
     found = Report.from_json(Path("out.json"))
     models = {"new": new, "old": Decisions(old)}
+    costs = {
+        "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
+        "fraud": {"approve": "amount", "review": 8, "block": 0},
+    }
+    limits = [Limit.share("review", at_most=0.05)]
+    problem = Problem(costs, unit="EUR", limits=limits)
+    assert problem == Problem.from_toml("amounts.toml")
     report = library.evaluate(
-        *(truth, models, Problem.from_toml("amounts.toml")),
+        *(truth, models, problem),
         data={"amount": amount},
         baseline="old",
         margin="2%",
@@ -202,4 +216,5 @@ def test_amounts_and_an_incumbent_give_the_same_through_toml_and_python():
     for one in report.systems:
         assert found.system(one.name).difference == one.difference
         assert found.system(one.name).beyond_margin == one.beyond_margin
+        assert found.system(one.name).limits == one.limits
     assert report.is_no_worse() == (done.exit_code == 0)

@@ -28,6 +28,11 @@ def test_a_limit_says_what_it_bounds():
     assert "limits: review: at most 5 % of cases; approve" in repr(PAYMENTS)
 
 
+def test_one_case_is_no_plural():
+    assert str(Limit.count("review", 1)) == "review: at most 1 case"
+    assert str(Limit.count("review", 3, at_least=1)) == "review: at least 1 and at most 3 cases"
+
+
 def test_a_limit_is_a_value():
     again = Limit.share("review", at_most=0.05)
     assert again == REVIEW
@@ -115,7 +120,9 @@ def test_a_file_with_a_limit_that_cannot_be_read_says_why(tmp_path, text, messag
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Limit.share("review"), "has neither"),
+        (lambda: Limit.share("review"), "has neither. Write at_most=0.05, say"),
+        (lambda: Limit("a", given="b", at_most=2, counted=True), "given must be left out of a"),
+        (lambda: Limit("a", at_most=2, counted="no"), "counted must be True or False"),  # type: ignore[arg-type]
         (lambda: Limit.share("a", at_most=0.1, at_least=0.05), "has both. Write two limits"),
         (lambda: Limit.share("a", at_most=5), r"within \[0, 1\]; got int 5"),
         (
@@ -128,7 +135,12 @@ def test_a_file_with_a_limit_that_cannot_be_read_says_why(tmp_path, text, messag
             "given must be a class",
         ),
         (lambda: Problem(COSTS, limits=REVIEW), "limits must be a list of Limit"),
-        (lambda: Problem(COSTS, limits=["review"]), "each of limits must be"),
+        (lambda: Problem(COSTS, limits=["review"]), "limits must be a list of Limit; one is str"),
+        (lambda: Problem(COSTS, limits="review"), "limits must be a list of Limit; got str"),
+        (
+            lambda: Problem(COSTS, limits={"review": 0.1}),
+            "limits must be a list of Limit; got dict",
+        ),
         (lambda: Problem(COSTS, limits=[Limit.count("review", 3)]), "counts cases of one batch"),
         (lambda: Problem(COSTS, limits=[Limit.share("call", at_most=0)]), "'call' is none of"),
         (

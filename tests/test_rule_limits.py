@@ -154,7 +154,8 @@ def test_counts_of_cases_with_their_own_costs():
         ([CAUGHT], "a rate within a class, which nobody can count"),
         ([Limit.count("call", 3)], "'call: at most 3 cases' is none"),
         ([Limit.count("review", at_least=5)], "at least 5 of 3 cases"),
-        ([Limit.count(one, 0) for one in PAYMENTS.decisions], "allow at most 0 of 3 cases"),
+        ([Limit.count(one, 0) for one in PAYMENTS.decisions], "at most 0 of 3 .* loosen one by 3"),
+        (["review"], "limits must be a list of Limit; one is str"),
         ([Limit.count("review", 1), Limit.count("review", at_least=2)], "at least 2 and at most 1"),
     ],
 )

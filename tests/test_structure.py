@@ -92,7 +92,7 @@ FLOORS: dict[str, str] = {
     "decide": "cheapest bayes_rows priors",
     "displays": (
         "estimators scored_cases smooth_line display decision_displays cost_displays "
-        "reliability_display systems_display threshold_display"
+        "capacity_display reliability_display systems_display threshold_display"
     ),
     "evaluation": (
         "sentences cases operation decision_rules folds charging predictions limited evidence "

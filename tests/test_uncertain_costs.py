@@ -304,12 +304,17 @@ def test_beliefs_stay_with_the_costs_that_they_are_about():
         ({"betwen": [80, 300]}, "a cost must be a number, an expression or a distribution; one is"),
         ({"distribution": "os"}, "a distribution that scipy.stats names; 'os' is none"),
         ({"distribution": "gamma"}, "a cost must have the parameters of gamma"),
+        ({"distribution": "gamma", "args": ["x"]}, "parameters of a distribution must be numbers"),
+        ({"distribution": "gamma", "args": 3}, "parameters of a distribution must be numbers"),
+        ({"distribution": "norm", "loc": "a"}, "parameters of a distribution must be numbers"),
+        (stats.gamma([1, 2]), "parameters of a distribution must be numbers"),
         (stats.cauchy(), "a distribution with a mean; that of cauchy is nan"),
     ],
 )
 def test_a_cost_that_is_no_distribution_is_refused(cost, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as caught:
         Problem([[0, 1], [cost, 0]])
+    assert caught.value.argument == "costs"
 
 
 def test_a_range_upside_down_or_empty_is_refused():
@@ -324,6 +329,7 @@ def test_a_range_upside_down_or_empty_is_refused():
     [
         ("high", "uncertain", "uncertain must be a list of cost matrices .* got str"),
         ({"cost": []}, "uncertain", "must hold costs, a prior or both; it holds 'cost'"),
+        ({"costs": None}, "uncertain", "uncertain must hold two matrices at least"),
         ([[[0, 1], [9, 0]]], "uncertain", "two matrices at least"),
         ([[[0, 1], [9, 0]]] * 2, "problem", "mean cost of 0 for 1 is 9, the problem says 5"),
         (Dirichlet([9, 1]), "problem", "problem must state the prior whose distribution is given"),
@@ -340,5 +346,13 @@ def test_a_distribution_of_the_prior_must_have_the_stated_mean():
     problem = Problem([[0, 1], [5, 0]], prior=[0.5, 0.5])
     with pytest.raises(InputError, match=r"that is \[0.9, 0.1\], the prior \[0.5, 0.5\]"):
         evaluate(Y, RULES, problem, uncertain=Dirichlet([9, 1]), **QUICK)
+    for sampler, message in (
+        (lambda rng, size: rng.dirichlet([9, 1], size), r"that is about \[0.9, 0.1\], the prior"),
+        (lambda: None, r"must be called as sampler\(rng, size\)"),
+        (lambda rng, size: ["many"] * size, "must draw priors of shape"),
+        (lambda rng, size: np.ones((size, 2)), "must draw priors of shape .* that sum to one"),
+    ):
+        with pytest.raises(InputError, match=message):
+            evaluate(Y, RULES, problem, uncertain=sampler, **QUICK)
     with pytest.raises(InputError, match="must leave out costs where those of the problem have"):
         evaluate(Y, RULES, Problem([[0, 1], [Between(4, 6), 0]]), uncertain=[COSTS], **QUICK)

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from stakes import Problem
 from stakes.displays import (
     BrierCurveDisplay,
+    CapacityDisplay,
     CostCurveDisplay,
     DecisionCurveDisplay,
     InterventionsAvoidedDisplay,
@@ -23,6 +25,7 @@ from stakes.displays import (
     RateDrivenCurveDisplay,
     ReliabilityDisplay,
 )
+from stakes.limits import capacity_curve
 
 pytestmark = pytest.mark.slow
 
@@ -143,3 +146,26 @@ def test_smooth_lines_and_bins_cover_the_diagonal_of_calibrated_probabilities(wo
     for found in (smooth, bins):
         error = np.std(found) / np.sqrt(len(found))
         assert 0.94 - 3 * error <= np.mean(found) <= 0.995
+
+
+@pytest.mark.parametrize("stretch", [1.0, 2.0])  # of the log-odds: calibrated, and boastful
+def test_bands_of_capacities_hold_the_truth(stretch):
+    problem, capacities = Problem([[0, 3, 25], [180, 8, 0]]), [0, 0.02, 0.05, 0.1, 0.2, 0.4]
+    world, held, size = World(500, 0.1, 2.0), [], 400
+
+    def drawn(world: World, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        y, models = world.draw(np.random.default_rng(seed))
+        p = models["model"]
+        return y, 1 / (1 + ((1 - p) / p) ** stretch)
+
+    y, p = drawn(World(400_000, 0.1, 2.0), 10_000)
+    truth = capacity_curve(p, problem, 1, y_true=y).cost(capacities)
+    for seed in range(size):
+        y, p = drawn(world, seed)
+        display = CapacityDisplay.from_predictions(y, p, problem, 1, capacities=capacities)
+        line = display.lines[0]
+        assert line.low is not None
+        assert line.high is not None
+        held.append((line.low <= truth) & (truth <= line.high))
+    error = np.sqrt(0.95 * 0.05 / size)
+    assert np.mean(held, axis=0).min() >= 0.94 - 3 * error

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 
 from stakes import _text
+from stakes.cli.options import read_report
 from stakes.cli.output import put, show_section
-from stakes.errors import InputError
 from stakes.evaluation import Changes, changes_between
 from stakes.render import Section, Table, report_schema
-from stakes.report import Interval, Report
+from stakes.report import Interval
 
 _UNPAIRED = (
     "New less old. The reports do not say who decided what about which case: differences are "
@@ -28,7 +27,7 @@ _MIXED = "The problems differ, so that these costs are of different things."
 @click.argument("new", metavar="NEW.json")
 def diff(old: str, new: str) -> None:
     """Say what changed from one report to another: problem, verdict, costs, caveats."""
-    before, after = _read(old), _read(new)
+    before, after = read_report(old), read_report(new)
     level = _text.percent(after.assumptions.level)
     for part in _sections(changes_between(before, after), level):
         show_section(part)
@@ -38,15 +37,6 @@ def diff(old: str, new: str) -> None:
 def schema() -> None:
     """Print the JSON Schema of the JSON of reports."""
     put(json.dumps(report_schema(), indent=2))
-
-
-def _read(path: str) -> Report:
-    if not Path(path).is_file():
-        raise InputError(
-            f"{path} must be the JSON of a report; there is no such file. Write one with stakes "
-            f"evaluate --json."
-        )
-    return Report.from_json(Path(path))
 
 
 def _sections(changes: Changes, level: str) -> Iterator[Section]:

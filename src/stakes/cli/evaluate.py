@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,6 +18,7 @@ from stakes.cli.options import (
     prediction_options,
     problem_option,
     read_problem,
+    read_report,
     request_of,
 )
 from stakes.cli.output import check_targets, said, write
@@ -141,7 +141,7 @@ def evaluate(
     targets = check_targets(asked, rule_out, inputs)
     if brief and "markdown" not in targets:
         raise InputError("--brief must stand beside --markdown OUT; it stands alone. Add that.")
-    gate = None if fail_if is None else read_gate(fail_if)
+    gate = None if fail_if is None else read_gate(fail_if, options["baseline"])
     named = [read_named_gate(text, options["baseline"]) for text in gates]
     problem = read_problem(problem_file)
     held = class_shares(options["posterior_prior"], problem)
@@ -196,13 +196,7 @@ def _baseline(text: str | None) -> str | Report | None:
     """An earlier report where the name is that of a JSON file, else the name."""
     if text is None or not text.lower().endswith(".json"):
         return text
-    if not Path(text).is_file():
-        raise InputError(
-            f"--baseline must be the JSON of a report that can be read; there is no file {text}. "
-            f"Write it with --json, or name a model.",
-            argument="baseline",
-        )
-    return Report.from_json(Path(text))
+    return read_report(text)
 
 
 def _write_rule(report: Report, path: str) -> None:

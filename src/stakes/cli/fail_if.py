@@ -72,7 +72,8 @@ so that no gate opens by accident, unless what stands before it settles it.
 
 --gate no-worse and --gate better ask whether new systems stand up to --baseline, and the exit code
 is 1 when one does not. No worse: the upper end for its cost less the baseline's and --margin is at
-most 0. Better: the upper end of the difference is below 0. What is judged is fixed beforehand: of
+most 0. Better: the upper end of the difference is below 0. A system that clearly breaks a limit
+passes neither. What is judged is fixed beforehand: of
 every model but the baseline's the system with the rule of the baseline, or else its decisions as
 they are. --gate 'better=forest (recalibrated)' names another. Intervals are those of each pair.
 """
@@ -80,10 +81,18 @@ they are. --gate 'better=forest (recalibrated)' names another. Intervals are tho
 GATES = {"no-worse": Report.is_no_worse, "better": Report.is_better}
 
 
-def read_gate(text: str) -> Expression:
+def read_gate(text: str, baseline: object) -> Expression:
     """The gate that ``--fail-if`` states, known to be sound before anything is computed."""
     facts = frozenset(_FACTS)
-    return parse(text, what="the gate", known=_QUANTITIES, facts=facts, truth=True)
+    gate = parse(text, what="the gate", known=_QUANTITIES, facts=facts, truth=True)
+    compared = [name for name in gate.names if name.name.startswith("difference")]
+    if compared and baseline is None:
+        raise InputError(
+            f"--fail-if must stand beside a baseline where it asks for {compared[0]}; there is "
+            f"none. Name it with --baseline.",
+            argument="--fail-if",
+        )
+    return gate
 
 
 def read_named_gate(text: str, baseline: object) -> tuple[str, str | None]:

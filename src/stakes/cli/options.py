@@ -15,6 +15,7 @@ from stakes.calibration import Calibrator
 from stakes.cli.column_options import Request
 from stakes.errors import InputError, StakesError
 from stakes.problem import Problem
+from stakes.report import Report
 from stakes.scoring import EqualMass
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -151,6 +152,19 @@ def read_problem(path: str) -> Problem:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} must be a TOML file in UTF-8; it is not text.") from None
+
+
+def read_report(path: str) -> Report:
+    """The JSON of a report, or a sentence about what is wrong with that file."""
+    if not Path(path).is_file():
+        raise InputError(
+            f"{path} must be the JSON of a report; there is no such file. Write one with stakes "
+            f"evaluate --json."
+        )
+    try:
+        return Report.from_json(Path(path))
+    except InputError as error:
+        raise InputError(f"{path}{str(error).removeprefix('source')}") from None
 
 
 def calibrator_named(name: str) -> Calibrator | None:

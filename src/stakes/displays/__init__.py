@@ -5,6 +5,7 @@ Each has ``from_estimator`` and ``from_predictions``, ``plot(ax=None)``, which g
 says so. Needs the extra ``plot``, and ``frames`` for frames. Nothing of scikit-learn is imported.
 """
 
+from stakes.displays.capacity_display import CapacityDisplay
 from stakes.displays.cost_displays import (
     BrierCurveDisplay,
     CostCurveDisplay,
@@ -22,6 +23,7 @@ from stakes.displays.threshold_display import CostByThresholdDisplay
 
 __all__ = [
     "BrierCurveDisplay",
+    "CapacityDisplay",
     "CostByThresholdDisplay",
     "CostCurveDisplay",
     "CurvesDisplay",

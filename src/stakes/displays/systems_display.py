@@ -25,7 +25,7 @@ class SystemCostsDisplay(Display):
 
     A system is a model with a decision rule. Vertical lines are the best decision made without
     looking and perfect decisions. The system that the verdict deploys is in bold; an open circle
-    marks one that was tuned on these very cases and cannot win.
+    marks one that cannot win: it was tuned on these very cases, or breaks a limit.
 
     Attributes
     ----------
@@ -84,8 +84,11 @@ class SystemCostsDisplay(Display):
         parts = []
         if any(system.name == self.report.verdict.cheapest for system in self.systems):
             parts.append("bold: to deploy")
-        if not all(system.candidate for system in self.systems):
+        open_circles = [system for system in self.systems if not system.candidate]
+        if any(not system.breaks_limit for system in open_circles):
             parts.append("open circle: tuned on these cases")
+        elif open_circles:
+            parts.append("open circle: breaks a limit")
         return "\n".join([bars, " · ".join(parts)] if parts else [bars])
 
     def plot(self, ax: Axes | None = None) -> Axes:

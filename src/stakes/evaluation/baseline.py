@@ -62,15 +62,16 @@ def read_incumbent(
     allowed = read_margin(margin)
     if isinstance(baseline, Report):
         return Incumbent(_deployed(baseline, problem, level), allowed, baseline)
-    own = [name for name, rule in rules.items() if baseline in (name, rule.model)]
-    exact = [name for name in own if name == baseline]
+    asked = baseline if isinstance(baseline, str) else None
+    own = [name for name, rule in rules.items() if asked in (name, rule.model)]
+    exact = [name for name in own if name == asked]
     plain = [name for name in own if rules[name].eligible]  # the plainest rule is the first
     if not own:
         models = dict.fromkeys(rule.model for rule in rules.values())
         raise InputError(
             f"baseline must be the name of a model or of a system, or an earlier Report; got "
-            f"{baseline!r}. Write one of the models {', '.join(map(repr, models))}, or one of the "
-            f"systems {', '.join(map(repr, rules))}.",
+            f"{type(baseline).__name__ if asked is None else repr(asked)}. Write one of the models "
+            f"{', '.join(map(repr, models))}, or one of the systems {', '.join(map(repr, rules))}.",
             argument="baseline",
         )
     return Incumbent((exact or plain or own)[0], allowed)
@@ -167,6 +168,9 @@ def problem_differences(old: Problem, new: Problem) -> tuple[str, ...]:
     if shares[0] != shares[1]:
         texts = ["shares of the cases" if one is None else str(one) for one in shares]
         said.append(f"prior: {texts[0]} before, {texts[1]} now")
+    if set(old.limits) != set(new.limits):
+        texts = ["; ".join(map(str, one.limits)) or "none" for one in (old, new)]
+        said.append(f"limits: {texts[0]} before, {texts[1]} now")
     return tuple(said)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +107,7 @@ class Unknown:
         """Priors (D, K) in the order of the share of the last class, evenly spread over it."""
         if self.sampler is None:
             return np.broadcast_to(self.prior, (draws, len(self.prior)))
-        drawn = np.asarray(self.sampler(rng, DRAWS), dtype=np.float64)
+        drawn = _drawn(self.sampler, rng, DRAWS)
         shape = (DRAWS, len(self.prior))
         if drawn.shape != shape or not (drawn >= 0).all() or abs(drawn.sum(1) - 1).max() > 1e-6:
             raise InputError(
@@ -114,8 +115,21 @@ class Unknown:
                 f"shape {drawn.shape}. Dirichlet(cases) is such a distribution.",
                 argument="uncertain",
             )
+        self._refuse_other_mean(drawn)
         places = np.arange(draws) * (DRAWS / draws) + DRAWS / draws / 2
         return drawn[np.argsort(drawn[:, -1], kind="stable")][places.astype(np.intp)]
+
+    def _refuse_other_mean(self, drawn: FloatArray) -> None:
+        """Refuse priors whose mean is clearly not the stated one: by six standard errors."""
+        mean = drawn.mean(axis=0)
+        error = drawn.std(axis=0) / np.sqrt(len(drawn))
+        if (np.abs(mean - self.prior) > 6 * error + 1e-6).any():
+            raise InputError(
+                f"problem must state the mean of the distribution of its prior; that is about "
+                f"{mean.round(3).tolist()}, the prior {self.prior.tolist()}. Write "
+                f"problem.with_prior(…) with the mean.",
+                argument="problem",
+            )
 
     @property
     def _ends(self) -> FloatArray:
@@ -159,6 +173,24 @@ def _named(uncertain: Any) -> dict[str, Any]:
     )
 
 
+def _drawn(sampler: Any, rng: np.random.Generator, draws: int) -> FloatArray:
+    """What a distribution of the prior draws, as numbers; none where they are not."""
+    try:
+        signature(sampler).bind(rng, draws)
+    except TypeError as error:
+        raise InputError(
+            f"uncertain must be called as sampler(rng, size) for priors; it cannot: {error}. "
+            f"Dirichlet(cases) is such a distribution.",
+            argument="uncertain",
+        ) from None
+    except ValueError:  # a function of C, which does not say what it takes
+        pass
+    try:
+        return np.asarray(sampler(rng, draws), dtype=np.float64)
+    except ValueError:
+        return np.empty(0)
+
+
 def _experts(given: Any, problem: Problem) -> FloatArray:
     """Experts' costs (E, K, M), whose mean must be that of the problem."""
     if problem.beliefs or problem.columns:
@@ -168,11 +200,12 @@ def _experts(given: Any, problem: Problem) -> FloatArray:
             f"what the costs may be. Leave one of them out.",
             argument="uncertain",
         )
-    tables = [one.costs if isinstance(one, Problem) else one for one in given]
+    listed = given if isinstance(given, Sequence | np.ndarray) else ()
+    tables = [one.costs if isinstance(one, Problem) else one for one in listed]
     costs = (
         np.stack([_check.floats("uncertain", one, ndim=2) for one in tables])
         if tables
-        else (np.empty((0, 0, 0)))
+        else np.empty((0, 0, 0))
     )
     if costs.shape[1:] != problem.costs.shape or len(costs) < 2:
         raise InputError(

@@ -48,7 +48,8 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
         said = f"{looser} saves {money(0.01 * check.price, unit)} per case, at the margin"
     if check.total is not None and operation.volume is not None:
         a_period = f" a {operation.period}" if operation.period else ""
-        total = f"{number(check.total, 3)}{f' {unit}' if unit else ''}{a_period}"
+        about = float(f"{check.total:.3g}")  # no more digits than a word such as about allows
+        total = f"{number(about, 3)}{f' {unit}' if unit else ''}{a_period}"
         cases = f"one percentage point, {number(0.01 * operation.volume, 4)} cases{a_period}, "
         said += f"; {cases if limit.given is None else 'that '}is worth about {total}"
     yield f"{said}."

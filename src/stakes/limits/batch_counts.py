@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import ceil, floor
 
 import numpy as np
 
-from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
-from stakes.problem import Limit
+from stakes.problem import Limit, listed_limits
 
 _ROUNDING = 1e-9  # of a share times the number of cases
 
@@ -20,15 +18,8 @@ def read_counts(limits: object, decisions: Labels, n_cases: int) -> dict[int, tu
 
     Shares are turned into counts of this batch; rates within a class are refused.
     """
-    if isinstance(limits, Limit) or not isinstance(limits, Sequence):
-        raise InputError(
-            f"limits must be a list of Limit; got {type(limits).__name__}. Write "
-            f"[Limit.count({decisions[0]!r}, 200)].",
-            argument="limits",
-        )
     bounds: dict[int, tuple[int, int]] = {}
-    for limit in limits:
-        _check.require("each of limits", limit, Limit, "Write Limit.count(decision, 200).")
+    for limit in listed_limits(limits, f"Limit.count({decisions[0]!r}, 200)"):
         if limit.given is not None or limit.decision not in decisions:
             fault = "is a rate within a class, which nobody can count before classes are known"
             raise InputError(
@@ -61,15 +52,17 @@ def _refuse_impossible(bounds: dict[int, tuple[int, int]], decisions: Labels, n_
     if not crossed and low <= n_cases and (free or high >= n_cases):
         return
     if low > n_cases:
-        fault = f"they ask for at least {low} of {n_cases} cases"
+        fault, gap = f"they ask for at least {low} of {n_cases} cases", low - n_cases
     elif crossed:
         least, most = bounds[crossed[0]]
         fault = f"{decisions[crossed[0]]!r} would need at least {least} and at most {most}"
+        gap = least - most
     else:
         fault = f"they allow at most {high} of {n_cases} cases, and every case needs a decision"
+        gap = n_cases - high
     raise InputError(
-        f"limits must be counts that this batch can have; {fault}. The closest count is "
-        f"{bounds[crossed[0]][1] if crossed else n_cases}: loosen one of them.",
+        f"limits must be counts that this batch can have; {fault}. To come as close as possible, "
+        f"loosen one by {gap}.",
         argument="limits",
     )
 

@@ -39,13 +39,16 @@ class CapacityCurve(Value):
     def price(self, share: npt.ArrayLike) -> FloatArray:
         """What one more case with the decision saves at a capacity, elementwise; 0 beyond need.
 
+        It is nan outside [0, 1].
+
         >>> from stakes import Problem
         >>> problem = Problem([[0, 3, 25], [180, 8, 0]])
         >>> capacity_curve([0.01, 0.1, 0.2, 0.9], problem, 1).price([0, 0.3, 0.9]).tolist()
         [16.0, 14.5, 0.0]
         """
-        place = np.searchsorted(self.shares, np.asarray(share) + 1e-12, side="right")
-        return _check.unwrapped(np.append(self.prices, 0.0)[place])
+        share = _check.reals("share", share)
+        place = np.searchsorted(self.shares, share + 1e-12, side="right")
+        return _within(share, np.append(self.prices, 0.0)[place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +68,7 @@ class CoverageCurve(Value):
 
     def selective_cost(self, coverage: npt.ArrayLike) -> FloatArray:
         """Cost per decided case, elementwise; nan where none is decided."""
-        share = np.asarray(coverage, dtype=np.float64)
+        share = _check.reals("coverage", coverage)
         with np.errstate(divide="ignore", invalid="ignore"):
             return _check.unwrapped(np.where(share > 0, self.cost(share) / share, np.nan))
 
@@ -73,12 +76,12 @@ class CoverageCurve(Value):
         """The price of an abstention at which that coverage is the best, elementwise.
 
         Dearer abstentions are worth it for fewer cases; at a price above ``break_even(1)`` for
-        none.
+        none. It is nan outside [0, 1].
         """
-        share = np.asarray(coverage) - 1e-12
-        place = np.searchsorted(self.shares, share, side="left")
+        share = _check.reals("coverage", coverage)
+        place = np.searchsorted(self.shares, share - 1e-12, side="left")
         prices = self.break_even_prices
-        return _check.unwrapped(prices[np.minimum(place, prices.size - 1)])
+        return _within(share, prices[np.minimum(place, prices.size - 1)])
 
 
 def capacity_curve(
@@ -115,10 +118,11 @@ def capacity_curve(
     [10.575, 6.575, 2.95]
     """
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
-    if decision not in problem.decisions or problem.n_decisions < 2:
+    is_label = isinstance(decision, str | int | np.generic)
+    if not is_label or decision not in problem.decisions or problem.n_decisions < 2:
         raise InputError(
             f"decision must be one of several decisions of the problem, {problem.decisions}; got "
-            f"{decision!r}. Labels match by equality.",
+            f"{repr(decision) if is_label else type(decision).__name__}. Labels match by equality.",
             argument="decision",
         )
     read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
@@ -209,6 +213,11 @@ def costs_by_class(costs: FloatArray | CaseCosts, truth: IntArray) -> FloatArray
     for rows, own in costs.of_class(truth):
         made[rows] = own.T
     return made
+
+
+def _within(shares: FloatArray, prices: FloatArray) -> FloatArray:
+    """Prices at shares within [0, 1]; nan elsewhere."""
+    return _check.unwrapped(np.where((shares >= 0) & (shares <= 1), prices, np.nan))
 
 
 def _grouped(

@@ -3,7 +3,7 @@
 from stakes.problem._belief import Belief, Between, cell_text
 from stakes.problem._cases import CaseCosts, costs_of_class
 from stakes.problem._columns import LARGEST
-from stakes.problem._limit import Limit, infeasible
+from stakes.problem._limit import Limit, infeasible, listed_limits
 from stakes.problem._naive import Naive
 from stakes.problem._problem import Problem
 
@@ -18,4 +18,5 @@ __all__ = [
     "cell_text",
     "costs_of_class",
     "infeasible",
+    "listed_limits",
 ]

@@ -134,7 +134,7 @@ def split_beliefs(costs: Any) -> tuple[Any, Beliefs]:
     rows, beliefs = cells.tolist(), []
     for k, d in np.ndindex(cells.shape):
         if is_belief(rows[k][d]):
-            belief = _belief(rows[k][d])
+            belief = _of_cell(rows[k][d])
             beliefs.append((k, d, belief))
             rows[k][d] = belief.mean
     return rows, tuple(beliefs)
@@ -176,28 +176,45 @@ def is_belief(cell: object) -> bool:
     return frozen or isinstance(cell, Between | Distributed | Mapping)
 
 
+def _of_cell(cell: Any) -> Belief:
+    """What is believed of a cost; a complaint is about the costs."""
+    try:
+        return _belief(cell)
+    except InputError as error:
+        raise InputError(str(error), argument="costs") from None
+
+
 def _belief(cell: Any) -> Belief:
     """What is believed of a cost, of any form."""
     if isinstance(cell, Between | Distributed):
         return cell
     if not isinstance(cell, Mapping):
-        arguments = tuple(float(one) for one in cell.args)
-        made = Distributed(
-            cell.dist.name, arguments, tuple((k, float(v)) for k, v in cell.kwds.items())
-        )
+        made = _distributed(cell.dist.name, cell.args, cell.kwds)
         made.frozen  # noqa: B018 - refused where it cannot be written down
         return made
     if set(cell) == {"between"}:
         return Between(*_range(cell["between"]))
     if "distribution" in cell:
-        others = {k: float(v) for k, v in cell.items() if k not in ("distribution", "args")}
-        arguments = tuple(map(float, cell.get("args", ())))
-        return Distributed(str(cell["distribution"]), arguments, tuple(others.items()))
+        others = {k: v for k, v in cell.items() if k not in ("distribution", "args")}
+        return _distributed(str(cell["distribution"]), cell.get("args", ()), others)
     raise InputError(
         f"a cost must be a number, an expression or a distribution; one is {dict(cell)!r}. Write "
         f"{_FORMS}.",
         argument="costs",
     )
+
+
+def _distributed(name: str, arguments: Any, keywords: Mapping[str, Any]) -> Distributed:
+    try:
+        given = tuple(map(float, arguments))
+        return Distributed(name, given, tuple((k, float(v)) for k, v in keywords.items()))
+    except (TypeError, ValueError):
+        stated = {**({"args": arguments} if np.size(arguments) else {}), **keywords}
+        raise InputError(
+            f"the parameters of a distribution must be numbers; those of {name} are {stated}. "
+            f"Write {_FORMS}.",
+            argument="costs",
+        ) from None
 
 
 def _range(given: Any) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -43,11 +43,14 @@ class Limit(Value):
     def __post_init__(self) -> None:
         (decision,) = _check.labels("decision", (self.decision,))
         given = None if self.given is None else _check.labels("given", (self.given,))[0]
+        self._refuse_mixed(decision)
         stated = [name for name in ("at_most", "at_least") if getattr(self, name) is not None]
         if not stated or (len(stated) > 1 and not self.counted):
+            example = "at_most=200" if self.counted else "at_most=0.05"
             raise InputError(
                 f"a limit must have one of at_most and at_least; the one on {decision!r} has "
-                f"{'both' if stated else 'neither'}. Write two limits for a range.",
+                + ("both. Write two limits for a range." if stated else f"neither. Write {example}")
+                + ("" if stated else ", say."),
                 argument="at_most",
             )
         high = np.inf if self.counted else 1.0
@@ -61,6 +64,20 @@ class Limit(Value):
                 argument="at_least",
             )
         self._fill({"decision": decision, "given": given, **bounds})
+
+    def _refuse_mixed(self, decision: Label) -> None:
+        if not isinstance(self.counted, bool):
+            raise InputError(
+                f"counted must be True or False; got {self.counted!r}. Write Limit.count, "
+                f"Limit.share or Limit.rate.",
+                argument="counted",
+            )
+        if self.counted and self.given is not None:
+            raise InputError(
+                f"given must be left out of a count: nobody knows the classes of a batch; the one "
+                f"on {decision!r} has {self.given!r}. Write Limit.rate, or leave it out.",
+                argument="given",
+            )
 
     @classmethod
     def share(
@@ -175,7 +192,8 @@ class Limit(Value):
 
     def __str__(self) -> str:
         if self.counted:
-            return f"{self.decision}: {self._counts()} cases"
+            last = self.at_least if self.at_most is None else self.at_most
+            return f"{self.decision}: {self._counts()} {'case' if last == 1 else 'cases'}"
         word = "at most" if self.sign > 0 else "at least"
         return f"{self.decision}: {word} {_exact_percent(self.bound)} of {self.base}"
 
@@ -207,19 +225,28 @@ def _exact_percent(share: float) -> str:
     )
 
 
+def listed_limits(limits: object, example: str) -> tuple[Limit, ...]:
+    """Limits as they were given, each of which must be one."""
+    fault = None
+    if isinstance(limits, Limit | str | Mapping) or not isinstance(limits, Iterable):
+        fault = f"got {type(limits).__name__}"
+    listed: tuple[Any, ...] = () if fault else tuple(limits)  # type: ignore[arg-type]
+    strange = [one for one in listed if not isinstance(one, Limit)]
+    if strange:
+        fault = f"one is {type(strange[0]).__name__}"
+    if fault:
+        raise InputError(
+            f"limits must be a list of Limit; {fault}. Write [{example}].", argument="limits"
+        )
+    return listed
+
+
 def read_limits(limits: object, classes: Labels, decisions: Labels) -> tuple[Limit, ...]:
     """The limits of a problem; refused where they name what it does not have, or contradict."""
     if limits is None:
         return ()
-    if isinstance(limits, Limit) or not isinstance(limits, Iterable):
-        raise InputError(
-            f"limits must be a list of Limit; got {type(limits).__name__}. Write "
-            f"[Limit.share({decisions[0]!r}, at_most=0.05)].",
-            argument="limits",
-        )
-    listed = tuple(limits)
+    listed = listed_limits(limits, f"Limit.share({decisions[0]!r}, at_most=0.05)")
     for limit in listed:
-        _check.require("each of limits", limit, Limit, "Write Limit.share(…) or Limit.rate(…).")
         if limit.counted:
             raise InputError(
                 f"limits of a problem must be shares or rates; {str(limit)!r} counts cases of one "

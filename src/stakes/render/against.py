@@ -36,7 +36,9 @@ def brief_sections(report: Report) -> tuple[str, str, Table, tuple[str, ...]]:
     deploy, baseline = report.verdict.deploy, report.baseline
     heading = f"Deploy {deploy.name}" if deploy else "Deploy no model"
     level = _text.percent(report.assumptions.level)
-    header: tuple[str, ...] = ("system", "cost per case", level)
+    unit = report.problem.unit
+    in_unit = f", {unit}" if unit else ""
+    header: tuple[str, ...] = ("system", f"cost per case{in_unit}", level)
     systems = _in_brief(report)
     costs = [triple(one.cost) for one in systems]
     rows: list[tuple[str, ...]] = [
@@ -54,7 +56,6 @@ def brief_sections(report: Report) -> tuple[str, str, Table, tuple[str, ...]]:
             for row, one, own in zip(rows, systems, more, strict=True)
         ]
     last = (*_caveat(report), _footer(report))
-    unit = report.problem.unit
     return heading, tied(report.verdict.sentences[0], unit), Table(header, tuple(rows)), last
 
 

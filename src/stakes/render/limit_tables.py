@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from stakes import _text
+from stakes.problem import Limit
 from stakes.render.layout import NAME, Section, Table, filled, middle
 from stakes.report import Report
 
-_PRICE = (
-    "Price: what one more case with the decision saves at the margin (for a limit from below, one "
-    "fewer); for a rate within a class, what a rate that is looser by one saves per case"
-)
+_SHARE = "Price: what one more case with the decision saves at the margin"
+_BELOW = " (for a limit from below, one fewer)"
+_RATE = "what a rate within a class that is looser by one saves per case, at the margin"
 _FITTED = (
     "Shares and rates are those to expect once deployed. The decisions of each case were made with "
     "prices from other folds; prices are those of all cases, with which the rule is shipped."
@@ -26,6 +26,7 @@ _LEFT = (
 
 def limit_section(report: Report) -> Section:
     """A row for each system and each limit."""
+    limits = report.problem.limits
     unit = f", in {report.problem.unit}" if report.problem.unit else ""
     level = _text.percent(report.assumptions.level)
     shown = [*report.systems, *([] if report.no_model is None else [report.no_model])]
@@ -36,15 +37,28 @@ def limit_section(report: Report) -> Section:
             ends = f"{low.removesuffix(' %')} to {high}" if low != high else ""
             price = "–" if check.price is None else _text.number(check.price)
             name = "" if place else middle(one.name, NAME)
-            rows.append((name, str(check.limit), value, ends, check.said, price))
+            what = (str(check.limit),) if len(limits) > 1 else ()
+            rows.append((name, *what, value, ends, check.said, price))
     losses = [one.rounding_loss for one in shown if one.rounding_loss is not None]
     most, least = max(losses, default=0.0), 1e-9 * abs(report.best.cost.value)
-    text: tuple[str, ...] = (_FITTED, f"{_PRICE}{unit}.")
+    alone = (f"{limits[0]}.",) if len(limits) == 1 else ()
+    text: tuple[str, ...] = (*alone, _FITTED, f"{_price_text(limits)}{unit}.")
     if most > least:
         text += (f"{_ROUNDED}: at most {_text.number(most, 2)} per case here{unit}.",)
     text += (_LEFT,)
-    header = ("system", "limit", "share", level, "stands", "price")
+    what = ("limit",) if len(limits) > 1 else ()
+    kind = "rate" if all(one.given is not None for one in limits) else "share"
+    header = ("system", *what, kind, level, "stands", "price")
     return Section("Limits", text, filled(Table(header, tuple(rows))))
+
+
+def _price_text(limits: tuple[Limit, ...]) -> str:
+    """What a price is, for the kinds of limits at hand."""
+    shares = [one for one in limits if one.given is None]
+    below = _BELOW if any(one.sign < 0 for one in shares) else ""
+    if len(shares) == len(limits):
+        return f"{_SHARE}{below}"
+    return f"{_SHARE}{below}; or {_RATE}" if shares else f"Price: {_RATE}"
 
 
 def capacity_section(report: Report) -> Section | None:

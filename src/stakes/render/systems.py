@@ -59,7 +59,7 @@ def system_sections(report: Report) -> Iterator[Section]:
     """The winner first, then its rivals and what needs no model; bounds stand apart."""
     rivals = ranked(report)
     apart_from = [one for one in report.systems if not one.candidate]
-    bounds = sorted(apart_from, key=lambda one: (_broken(one), *_undefined_last(one)))
+    bounds = sorted(apart_from, key=lambda one: (one.breaks_limit, *_undefined_last(one)))
     always = _always(report)
     known = ((always, report.naive.cost, 1.0), ("perfect decisions", report.perfect_cost, 0.0))
     modelless = [] if report.no_model is None else [report.no_model]
@@ -86,16 +86,12 @@ def system_sections(report: Report) -> Iterator[Section]:
         rows, apart = (_with_totals(part, report) for part in (rows, apart))
     text += _running(report)
     yield Section("Cost of each system", text, filled(Table(header, tuple(rows))))
-    tuned = [row for row, one in zip(apart, bounds, strict=True) if not _broken(one)]
+    tuned = [row for row, one in zip(apart, bounds, strict=True) if not one.breaks_limit]
     if tuned:
         yield Section("Bounds", (_BOUNDS,), filled(Table(header, tuple(tuned))))
     if len(tuned) < len(bounds):
         broken = Table(header, tuple(apart[len(tuned) :]))
         yield Section("Systems that break a limit", (_BROKEN,), filled(broken))
-
-
-def _broken(one: System) -> bool:
-    return any(check.breaks for check in one.limits)
 
 
 def _always(report: Report) -> str:

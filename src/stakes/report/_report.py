@@ -111,9 +111,10 @@ class System(Value):
     `threshold` is the probability or score above which the positive decision is taken, where there
     is one; `cuts` are the probabilities of the second class at which Bayes decisions among more
     than two change. A system that is not a `candidate` is shown but cannot win: its threshold was
-    tuned on these very cases. Where every case has its own costs, there is no threshold of
-    probabilities, and `spent` are the sums of what was charged, class by decision; `sums` are those
-    of the terms that the costs are linear in, ``problem.terms``, where there are not too many.
+    tuned on these very cases, or it clearly breaks a limit. Where every case has its own costs,
+    there is no threshold of probabilities, and `spent` are the sums of what was charged, class by
+    decision; `sums` are those of the terms that the costs are linear in, ``problem.terms``, where
+    there are not too many.
 
     `difference` is the cost less that of the baseline, where one was named, and `beyond_margin` the
     cost less what the stated margin allows; see `Baseline`. Both are intervals of this pair alone.
@@ -193,14 +194,18 @@ class Report(Value):
 
     def system(self, name: str) -> System:
         """The system of that name, or the best one of the model of that name."""
+        return self._named("name", name)
+
+    def _named(self, argument: str, name: str) -> System:
         named = [system for system in self.systems if system.name == name]
         named = named or [system for system in self.systems if system.model == name]
         if not named:
             known = ", ".join(repr(system.name) for system in self.systems)
             models = ", ".join(map(repr, dict.fromkeys(system.model for system in self.systems)))
             raise InputError(
-                f"name must be that of a system or of a model; there is none called {name!r}. "
-                f"The systems are {known}; the models are {models}."
+                f"{argument} must be the name of a system or of a model; there is none called "
+                f"{name!r}. The systems are {known}; the models are {models}.",
+                argument=argument,
             )
         return cheapest_of(named)
 
@@ -222,7 +227,7 @@ class Report(Value):
         >>> report.rule("model (as is)").decide([0.04, 0.4])
         array(['wait', 'treat'], dtype='<U5')
         """
-        chosen = self.verdict.deploy if system is None else self.system(system)
+        chosen = self.verdict.deploy if system is None else self._named("system", system)
         if chosen is None:
             raise InputError(
                 f"system must be named, because the verdict is to deploy none. "
@@ -251,7 +256,8 @@ class Report(Value):
     def is_better(self, system: str | None = None) -> bool:
         """Whether a system is clearly cheaper than the baseline: its whole interval is below zero.
 
-        At a level of 95 % a system that is as dear as the baseline passes in 2.5 % of samples.
+        At a level of 95 % a system that is as dear as the baseline passes in 2.5 % of samples. One
+        that clearly breaks a limit of the problem never passes, whatever it costs.
 
         Parameters
         ----------
@@ -282,7 +288,7 @@ class Report(Value):
         """The system of that name, or the challenger of the model of that name."""
         own = [one for one in self.systems if one.name == name]
         own += [one for one in self.challengers if one.model == name]
-        return own[0] if own else self.system(name)
+        return own[0] if own else self._named("system", name)
 
     def _judged(self, system: str | None, what: str) -> list[float]:
         """Upper ends of what a gate asks; infinite where a system clearly breaks a limit."""

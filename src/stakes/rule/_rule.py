@@ -123,12 +123,12 @@ class Rule(Value):
             refuse_unpriced(self.problem, self.added)
 
     @classmethod
-    def keeping(cls, found: PricedLimits, **names: Any) -> Self:
+    def keeping(cls, priced: PricedLimits, **names: Any) -> Self:
         """The rule that keeps the limits which `price_limits` priced.
 
         Parameters
         ----------
-        found : what `price_limits` found
+        priced : what `price_limits` found
         names : system and model
 
         Returns
@@ -144,13 +144,13 @@ class Rule(Value):
         >>> rule.decide([0.3, 0.55]).tolist()
         ['wait', 'treat']
         """
-        _check.require("found", found, PricedLimits, "Call price_limits(posteriors, problem).")
-        moved = found.from_prior is not None
+        _check.require("priced", priced, PricedLimits, "Call price_limits(posteriors, problem).")
+        moved = priced.from_prior is not None
         return cls(
-            found.problem,
-            from_prior=found.from_prior,
-            to_prior=found.prior if moved else None,
-            added=found.added,
+            priced.problem,
+            from_prior=priced.from_prior,
+            to_prior=priced.prior if moved else None,
+            added=priced.added,
             **names,
         )
 

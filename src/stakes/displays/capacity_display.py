@@ -1,0 +1,221 @@
+"""Cost over the share of cases that may get a decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Label
+from stakes.decide import class_ratios, mean_costs, shift_prior
+from stakes.displays.display import CurvesDisplay, band_note, extent
+from stakes.displays.scored_cases import grid_of
+from stakes.errors import InputError
+from stakes.evaluation import (
+    Cases,
+    frame_library,
+    read_cases,
+    read_models,
+    refuse_misaligned,
+    refuse_needless,
+)
+from stakes.inference import LossSample, profile_ends, profile_threshold
+from stakes.limits import CapacityCurve, capacity_of, costs_by_class
+from stakes.plot import BandedLine
+from stakes.problem import Problem
+from stakes.rows import Posteriors
+
+_POINTS = 51  # capacities at which a cost is drawn
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CapacityDisplay(CurvesDisplay):
+    """Cost per case over the share of cases that may get a decision, such as a review.
+
+    The cases that are expected to save the most get it first, and what they cost is that of their
+    true classes. A dot marks the share that gets the decision where nothing limits it. Where the
+    problem has a limit on that share, a vertical line marks it; its other limits are not looked at.
+
+    Attributes
+    ----------
+    decision : the decision with the capacity
+    limit : the limit of the problem on its share; nan where there is none
+    unit : of the costs
+    """
+
+    decision: Label
+    limit: float
+    unit: str | None
+
+    x_column, y_column = "capacity", "cost"
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        models: Any,
+        problem: Problem,
+        decision: Label,
+        *,
+        capacities: object = None,
+        data: object = None,
+        weights: object = None,
+        clusters: object = None,
+        level: float = 0.95,
+    ) -> Self:
+        """Cost of every capacity.
+
+        Parameters
+        ----------
+        y_true : labels of the true classes, (n,)
+        models : posteriors of one model, or a mapping from name to posteriors
+            P(second class) of two, (n,), or (n, K), or `Posteriors`
+        problem : a prior that it states is that of deployment, to which posteriors are moved
+        decision : the decision with the capacity
+        capacities : increasing shares within [0, 1]; by default up to what some model would take
+        data : frame, or mapping from column to numbers, that the costs depend on where they do
+        weights, clusters : of the cases, as in `stakes.evaluate`
+        level : of the intervals
+
+        Examples
+        --------
+        >>> problem = Problem({"legit": {"approve": 0, "review": 3, "block": 25},
+        ...                    "fraud": {"approve": 180, "review": 8, "block": 0}}, unit="EUR")
+        >>> y, p = ["legit", "legit", "legit", "fraud"] * 25, [0.02, 0.05, 0.3, 0.9] * 25
+        >>> display = CapacityDisplay.from_predictions(
+        ...     y, p, problem, "review", capacities=[0, 0.25, 0.5])
+        >>> display.columns()["cost"].tolist()
+        [6.25, 0.75, 1.5]
+        """
+        _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+        column = _column(problem, decision)
+        refuse_needless(data, problem)
+        cases = read_cases(y_true, problem, weights, None, clusters, data)
+        named = read_models(models, cases.n_rows)
+        refuse_misaligned(y_true, named, weights, None, clusters, data)
+        read = {name: _Ordered.of(cases, name, given, column) for name, given in named.items()}
+        level = _check.level(level)
+        most = max((one.need for one in read.values()), default=0.0) or 1.0
+        grid = grid_of("capacities", capacities, np.linspace(0, most, _POINTS), inside=False)
+        lines = tuple(one.line(name, grid, level) for name, one in read.items())
+        bands = [end for line in lines for end in (line.low, line.high) if end is not None]
+        (low, high), room = extent(bands), 0.05
+        ends = low - room * (high - low), high + room * (high - low)
+        note = band_note(level, f"{len(cases.truth)} cases")
+        library = frame_library(y_true, models)
+        limit = _limit(problem, decision)
+        return cls(lines, level, note, ends, library, decision, limit, problem.unit)
+
+    def _x_label(self) -> str:
+        return f"capacity: share of cases that may get {self.decision}"
+
+    def _y_label(self) -> str:
+        return f"expected cost per case{f', {self.unit}' if self.unit else ''}"
+
+    def _verticals(self) -> dict[str, float]:
+        return {} if np.isnan(self.limit) else {f"limit {self.limit:.3g}": self.limit}
+
+
+@dataclass(frozen=True, eq=False)
+class _Ordered:
+    """Cases in the order in which one model would give them the decision."""
+
+    cases: Cases
+    curve: CapacityCurve
+    charged: FloatArray  # (n, M) what each decision costs every case
+    gains: FloatArray  # (n,) what the decision is expected to save
+    instead: IntArray  # (n,) the best other decision
+    column: int
+
+    @classmethod
+    def of(cls, cases: Cases, name: str, given: Any, column: int) -> Self:
+        """The cases by the posteriors of one model, moved to the prior of deployment."""
+        rows = _moved(cases, cases.rows(_posteriors(name, given, cases.problem)))
+        expected = mean_costs(rows, cases.charges)
+        charged = costs_by_class(cases.charges, cases.truth)
+        weights = np.ones(cases.truth.size) if cases.weights is None else cases.weights
+        mass = weights * class_ratios(cases.shares, cases.prior)[cases.truth]
+        curve = capacity_of(expected, charged, mass, column, cases.problem.decisions[column])
+        others = expected.copy()
+        others[:, column] = np.inf
+        gains = others.min(axis=1) - expected[:, column]
+        return cls(cases, curve, charged, gains, others.argmin(axis=1), column)
+
+    @property
+    def need(self) -> float:
+        """The share that gets the decision without a limit."""
+        return float(self.curve.shares[-1]) if self.curve.shares.size else 0.0
+
+    def line(self, name: str, grid: FloatArray, level: float) -> BandedLine:
+        """The cost at capacities, with the band of each point."""
+        costs, prices = self.curve.cost(grid), self.curve.price(grid)
+        ends = [self._ends(p, level) for p in prices.tolist()]
+        value, low, high = np.array(ends).T
+        mark = (self.need, float(self.curve.cost(self.need))) if self.need <= grid[-1] else None
+        return BandedLine(
+            name, grid, costs, low + (costs - value), high + (costs - value), mark=mark
+        )
+
+    def _ends(self, price: float, level: float) -> tuple[float, float, float]:
+        r"""Mean and interval of costs with the price in them.
+
+        Which cases get the decision depends on all of them. To first order the cost at a capacity
+        :math:`q` is a mean over cases, of what each costs and the price for what it takes of the
+        capacity: :math:`E[c_i + \lambda\,t_i] - \lambda q`.
+        """
+        cases, costs = self.cases, self.charged.copy()
+        costs[:, self.column] += price
+        decided = np.where(self.gains > price, self.column, self.instead)
+        costs -= costs.min()
+        sample = LossSample(
+            names=("all",),
+            losses=costs[np.arange(decided.size), decided][None],
+            dearest=costs.max(axis=1),
+            perfect=costs.min(axis=1),
+            truth=cases.truth,
+            n_classes=cases.problem.n_classes,
+            prior=cases.problem.prior,
+            weights=cases.weights,
+            whole=cases.whole,
+            clusters=None if cases.clusters is None else cases.clusters.codes,
+        )
+        support = sample.cost_support("all")
+        low, high = profile_ends(support, profile_threshold(level, support.degrees))
+        return sample.mean(sample.loss("all")), float(low), float(high)
+
+
+def _column(problem: Problem, decision: object) -> int:
+    known = isinstance(decision, str | int | np.generic) and decision in problem.decisions
+    if not known or problem.n_decisions < 2:
+        raise InputError(
+            f"decision must be one of several decisions of the problem, {problem.decisions}; got "
+            f"{type(decision).__name__ if not isinstance(decision, str) else repr(decision)}. "
+            f"Labels match by equality.",
+            argument="decision",
+        )
+    return problem.decisions.index(decision)
+
+
+def _limit(problem: Problem, decision: Label) -> float:
+    """The lowest bound on the share of the decision; nan where there is none."""
+    own = [one for one in problem.limits if one.given is None and one.decision == decision]
+    return min((one.at_most for one in own if one.at_most is not None), default=float("nan"))
+
+
+def _posteriors(name: str, given: Any, problem: Problem) -> FloatArray:
+    if not isinstance(given, Posteriors):
+        raise InputError(
+            f"models[{name!r}] must hold posteriors, by which cases are ordered; got "
+            f"{type(given).__name__}. Calibrate raw scores first; decisions have no order.",
+            argument="models",
+        )
+    return given.read(f"models[{name!r}]", problem.classes)
+
+
+def _moved(cases: Cases, rows: FloatArray) -> FloatArray:
+    """Posteriors for the prior of deployment."""
+    if np.abs(cases.shares - cases.prior).max() <= 1e-12:
+        return rows
+    return shift_prior(rows, cases.shares, cases.prior)
