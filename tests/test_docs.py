@@ -1,0 +1,96 @@
+"""The reference names every public object, and every page of the site can be reached."""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("click", reason="the command line has a page of its own")
+ROOT = Path(__file__).parents[1]
+SOURCE, DOCS = ROOT / "src" / "stakes", ROOT / "docs"
+
+
+def load(name: str) -> ModuleType:
+    spec = spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+reference_pages = load("reference_pages")
+
+
+def exported(room: str) -> set[str]:
+    """What the source of a room lists in ``__all__``, read without running it."""
+    file = SOURCE / f"{room}.py"
+    tree = ast.parse((file if file.exists() else SOURCE / room / "__init__.py").read_bytes())
+    return {
+        name
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        for name in re.findall(r"'(\w+)'", ast.unparse(node.value))
+    }
+
+
+def source_rooms() -> list[str]:
+    folders = [path.parent.name for path in SOURCE.glob("*/__init__.py")]
+    return sorted(
+        name
+        for name in (*folders, *(path.stem for path in SOURCE.glob("*.py")))
+        if not name.startswith("_")
+    )
+
+
+def test_every_room_has_a_page() -> None:
+    assert sorted(reference_pages.rooms()) == source_rooms()
+
+
+ROOMS = [
+    pytest.param(room, marks=[pytest.mark.slow] if room == "sklearn" else [])  # takes long to load
+    for room in source_rooms()
+]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_page_of_a_room_names_everything_that_the_room_exports(room: str) -> None:
+    page = reference_pages.room_page(room)
+    named = set(re.findall(r"^(?:\.\. (?:auto|py:)\w+:: [\w.]*?|``)(\w+)(?:``|$)", page, re.M))
+    assert exported(room) - named == set()
+
+
+def test_the_front_page_of_the_reference_names_everything_that_stakes_offers() -> None:
+    offered = ast.literal_eval(
+        re.search(r"^_HOME = (\{.*?^\})", (SOURCE / "__init__.py").read_text(), re.M | re.S)[1]  # type: ignore[index]
+    )
+    page = reference_pages.index_page()
+    names = {name for names in offered.values() for name in names}
+    assert {name for name in names if f"`stakes.{name}`" not in page} == set()
+
+
+def test_the_page_of_the_command_line_has_the_help_of_every_command() -> None:
+    page = reference_pages.command_line_page()
+    for command in ("audit", "calibrate", "decide", "demo", "diff", "evaluate", "schema"):
+        assert f"Usage: stakes {command}" in page
+    assert "--fail-if EXPR" in page
+
+
+def test_the_page_of_the_schema_has_the_fields_of_a_report() -> None:
+    assert '"verdict"' in reference_pages.schema_page()
+
+
+def contents(page: Path) -> set[str]:
+    """The pages that the tables of contents of one page name."""
+    trees = re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    return {line.strip() for tree in trees for line in tree.splitlines() if line[:1].isalpha()}
+
+
+def test_every_page_of_prose_is_in_a_table_of_contents() -> None:
+    written = {path.stem for path in DOCS.glob("*.md")}
+    assert written - set().union(*map(contents, DOCS.glob("*.md"))) == {"index"}
