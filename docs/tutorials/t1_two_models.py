@@ -18,6 +18,7 @@ from sklearn.metrics import accuracy_score
 
 import stakes
 from stakes import Problem, evaluate_frame
+from stakes.displays import SystemCostsDisplay
 
 path = files("stakes") / "data" / "german_credit.csv"
 applicants = pd.read_csv(str(path))
@@ -86,4 +87,4 @@ print(f"logistic at {problem.threshold:.3f}:   {report.system('logistic (as is)'
 #
 # A picture of all systems, with the cost of deciding without a model:
 
-ax = stakes.plot.plot_systems(report)
+ax = SystemCostsDisplay.from_report(report).plot()
