@@ -94,7 +94,7 @@ bench: .venv/test.stamp  ## time the library beside others; prints tables
 
 clean:  ## remove the environments and everything that was built
 	rm -rf .venv .venv-lint .venv-lowest .venv-newest .venv-torch .venv-spark .venv-sklearn .venv-docs build dist
-	rm -rf docs/_build docs/gallery docs/reference docs/sg_execution_times.rst
+	rm -rf docs/_build docs/gallery docs/reference
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find src tests docs examples papers benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -59,8 +59,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,
+    "write_computation_times": False,
     "abort_on_example_error": True,
-    "min_reported_time": 10,
     "remove_config_comments": True,
     "copyfile_regex": r".*\.rst",
 }

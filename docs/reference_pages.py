@@ -35,8 +35,8 @@ def rooms() -> tuple[str, ...]:
 def public_names(room: str) -> tuple[str, ...]:
     """What a room exports, names of the front door first; a room may hold only those."""
     module = import_module(f"stakes.{room}")
-    below = (names for home, names in stakes._HOME.items() if home.split(".")[0] == room)
-    offered = getattr(module, "__all__", None) or [name for names in below for name in names]
+    front = [name for name, home in stakes._ROOM_OF.items() if home.split(".")[0] == room]
+    offered = getattr(module, "__all__", front)
     return tuple(sorted(offered, key=lambda name: (name not in stakes.__all__, name.lower())))
 
 
@@ -115,9 +115,8 @@ def thing_at(where: str, name: str) -> object:
 
 def home_of(module: ModuleType, name: str) -> str:
     """The room that an object comes from; aliases and constants belong to the room itself."""
-    door = {name: f"stakes.{home}" for home, names in stakes._HOME.items() for name in names}
-    if not hasattr(module, "__all__") and name in door:
-        return door[name]
+    if not hasattr(module, "__all__"):
+        return f"stakes.{stakes._ROOM_OF[name]}"
     thing = thing_at(module.__name__, name)
     own = isinstance(thing, type) or inspect.isfunction(thing)
     found = str(getattr(thing, "__module__", "")) if own else module.__name__

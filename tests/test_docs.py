@@ -31,9 +31,8 @@ reference_pages = load("reference_pages")
 
 def exported(room: str) -> set[str]:
     """What a room exports; adapters are entered by the front door alone."""
-    below = [names for home, names in stakes._HOME.items() if home.split(".")[0] == room]
-    names = {name for names in below for name in names}
-    return names | set(getattr(import_module(f"stakes.{room}"), "__all__", ()))
+    front = {name for name, home in stakes._ROOM_OF.items() if home.split(".")[0] == room}
+    return front | set(getattr(import_module(f"stakes.{room}"), "__all__", ()))
 
 
 def source_rooms() -> list[str]:

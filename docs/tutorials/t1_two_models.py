@@ -14,6 +14,7 @@ they predict. They come with the package.
 from importlib.resources import files
 
 import pandas as pd
+from matplotlib import pyplot as plt
 from sklearn.metrics import accuracy_score
 
 import stakes
@@ -87,4 +88,5 @@ print(f"logistic at {problem.threshold:.3f}:   {report.system('logistic (as is)'
 #
 # A picture of all systems, with the cost of deciding without a model:
 
-ax = SystemCostsDisplay.from_report(report).plot()
+fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+SystemCostsDisplay.from_report(report).plot(ax=ax)

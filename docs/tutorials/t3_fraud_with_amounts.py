@@ -8,6 +8,7 @@ each case is decided by its own costs and charged with them.
 """
 
 import numpy as np
+from matplotlib import pyplot as plt
 
 import stakes
 from stakes import Problem
@@ -81,6 +82,18 @@ rule = by_amount.rule()
 amounts = [5, 30, 300, 3000]
 for one, decision in zip(amounts, rule.decide([0.05] * 4, data={"amount": amounts}), strict=True):
     print(f"{one:5} EUR  {decision}")
+
+# %%
+# All probabilities and amounts at once. Small payments are approved at almost any probability:
+
+probabilities, sizes = np.linspace(0, 1, 201), np.geomspace(1, 3000, 201)
+grid_p, grid_amount = (grid.ravel() for grid in np.meshgrid(probabilities, sizes))
+best = stakes.bayes_decision_indices(grid_p, problem, data={"amount": grid_amount})
+fig, ax = plt.subplots(layout="constrained")
+ax.contourf(sizes, probabilities, best.reshape(201, 201).T, levels=[-0.5, 0.5, 1.5, 2.5])
+ax.set(xscale="log", xlabel="amount in EUR", ylabel="probability of fraud")
+for name, place in (("approve", (2, 0.4)), ("review", (300, 0.4)), ("block", (60, 0.9))):
+    ax.annotate(name, place, color="white", weight="bold")
 
 # %%
 # What a million payments a year come to

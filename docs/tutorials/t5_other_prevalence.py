@@ -8,6 +8,7 @@ once the model is deployed, and everything is computed for them.
 """
 
 import numpy as np
+from matplotlib import pyplot as plt
 
 import stakes
 from stakes import Problem
@@ -42,6 +43,23 @@ for name, problem in (("as in these data", same), ("screening", screening)):
 
 moved = stakes.shift_prior([0.5, 0.9], from_prior=[0.5, 0.5], to_prior=[0.95, 0.05])
 print(moved.round(3))
+
+# %%
+# How much that saves depends on how far the share is from that of the data:
+
+shares = np.linspace(0.01, 0.99, 99)
+fig, ax = plt.subplots(layout="constrained")
+for name in ("as they are", "moved"):
+    costs = []
+    for share in shares:
+        prior = [1 - share, share]
+        used = p if name == "as they are" else stakes.shift_prior(p, [0.5, 0.5], prior)
+        counts = stakes.Counts.from_decisions(y_true, stakes.bayes_decisions(used, same), same)
+        costs.append(float(stakes.expected_cost(counts, same.with_prior(prior))))
+    ax.plot(shares, costs, label=f"posteriors {name}")
+ax.plot(shares, np.minimum(9 * shares, 1 - shares), "--", color="0.6", label="no model")
+ax.set(xlabel="share of ill", ylabel="days in hospital per case", ylim=(0, 1))
+ax.legend()
 
 # %%
 # When nobody knows the shares

@@ -43,8 +43,8 @@ problem = Problem(
 # Points on the diagonal mean that of the cases with a probability of 30 %, 30 % are frauds.
 
 display = ReliabilityDisplay.from_predictions(y_true, models, positive="fraud")
-display.plot()
-plt.show()
+fig, ax = plt.subplots(layout="constrained")
+display.plot(ax=ax)
 
 # %%
 # What bad calibration costs
@@ -54,7 +54,7 @@ report = stakes.evaluate(y_true, models, problem)
 for model in report.models:
     assert model.auc is not None
     lost = model.calibration_cost or 0.0
-    print(f"{model.model:22} AUC {model.auc.value:.3f}, bad calibration costs {lost:.2f} EUR a case")
+    print(f"{model.model:22} AUC {model.auc.value:.3f}, bad calibration costs {lost:.2f} EUR")
 
 # %%
 # The overconfident model ranks cases much better, and yet it saves little as long as its

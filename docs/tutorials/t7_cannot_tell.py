@@ -7,10 +7,12 @@ it lucky? Here the truth is known, so that we can check what the report makes of
 """
 
 import numpy as np
+from matplotlib import pyplot as plt
 from scipy.stats import norm
 
 import stakes
 from stakes import Problem
+from stakes.displays import SystemCostsDisplay
 
 problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
 rng = np.random.default_rng(1)
@@ -26,6 +28,12 @@ for name, skill in skills.items():
     true = 0.2 * 9 * norm.cdf(0.8 - skill) + 0.8 * norm.sf(0.8)
     cost = report.system(name).cost
     print(f"{name:7} {true:9.2f} {cost.value:16.2f}   {cost.low:.2f} to {cost.high:.2f}")
+
+# %%
+# The same as a picture:
+
+fig, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
+SystemCostsDisplay.from_report(report).plot(ax=ax)
 
 # %%
 # *new* and *fancy* are equally good, *cheap* is a little worse, *old* is clearly worse. The report
@@ -73,4 +81,4 @@ report = stakes.evaluate(ill, models, problem, baseline="old")
 for name in ("new", "cheap", "fancy"):
     gap = report.system(name).difference
     assert gap is not None
-    print(f"{name:6} {gap.value:+.2f} EUR per case (95 % interval {gap.low:+.2f} to {gap.high:+.2f})")
+    print(f"{name:6} {gap.value:+.2f} EUR per case (95 %: {gap.low:+.2f} to {gap.high:+.2f})")

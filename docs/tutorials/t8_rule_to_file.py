@@ -7,6 +7,7 @@ costs, the calibration map, the thresholds, everything that is needed to decide 
 page goes the whole way, in Python and on the command line.
 """
 
+# sphinx_gallery_thumbnail_path = 'images/report.png'
 import subprocess
 import sys
 import tempfile
