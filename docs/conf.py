@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,21 @@ def link_code(app: Any, doctree: nodes.document, docname: str) -> None:
             literal.replace_self(make_refnode(app.builder, *at, literal.deepcopy(), full))
 
 
+# Pages link to what lies in the repository, so that GitHub can follow; the site has pages for it.
+ON_THE_SITE = {
+    r"\]\(tutorials/(\w+)\.py\)": r"](gallery/\1.rst)",
+    r"\]\(tutorials\)": "](gallery/index.rst)",
+    r"\]\(\.\./src/stakes/render/schema\.py\)": "](reference/schema.rst)",
+    r"\]\(\.\./src/stakes\)": "](reference/index.rst)",
+}
+
+
+def link_within_the_site(app: Any, docname: str, source: list[str]) -> None:
+    """Replace links into the repository by links to the pages made of it."""
+    for there, here in ON_THE_SITE.items():
+        source[0] = re.sub(there, here, source[0])
+
+
 def leave_out(app: Any, kind: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
     """Leave out the methods that scikit-learn adds for metadata routing."""
     return True if name.startswith("set_") and name.endswith("_request") else None
@@ -142,5 +158,6 @@ def setup(app: Any) -> None:
     reference_pages.write(HERE / "reference")
     app.extensions["sphinx-mathjax-offline"].parallel_read_safe = True  # it copies files, no more
     app.connect("autodoc-skip-member", leave_out)
+    app.connect("source-read", link_within_the_site)
     app.connect("missing-reference", link_python_name)
     app.connect("doctree-resolved", link_code)

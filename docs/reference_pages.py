@@ -136,7 +136,7 @@ def index_page() -> str:
         heading("Reference"),
         "Every public name, with its docstring. Examples in docstrings run as tests.\n",
         "``import stakes`` offers: "
-        + ", ".join(f":py:obj:`stakes.{name}`" for name in stakes.__all__)
+        + ", ".join(f":py:obj:`~stakes.{name}`" for name in stakes.__all__)
         + ".\n",
     ]
     for shelf, names in SHELVES.items():

@@ -64,7 +64,7 @@ def test_the_page_of_a_room_names_everything_that_the_room_exports(room: str) ->
 
 def test_the_front_page_of_the_reference_names_everything_that_stakes_offers() -> None:
     page = reference_pages.index_page()
-    assert {name for name in stakes.__all__ if f"`stakes.{name}`" not in page} == set()
+    assert {name for name in stakes.__all__ if f"`~stakes.{name}`" not in page} == set()
 
 
 def test_the_page_of_the_command_line_has_the_help_of_every_command() -> None:
@@ -87,3 +87,16 @@ def contents(page: Path) -> set[str]:
 def test_every_page_of_prose_is_in_a_table_of_contents() -> None:
     written = {path.stem for path in DOCS.glob("*.md")}
     assert written - set().union(*map(contents, DOCS.glob("*.md"))) == {"index"}
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_lead_to_files_of_the_repository(page: Path) -> None:
+    """So that they work on GitHub, too, where what Sphinx generates does not exist."""
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    local = [link for link in links if not re.match(r"https?:|mailto:", link)]
+    generated = [link for link in local if re.match(r"gallery|reference|_build", link)]
+    assert generated == []
+    assert [link for link in local if not (page.parent / link).exists()] == []
