@@ -25,7 +25,7 @@ CLUSTERS := --import-mode=importlib --strict-markers --strict-config -ra
 
 # Pages whose examples run with the site; those in pyproject.toml run with the suite.
 PAGES := $(addprefix docs/,start.md problem_file.md read_the_report.md add_a_measure.md \
-	why_expected_cost.md what_metrics_assume.md glossary.md)
+	why_expected_cost.md what_metrics_assume.md)
 
 # One process for each core; the libraries below numpy would start as many threads in each again.
 PYTEST := -m pytest -n auto --dist worksteal
@@ -77,7 +77,7 @@ lint: .venv-lint/lint.stamp  ## ruff and mypy
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/mypy
 
-docs: .venv-docs/docs.stamp  ## build the site into docs/_build/html and run the examples of its pages
+docs: .venv-docs/docs.stamp  ## build the site into docs/_build/html, and run examples that test leaves out
 	OMP_NUM_THREADS=1 .venv-docs/bin/python -m sphinx -b html -W --keep-going -q -j auto \
 		docs docs/_build/html
 	OMP_NUM_THREADS=1 .venv-docs/bin/python -m pytest -q -n auto --doctest-glob='*.md' $(PAGES)
