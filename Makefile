@@ -23,6 +23,10 @@ TENSORS := --import-mode=importlib --strict-markers --strict-config --doctest-mo
 
 CLUSTERS := --import-mode=importlib --strict-markers --strict-config -ra
 
+# Pages whose examples run with the site; those in pyproject.toml run with the suite.
+PAGES := $(addprefix docs/,start.md problem_file.md read_the_report.md add_a_measure.md \
+	why_expected_cost.md what_metrics_assume.md)
+
 # One process for each core; the libraries below numpy would start as many threads in each again.
 PYTEST := -m pytest -n auto --dist worksteal
 test test-all test-lowest test-newest test-torch test-spark test-sklearn: export OMP_NUM_THREADS = 1
@@ -33,7 +37,7 @@ test test-all test-lowest test-newest test-torch test-spark test-sklearn: export
 .NOTPARALLEL:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help demo test test-all test-lowest test-newest test-torch test-spark test-sklearn lint papers bench clean
+.PHONY: help demo test test-all test-lowest test-newest test-torch test-spark test-sklearn lint docs papers bench clean
 
 help:  ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -73,6 +77,12 @@ lint: .venv-lint/lint.stamp  ## ruff and mypy
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/mypy
 
+docs: .venv-docs/docs.stamp  ## build the site into docs/_build/html, and run examples that test leaves out
+	OMP_NUM_THREADS=1 .venv-docs/bin/python -m sphinx -b html -W --keep-going -q -j auto \
+		docs docs/_build/html
+	OMP_NUM_THREADS=1 .venv-docs/bin/python -m pytest -q -n auto --doctest-glob='*.md' $(PAGES)
+	@echo "the site is docs/_build/html/index.html"
+
 papers: .venv/papers.stamp  ## reproduce every table and figure of the papers into papers/README.md
 	.venv/bin/python papers/run.py --all
 
@@ -83,7 +93,8 @@ bench: .venv/test.stamp  ## time the library beside others; prints tables
 		.venv/bin/python $$script || exit 1; done
 
 clean:  ## remove the environments and everything that was built
-	rm -rf .venv .venv-lint .venv-lowest .venv-newest .venv-torch .venv-spark .venv-sklearn build dist
+	rm -rf .venv .venv-lint .venv-lowest .venv-newest .venv-torch .venv-spark .venv-sklearn .venv-docs build dist
+	rm -rf docs/_build docs/gallery docs/reference
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find src tests docs examples papers benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -99,6 +110,7 @@ clean:  ## remove the environments and everything that was built
 .venv-torch/torch.stamp: WANTED = --editable '.[torch]' --group torch
 .venv-spark/spark.stamp: WANTED = --editable '.[cli,spark]' --group spark
 .venv-sklearn/sklearn.stamp: WANTED = --editable '.[sklearn,plot,frames]' --group sklearn
+.venv-docs/docs.stamp: WANTED = --editable '.[cli,plot,sklearn]' --group docs
 .venv-newest/newest.stamp: WANTED = --upgrade --editable '.[cli,plot,sklearn]' --group newest
 
 %.stamp: pyproject.toml | $$(@D)/pip.ready

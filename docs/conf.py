@@ -1,0 +1,163 @@
+"""How Sphinx builds the site: `make docs`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import reference_pages  # noqa: E402  it lies beside this file
+from docutils import nodes  # noqa: E402
+from sphinx.addnodes import pending_xref  # noqa: E402
+from sphinx.ext.autodoc.mock import _MockObject  # noqa: E402
+from sphinx.util.nodes import make_refnode  # noqa: E402
+
+import stakes  # noqa: E402
+
+project = "stakes"
+author = "The stakes developers"
+copyright = author
+version = release = stakes.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "coverage_study", "tutorials"]
+nitpicky = True
+default_role = "py:obj"  # single backticks in docstrings
+
+# Markdown -----------------------------------------------------------------------------------------
+myst_heading_anchors = 3
+myst_enable_extensions = ["deflist", "dollarmath", "colon_fence"]
+
+# Docstrings ---------------------------------------------------------------------------------------
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+autodoc_mock_imports = ["torch", "torchmetrics", "triton"]  # large, and only named in signatures
+# What stakes.torch does with torch while it is imported: eps / 2, and Tensor | None.
+for _sign in ("__truediv__", "__or__"):
+    setattr(_MockObject, _sign, lambda self, other: self)
+numpydoc_show_class_members = False
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+
+# Tutorials ----------------------------------------------------------------------------------------
+sphinx_gallery_conf = {
+    "examples_dirs": "tutorials",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_signature": False,
+    "show_memory": False,
+    "write_computation_times": False,
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+    "copyfile_regex": r".*\.rst",
+}
+suppress_warnings = ["config.cache"]
+
+# The page -----------------------------------------------------------------------------------------
+html_theme = "pydata_sphinx_theme"
+html_title = "stakes"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "pygments_light_style": "tango",
+}
+copybutton_exclude = ".linenos, .gp, .go"
+
+
+def link_python_name(app: Any, env: Any, node: pending_xref, content: nodes.Element) -> Any:
+    """Resolve a name as a reader would; a name of another library stays plain text.
+
+    A name of this package that does not exist is left alone, and nitpicky Sphinx complains.
+    """
+    if node.get("refdomain") != "py":
+        return None
+    domain, target = env.domains["py"], node["reftarget"].removesuffix("()")
+    short = target.removeprefix("stakes.")
+    known = [name for name in domain.objects if name == target or name.endswith("." + short)]
+    home = f"stakes.{stakes._ROOM_OF.get(short, '')}".rsplit(".", 1 if "." in short else 0)[0]
+    known.sort(key=lambda name: (not name.startswith(home), name.count("."), name))
+    if known and (short in stakes._ROOM_OF or len(known) == 1 or target.startswith("stakes.")):
+        entry = domain.objects[known[0]]
+        at = (node.get("refdoc", env.docname), entry.docname, entry.node_id)
+        return make_refnode(app.builder, *at, content, known[0])
+    return None if target.startswith("stakes.") and not exists(target) else content
+
+
+def exists(path: str) -> bool:
+    """Whether a dotted path of this package leads somewhere."""
+    thing: Any = stakes
+    try:
+        for part in path.split(".")[1:]:
+            thing = getattr(thing, part)
+    except (AttributeError, ImportError):
+        return False
+    return True
+
+
+def link_code(app: Any, doctree: nodes.document, docname: str) -> None:
+    """Link inline code that is a public name in pages of prose, which GitHub shows as code."""
+    if docname.startswith(("reference/", "gallery/")):
+        return
+    objects = app.env.domains["py"].objects
+    for literal in list(doctree.findall(nodes.literal)):
+        text = literal.astext().removesuffix("()")
+        path = text if text.startswith("stakes.") else f"stakes.{text}"
+        if isinstance(literal.parent, nodes.reference) or path.count(".") > 2:
+            continue
+        room = stakes._ROOM_OF.get(path.removeprefix("stakes."), "").split(".")[0]
+        full = f"stakes.{room}.{path.removeprefix('stakes.')}" if room else path
+        if text[:1] != "_" and full in objects and (room or text.startswith("stakes.")):
+            entry = objects[full]
+            at = (docname, entry.docname, entry.node_id)
+            literal.replace_self(make_refnode(app.builder, *at, literal.deepcopy(), full))
+
+
+# Pages link to what lies in the repository, so that GitHub can follow; the site has pages for it.
+ON_THE_SITE = {
+    r"\]\(tutorials/(\w+)\.py\)": r"](gallery/\1.rst)",
+    r"\]\(tutorials\)": "](gallery/index.rst)",
+    r"\]\(\.\./src/stakes/render/schema\.py\)": "](reference/schema.rst)",
+    r"\]\(\.\./src/stakes\)": "](reference/index.rst)",
+}
+
+
+def link_within_the_site(app: Any, docname: str, source: list[str]) -> None:
+    """Replace links into the repository by links to the pages made of it."""
+    for there, here in ON_THE_SITE.items():
+        source[0] = re.sub(there, here, source[0])
+
+
+def leave_out(app: Any, kind: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out the methods that scikit-learn adds for metadata routing."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
+
+
+def setup(app: Any) -> None:
+    """Write the pages of the reference, and help Sphinx to find names."""
+    reference_pages.write(HERE / "reference")
+    app.extensions["sphinx-mathjax-offline"].parallel_read_safe = True  # it copies files, no more
+    app.connect("autodoc-skip-member", leave_out)
+    app.connect("source-read", link_within_the_site)
+    app.connect("missing-reference", link_python_name)
+    app.connect("doctree-resolved", link_code)

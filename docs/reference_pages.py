@@ -1,0 +1,197 @@
+"""The pages of the reference: one for each room, the command line, and the schema of a report.
+
+`conf.py` has them written into ``docs/reference`` before Sphinx reads the sources. They name every
+public object; what they say about it is its docstring. Nothing here needs Sphinx, so that the
+suite can check that no name is missing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import stakes
+from stakes import MissingExtraError
+
+SHELVES = {
+    "What is asked and answered": "evaluation adapters problem rows report rule render cli errors",
+    "From rows to sums to numbers": "tally decide measures agreement metrics",
+    "Scores and probabilities": "ranking curve curves conditions thresholds scoring calibration",
+    "Choosing": "inference regions audit limits simulate",
+    "Other libraries": "sklearn torch plot displays",
+}
+
+
+def rooms() -> tuple[str, ...]:
+    """Every public room, in the order of the shelves."""
+    return tuple(room for shelf in SHELVES.values() for room in shelf.split())
+
+
+def public_names(room: str) -> tuple[str, ...]:
+    """What a room exports, names of the front door first; a room may hold only those."""
+    module = import_module(f"stakes.{room}")
+    front = [name for name, home in stakes._ROOM_OF.items() if home.split(".")[0] == room]
+    offered = getattr(module, "__all__", front)
+    return tuple(sorted(offered, key=lambda name: (name not in stakes.__all__, name.lower())))
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """The name and the text of every page, as reStructuredText."""
+    yield "index", index_page()
+    for room in rooms():
+        yield room, room_page(room)
+    yield "command_line", command_line_page()
+    yield "schema", schema_page()
+
+
+def write(folder: Path) -> None:
+    """Write pages that have changed, so that Sphinx reads only these again."""
+    folder.mkdir(exist_ok=True)
+    for name, text in pages():
+        path = folder / f"{name}.rst"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def heading(text: str, line: str = "=") -> str:
+    """A heading of reStructuredText."""
+    return f"{text}\n{line * len(text)}\n"
+
+
+def room_page(room: str) -> str:
+    """What the room is for, then its classes, functions and constants."""
+    module = import_module(f"stakes.{room}")
+    parts = [heading(f"stakes.{room}"), f".. automodule:: stakes.{room}\n   :no-members:\n"]
+    parts += [entry(module, name) for name in public_names(room)]
+    return "\n".join(parts)
+
+
+def entry(module: ModuleType, name: str) -> str:
+    """The directive that documents one name where it lives, or a pointer to where that is."""
+    home = home_of(module, name)
+    if home.split(".")[1] != module.__name__.split(".")[1]:
+        return f"``{name}`` is :py:obj:`{home}.{name}`.\n"
+    where = module.__name__ if hasattr(module, "__all__") else home
+    thing = thing_at(where, name)
+    if inspect.isclass(thing) or (name[0].isupper() and thing is None):
+        return f".. autoclass:: {where}.{name}\n   :members:\n"
+    if callable(thing) or thing is None:
+        return f".. autofunction:: {where}.{name}\n"
+    return f".. py:data:: {where}.{name}\n\n   {constant(where, name)}\n"
+
+
+def constant(where: str, name: str) -> str:
+    """The comment at a constant in the source, if it has one, and its value where that is short."""
+    thing = thing_at(where, name)
+    module = import_module(where)
+    source = Path(str(module.__file__))
+    files = source.parent.glob("*.py") if source.name == "__init__.py" else [source]
+    above = rf"^#: ?(.*)\n{name}\b"
+    beside = rf"^(?:\w+, )*{name}(?:, \w+)* = .*?  # (.*)$"
+    comments = (
+        found[1]
+        for file in sorted(files)
+        for form in (above, beside)
+        if (found := re.search(form, file.read_text(encoding="utf-8"), flags=re.MULTILINE))
+    )
+    comment = next(comments, "")
+    said = f"{comment[:1].upper()}{comment[1:].rstrip('.')}. " if comment else ""
+    short = isinstance(thing, str | float | int | tuple)
+    return f"{said}``{thing!r}``" if short else said or f"An alias of ``{thing}``."
+
+
+def thing_at(where: str, name: str) -> object:
+    """The object itself, or None where its library is not installed."""
+    try:
+        return getattr(import_module(where), name)
+    except (ImportError, MissingExtraError):
+        return None
+
+
+def home_of(module: ModuleType, name: str) -> str:
+    """The room that an object comes from; aliases and constants belong to the room itself."""
+    if not hasattr(module, "__all__"):
+        return f"stakes.{stakes._ROOM_OF[name]}"
+    thing = thing_at(module.__name__, name)
+    own = isinstance(thing, type) or inspect.isfunction(thing)
+    found = str(getattr(thing, "__module__", "")) if own else module.__name__
+    parts = found.split(".")
+    is_ours = parts[0] == "stakes" and len(parts) > 1 and not parts[1].startswith("_")
+    return ".".join(parts[:2]) if is_ours else module.__name__
+
+
+def first_line(text: str | None) -> str:
+    """The first sentence of a docstring, on one line."""
+    return " ".join((text or "").strip().split("\n\n")[0].split())
+
+
+def index_page() -> str:
+    """The rooms on their shelves, and where every name of the front door is described."""
+    parts = [
+        heading("Reference"),
+        "Every public name, with its docstring. Examples in docstrings run as tests.\n",
+        "``import stakes`` offers: "
+        + ", ".join(f":py:obj:`~stakes.{name}`" for name in stakes.__all__)
+        + ".\n",
+    ]
+    for shelf, names in SHELVES.items():
+        parts += [heading(shelf, "-"), ".. list-table::\n   :widths: 25 75\n"]
+        for room in names.split():
+            said = first_line(import_module(f"stakes.{room}").__doc__)
+            parts += [f"   * - :doc:`stakes.{room} <{room}>`\n     - {said}"]
+        parts += ["", ".. toctree::\n   :hidden:\n", *(f"   {room}" for room in names.split()), ""]
+    parts += [heading("Formats", "-"), ".. toctree::\n", "   command_line\n   schema\n"]
+    return "\n".join(parts)
+
+
+def indented(text: str, by: int = 3) -> str:
+    """Lines with spaces before them."""
+    return "\n".join(" " * by + line if line.strip() else "" for line in text.splitlines())
+
+
+def command_line_page() -> str:
+    """The help of every command, as click prints it."""
+    import click
+
+    front = import_module("stakes.cli.commands").stakes
+    parts = [
+        heading("The command line"),
+        "``pip install 'stakes[cli]'`` installs the command ``stakes``. What follows is printed "
+        "by ``stakes COMMAND --help``.\n",
+    ]
+
+    def helped(command: click.Command, path: str, above: click.Context | None) -> None:
+        context = click.Context(command, info_name=path.split()[-1], parent=above)
+        context.max_content_width = context.terminal_width = 90
+        text = indented(command.get_help(context))
+        parts.extend([heading(path, "-"), f".. code-block:: text\n\n{text}\n"])
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                below = command.get_command(context, name)
+                assert below is not None
+                helped(below, f"{path} {name}", context)
+
+    helped(front, "stakes", None)
+    return "\n".join(parts)
+
+
+def schema_page() -> str:
+    """The JSON Schema of a report."""
+    from stakes.render import report_schema
+
+    text = json.dumps(report_schema(), indent=2, ensure_ascii=False)
+    return "\n".join(
+        [
+            heading("The JSON of a report"),
+            "``report.to_json()`` and ``stakes evaluate --json`` write JSON that obeys this "
+            "schema; ``stakes schema`` prints it. The field ``schema`` of a report is the version "
+            "of the format: a new field keeps the version, anything else raises it, and older "
+            "reports can still be read.\n",
+            f".. code-block:: json\n\n{indented(text)}\n",
+        ]
+    )

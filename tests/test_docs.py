@@ -1,0 +1,102 @@
+"""The reference names every public object, and every page of the site can be reached."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import stakes
+
+pytest.importorskip("click", reason="the command line has a page of its own")
+ROOT = Path(__file__).parents[1]
+SOURCE, DOCS = ROOT / "src" / "stakes", ROOT / "docs"
+
+
+def load(name: str) -> ModuleType:
+    spec = spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+reference_pages = load("reference_pages")
+
+
+def exported(room: str) -> set[str]:
+    """What a room exports; adapters are entered by the front door alone."""
+    front = {name for name, home in stakes._ROOM_OF.items() if home.split(".")[0] == room}
+    return front | set(getattr(import_module(f"stakes.{room}"), "__all__", ()))
+
+
+def source_rooms() -> list[str]:
+    folders = [path.parent.name for path in SOURCE.glob("*/__init__.py")]
+    return sorted(
+        name
+        for name in (*folders, *(path.stem for path in SOURCE.glob("*.py")))
+        if not name.startswith("_")
+    )
+
+
+def test_every_room_has_a_page() -> None:
+    assert sorted(reference_pages.rooms()) == source_rooms()
+
+
+ROOMS = [
+    pytest.param(room, marks=[pytest.mark.slow] if room == "sklearn" else [])  # takes long to load
+    for room in source_rooms()
+]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_page_of_a_room_names_everything_that_the_room_exports(room: str) -> None:
+    page = reference_pages.room_page(room)
+    named = set(re.findall(r"^(?:\.\. (?:auto|py:)\w+:: [\w.]*?|``)(\w+)(?:``|$)", page, re.M))
+    assert exported(room)
+    assert exported(room) - named == set()
+
+
+def test_the_front_page_of_the_reference_names_everything_that_stakes_offers() -> None:
+    page = reference_pages.index_page()
+    assert {name for name in stakes.__all__ if f"`~stakes.{name}`" not in page} == set()
+
+
+def test_the_page_of_the_command_line_has_the_help_of_every_command() -> None:
+    page = reference_pages.command_line_page()
+    for command in ("audit", "calibrate", "decide", "demo", "diff", "evaluate", "schema"):
+        assert f"Usage: stakes {command}" in page
+    assert "--fail-if EXPR" in page
+
+
+def test_the_page_of_the_schema_has_the_fields_of_a_report() -> None:
+    assert '"verdict"' in reference_pages.schema_page()
+
+
+def contents(page: Path) -> set[str]:
+    """The pages that the tables of contents of one page name."""
+    trees = re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    return {line.strip() for tree in trees for line in tree.splitlines() if line[:1].isalpha()}
+
+
+def test_every_page_of_prose_is_in_a_table_of_contents() -> None:
+    written = {path.stem for path in DOCS.glob("*.md")}
+    assert written - set().union(*map(contents, DOCS.glob("*.md"))) == {"index"}
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_lead_to_files_of_the_repository(page: Path) -> None:
+    """So that they work on GitHub, too, where what Sphinx generates does not exist."""
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    local = [link for link in links if not re.match(r"https?:|mailto:", link)]
+    generated = [link for link in local if re.match(r"gallery|reference|_build", link)]
+    assert generated == []
+    assert [link for link in local if not (page.parent / link).exists()] == []
