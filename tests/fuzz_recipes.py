@@ -185,6 +185,16 @@ BY_NAME: dict[str, Any] = {
 }
 
 
+def any_measure(tally: Any, problem: Problem | None = None) -> Any:
+    """A measure of any tally."""
+    return np.log1p(tally.class_weights[..., 0])
+
+
+def for_each_model(tally: Any, problem: Problem | None = None) -> Any:
+    """The same for two models."""
+    return np.stack([any_measure(tally), np.sqrt(any_measure(tally))], axis=-1)
+
+
 _TALLIES = (Counts, JointCounts, ScoreTable, JointScores, LossMoments)
 
 
@@ -217,8 +227,12 @@ def special() -> dict[str, dict[str, Any]]:
     clustered = Counts.from_decisions(Y, DECIDED, PROBLEM, by=np.arange(N) % 3)
     axis = {"models": joint, "axis": regions.CostProportion([0.7, 0.3])}
     sure = calibration.Affine().fit(SCORES, Y)
-    fine = {"measure": measures.expected_cost, "tally": counts, "problem": PROBLEM}
+    fine = {"measure": any_measure, "tally": counts, "problem": PROBLEM}
     return {
+        "regions.Classifiers.regions": {"models": {"a": BY_TYPE[ScoreTable]()}},
+        "regions.Classifiers.curves": {"models": {"a": BY_TYPE[ScoreTable]()}},
+        "audit.AgainstYield.reversed_chain": {"metric": "accuracy"},
+        "audit.AgainstYield.reversed_share": {"metric": "accuracy"},
         "agreement.all_against_all": {"metric": measures.accuracy, "average": 1.0},
         "agreement.pairwise": {"metric": measures.accuracy},
         "agreement.power_mean": {"values": [0.2, 0.5], "p": 1.0},
@@ -270,18 +284,15 @@ def special() -> dict[str, dict[str, Any]]:
         },
         "inference.bootstrap": fine,
         "inference.bootstrap_bca": fine,
-        "inference.bootstrap_t": {**fine, "standard_error": inference.expected_cost_error},
+        "inference.bootstrap_t": {**fine, "standard_error": any_measure},
         "inference.bootstrap_problems": {
-            "measure": measures.expected_cost,
+            "measure": any_measure,
             "tally": counts,
             "problems": [PROBLEM] * 20,
         },
         "inference.cases_for_half_width": {"half_width": 0.05},
         "inference.cases_to_detect": {"difference": 0.05},
-        "inference.compare": {
-            "measure": lambda joint: np.stack([measures.error_rate(joint.model(m)) for m in ("a", "b")], -1),
-            "tally": joint,
-        },
+        "inference.compare": {"measure": for_each_model, "tally": joint},
         "inference.compare_problems": {"problems": [PROBLEM] * 20},
         "inference.Dirichlet": {"cases": [3, 4]},
         "inference.Estimate": {
@@ -294,7 +305,7 @@ def special() -> dict[str, dict[str, Any]]:
         "inference.Estimate.with_intervals": {"intervals": inference.Normal()},
         "inference.holm": {"p_values": [0.01, 0.2]},
         "inference.jackknife": {
-            "measure": measures.accuracy,
+            "measure": any_measure,
             "tally": counts,
             "scheme": inference.AllCases(),
         },
@@ -383,9 +394,16 @@ def special() -> dict[str, dict[str, Any]]:
     }
 
 
+_INDEX = "follows numpy: an IndexError or a TypeError says where a tally ends"
 _ENGINE = "reads rows or tallies for other rooms"
 _CONTRACT = "is called by the library, with what it has checked"
 NOT_FOR_USERS: dict[str, str] = {
+    **{f"tally.{kind.__name__}.__getitem__": _INDEX for kind in _TALLIES},
+    **{
+        f"audit.{kind}.__call__": "draws for misranking, which has checked the arguments"
+        for kind in ("UniformUtilities", "NormalUtilities", "UniformShares", "RisingRates")
+    },
+    "audit.PositiveClass.__call__": "reads what a measure of all classes gives",
     **dict.fromkeys(
         (
             *("tally.read_rows", "tally.two_classes", "rows.as_predictions", "rows.frame_columns"),
@@ -403,7 +421,7 @@ NOT_FOR_USERS: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            *("rule.Rules.__getitem__", "*.drawer", "*.strata", "*.whole", "*.intervals", "*.numbers_per_replicate"),
+            *("rule.Rules.__getitem__", "*.moment", "*.drawer", "*.strata", "*.whole", "*.intervals", "*.numbers_per_replicate"),
             *("*.ends", "*.undefined", "*.effective_count", "*.along", "*.checked", "*.located"),
             *("*.population", "*.numbers", "*.cuts", "*.gap", "*.mark", "*.read", "*.normalised"),
             *("*.rounding", "*.unframed", "*.of_quantity", "*.mapped", "*.excess", "*.among"),

@@ -37,19 +37,29 @@ def listed(names: Sequence[object]) -> str:
     return shown + (f", … ({len(names)} in all)" if len(names) > 8 else "")
 
 
-def require(name: str, value: object, kind: type, remedy: str) -> None:
-    """Refuse what is not of this kind; a class in place of its instance is told apart."""
-    if isinstance(value, kind):
+def require(
+    name: str, value: object, kind: type, remedy: str, *, known_as: str | None = None
+) -> None:
+    """Refuse what is not of this kind; a class in place of its instance is told apart.
+
+    A contract, which is no class of values, is known as the class that usually keeps it.
+    """
+    if known_as is None and isinstance(value, kind):
         return
     found = f"{type(value).__name__} {value!r}"
     if isinstance(value, type):
         found = f"the class {value.__name__}"
-        if issubclass(value, kind) and _needs_nothing(value):
+        if _is_subclass(value, kind) and _needs_nothing(value):
             remedy = f"Write {value.__name__}()."
     found = " ".join(found.split())
     found = found if len(found) <= 60 else f"{found[:57]}..."
-    wanted = kind.__name__ if kind.__name__.endswith("s") else f"a {kind.__name__}"
+    known = known_as or kind.__name__
+    wanted = known if known.endswith("s") else f"{'an' if known[0] in 'AEIOU' else 'a'} {known}"
     raise InputError(f"{name} must be {wanted}; got {found}. {remedy}", argument=name)
+
+
+def _is_subclass(value: type, kind: type) -> bool:
+    return not getattr(kind, "_is_protocol", False) and issubclass(value, kind)
 
 
 def _needs_nothing(kind: type) -> bool:

@@ -44,6 +44,22 @@ def by_label(name: str, values: Mapping[Any, Any], names: Labels) -> list[Any]:
     return [values[label] for label in names]
 
 
+def one_of(name: str, value: Any, names: Labels, what: str = "labels") -> int:
+    """The position of a value among labels, or among names; others are refused."""
+    lookup = {label: place for place, label in enumerate(names)}
+    try:
+        place = lookup.get(value, -1)
+    except TypeError:  # a list, an array: no label
+        place = -1
+    if place < 0:
+        raise InputError(
+            f"{name} must be one of the {what} {listed(names)}; got {described(value)}. "
+            f"Labels match by equality: 1 and '1' are different labels.",
+            argument=name,
+        )
+    return place
+
+
 def plain(value: object) -> object:
     """A numpy scalar as its Python equal, whole floats as int."""
     if isinstance(value, np.generic):
@@ -57,7 +73,8 @@ def labels(name: str, values: object) -> Labels:
     """Distinct labels, each a str, int or bool."""
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__") or _is_scalar(values):
         raise InputError(
-            f"{name} must be a sequence of labels; got {described(values)}.", argument=name
+            f"{name} must be a sequence of labels; got {described(values)}. Pass a list of them.",
+            argument=name,
         )
     if isinstance(values, Set) and not isinstance(values, KeysView):
         raise InputError(
@@ -85,9 +102,15 @@ def labels(name: str, values: object) -> Labels:
     return cast(Labels, found)
 
 
-def _is_scalar(values: object) -> bool:
-    """Whether an array has no dimensions, and so nothing to go through."""
-    return isinstance(values, np.ndarray) and values.ndim == 0
+def _is_scalar(values: Any) -> bool:
+    """Whether there is nothing to go through, as in an array without dimensions or one tally."""
+    if isinstance(values, np.ndarray):
+        return values.ndim == 0
+    try:
+        len(values)
+    except TypeError:
+        return hasattr(values, "__len__")
+    return False
 
 
 def _refuse_unwritable(name: str, label: object) -> None:

@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import BoolArray, FloatArray, Label, Labels
 from stakes._text import html_table, text_table
 from stakes._value import Value
@@ -89,9 +90,7 @@ class Disagreement(Value):
 
     def picks_of(self, metric: str) -> tuple[Label, ...]:
         """The models that one metric puts first, for tables without leading axes."""
-        if metric not in self.metrics:
-            raise InputError(f"metric must be one of {self.metrics}; got {metric!r}.")
-        return self._names(self.picks[self.metrics.index(metric)])
+        return self._names(self.picks[_check.one_of("metric", metric, self.metrics, "metrics")])
 
     def columns(self) -> dict[str, list[object]]:
         """What the table shows, by column, for tables without leading axes."""

@@ -10,7 +10,7 @@ other cases would confirm is that of `decompose_by_cross_calibration`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -61,7 +61,12 @@ def calibration_error(
     """
     power = float(_check.reals("order", order, ndim=0))
     if not power >= 1:
-        raise InputError(f"order must be 1 or more, or math.inf; got {power:g}.")
+        raise InputError(
+            f"order must be 1 or more, or math.inf; got {power:g}. 1 is the mean, 2 the root mean "
+            f"square."
+        )
+    if not isinstance(tables, Iterable):
+        _check.require("tables", tables, ScoreTable, "Pass one, or a list of them.")
     several = [tables] if isinstance(tables, ScoreTable) else list(tables)
     errors = np.stack([_gap_norm(table, bins, power) for table in several])
     if np.isinf(power):

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, Numbers
 from stakes.errors import InputError
 from stakes.tally import CellTally, Tally
@@ -115,3 +116,15 @@ def numbers(value: object) -> FloatArray:
         f"measure must give a number or an array of numbers; it gave {type(value).__name__}. "
         f"Let it return an array whose first axis is that of the replicates."
     )
+
+
+def checked_squares(squares: object, shape: tuple[int, ...]) -> FloatArray:
+    """Sums of squared weights, one for each weight of a tally of this shape."""
+    given = _check.non_negative("squares", squares)
+    if given.shape != shape:
+        raise InputError(
+            f"squares must have the shape {shape} of the weights of the tally, a sum of squared "
+            f"weights for each; the shape is {given.shape}. Add them up as the weights.",
+            argument="squares",
+        )
+    return given

@@ -74,7 +74,7 @@ class Comparison(Value):
     def difference(self, first: Label, second: Label) -> Estimate:
         """First minus second, with a paired standard error and interval."""
         unit = np.eye(len(self.names))
-        return self._of(unit[self._position(first)] - unit[self._position(second)])
+        return self._of(unit[self._position(first, "first")] - unit[self._position(second, "second")])
 
     def probability_lowest(self) -> FloatArray:
         """Share of the replicates (J,) in which each model is the lowest; ties are split.
@@ -122,9 +122,7 @@ class Comparison(Value):
         error = np.sqrt(np.maximum(square, 0.0))
         return Estimate(values @ contrast, error, np.empty(0), intervals, self.method)
 
-    def _position(self, name: Label) -> int:
-        if name not in self.names:
-            raise InputError(f"name must be one of the models {self.names}; got {name!r}.")
+    def _position(self, name: Label, argument: str = "name") -> int:
         return self.names.index(name)
 
     def __str__(self) -> str:

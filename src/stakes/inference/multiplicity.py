@@ -35,7 +35,9 @@ def holm(p_values: object) -> FloatArray:
     """
     given = _check.reals("p_values", p_values)
     if given.ndim != 1:
-        raise InputError(f"p_values must be one row of numbers; the shape is {given.shape}.")
+        raise InputError(
+            f"p_values must be one row of numbers; the shape is {given.shape}. Pass a flat list."
+        )
     defined = np.flatnonzero(~np.isnan(given))
     _check.probabilities("p_values", given[defined])
     order = defined[np.argsort(given[defined], kind="stable")]

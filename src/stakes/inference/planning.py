@@ -204,6 +204,7 @@ def _pair(name: str, values: object) -> FloatArray:
     pair = _check.probabilities(name, values)
     if pair.shape != (2,):
         raise InputError(
-            f"{name} must be two numbers, one for each test; the shape is {pair.shape}."
+            f"{name} must be two numbers, one for each test; the shape is {pair.shape}. "
+            f"Write ({name} of the first, {name} of the second)."
         )
     return pair

@@ -59,7 +59,7 @@ def read_deployed(
     rows = wrapped.read("posteriors", problem.classes)
     if not len(rows):
         raise InputError(
-            "posteriors must hold at least one case; there are none.", argument="posteriors"
+            "posteriors must hold at least one case; there are none. Pass some rows.", argument="posteriors"
         )
     truth = None if y_true is None else _check.codes("y_true", y_true, problem.classes)
     if truth is not None:

@@ -151,6 +151,10 @@ class Problem(Charged):
         >>> Problem.binary(false_alarm=1, miss=9).threshold
         0.1
         """
+        _check.number("false_alarm", false_alarm)
+        _check.number("miss", miss)
+        _check.number("hit", hit)
+        _check.number("correct_rejection", correct_rejection)
         return cls([[correct_rejection, false_alarm], [miss, hit]], **common)
 
     @classmethod
@@ -167,7 +171,7 @@ class Problem(Charged):
         The problem states that prior too, because its expected cost is the balanced error rate
         under no other. A share of zero is an error: the cost would be infinite.
         """
-        size = len(prior) if hasattr(prior, "__len__") else 0
+        size = len(prior) if isinstance(prior, Mapping) else _check.array("prior", prior).size
         if classes is None and isinstance(prior, Mapping):
             classes = tuple(prior)
         names = axis_names("classes", classes, size, tuple(range(size)))
@@ -236,9 +240,12 @@ class Problem(Charged):
         Expected cost is linear in the costs, so the mean problem ranks systems by their expected
         cost over all of them (dyrland, eq 18, 19). The problems share labels and prior.
         """
-        given = list(problems)
+        given = list(problems) if isinstance(problems, Iterable) else []
         if not given or not all(isinstance(problem, Problem) for problem in given):
-            raise InputError("problems must be a list of at least one Problem; it is not.")
+            raise InputError(
+                "problems must be a list of at least one Problem; it is not. Write [first, second].",
+                argument="problems",
+            )
         first = given[0]
         for problem in given[1:]:
             _check.same_labels("the classes of the problems", first.classes, problem.classes)
@@ -298,14 +305,14 @@ class Problem(Charged):
         if column.shape not in ((), (self.n_classes,)):
             raise InputError(
                 f"cost must be one number or one for each of the {self.n_classes} classes; "
-                f"its shape is {column.shape}."
+                f"its shape is {column.shape}. Pass one number for all classes."
             )
         columns = np.broadcast_to(column, (self.n_classes,))[:, None]
         return self._but(
             _constants=np.concatenate([self._constants, columns], axis=1),
             _expressions=tuple((*row, None) for row in self._expressions),
             _beliefs=self._beliefs,
-            decisions=_check.labels("decisions", (*self.decisions, name)),
+            decisions=_check.labels("decisions", (*self.decisions, *_check.labels("name", [name]))),
             answers=(*self.answers, None),
         )
 

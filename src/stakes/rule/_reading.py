@@ -39,7 +39,7 @@ def wrapped(predictions: Any, takes: str) -> Predicted:
 
 def _refuse_labels(predictions: object) -> None:
     """Whole numbers are seldom probabilities: they are what ``predict`` gives."""
-    if np.asarray(predictions).dtype.kind not in "fO":
+    if _check.array("predictions", predictions).dtype.kind not in "fO":
         raise InputError(
             "predictions must be posteriors, which are numbers with a fraction; these are labels "
             "or whole numbers. Pass predict_proba, not predict, or wrap them in Posteriors.",

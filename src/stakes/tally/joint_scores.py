@@ -122,8 +122,7 @@ class JointScores(CellTally):
 
     def table(self, name: object) -> ScoreTable:
         """The score table of one model, with the leading axes of the weights."""
-        if name not in self.models:
-            raise InputError(f"name must be one of the models {self.models}; got {name!r}.")
+        _check.one_of("name", name, self.models, "models")
         column = self.models.index(name)
         size = self.scores[column].size
         cell = self.cells[:, 0] * size + self.cells[:, 1 + column]  # each class in one piece
