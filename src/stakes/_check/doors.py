@@ -1,9 +1,10 @@
-"""The doors of rooms: an argument that its annotation says enough about is what it says.
+"""The doors of rooms: an argument whose annotation says enough is what it says.
 
 Every public function says in its signature which of its arguments are problems, tallies, other
 values of the library, generators, functions, texts, labels or plain numbers; `guard` reads that once
-for a whole room, so that no function needs a line for it. It looks at types alone, which costs
-next to nothing; which numbers and which labels are permitted is checked where they are used.
+for a whole room, so that no function needs a line for it. Problems and tallies are looked at before
+a call. All others are looked at only when a call has failed with another error than `InputError`:
+what a function says itself is more to the point, and calls that work cost nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy.typing as npt
 
 from stakes._check.kinds import described, require
 from stakes._check.numbers import generator, reals, whole
-from stakes.errors import InputError
+from stakes.errors import InputError, StakesError
 
 _MADE_BY = {
     "Comparison": "compare_costs and its kin make one.",
@@ -39,6 +40,8 @@ _MADE_BY = {
 }
 # What contracts are called, of which one class of the library is the usual example.
 _KNOWN_AS = {"Answering": "Problem", "Labelled": "Problem", "Moments": "Distribution"}
+
+_STAKES = {"Counts", "JointCounts", "JointScores", "LossMoments", "Problem", "ScoreTable"}
 
 Check = Callable[[str, Any], None]
 Wanted = tuple[tuple[int, str, Check], ...]
@@ -79,39 +82,61 @@ def _is_door(kind: type, part: str) -> bool:
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     @cache
-    def wanted() -> Wanted:  # read when it is first called, because imports may be under way
+    def wanted() -> tuple[Wanted, Wanted]:  # read at the first call: imports may be under way
         return _wanted(function)
 
     @wraps(function)
     def checked(*args: Any, **named: Any) -> Any:
-        for place, name, check in wanted():
-            value = args[place] if place < len(args) else named.get(name, _ABSENT)
-            if value is not _ABSENT:
-                check(name, value)
-        return function(*args, **named)
+        first, then = wanted()
+        _look(first, args, named)
+        try:
+            return function(*args, **named)
+        except (StakesError, OSError, Warning):
+            raise
+        except Exception:
+            _look(then, args, named)
+            raise
 
     checked._guarded = True  # type: ignore[attr-defined]
     return checked
 
 
+def _look(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    for place, name, check in wanted:
+        value = args[place] if place < len(args) else named.get(name, _ABSENT)
+        if value is not _ABSENT:
+            try:
+                check(name, value)
+            except InputError as error:
+                raise error from None
+
+
 _ABSENT = object()
 
 
-def _wanted(function: Callable[..., Any]) -> Wanted:
-    """Places and names of parameters that can be checked by their type, and how."""
+def _wanted(function: Callable[..., Any]) -> tuple[Wanted, Wanted]:
+    """Places, names and checks of parameters: problems and tallies first, then all others."""
     try:
         hints = get_type_hints(function)
     except (NameError, AttributeError):  # of an import for type checkers alone
-        return ()
-    found = []
+        return (), ()
+    first, then = [], []
     for place, one in enumerate(inspect.signature(function).parameters.values()):
-        check = _check_of(hints.get(one.name), one.default)
+        hint = hints.get(one.name)
+        check = _check_of(hint)
         if check and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
-            found.append((sys.maxsize if one.kind is one.KEYWORD_ONLY else place, one.name, check))
-    return tuple(found)
+            at = sys.maxsize if one.kind is one.KEYWORD_ONLY else place
+            (first if _is_stake(hint) else then).append((at, one.name, check))
+    return tuple(first), tuple(then)
 
 
-def _check_of(hint: Any, default: Any) -> Check | None:
+def _is_stake(hint: Any) -> bool:
+    """Whether an annotation names problems and tallies alone, or None."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return all(part is type(None) or getattr(part, "__name__", "") in _STAKES for part in parts)
+
+
+def _check_of(hint: Any) -> Check | None:
     """How an argument with this annotation is checked; None where others will do."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     some = tuple(part for part in parts if part not in (None, type(None)))
@@ -250,7 +275,9 @@ def numbers(name: str, value: object) -> None:
     """Refuse what cannot be read as an array of real numbers."""
     if isinstance(value, float) or (type(value) is np.ndarray and value.dtype.kind in "biuf"):
         return
-    reals(name, value)
+    found = reals(name, value)
+    if np.isnan(found).any() and np.asarray(value).dtype.kind == "O":
+        _no(name, value, "real numbers", "Remove what is missing first.")
 
 
 def a_text(name: str, value: object) -> None:

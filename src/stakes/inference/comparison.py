@@ -123,7 +123,7 @@ class Comparison(Value):
         return Estimate(values @ contrast, error, np.empty(0), intervals, self.method)
 
     def _position(self, name: Label, argument: str = "name") -> int:
-        return self.names.index(name)
+        return _check.one_of(argument, name, self.names, "models")
 
     def __str__(self) -> str:
         rows = []

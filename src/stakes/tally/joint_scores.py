@@ -139,7 +139,7 @@ class JointScores(CellTally):
     def with_cell_weights(self, weights: FloatArray) -> Self:
         """The same tuples with other weights of shape (…, T), such as resampled ones."""
         groups = self.groups if weights.shape == self.weights.shape else None
-        return self._trusted(**{**vars(self), "weights": weights, "groups": groups})
+        return self._trusted(**{**vars(self), "weights": weights.view(), "groups": groups})
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all; those with clusters cannot be added.
