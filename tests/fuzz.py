@@ -24,11 +24,11 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from fuzz_recipes import BY_NAME, BY_TYPE, NOT_FOR_USERS, N, report, special
+from fuzz_representations import differences
 
 import stakes
 from stakes import Counts, InputError, Problem, ScoreTable
@@ -438,7 +438,10 @@ def main(most: int, seed: int) -> int:
     leaks = Leaks()
     one_at_a_time(calls, leaks)
     pairs(calls, leaks, most, seed)
+    compared, differing = differences()
     print(leaks)
+    print("\n".join(differing))
+    print(f"{compared} calls with equal rows in other containers, {len(differing)} differences")
     print(f"{len(inside)} callables are not for users")
     for name in unknown:
         print(f"no call is known for {name}: {_WHY.get(name, 'an argument without a recipe')}")
@@ -447,7 +450,7 @@ def main(most: int, seed: int) -> int:
         f"{len(calls)} callables, {leaks.calls:,} calls, {total:,} leaks, {len(unknown)} callables "
         f"without a call (stakes {stakes.__version__}, seed {seed})"
     )
-    return 1 if total or unknown else 0
+    return 1 if total or unknown or differing else 0
 
 
 if __name__ == "__main__":

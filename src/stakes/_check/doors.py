@@ -59,7 +59,9 @@ def guard(room: str) -> None:
             setattr(module, name, made)
             setattr(sys.modules[found.__module__], name, made)  # where pickles look for it
         elif inspect.isclass(found) and not getattr(found, "_is_protocol", False):
-            _guard_class(found)
+            for kind in found.__mro__:  # methods may stand in a base class that is not exported
+                if kind.__module__.startswith(room):
+                    _guard_class(kind)
 
 
 def _guard_class(kind: type) -> None:
@@ -67,7 +69,8 @@ def _guard_class(kind: type) -> None:
         if part.startswith("_") and not (part == "__call__" or _is_door(kind, part)):
             continue
         if isinstance(value, classmethod | staticmethod):
-            setattr(kind, part, type(value)(_guarded(value.__func__)))
+            if not hasattr(value.__func__, "_guarded"):
+                setattr(kind, part, type(value)(_guarded(value.__func__)))
         elif inspect.isfunction(value) and not hasattr(value, "_guarded"):
             setattr(kind, part, _guarded(value))
 

@@ -37,7 +37,7 @@ class Interval(Value):
 
     def covers(self, truth: object) -> BoolArray:
         """Whether the interval holds these numbers, elementwise; a nan end holds nothing."""
-        point = np.asarray(truth, dtype=np.float64)
+        point = _check.reals("truth", truth)
         return np.asarray((self.low <= point) & (point <= self.high))
 
     def __str__(self) -> str:

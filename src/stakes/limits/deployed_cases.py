@@ -108,7 +108,8 @@ def _refuse_lost(
     if lost.any():
         label = problem.classes[int(np.argmax(lost))]
         raise InputError(
-            f"the cases must hold every class that the prior expects; {label!r} has none, so that "
+            f"{'y_true' if labelled else 'posteriors'} must hold every class that the prior expects; "
+            f"{label!r} has none, so that "
             f"its rates are unknown. Add cases of it, or set its prior to zero.",
             argument="y_true" if labelled else "posteriors",
         )

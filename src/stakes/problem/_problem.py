@@ -308,6 +308,12 @@ class Problem(Charged):
                 f"its shape is {column.shape}. Pass one number for all classes."
             )
         columns = np.broadcast_to(column, (self.n_classes,))[:, None]
+        if name in self.decisions:
+            raise InputError(
+                f"name must be another than those of the decisions; {name!r} is one of them. "
+                f"Choose one that is free.",
+                argument="name",
+            )
         return self._but(
             _constants=np.concatenate([self._constants, columns], axis=1),
             _expressions=tuple((*row, None) for row in self._expressions),

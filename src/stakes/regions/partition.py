@@ -79,7 +79,9 @@ class Regions(Value):
         found = [part.cheapest for part in self.parts if part.low <= point <= part.high]
         if not found:
             low, high = self.parts[0].low, self.parts[-1].high
-            raise InputError(f"x must lie in [{low:g}, {high:g}]; got {point:g}.")
+            raise InputError(
+                f"x must lie in [{low:g}, {high:g}]; got {point:g}. The axis is {self.axis}."
+            )
         return tuple(dict.fromkeys(label for labels in found for label in labels))
 
     def of(self, model: Label) -> tuple[tuple[float, float], ...]:

@@ -78,7 +78,7 @@ class JointCounts(CellTally):
         if labels is not None and held.shape[:-1][:1] != (len(labels),):
             raise InputError(
                 f"groups must name the first leading axis of weights; there are {len(labels)} "
-                f"labels, and the leading axes are {held.shape[:-1]}."
+                f"labels, and the leading axes are {held.shape[:-1]}. Name as many groups."
             )
         distinct, where = np.unique(tuples, axis=0, return_inverse=True)
         sums = np.zeros((len(distinct), *held.shape[:-1]))

@@ -58,7 +58,7 @@ class ScoreTable(CellTally):
         names = None if classes is None else _check.labels("classes", classes)
         if names is not None and len(names) != 2:
             raise InputError(
-                f"classes must be two labels, negative then positive; got {len(names)}."
+                f"classes must be two labels; got {len(names)}. Name the negative one first."
             )
         self._fill({"scores": score, "weights": weight, "classes": names, "groups": None})
 

@@ -1,0 +1,50 @@
+"""The fuzzer: what it calls, that it finds leaks, and that there are none."""
+
+from __future__ import annotations
+
+import signal
+
+import numpy as np
+import pytest
+from fuzz import Call, Leaks, _too_long, all_calls, fault, one_at_a_time, pairs
+from fuzz_representations import differences
+
+
+@pytest.fixture(autouse=True)
+def _watch(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some of the calls write files
+    before = signal.signal(signal.SIGALRM, _too_long)
+    yield
+    signal.signal(signal.SIGALRM, before)
+
+
+def _leaky(x: object) -> object:
+    return x + 1
+
+
+def _writing(x: np.ndarray) -> None:
+    x[:] = 0
+
+
+def test_another_error_than_an_input_error_and_a_changed_argument_are_leaks():
+    assert "TypeError" in str(fault(Call("leaky", _leaky, {"x": 1}, ()), {"x": None}))
+    assert fault(Call("leaky", _leaky, {"x": 1}, ()), {"x": 2.0}) is None
+    assert "changed" in str(fault(Call("writing", _writing, {"x": 1}, ()), {"x": np.ones(3)}))
+
+
+def test_equal_rows_in_other_containers_give_equal_answers_and_stay_as_they_are():
+    calls, differing = differences()
+    assert calls > 250
+    assert differing == []
+
+
+@pytest.mark.slow
+def test_no_public_callable_leaks_anything_but_input_errors():
+    calls, inside, unknown = all_calls()
+    assert unknown == []
+    assert len(calls) > 400
+    assert all(inside.values())
+    leaks = Leaks()
+    one_at_a_time(calls, leaks)
+    pairs(calls, leaks, leaks.calls + 5_000, seed=1)
+    assert str(leaks) == ""
