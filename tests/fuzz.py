@@ -27,10 +27,10 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
-from fuzz_recipes import BY_NAME, BY_TYPE, NOT_FOR_USERS, N, report, special
-from fuzz_representations import differences
 
 import stakes
+from fuzz_recipes import BY_NAME, BY_TYPE, NOT_FOR_USERS, N, report, special
+from fuzz_representations import differences
 from stakes import Counts, InputError, Problem, ScoreTable
 
 ROOMS = (
@@ -198,9 +198,10 @@ def methods(instances: dict[type, Any]) -> Iterator[tuple[str, Callable[..., Any
             own = special().get(f"{name}.{part}", {}).get("self", instances[kind])
             bound = getattr(own, part)
             public = part in _METHODS or not part.startswith("_")
-            if public and not isinstance(inspect.getattr_static(kind, part), staticmethod):
-                if value.__module__.startswith("stakes.") and inspect.signature(bound).parameters:
-                    yield f"{name}.{part}", bound
+            static = isinstance(inspect.getattr_static(kind, part), staticmethod)
+            ours = value.__module__.startswith("stakes.")
+            if public and ours and not static and inspect.signature(bound).parameters:
+                yield f"{name}.{part}", bound
 
 
 def reason(name: str, function: Callable[..., Any]) -> str | None:
@@ -365,7 +366,8 @@ def _bad_message(text: str, call: Call) -> str | None:
     """Messages name an argument of the call, and end with a remedy."""
     if not text.rstrip().endswith((".", "…", "?")) or "\n\n" in text:
         return f"message without an end: {text[-60:]!r}"
-    if not any(re.search(rf"\b{re.escape(name)}\b", text) for name in (*call.arguments, "data")):
+    named = any(re.search(rf"\b{re.escape(name)}\b", text) for name in (*call.arguments, "data"))
+    if not named and "__" not in call.name:  # operands of + have no names
         return f"message that names no argument: {text[:70]!r}"
     if len(re.findall(r"[.…?]['\")]?(?= |$)", text)) < 2:
         return f"message without a remedy: {text[-60:]!r}"
@@ -394,7 +396,8 @@ class Leaks:
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{times:5}  {where}  {self.first[where]}" for where, times in sorted(self.times.items())
+            f"{times:5}  {where}  {self.first[where]}"
+            for where, times in sorted(self.times.items())
         )
 
 
@@ -409,7 +412,9 @@ def one_at_a_time(calls: list[Call], leaks: Leaks) -> None:
 
 def _is_theirs(call: Call, argument: str, label: str) -> bool:
     """Whether a function of the caller is called, whose mistakes are the caller's."""
-    return label in ("class", "function") and callable(call.arguments[argument])
+    hint = str(inspect.signature(call.function).parameters[argument].annotation)
+    takes = callable(call.arguments[argument]) or "Callable" in hint or "Sampler" in hint
+    return label in ("class", "function") and takes
 
 
 def zoo_labels() -> list[str]:

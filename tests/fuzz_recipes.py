@@ -31,7 +31,6 @@ from stakes import (
     inference,
     limits,
     measures,
-    ranking,
     regions,
     rows,
     rule,
@@ -39,7 +38,7 @@ from stakes import (
     simulate,
     thresholds,
 )
-from stakes.problem import Between, Limit
+from stakes.problem import Limit
 from stakes.tally import JointScores
 
 N = 24
@@ -322,7 +321,9 @@ def special() -> dict[str, dict[str, Any]]:
         "problem.Limit.rate": {"decision": 1, "given": 1, "at_most": 0.5},
         "problem.Limit.share": {"decision": 1, "at_most": 0.5},
         "problem.Limit.count": {"decision": 1, "at_most": 3},
-        "problem.Problem.from_toml": {"path": Path(stakes.__file__).parent / "data/german_credit.toml"},
+        "problem.Problem.from_toml": {
+            "path": Path(stakes.__file__).parent / "data/german_credit.toml"
+        },
         "problem.Problem.from_utility_coordinates": {"x": 0.1, "y": 0.2},
         "regions.bootstrap_crossings": {"tally": joint, "axis": regions.CostProportion([0.7, 0.3])},
         "regions.cheapest_regions": axis,
@@ -421,7 +422,8 @@ NOT_FOR_USERS: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            *("rule.Rules.__getitem__", "*.moment", "*.drawer", "*.strata", "*.whole", "*.intervals", "*.numbers_per_replicate"),
+            *("rule.Rules.__getitem__", "*.moment", "*.drawer", "*.strata", "*.whole"),
+            *("*.intervals", "*.numbers_per_replicate"),
             *("*.ends", "*.undefined", "*.effective_count", "*.along", "*.checked", "*.located"),
             *("*.population", "*.numbers", "*.cuts", "*.gap", "*.mark", "*.read", "*.normalised"),
             *("*.rounding", "*.unframed", "*.of_quantity", "*.mapped", "*.excess", "*.among"),

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from fuzz_recipes import DECIDED, POSTERIORS, PROBLEM, SCORES, Y
 
+from fuzz_recipes import DECIDED, POSTERIORS, PROBLEM, SCORES, Y
 from stakes import Counts, ScoreTable, calibration, decide, metrics, scoring
 
 WEIGHTS = np.arange(1, Y.size + 1) % 4 + 1.0

@@ -6,6 +6,7 @@ import signal
 
 import numpy as np
 import pytest
+
 from fuzz import Call, Leaks, _too_long, all_calls, fault, one_at_a_time, pairs
 from fuzz_representations import differences
 

@@ -24,6 +24,8 @@ from stakes._check.kinds import (
     Labels,
     Numbers,
     frozen,
+    one_of,
+    renamed,
     require,
 )
 from stakes._check.labels import (
@@ -36,7 +38,6 @@ from stakes._check.labels import (
     encoded,
     is_lazy,
     labels,
-    one_of,
     refuse_lazy,
     same_labels,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "real_scores",
     "reals",
     "refuse_lazy",
+    "renamed",
     "require",
     "rounding",
     "same_labels",

@@ -1,10 +1,10 @@
 """The doors of rooms: an argument whose annotation says enough is what it says.
 
 Every public function says in its signature which of its arguments are problems, tallies, other
-values of the library, generators, functions, texts, labels or plain numbers; `guard` reads that once
-for a whole room, so that no function needs a line for it. Problems and tallies are looked at before
-a call. All others are looked at only when a call has failed with another error than `InputError`:
-what a function says itself is more to the point, and calls that work cost nothing.
+values of the library, generators, functions, texts, labels or plain numbers; `guard` reads that
+once for a whole room, so that no function needs a line for it. Problems and tallies are looked at
+before a call. All others are looked at only when a call has failed with another error than
+`InputError`: what a function says itself is more to the point, and calls that work cost nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +123,8 @@ def _wanted(function: Callable[..., Any]) -> tuple[Wanted, Wanted]:
         hints = get_type_hints(function)
     except (NameError, AttributeError):  # of an import for type checkers alone
         return (), ()
-    first, then = [], []
+    first: list[tuple[int, str, Check]] = []
+    then: list[tuple[int, str, Check]] = []
     for place, one in enumerate(inspect.signature(function).parameters.values()):
         hint = hints.get(one.name)
         check = _check_of(hint)
@@ -166,6 +167,8 @@ def _plain_check(parts: tuple[Any, ...]) -> Check | None:
         return lambda name, value: generator(value)
     if all(get_origin(part) is Callable for part in parts):
         return a_function
+    if parts == (tuple[int, ...],):
+        return a_shape
     if len(parts) == 1 and get_origin(parts[0]) in (Sequence, Mapping):
         return _each_of(parts[0])
     return _of_ours(parts)
@@ -198,7 +201,9 @@ def _answers(kind: type, value: Any) -> bool:
     if not getattr(kind, "_is_protocol", False):
         return isinstance(value, kind)
     asked = {*vars(kind), *getattr(kind, "__annotations__", {})}
-    return all(hasattr(value, one) for one in asked if one == "__call__" or one[0] != "_")
+    return all(
+        getattr(value, one, None) is not None for one in asked if one == "__call__" or one[0] != "_"
+    )
 
 
 def _refuse(name: str, value: Any, kind: type) -> None:
@@ -237,7 +242,7 @@ def _each(name: str, value: Any, kind: type, wanted: Any) -> None:
     if wanted is Mapping:
         if not isinstance(value, Mapping):
             _no(name, value, f"a mapping from name to {known}", f"Write {{name: {known}, …}}.")
-        items = {f"{name}[{key!r}]": one for key, one in value.items()}
+        items: dict[str, Any] = {f"{name}[{key!r}]": one for key, one in value.items()}
     else:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
             _no(name, value, f"a list of {known}", "Pass a list, also of a single one.")
@@ -250,7 +255,7 @@ def _each(name: str, value: Any, kind: type, wanted: Any) -> None:
 # Plain kinds --------------------------------------------------------------------------------------
 
 
-def _no(name: str, value: object, wanted: str, remedy: str) -> None:
+def _no(name: str, value: object, wanted: str, remedy: str) -> NoReturn:
     raise InputError(f"{name} must be {wanted}; got {described(value)}. {remedy}", argument=name)
 
 
@@ -305,6 +310,12 @@ def a_label(name: str, value: object) -> None:
     """Refuse what cannot be a label; numpy's numbers and whole floats match by equality."""
     if not isinstance(value, str | int | np.generic | float) or value != value:
         _no(name, value, "a label, of type str, int or bool", "Labels match by equality.")
+
+
+def a_shape(name: str, value: object) -> None:
+    """Refuse what is no shape of an array."""
+    if not isinstance(value, tuple) or not all(isinstance(n, int) and n >= 0 for n in value):
+        _no(name, value, "a shape, a tuple of whole numbers", "Write (3, 2).")
 
 
 def a_function(name: str, value: object) -> None:

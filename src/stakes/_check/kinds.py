@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from inspect import signature
 from typing import Any
 
@@ -35,6 +37,40 @@ def described(values: object) -> str:
 def listed(names: Sequence[object]) -> str:
     shown = ", ".join(repr(name) for name in names[:8])
     return shown + (f", … ({len(names)} in all)" if len(names) > 8 else "")
+
+
+def one_of(name: str, value: Any, names: Labels, what: str = "labels") -> int:
+    """The position of a value among labels, or among names; others are refused."""
+    lookup = {label: place for place, label in enumerate(names)}
+    try:
+        place = lookup.get(value, -1)
+    except TypeError:  # a list, an array: no label
+        place = -1
+    if place < 0:
+        raise InputError(
+            f"{name} must be one of the {what} {listed(names)}; got {described(value)}. "
+            f"Labels match by equality: 1 and '1' are different labels.",
+            argument=name,
+        )
+    return place
+
+
+@contextmanager
+def renamed(**names: str) -> Iterator[None]:
+    """Say what a function that is called here complains about with the caller's names.
+
+    >>> with renamed(scores="posteriors"):
+    ...     raise InputError("scores must be numbers; got 'a'. Pass numbers.", argument="scores")
+    Traceback (most recent call last):
+    stakes.errors.InputError: posteriors must be numbers; got 'a'. Pass numbers.
+    """
+    try:
+        yield
+    except InputError as error:
+        words = re.compile(rf"\b({'|'.join(names)})\b(?!=)")
+        said = words.sub(lambda match: names[match[0]], str(error))
+        argument = error.argument and names.get(error.argument, error.argument)
+        raise InputError(said, argument=argument) from None
 
 
 def require(

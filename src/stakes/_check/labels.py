@@ -44,22 +44,6 @@ def by_label(name: str, values: Mapping[Any, Any], names: Labels) -> list[Any]:
     return [values[label] for label in names]
 
 
-def one_of(name: str, value: Any, names: Labels, what: str = "labels") -> int:
-    """The position of a value among labels, or among names; others are refused."""
-    lookup = {label: place for place, label in enumerate(names)}
-    try:
-        place = lookup.get(value, -1)
-    except TypeError:  # a list, an array: no label
-        place = -1
-    if place < 0:
-        raise InputError(
-            f"{name} must be one of the {what} {listed(names)}; got {described(value)}. "
-            f"Labels match by equality: 1 and '1' are different labels.",
-            argument=name,
-        )
-    return place
-
-
 def plain(value: object) -> object:
     """A numpy scalar as its Python equal, whole floats as int."""
     if isinstance(value, np.generic):

@@ -14,7 +14,6 @@ from stakes._text import html_table, text_table
 from stakes._value import Value
 from stakes.audit.metric import Metric, read_metrics
 from stakes.audit.model_tables import Models, by_position, picked, read_models
-from stakes.errors import InputError
 from stakes.measures import expected_cost
 from stakes.problem import Problem
 

@@ -10,7 +10,7 @@ other cases would confirm is that of `decompose_by_cross_calibration`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -65,9 +65,9 @@ def calibration_error(
             f"order must be 1 or more, or math.inf; got {power:g}. 1 is the mean, 2 the root mean "
             f"square."
         )
-    if not isinstance(tables, Iterable):
-        _check.require("tables", tables, ScoreTable, "Pass one, or a list of them.")
-    several = [tables] if isinstance(tables, ScoreTable) else list(tables)
+    several = list(tables) if isinstance(tables, list | tuple) else [tables]
+    for table in several:
+        _check.require("tables", table, ScoreTable, "Pass one, or a list of them.")
     errors = np.stack([_gap_norm(table, bins, power) for table in several])
     if np.isinf(power):
         return unwrapped(errors.max(axis=0))

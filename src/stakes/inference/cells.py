@@ -48,6 +48,7 @@ def cluster_count(tally: Tally) -> int:
     return count
 
 
+_MOST_CASES = 2.0**53
 _REMEDY = (
     "make the tally with clusters=, or take weights for numbers of "
     "cases with BayesianBootstrap(). To reweight the classes, resample the tally as it is and call "
@@ -75,6 +76,11 @@ def whole_cells(tally: Tally, remedy: str = _REMEDY) -> FloatArray:
             f"tally must hold whole cases; {bad.size} of its {cells.size} weights are fractional, "
             f"the first being {cells.flat[bad[0]]:g}. Fractional weights do not say how many cases "
             f"there were: {remedy}"
+        )
+    if cells.sum(axis=-1).max(initial=0.0) >= _MOST_CASES:
+        raise InputError(
+            f"tally must hold fewer than {_MOST_CASES:g} cases, beyond which single cases are not "
+            f"counted exactly; it holds {cells.sum(axis=-1).max():g}. Scale the weights down."
         )
     return cells
 

@@ -74,7 +74,8 @@ class Comparison(Value):
     def difference(self, first: Label, second: Label) -> Estimate:
         """First minus second, with a paired standard error and interval."""
         unit = np.eye(len(self.names))
-        return self._of(unit[self._position(first, "first")] - unit[self._position(second, "second")])
+        one, other = self._position(first, "first"), self._position(second, "second")
+        return self._of(unit[one] - unit[other])
 
     def probability_lowest(self) -> FloatArray:
         """Share of the replicates (J,) in which each model is the lowest; ties are split.
@@ -329,6 +330,7 @@ def p_value(estimate: Estimate, *, null: float) -> FloatArray:
     distance = np.abs(estimate.value - _check.number("null", null))
     undefined = np.full(distance.shape, np.nan)
     error = estimate.standard_error
-    ratio = np.divide(distance, error, out=undefined, where=error > 0)
+    with np.errstate(over="ignore"):
+        ratio = np.divide(distance, error, out=undefined, where=error > 0)
     count = estimate.intervals.effective_count(distance.shape)
     return np.asarray(2 * student_tail(count, ratio))

@@ -102,7 +102,8 @@ def _scaled(
             f"n_cases must be above zero; the smallest is {given.min():g}. Pass the number of "
             f"cases behind the estimate."
         )
-    return np.asarray(np.ceil(given * (reach * estimate.standard_error / wanted) ** 2))
+    with np.errstate(over="ignore"):
+        return np.asarray(np.ceil(given * (reach * estimate.standard_error / wanted) ** 2))
 
 
 # From assumed values ------------------------------------------------------------------------------

@@ -358,8 +358,8 @@ def _checked_reachable(reachable: object, shape: tuple[int, ...]) -> BoolArray:
     if not (fits and able.any(axis=-1).all()):
         raise InputError(
             f"reachable must say of each of the {shape[-1]} decisions whether it can be taken, by "
-            f"booleans, and some must be true; got {able.dtype} of shape {able.shape}. Leave it out "
-            f"for all decisions."
+            f"booleans, and some must be true; got {able.dtype} of shape {able.shape}. Leave it "
+            f"out for all decisions."
         )
     return np.broadcast_to(able, shape)
 

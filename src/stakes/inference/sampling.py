@@ -50,7 +50,8 @@ class CostErrors(Value):
         """The same with known amounts (J,) added to the costs."""
         if added is None:
             return self
-        return self._trusted(**{**vars(self), "costs": self.costs + checked_added(added, self.names)})
+        costs = self.costs + checked_added(added, self.names)
+        return self._trusted(**{**vars(self), "costs": costs})
 
     def among(self, names: tuple[Label, ...]) -> CostErrors:
         """The same of some of the systems."""

@@ -151,11 +151,10 @@ class Problem(Charged):
         >>> Problem.binary(false_alarm=1, miss=9).threshold
         0.1
         """
-        _check.number("false_alarm", false_alarm)
-        _check.number("miss", miss)
-        _check.number("hit", hit)
-        _check.number("correct_rejection", correct_rejection)
-        return cls([[correct_rejection, false_alarm], [miss, hit]], **common)
+        given = {"correct_rejection": correct_rejection, "false_alarm": false_alarm}
+        given |= {"miss": miss, "hit": hit}
+        costs = [_check.number(*one, low=-1e100, high=1e100) for one in given.items()]
+        return cls([costs[:2], costs[2:]], **common)
 
     @classmethod
     def balanced(
@@ -193,7 +192,8 @@ class Problem(Charged):
                 utilities, common.pop("classes", None), common.pop("decisions", None)
             )
             common.update(classes=classes, decisions=decisions)
-        return cls(negated(utilities), **common)
+        with _check.renamed(costs="utilities"):
+            return cls(negated(utilities), **common)
 
     @classmethod
     def from_threshold(cls, p: float, **common: Any) -> Self:
@@ -240,12 +240,10 @@ class Problem(Charged):
         Expected cost is linear in the costs, so the mean problem ranks systems by their expected
         cost over all of them (dyrland, eq 18, 19). The problems share labels and prior.
         """
-        given = list(problems) if isinstance(problems, Iterable) else []
+        array = isinstance(problems, np.ndarray)
+        given = list(problems) if isinstance(problems, Iterable) and not array else []
         if not given or not all(isinstance(problem, Problem) for problem in given):
-            raise InputError(
-                "problems must be a list of at least one Problem; it is not. Write [first, second].",
-                argument="problems",
-            )
+            raise InputError("problems must be a list of Problem; it is not. Write [a, b].")
         first = given[0]
         for problem in given[1:]:
             _check.same_labels("the classes of the problems", first.classes, problem.classes)
@@ -308,17 +306,11 @@ class Problem(Charged):
                 f"its shape is {column.shape}. Pass one number for all classes."
             )
         columns = np.broadcast_to(column, (self.n_classes,))[:, None]
-        if name in self.decisions:
-            raise InputError(
-                f"name must be another than those of the decisions; {name!r} is one of them. "
-                f"Choose one that is free.",
-                argument="name",
-            )
         return self._but(
             _constants=np.concatenate([self._constants, columns], axis=1),
             _expressions=tuple((*row, None) for row in self._expressions),
             _beliefs=self._beliefs,
-            decisions=_check.labels("decisions", (*self.decisions, *_check.labels("name", [name]))),
+            decisions=_check.labels("name and decisions", (*self.decisions, name)),
             answers=(*self.answers, None),
         )
 

@@ -102,6 +102,8 @@ def crossing(joint: JointCounts, first: Label, second: Label, axis: StraightAxis
             f"axis must be CostProportion(…), CostRatio(…) or Prior(…); got {axis!r}. Other curves "
             f"may cross several times: call cheapest_regions."
         )
+    _check.one_of("first", first, joint.models, "models")
+    _check.one_of("second", second, joint.models, "models")
     return axis.mark(root(axis.gap(axis.checked(joint), first, second)))
 
 

@@ -57,7 +57,8 @@ def gaussian_classes(
     >>> sample.posteriors.mean(axis=0).round(1)
     array([0.8, 0.1, 0.1])
     """
-    spots = range(len(prior) if isinstance(prior, Sized) else 1)
+    flat = isinstance(prior, np.ndarray) and prior.ndim == 0
+    spots = range(len(prior) if isinstance(prior, Sized) and not flat else 1)
     world = GaussianWorld(spots, variance=variance, prior=prior, classes=classes)
     return world.sample(n_cases, rng=rng)
 
@@ -328,7 +329,7 @@ def _per_class(name: str, values: object, size: int) -> FloatArray:
 
 
 def _positive(name: str, array: FloatArray) -> FloatArray:
-    if not (array > 0).all():
+    if not (array > 1e-150).all():  # its inverse and its square are numbers
         raise InputError(
             f"{name} must be positive; the smallest is {array.min():g}. "
             f"A class without spread is a very small number, not zero."
