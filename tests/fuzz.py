@@ -405,9 +405,10 @@ def one_at_a_time(calls: list[Call], leaks: Leaks) -> None:
     """Every strange value in the place of every argument."""
     for call in calls:
         for argument in call.arguments:
-            for label in zoo_labels():
+            values = zoo()
+            for label in values:
                 if not _is_theirs(call, argument, label):
-                    leaks.add(call, {argument: label}, zoo())
+                    leaks.add(call, {argument: label}, values)
 
 
 def _is_theirs(call: Call, argument: str, label: str) -> bool:
@@ -417,22 +418,18 @@ def _is_theirs(call: Call, argument: str, label: str) -> bool:
     return label in ("class", "function") and takes
 
 
-def zoo_labels() -> list[str]:
-    """What the strange values are called."""
-    return list(zoo())
-
-
 def pairs(calls: list[Call], leaks: Leaks, most: int, seed: int) -> None:
     """Two arguments changed at random, until there are enough calls."""
     rng = np.random.default_rng(seed)
-    keys = zoo_labels()
+    values = zoo()
+    keys = list(values)
     some = [call for call in calls if len(call.arguments) > 1]
     while leaks.calls < most and some:
         call = some[rng.integers(len(some))]
         chosen = rng.choice(list(call.arguments), 2, replace=False)
         labels = {str(name): keys[rng.integers(len(keys))] for name in chosen}
         if not any(_is_theirs(call, name, label) for name, label in labels.items()):
-            leaks.add(call, labels, zoo())
+            leaks.add(call, labels, {**values, "generator": (k for k in range(3))})
 
 
 def main(most: int, seed: int) -> int:
