@@ -221,8 +221,10 @@ def _example(kind: type) -> str:
 
 
 def _descendants(kind: type) -> list[type]:
-    own = [] if getattr(kind, "_is_protocol", False) else [kind]
-    return own + [deeper for one in kind.__subclasses__() for deeper in _descendants(one)]
+    found: list[type] = [] if getattr(kind, "_is_protocol", False) else [kind]
+    for child in type.__subclasses__(kind):
+        found += _descendants(child)
+    return found
 
 
 def _each_of(hint: Any) -> Check | None:

@@ -11,6 +11,7 @@ other cases would confirm is that of `decompose_by_cross_calibration`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def calibration_error(
             f"order must be 1 or more, or math.inf; got {power:g}. 1 is the mean, 2 the root mean "
             f"square."
         )
-    several = list(tables) if isinstance(tables, list | tuple) else [tables]
+    several: list[Any] = list(tables) if isinstance(tables, list | tuple) else [tables]
     for table in several:
         _check.require("tables", table, ScoreTable, "Pass one, or a list of them.")
     errors = np.stack([_gap_norm(table, bins, power) for table in several])
