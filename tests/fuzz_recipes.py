@@ -404,6 +404,8 @@ NOT_FOR_USERS: dict[str, str] = {
         f"audit.{kind}.__call__": "draws for misranking, which has checked the arguments"
         for kind in ("UniformUtilities", "NormalUtilities", "UniformShares", "RisingRates")
     },
+    "*.from_frame": "reads frames of other libraries; tests of adapters call it",
+    "tally.refuse_too_many": "is called with sizes that rows were counted to have",
     "audit.PositiveClass.__call__": "reads what a measure of all classes gives",
     **dict.fromkeys(
         (

@@ -221,7 +221,7 @@ def _checked(axis: object) -> Axis:
     if not isinstance(axis, Axis):
         raise InputError(
             f"axis must be a value such as CostProportion(), CostRatio(), Prior(problem, label) or "
-            f"Classifiers(pairs, CostProportions); got {axis!r}."
+            f"Classifiers(pairs, CostProportions); got {axis!r}. Pass one of these."
         )
     return axis
 
