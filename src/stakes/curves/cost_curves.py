@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stakes._arithmetic import ratio
 from stakes import _check
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.conditions import Condition

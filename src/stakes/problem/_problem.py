@@ -243,7 +243,7 @@ class Problem(Charged):
         array = isinstance(problems, np.ndarray)
         given = list(problems) if isinstance(problems, Iterable) and not array else []
         if not given or not all(isinstance(problem, Problem) for problem in given):
-            raise InputError("problems must be a list of Problem; it is not. Write [a, b].")
+            raise InputError("problems must be at least one Problem; they are not. Write [a, b].")
         first = given[0]
         for problem in given[1:]:
             _check.same_labels("the classes of the problems", first.classes, problem.classes)
