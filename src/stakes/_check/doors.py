@@ -222,7 +222,8 @@ def _example(kind: type) -> str:
 
 def _descendants(kind: type) -> list[type]:
     found: list[type] = [] if getattr(kind, "_is_protocol", False) else [kind]
-    for child in type.__subclasses__(kind):
+    children: list[type] = type.__subclasses__(kind)
+    for child in children:
         found += _descendants(child)
     return found
 
