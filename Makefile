@@ -37,7 +37,7 @@ test test-all test-lowest test-newest test-torch test-spark test-sklearn: export
 .NOTPARALLEL:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help demo test test-all test-lowest test-newest test-torch test-spark test-sklearn lint docs papers bench clean
+.PHONY: help demo fuzz test test-all test-lowest test-newest test-torch test-spark test-sklearn lint docs papers bench clean
 
 help:  ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -72,6 +72,9 @@ test-sklearn: .venv-sklearn/sklearn.stamp  ## estimators and displays, with the 
 	STAKES_NO_SKIP=1 .venv-sklearn/bin/python $(PYTEST) -m "not slow" \
 		src/stakes/sklearn tests/estimators docs/sklearn.md \
 		src/stakes/displays tests/test_displays.py tests/test_plot.py docs/displays.md
+
+fuzz: .venv/test.stamp  ## call every public function with strange arguments, CALLS=200000 times; a leak is a failure
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python tests/fuzz.py $(or $(CALLS),200000) $(or $(SEED),0)
 
 lint: .venv-lint/lint.stamp  ## ruff and mypy
 	.venv-lint/bin/ruff check .

@@ -138,7 +138,8 @@ def test_messages_of_row_level_metrics_use_scikit_learns_names():
 def test_numbers_too_large_to_count_are_refused():
     refuses(lambda: Problem([[0, 10**400], [1, 0]]), "real numbers")
     refuses(lambda: Problem.from_threshold(10**400), "one real number")
-    refuses(lambda: Counts.from_labels([0, 1], [0, 1], weights=[1e308, 1e308]), "sum is too large")
+    weights = [1e308, 1e308]
+    refuses(lambda: Counts.from_labels([0, 1], [0, 1], weights=weights), "total between", "is inf")
     refuses(lambda: Problem.expected([Problem.zero_one(2)], weights=[1, 2]), "problems and weights")
 
 
@@ -293,3 +294,99 @@ def test_problem_files_that_are_none_are_refused(tmp_path):
     refuses(file("[costs]"), "class → decision → cost")
     refuses(file("classes = 3\n[costs]\na = {x = 1}"), "classes must be a list")
     refuses(file("[costs]\na = {x = 1}\n[prior]\nb = 1.0"), "prior", "lacks 'a'")
+
+
+# What annotations say -----------------------------------------------------------------------------
+
+
+COUNTS = Counts([[3, 1], [2, 5]])
+ANY: Any = stakes  # type checkers would refuse these calls, too
+
+
+@pytest.mark.parametrize(
+    ("call", "fragments"),
+    [
+        (lambda: ANY.auc(None), ("^table must be a ScoreTable", "from_scores")),
+        (lambda: ANY.inference.p_value(3, null=0), ("^estimate must be an Estimate",)),
+        (lambda: ANY.inference.holm_pairs([1]), ("^comparison must be a Comparison",)),
+        (lambda: ANY.curve.Curve([0, 1], [[1]]).crossings(0), ("^other must be a Curve",)),
+        (lambda: ANY.curve.Curve([0, 1], [[1]])([[1], [2, 3]]), ("^x must hold real numbers",)),
+        (lambda: ANY.Uniform().cdf("a"), ("^x must hold real numbers", "Pass a list")),
+        (lambda: ANY.simulate.uniform_shares(3, (2,)), ("^rng must be a numpy Generator",)),
+        (lambda: ANY.agreement.pairwise(3, COUNTS), ("^metric must be a function",)),
+        (lambda: ANY.Counts.from_decisions([0], [0], None), ("^problem must be a Problem",)),
+        (lambda: ANY.Problem.zero_one(2).to_toml(3), ("^path must be text or a path", "pathlib")),
+    ],
+)
+def test_an_argument_of_another_type_is_refused_by_its_name(call, fragments):
+    refuses(call, *fragments)
+
+
+def test_a_mistake_inside_a_function_of_the_caller_stays_what_it_is():
+    def broken(counts: Counts) -> Any:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        stakes.agreement.pairwise(broken, COUNTS)
+
+
+def test_arguments_are_named_as_the_caller_wrote_them():
+    refuses(lambda: Problem.binary(false_alarm=1, miss=np.nan), "^miss must be one real number")
+    refuses(lambda: Problem.from_utilities([[]]), "^utilities must be a table")
+    joint = JointCounts.from_decisions([0, 1], {"a": [0, 1]}, Problem.zero_one(2))
+    refuses(lambda: stakes.inference.mcnemar(joint, "a", "x"), "^second must be one of the models")
+    refuses(
+        lambda: stakes.metrics.bayes_cost([0, 1], [2, 3], problem=Problem.zero_one(2)),
+        r"^y_proba must hold probabilities in \[0, 1\]",
+    )
+
+
+def test_new_weights_of_a_table_are_checked_and_stay_the_callers():
+    table = ScoreTable([0.2, 0.7], [[3, 1], [0, 2]])
+    refuses(lambda: table.with_weights([[1, -1], [1, 1]]), "^weights must hold", "-1 at")
+    refuses(lambda: table.with_weights(np.ones((3, 2))), r"weights must have shape \(…, 2, 2\)")
+    mine = np.ones((2, 2))
+    table.with_weights(mine)
+    scores = stakes.tally.JointScores.from_scores([0, 1, 1], {"a": [1, 2, 3]})
+    cells = scores.cell_weights.copy()
+    scores.with_cell_weights(cells)
+    assert mine.flags.writeable
+    assert cells.flags.writeable
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e155])
+def test_weights_whose_squares_are_no_numbers_are_refused(size):
+    refuses(
+        lambda: stakes.calibration.Platt().fit([1, 2, 3], [0, 1, 0], weights=[size] * 3),
+        "^weights must have a total between 1e-150 and",
+        "Scale them",
+    )
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e155])
+def test_the_area_under_the_hull_does_not_depend_on_the_size_of_weights(size):
+    weights = np.array([[1.0, 1.0], [2.0, 1.0], [0.0, 3.0]])
+    areas = [stakes.ranking.auc_of_hull(ScoreTable([1, 2, 3], weights * w)) for w in (1, size)]
+    assert areas[1] == pytest.approx(areas[0], rel=1e-14)
+
+
+def test_more_cases_than_can_be_counted_are_refused_by_the_bootstrap():
+    counts = Counts([[1e19, 2e19], [1e19, 0]])
+    rng = np.random.default_rng(0)
+    refuses(
+        lambda: stakes.inference.bootstrap(stakes.measures.accuracy, counts, replicates=9, rng=rng),
+        "^tally must hold fewer than",
+        "Scale the weights down",
+    )
+
+
+def test_the_brier_score_of_nearly_perfect_posteriors_keeps_its_digits():
+    small = 1e-10
+    rows = [[1 - small, small], [small, 1 - small]]
+    found = stakes.scoring.mean_score([0, 1], rows, stakes.scoring.Brier())
+    assert found == pytest.approx(2 * small**2, rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize("classes", [10**5, 2**70])
+def test_a_table_of_costs_that_does_not_fit_is_refused_before_it_is_made(classes):
+    refuses(lambda: Problem.zero_one(classes), "^classes must be at most 10,000", "GiB", "Merge")

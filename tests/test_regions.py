@@ -221,7 +221,7 @@ def test_what_regions_are_made_of_is_checked():
         lambda: bootstrap_crossings(models, Prior(Problem.zero_one(2), 1), **how),
         lambda: probability_cheapest(models, [0.5], prior=None, **how),
     ):
-        with pytest.raises(InputError, match=r"joint must be JointCounts; got dict"):
+        with pytest.raises(InputError, match=r"(tally|joint) must be JointCounts; got dict"):
             make()
 
 

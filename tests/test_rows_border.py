@@ -155,7 +155,7 @@ def test_row_level_metrics_take_the_order_of_the_columns():
         )
         refuses(
             lambda m=metric: m(y, q, problem=FRAUD, classes=["fraud", "other"]),
-            "the classes of posteriors must be those of the problem",
+            "the classes of y_proba must be those of the problem",
         )
         named = Posteriors(q, classes=["fraud", "legit"])
         refuses(

@@ -68,7 +68,7 @@ PLAN: dict[str, tuple[str, ...]] = {
 
 # Folder → its files, from the ground up: each may import those before it.
 FLOORS: dict[str, str] = {
-    "_check": "kinds doors encoding labels numbers groups alignment shares",
+    "_check": "kinds encoding labels numbers doors groups alignment shares",
     "adapters": (
         "columns data_files report_tables frame sources cluster relations duck expressions "
         "guessing zoom_bins lazy frame_tallies lazy_decisions model_tallies refits tallies "

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray, Label, Numbers, number, reals, unwrapped
+from stakes._check import FloatArray, Label, Numbers, number, reals, unwrapped, whole
 from stakes._square import answer_columns, diagonal, elsewhere, off_diagonal, scaled, square
 from stakes.errors import InputError
 from stakes.tally import Counts
@@ -74,7 +74,13 @@ def power_mean(values: npt.ArrayLike, p: float, *, axis: int = -1) -> FloatArray
     [0.5, 0.667, 0.707, 0.75, 1.0]
     """
     order = _order("p", p)
-    array = np.moveaxis(reals("values", values), axis, -1)
+    given = reals("values", values)
+    if not -given.ndim <= whole("axis", axis, low=-64) < given.ndim:
+        raise InputError(
+            f"axis must be one of the {given.ndim} axes of values; got {axis}. -1 is the last.",
+            argument="axis",
+        )
+    array = np.moveaxis(given, axis, -1)
     if array.shape[-1] == 0:
         return unwrapped(np.full(array.shape[:-1], np.nan))
     if order == 1:

@@ -222,12 +222,16 @@ class Curve(Value):
 
     def __add__(self, other: Curve) -> Curve:
         """Sum on the common domain."""
+        if not isinstance(other, Curve):
+            return NotImplemented
         knots = _merged_knots(self, other)
         coefficients = self._at_knots(knots) + other._at_knots(knots)
         return Curve._trusted(knots=knots, coefficients=coefficients)
 
     def __sub__(self, other: Curve) -> Curve:
         """Difference on the common domain."""
+        if not isinstance(other, Curve):
+            return NotImplemented
         return self + (-1.0) * other
 
     def __mul__(self, factor: float) -> Curve:
@@ -318,3 +322,6 @@ def _merged_knots(first: Curve, second: Curve) -> FloatArray:
     start = any(curve.knots[0] == curve.knots[1] == low for curve in (first, second))
     end = any(curve.knots[-2] == curve.knots[-1] == high for curve in (first, second))
     return np.concatenate([[low] * (1 + start), inner, [high] * (1 + end)])
+
+
+_check.guard(__name__)

@@ -34,6 +34,8 @@ class InputError(StakesError, ValueError):
     """
 
     def __init__(self, message: str, *, argument: str | None = None) -> None:
+        if "\n\n" in message:  # an array that is shown as evidence
+            message = " ".join(message.split())
         super().__init__(message)
         self.argument = argument
 

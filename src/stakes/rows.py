@@ -73,7 +73,7 @@ class Posteriors(_Predicted):
     def normalised(self, name: str, classes: Labels) -> tuple[FloatArray, tuple[int, float] | None]:
         """The same; rows that nearly sum to one are divided by their sum, counted, worst sum."""
         given = self.unframed()
-        array = np.asarray(given.values)
+        array = _check.array(name, given.values)
         if array.ndim != 2 or array.dtype.kind != "f" or hasattr(given.values, "columns"):
             return given.read(name, classes), None
         totals: FloatArray = np.nansum(array, axis=1, dtype=np.float64)
@@ -159,3 +159,6 @@ def as_predictions(name: str, given: Any) -> Posteriors | Decisions | Scores:
             argument=name,
         )
     return Posteriors(given) if array.dtype.kind == "f" else Decisions(given)
+
+
+_check.guard(__name__)

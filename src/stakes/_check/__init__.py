@@ -24,6 +24,8 @@ from stakes._check.kinds import (
     Labels,
     Numbers,
     frozen,
+    one_of,
+    renamed,
     require,
 )
 from stakes._check.labels import (
@@ -40,6 +42,7 @@ from stakes._check.labels import (
     same_labels,
 )
 from stakes._check.numbers import (
+    array,
     draws,
     floats,
     generator,
@@ -51,6 +54,7 @@ from stakes._check.numbers import (
     real_scores,
     reals,
     rounding,
+    squarable,
     unwrapped,
     whole,
 )
@@ -69,6 +73,7 @@ __all__ = [
     "absent",
     "aligned",
     "answers",
+    "array",
     "by_label",
     "clusters",
     "codes",
@@ -90,16 +95,19 @@ __all__ = [
     "no_leading_axes",
     "non_negative",
     "number",
+    "one_of",
     "posteriors",
     "prior",
     "probabilities",
     "real_scores",
     "reals",
     "refuse_lazy",
+    "renamed",
     "require",
     "rounding",
     "same_labels",
     "same_length",
+    "squarable",
     "unwrapped",
     "weights",
     "whole",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._check.kinds import FloatArray, frozen
-from stakes._check.numbers import non_negative
+from stakes._check.numbers import MOST, non_negative
 from stakes.errors import InputError
 
 
@@ -74,9 +73,10 @@ def weights(name: str, values: object, n: int, *, of: str = "y_true") -> FloatAr
     same_length(**{of: np.empty(n, dtype=bool), name: array})
     with np.errstate(over="ignore"):
         total = float(array.sum())
-    if math.isinf(total):
+    if total > MOST or 0 < total < 1 / MOST:
         raise InputError(
-            f"{name} must have a total that is a number; the sum is too large. Scale them down.",
+            f"{name} must have a total between {1 / MOST:g} and {MOST:g}, whose square is a "
+            f"number; it is {total:g}. Scale them {'down' if total > 1 else 'up'}.",
             argument=name,
         )
     if not total > 0:

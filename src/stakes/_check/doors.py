@@ -1,93 +1,327 @@
-"""The doors of rooms: an argument that must be a problem or a tally is one.
+"""The doors of rooms: an argument whose annotation says enough is what it says.
 
-Every public function says in its signature which of its arguments these are; `guard` reads that
-once for a whole room, so that no function needs a line for it. All other arguments are checked
-where they are used, because they come in many forms.
+Every public function says in its signature which of its arguments are problems, tallies, other
+values of the library, generators, functions, texts, labels or plain numbers; `guard` reads that
+once for a whole room, so that no function needs a line for it. Problems and tallies are looked at
+before a call. All others are looked at only when a call has failed with another error than
+`InputError`: what a function says itself is more to the point, and calls that work cost nothing.
 """
 
 from __future__ import annotations
 
 import inspect
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
+from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from stakes._check.kinds import require
+import numpy as np
+import numpy.typing as npt
+
+from stakes._check.kinds import described, require
+from stakes._check.numbers import generator, reals, whole
+from stakes.errors import InputError, StakesError
 
 _MADE_BY = {
+    "Comparison": "compare_costs and its kin make one.",
+    "Contenders": "contenders(joint, problem) makes one.",
     "Counts": "Counts(table) wraps a table, Counts.from_decisions makes one of rows.",
+    "Curve": "cost_curve and its kin make one, Curve(knots, coefficients) is one.",
+    "Estimate": "bootstrap and the functions delta_… make one.",
     "JointCounts": "JointCounts.from_decisions(y_true, models, problem) makes one of rows.",
     "JointScores": "JointScores.from_scores(y_true, models) makes one of rows.",
     "LossMoments": "LossMoments.from_losses(y_true, losses) makes one of rows.",
     "Problem": "Write Problem(costs), rows being classes.",
+    "Regions": "cheapest_regions makes them.",
     "ScoreTable": "ScoreTable.from_scores(y_true, scores) makes one of rows.",
 }
+# What contracts are called, of which one class of the library is the usual example.
+_KNOWN_AS = {"Answering": "Problem", "Labelled": "Problem", "Moments": "Distribution"}
 
-Wanted = tuple[tuple[int, str, tuple[type, ...]], ...]
+_STAKES = {"Counts", "JointCounts", "JointScores", "LossMoments", "Problem", "ScoreTable"}
+
+Check = Callable[[str, Any], None]
+Wanted = tuple[tuple[int, str, Check], ...]
 
 
 def guard(room: str) -> None:
-    """Check such arguments in all public functions and class methods of a room."""
+    """Check such arguments in all public functions, constructors and methods of a room."""
     module = sys.modules[room]
     for name in module.__all__:
         found = getattr(module, name)
-        if inspect.isfunction(found) and found.__module__.startswith(room):
+        if not getattr(found, "__module__", "").startswith(room):
+            continue
+        if inspect.isfunction(found):
             made = _guarded(found)
             setattr(module, name, made)
             setattr(sys.modules[found.__module__], name, made)  # where pickles look for it
-        elif inspect.isclass(found) and found.__module__.startswith(room):
-            for part, value in list(vars(found).items()):
-                if isinstance(value, classmethod) and not part.startswith("_"):
-                    setattr(found, part, classmethod(_guarded(value.__func__)))
+        elif inspect.isclass(found) and not getattr(found, "_is_protocol", False):
+            for kind in found.__mro__:  # methods may stand in a base class that is not exported
+                if kind.__module__.startswith(room):
+                    _guard_class(kind)
+
+
+def _guard_class(kind: type) -> None:
+    for part, value in list(vars(kind).items()):
+        if part.startswith("_") and not (part == "__call__" or _is_door(kind, part)):
+            continue
+        if isinstance(value, classmethod | staticmethod):
+            if not hasattr(value.__func__, "_guarded"):
+                setattr(kind, part, type(value)(_guarded(value.__func__)))
+        elif inspect.isfunction(value) and not hasattr(value, "_guarded"):
+            setattr(kind, part, _guarded(value))
+
+
+def _is_door(kind: type, part: str) -> bool:
+    """Whether this is the constructor of a class that people make: it checks something itself."""
+    parameters = getattr(kind, "__dataclass_params__", None)
+    return part == "__init__" and (
+        parameters is None or not parameters.init or hasattr(kind, "__post_init__")
+    )
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     @cache
-    def wanted() -> Wanted:  # read when it is first called, because imports may be under way
+    def wanted() -> tuple[Wanted, Wanted]:  # read at the first call: imports may be under way
         return _wanted(function)
 
     @wraps(function)
     def checked(*args: Any, **named: Any) -> Any:
-        for place, name, kinds in wanted():
-            value = args[place] if place < len(args) else named.get(name, _ABSENT)
-            if value is not _ABSENT and not isinstance(value, kinds):
-                require(name, value, kinds[0], _MADE_BY[kinds[0].__name__])
-        return function(*args, **named)
+        first, then = wanted()
+        _look(first, args, named)
+        try:
+            return function(*args, **named)
+        except (StakesError, OSError, Warning):
+            raise
+        except Exception:
+            _look(then, args, named)
+            raise
 
+    checked._guarded = True  # type: ignore[attr-defined]
     return checked
+
+
+def _look(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    for place, name, check in wanted:
+        value = args[place] if place < len(args) else named.get(name, _ABSENT)
+        if value is not _ABSENT:
+            try:
+                check(name, value)
+            except InputError as error:
+                raise error from None
 
 
 _ABSENT = object()
 
 
-def _wanted(function: Callable[..., Any]) -> Wanted:
-    """Places and names of such parameters, and their kinds."""
+def _wanted(function: Callable[..., Any]) -> tuple[Wanted, Wanted]:
+    """Places, names and checks of parameters: problems and tallies first, then all others."""
     try:
         hints = get_type_hints(function)
-    except NameError:  # of an import for type checkers alone
-        return ()
-    found = []
+    except (NameError, AttributeError):  # of an import for type checkers alone
+        return (), ()
+    first: list[tuple[int, str, Check]] = []
+    then: list[tuple[int, str, Check]] = []
     for place, one in enumerate(inspect.signature(function).parameters.values()):
-        kinds = _kinds(hints.get(one.name))
-        if kinds and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+        hint = hints.get(one.name)
+        check = _check_of(hint)
+        if check and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
             at = sys.maxsize if one.kind is one.KEYWORD_ONLY else place
-            found.append((at, one.name, kinds))
-    return tuple(found)
+            (first if _is_stake(hint) else then).append((at, one.name, check))
+    return tuple(first), tuple(then)
 
 
-def _kinds(hint: Any) -> tuple[type, ...]:
-    """The classes of a parameter that takes problems or tallies; none where others will do."""
+def _is_stake(hint: Any) -> bool:
+    """Whether an annotation names problems and tallies alone, or None."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    kinds = tuple(type(None) if part is None else part for part in parts)
-    if not all(isinstance(part, type) and _is_ours(part) for part in kinds):
-        return ()
-    ours = tuple(part for part in kinds if part is not type(None))
-    return ours and (*ours, *(part for part in kinds if part is type(None)))
+    return all(part is type(None) or getattr(part, "__name__", "") in _STAKES for part in parts)
+
+
+def _check_of(hint: Any) -> Check | None:
+    """How an argument with this annotation is checked; None where others will do."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    some = tuple(part for part in parts if part not in (None, type(None)))
+    check = numbers if hint == npt.ArrayLike else _plain_check(some) if some else None
+    if check is None or len(some) == len(parts):
+        return check
+
+    def or_none(name: str, value: Any) -> None:
+        if value is not None:
+            check(name, value)
+
+    return or_none
+
+
+def _plain_check(parts: tuple[Any, ...]) -> Check | None:
+    simple = {(float,): one_number, (int,): one_whole, (str,): a_text, (bool,): a_switch}
+    if parts in simple:
+        return simple[parts]
+    if set(parts) == {str, int, bool}:
+        return a_label
+    if set(parts) == {str, Path}:
+        return a_path
+    if parts == (np.random.Generator,):
+        return lambda name, value: generator(value)
+    if all(get_origin(part) is Callable for part in parts):
+        return a_function
+    if parts == (tuple[int, ...],):
+        return a_shape
+    if len(parts) == 1 and get_origin(parts[0]) in (Sequence, Mapping):
+        return _each_of(parts[0])
+    return _of_ours(parts)
+
+
+def _of_ours(parts: tuple[Any, ...]) -> Check | None:
+    """Classes of the library, contracts among them, or instances of them."""
+    classes = tuple(get_args(part)[0] for part in parts if get_origin(part) is type)
+    kinds = tuple(part for part in parts if get_origin(part) is not type)
+    if not kinds or not all(isinstance(kind, type) and _is_ours(kind) for kind in kinds):
+        return None
+
+    def check(name: str, value: Any) -> None:
+        if isinstance(value, type):
+            if classes and issubclass(value, classes):
+                return
+        elif any(_answers(kind, value) for kind in kinds):
+            return
+        _refuse(name, value, kinds[0])
+
+    return check
 
 
 def _is_ours(kind: type) -> bool:
-    return kind is type(None) or (
-        kind.__name__ in _MADE_BY and kind.__module__.startswith("stakes.")
+    return kind.__module__.startswith("stakes.") and not kind.__module__.startswith("stakes._")
+
+
+def _answers(kind: type, value: Any) -> bool:
+    """Whether a value is of a kind, or has all that a contract asks for."""
+    if not getattr(kind, "_is_protocol", False):
+        return isinstance(value, kind)
+    asked = {*vars(kind), *getattr(kind, "__annotations__", {})}
+    return all(
+        getattr(value, one, None) is not None for one in asked if one == "__call__" or one[0] != "_"
     )
+
+
+def _refuse(name: str, value: Any, kind: type) -> None:
+    known = _KNOWN_AS.get(kind.__name__, kind.__name__)
+    require(name, value, kind, _MADE_BY.get(known) or _example(kind), known_as=known)
+
+
+def _example(kind: type) -> str:
+    """A remedy: a class of this kind that needs no arguments, or any."""
+    concrete = [one for one in _descendants(kind) if not inspect.isabstract(one)]
+    for one in concrete:
+        if all(p.default is not p.empty for p in inspect.signature(one).parameters.values()):
+            return f"Pass one, such as {one.__name__}()."
+    return f"Pass one, such as {concrete[0].__name__}(…)." if concrete else "Pass one."
+
+
+def _descendants(kind: type) -> list[type]:
+    found: list[type] = [] if getattr(kind, "_is_protocol", False) else [kind]
+    children: list[type] = type.__subclasses__(kind)
+    for child in children:
+        found += _descendants(child)
+    return found
+
+
+def _each_of(hint: Any) -> Check | None:
+    """Sequences and mappings whose values are of the library."""
+    values = get_args(hint)[-1]
+    if not (isinstance(values, type) and _is_ours(values)):
+        return None
+
+    def check(name: str, value: Any) -> None:
+        _each(name, value, values, get_origin(hint))
+
+    return check
+
+
+def _each(name: str, value: Any, kind: type, wanted: Any) -> None:
+    known = _KNOWN_AS.get(kind.__name__, kind.__name__)
+    if wanted is Mapping:
+        if not isinstance(value, Mapping):
+            _no(name, value, f"a mapping from name to {known}", f"Write {{name: {known}, …}}.")
+        items: dict[str, Any] = {f"{name}[{key!r}]": one for key, one in value.items()}
+    else:
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
+            _no(name, value, f"a list of {known}", "Pass a list, also of a single one.")
+        items = {f"{name}[{place}]": one for place, one in enumerate(value)}
+    for place, one in items.items():
+        if not _answers(kind, one):
+            _refuse(place, one, kind)
+
+
+# Plain kinds --------------------------------------------------------------------------------------
+
+
+def _no(name: str, value: object, wanted: str, remedy: str) -> NoReturn:
+    raise InputError(f"{name} must be {wanted}; got {described(value)}. {remedy}", argument=name)
+
+
+def one_number(name: str, value: object) -> None:
+    """Refuse what is no single real number; nan and infinities are numbers here."""
+    if isinstance(value, float | int) and not isinstance(value, complex):
+        if isinstance(value, int) and abs(value) > sys.float_info.max:
+            _no(name, value, "one real number", "Pass a smaller one.")
+        return
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        _no(name, value, "one real number", "Pass a single such number.")
+
+
+def one_whole(name: str, value: object) -> None:
+    """Refuse what is no single whole number."""
+    if not isinstance(value, int) or abs(value) > 10**15:
+        whole(name, value, low=-(10**15))
+
+
+def numbers(name: str, value: object) -> None:
+    """Refuse what cannot be read as an array of real numbers."""
+    if isinstance(value, float) or (type(value) is np.ndarray and value.dtype.kind in "biuf"):
+        return
+    found = reals(name, value)
+    if np.isnan(found).any() and np.asarray(value).dtype.kind == "O":
+        _no(name, value, "real numbers", "Remove what is missing first.")
+
+
+def a_text(name: str, value: object) -> None:
+    """Refuse what is no text."""
+    if not isinstance(value, str):
+        _no(name, value, "text", "Write it in quotes.")
+
+
+def a_path(name: str, value: object) -> None:
+    """Refuse what is no text and no path."""
+    if not isinstance(value, str | os.PathLike):
+        _no(name, value, "text or a path", "Pass a str or a pathlib.Path.")
+
+
+def a_switch(name: str, value: object) -> None:
+    """Refuse what is neither true nor false."""
+    if not isinstance(value, bool | np.bool_):
+        _no(name, value, "True or False", "Write one of these.")
+
+
+def a_label(name: str, value: object) -> None:
+    """Refuse what cannot be a label; numpy's numbers and whole floats match by equality."""
+    if not isinstance(value, str | int | np.generic | float) or value != value:
+        _no(name, value, "a label, of type str, int or bool", "Labels match by equality.")
+
+
+def a_shape(name: str, value: object) -> None:
+    """Refuse what is no shape of an array."""
+    if not isinstance(value, tuple) or not all(isinstance(n, int) and n >= 0 for n in value):
+        _no(name, value, "a shape, a tuple of whole numbers", "Write (3, 2).")
+
+
+def a_function(name: str, value: object) -> None:
+    """Refuse what cannot be called."""
+    if not callable(value):
+        _no(name, value, "a function", "Pass it by its name, without brackets.")

@@ -140,6 +140,8 @@ def columns_of(name: str, values: Any) -> list[tuple[str | None, Any]]:
 
 def frame_columns(values: Any) -> list[Any] | None:
     """The names of a frame's columns; None where the values are no frame."""
+    if hasattr(values, "collect"):  # a lazy frame, whose columns may not even be known
+        return None
     named = hasattr(type(values), "column_names")  # pyarrow calls its arrays the columns
     names = getattr(values, "column_names" if named else "columns", None)
     return None if names is None else list(names)

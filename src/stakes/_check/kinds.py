@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from inspect import signature
 from typing import Any
 
@@ -37,19 +39,63 @@ def listed(names: Sequence[object]) -> str:
     return shown + (f", … ({len(names)} in all)" if len(names) > 8 else "")
 
 
-def require(name: str, value: object, kind: type, remedy: str) -> None:
-    """Refuse what is not of this kind; a class in place of its instance is told apart."""
-    if isinstance(value, kind):
+def one_of(name: str, value: Any, names: Labels, what: str = "labels") -> int:
+    """The position of a value among labels, or among names; others are refused."""
+    lookup = {label: place for place, label in enumerate(names)}
+    try:
+        place = lookup.get(value, -1)
+    except TypeError:  # a list, an array: no label
+        place = -1
+    if place < 0:
+        raise InputError(
+            f"{name} must be one of the {what} {listed(names)}; got {described(value)}. "
+            f"Labels match by equality: 1 and '1' are different labels.",
+            argument=name,
+        )
+    return place
+
+
+@contextmanager
+def renamed(**names: str) -> Iterator[None]:
+    """Say what a function that is called here complains about with the caller's names.
+
+    >>> with renamed(scores="posteriors"):
+    ...     raise InputError("scores must be numbers; got 'a'. Pass numbers.", argument="scores")
+    Traceback (most recent call last):
+    stakes.errors.InputError: posteriors must be numbers; got 'a'. Pass numbers.
+    """
+    try:
+        yield
+    except InputError as error:
+        words = re.compile(rf"\b({'|'.join(names)})\b(?!=)")
+        said = words.sub(lambda match: names[match[0]], str(error))
+        argument = error.argument and names.get(error.argument, error.argument)
+        raise InputError(said, argument=argument) from None
+
+
+def require(
+    name: str, value: object, kind: type, remedy: str, *, known_as: str | None = None
+) -> None:
+    """Refuse what is not of this kind; a class in place of its instance is told apart.
+
+    A contract, which is no class of values, is known as the class that usually keeps it.
+    """
+    if known_as is None and isinstance(value, kind):
         return
     found = f"{type(value).__name__} {value!r}"
     if isinstance(value, type):
         found = f"the class {value.__name__}"
-        if issubclass(value, kind) and _needs_nothing(value):
+        if _is_subclass(value, kind) and _needs_nothing(value):
             remedy = f"Write {value.__name__}()."
     found = " ".join(found.split())
     found = found if len(found) <= 60 else f"{found[:57]}..."
-    wanted = kind.__name__ if kind.__name__.endswith("s") else f"a {kind.__name__}"
+    known = known_as or kind.__name__
+    wanted = known if known.endswith("s") else f"{'an' if known[0] in 'AEIOU' else 'a'} {known}"
     raise InputError(f"{name} must be {wanted}; got {found}. {remedy}", argument=name)
+
+
+def _is_subclass(value: type, kind: type) -> bool:
+    return not getattr(kind, "_is_protocol", False) and issubclass(value, kind)
 
 
 def _needs_nothing(kind: type) -> bool:

@@ -57,7 +57,8 @@ def labels(name: str, values: object) -> Labels:
     """Distinct labels, each a str, int or bool."""
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__") or _is_scalar(values):
         raise InputError(
-            f"{name} must be a sequence of labels; got {described(values)}.", argument=name
+            f"{name} must be a sequence of labels; got {described(values)}. Pass a list of them.",
+            argument=name,
         )
     if isinstance(values, Set) and not isinstance(values, KeysView):
         raise InputError(
@@ -85,9 +86,15 @@ def labels(name: str, values: object) -> Labels:
     return cast(Labels, found)
 
 
-def _is_scalar(values: object) -> bool:
-    """Whether an array has no dimensions, and so nothing to go through."""
-    return isinstance(values, np.ndarray) and values.ndim == 0
+def _is_scalar(values: Any) -> bool:
+    """Whether there is nothing to go through, as in an array without dimensions or one tally."""
+    if isinstance(values, np.ndarray):
+        return values.ndim == 0
+    try:
+        len(values)
+    except TypeError:
+        return hasattr(values, "__len__")
+    return False
 
 
 def _refuse_unwritable(name: str, label: object) -> None:

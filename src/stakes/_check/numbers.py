@@ -56,6 +56,34 @@ def reals(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
     return _real(name, values, ndim)
 
 
+def array(name: str, values: object) -> Any:
+    """An array of whatever is given; rows of different lengths are refused."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InputError(
+            f"{name} must be an array; got {described(values)}, whose rows differ in length. "
+            f"Pass a list or array of one shape.",
+            argument=name,
+        ) from None
+
+
+MOST = 1e150  # the square of a larger number, or of one below its inverse, is no number
+
+
+def squarable(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
+    """Finite numbers whose squares are numbers, too."""
+    array = floats(name, values, ndim=ndim)
+    refuse(
+        name,
+        np.abs(array) > MOST,
+        array,
+        f"must hold numbers of size up to {MOST:g}",
+        "Choose another unit.",
+    )
+    return array
+
+
 def floats(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
     """Finite real numbers of any shape."""
     array = _real(name, values, ndim)
@@ -199,7 +227,7 @@ def real_scores(name: str, values: object, *, borrowed: bool = False) -> FloatAr
 def level(given: object, name: str = "level", usual: float = 0.95) -> float:
     """A probability strictly between zero and one, such as a confidence level."""
     checked = number(name, given)
-    if not 0 < checked < 1:
+    if not 0.5 < (1 + checked) / 2 < 1:  # two-sided quantiles can tell it from 0 and from 1
         raise InputError(
             f"{name} must lie strictly between 0 and 1; got {checked:g}. {usual:g} is usual.",
             argument=name,

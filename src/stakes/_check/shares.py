@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from stakes._check.kinds import FloatArray, Labels, frozen, listed
-from stakes._check.labels import FoundLabels, by_label
+from stakes._check.labels import FoundLabels, by_label, refuse_lazy
 from stakes._check.numbers import probabilities, reals, refuse
 from stakes.errors import InputError
 
@@ -71,6 +71,7 @@ def prior(name: str, values: object, classes: Labels) -> FloatArray:
 
 def posteriors(name: str, values: object, size: int, *, borrowed: bool = False) -> FloatArray:
     """Posteriors of shape (n, size); an (n,) array is P(second class) of two."""
+    refuse_lazy(name, values)
     if hasattr(values, "columns"):
         raise InputError(
             f"{name} must be an array here, whose columns go by position; this frame names them. "

@@ -205,7 +205,8 @@ def _named(library: ModuleType | str | None, usual: str | None) -> str:
     name = library.__name__ if isinstance(library, ModuleType) else library
     if not isinstance(name, str) or name not in LIBRARIES:
         raise InputError(
-            f"library must be one of {', '.join(LIBRARIES)}, as module or by name; got {name!r}. "
+            f"library must be one of {', '.join(LIBRARIES)}, as module or by name; got "
+            f"{' '.join(repr(name).split())[:60]}. "
             f"Leave it out for that of the frames that were evaluated."
         )
     if find_spec(name) is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.audit.metric import Metric, read_metrics
@@ -69,9 +70,8 @@ class AgainstYield(Value):
 
     def _ranks(self, metric: str) -> tuple[FloatArray, FloatArray]:
         """Ranks (n,) of the tables by a metric and by the yield."""
-        if metric not in self.metrics:
-            raise InputError(f"metric must be one of {self.metrics}; got {metric!r}.")
-        return _ranked(self.goodness[self.metrics.index(metric)]), _ranked(self.yields)
+        place = _check.one_of("metric", metric, self.metrics, "metrics")
+        return _ranked(self.goodness[place]), _ranked(self.yields)
 
 
 def _ranked(values: FloatArray) -> FloatArray:

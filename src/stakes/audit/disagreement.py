@@ -8,12 +8,12 @@ from typing import Self
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import BoolArray, FloatArray, Label, Labels
 from stakes._text import html_table, text_table
 from stakes._value import Value
 from stakes.audit.metric import Metric, read_metrics
 from stakes.audit.model_tables import Models, by_position, picked, read_models
-from stakes.errors import InputError
 from stakes.measures import expected_cost
 from stakes.problem import Problem
 
@@ -89,9 +89,7 @@ class Disagreement(Value):
 
     def picks_of(self, metric: str) -> tuple[Label, ...]:
         """The models that one metric puts first, for tables without leading axes."""
-        if metric not in self.metrics:
-            raise InputError(f"metric must be one of {self.metrics}; got {metric!r}.")
-        return self._names(self.picks[self.metrics.index(metric)])
+        return self._names(self.picks[_check.one_of("metric", metric, self.metrics, "metrics")])
 
     def columns(self) -> dict[str, list[object]]:
         """What the table shows, by column, for tables without leading axes."""

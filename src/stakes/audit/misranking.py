@@ -84,9 +84,7 @@ class Misranking(Value):
         }
 
     def _position(self, name: str) -> int:
-        if name not in self.names:
-            raise InputError(f"name must be one of {self.names}; got {name!r}.")
-        return self.names.index(name)
+        return _check.one_of("name", name, self.names, "names")
 
     def _table(self) -> tuple[list[object], list[list[object]]]:
         order = np.argsort(-self.wrong, kind="stable")

@@ -47,7 +47,7 @@ class LogOdds(Scale):
 
     def cost_proportion(self, threshold: float) -> float:  # noqa: D102
         with np.errstate(over="ignore"):
-            return float(1 / (1 + np.exp(-threshold)))
+            return float(1 / (1 + np.exp(-float(threshold))))
 
 
 @dataclass(frozen=True, eq=False)

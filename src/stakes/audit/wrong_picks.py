@@ -203,9 +203,13 @@ def _draw_problems(
     observed: Counts,
 ) -> tuple[_Costs, str | None]:
     """One plausible problem for every draw."""
-    given = list(problems(rng, draws) if callable(problems) else problems)
+    several = problems(rng, draws) if callable(problems) else problems
+    given = list(several) if isinstance(several, list | tuple) else []
     if not given or not all(isinstance(problem, Problem) for problem in given):
-        raise InputError("problems must be a list of at least one Problem; it is not.")
+        raise InputError(
+            "problems must be a list of at least one Problem; it is not. Write [first, second].",
+            argument="problems",
+        )
     for problem in given:
         if problem.costs.shape != observed.values.shape[-2:]:
             raise InputError(

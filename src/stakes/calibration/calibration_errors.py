@@ -11,6 +11,7 @@ other cases would confirm is that of `decompose_by_cross_calibration`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -61,8 +62,13 @@ def calibration_error(
     """
     power = float(_check.reals("order", order, ndim=0))
     if not power >= 1:
-        raise InputError(f"order must be 1 or more, or math.inf; got {power:g}.")
-    several = [tables] if isinstance(tables, ScoreTable) else list(tables)
+        raise InputError(
+            f"order must be 1 or more, or math.inf; got {power:g}. 1 is the mean, 2 the root mean "
+            f"square."
+        )
+    several: list[Any] = list(tables) if isinstance(tables, list | tuple) else [tables]
+    for table in several:
+        _check.require("tables", table, ScoreTable, "Pass one, or a list of them.")
     errors = np.stack([_gap_norm(table, bins, power) for table in several])
     if np.isinf(power):
         return unwrapped(errors.max(axis=0))

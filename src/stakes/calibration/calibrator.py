@@ -165,13 +165,14 @@ def _refuse_absent(names: Labels, mass: Any) -> None:
 
 def is_posteriors(scores: object) -> bool:
     """Whether the scores say that they are posteriors: a wrapper or a frame."""
+    _check.refuse_lazy("scores", scores)
     return isinstance(scores, Posteriors) or hasattr(scores, "columns")
 
 
 def is_one_column(scores: object) -> bool:
     """Whether posteriors of two classes came as P(second class)."""
     given: Any = scores.values if isinstance(scores, Posteriors) else scores
-    return not hasattr(given, "columns") and np.ndim(given) == 1
+    return not hasattr(given, "columns") and _check.array("scores", given).ndim == 1
 
 
 def n_classes_of(scores: object) -> int:

@@ -150,7 +150,7 @@ def _read_scores(
             return rows[:, 1], 2, names, lambda some: some
         return rows, size, names, lambda some: Posteriors(some, classes=range(size))
     given = scores.values if isinstance(scores, Scores) else scores
-    bare = np.asarray(given)
+    bare = _check.array("scores", given)
     if bare.ndim not in (1, 2):
         raise InputError(
             f"scores must have one entry or one row for every case; the shape is {bare.shape}. "
@@ -177,7 +177,7 @@ def _numbers(
     folds: Any, codes: IntArray, clusters: IntArray | None, rng: np.random.Generator | None
 ) -> IntArray:
     """The fold of every case, drawn or as stated."""
-    if np.ndim(folds) == 0:
+    if _check.array("folds", folds).ndim == 0:
         _check.generator(rng)
         assert rng is not None
         return fold_numbers(codes, folds, clusters=clusters, rng=rng)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stakes import _check
 from stakes._arithmetic import ratio, weighted_sum
 from stakes._check import FloatArray, unwrapped
 from stakes._value import Value
@@ -140,17 +141,18 @@ def decompose_by_cross_calibration(
     rng: np.random.Generator | None = None,
 ) -> Decomposition:
     """Decomposition for any number of classes, recalibrated by `cross_calibrate`."""
-    recalibrated = cross_calibrate(
-        posteriors,
-        y_true,
-        calibrator,
-        folds,
-        classes=classes,
-        weights=weights,
-        prior=prior,
-        clusters=clusters,
-        rng=rng,
-    )
+    with _check.renamed(scores="posteriors", y="y_true"):
+        recalibrated = cross_calibrate(
+            posteriors,
+            y_true,
+            calibrator,
+            folds,
+            classes=classes,
+            weights=weights,
+            prior=prior,
+            clusters=clusters,
+            rng=rng,
+        )
     return decompose_by_recalibration(
         y_true, posteriors, recalibrated, rule, classes=classes, weights=weights, prior=prior
     )

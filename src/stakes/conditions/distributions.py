@@ -308,6 +308,12 @@ class Continuous(Distribution):
     frozen: Any
 
     def __post_init__(self) -> None:
+        if not callable(getattr(self.frozen, "support", None)):
+            raise InputError(
+                f"frozen must be a frozen SciPy distribution; got {type(self.frozen).__name__}. "
+                f"Write Continuous(scipy.stats.beta(2, 3)).",
+                argument="frozen",
+            )
         low, high = (float(end) for end in self.frozen.support())
         if not (low >= 0 and high <= 1):
             raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label
+from stakes.errors import InputError
 from stakes.limits import CapacityCurve, CoverageCurve
 from stakes.limits import capacity_curve as capacity_of_rows
 from stakes.limits import coverage_curve as coverage_of_rows
@@ -28,7 +29,7 @@ def capacity_curve(table: ScoreTable, problem: Problem, decision: Label) -> Capa
     >>> capacity_curve(table, problem, 1).cost([0, 1]).round(3).tolist()
     [13.5, 3.333]
     """
-    scores, truth, weights = _rows(table)
+    scores, truth, weights = _rows(table, problem)
     labels = np.array(problem.classes, dtype=object)[truth]
     return capacity_of_rows(scores, problem, decision, y_true=labels, weights=weights)
 
@@ -44,13 +45,19 @@ def coverage_curve(table: ScoreTable, problem: Problem) -> CoverageCurve:
     >>> coverage_curve(table, Problem.zero_one(2)).selective_cost([2 / 3, 1]).round(3).tolist()
     [0.1, 0.2]
     """
-    scores, truth, weights = _rows(table)
+    scores, truth, weights = _rows(table, problem)
     labels = np.array(problem.classes, dtype=object)[truth]
     return coverage_of_rows(scores, problem, y_true=labels, weights=weights)
 
 
-def _rows(table: ScoreTable) -> tuple[FloatArray, IntArray, FloatArray]:
+def _rows(table: ScoreTable, problem: Problem) -> tuple[FloatArray, IntArray, FloatArray]:
     """Scores, classes and weights of what a table holds, in rows."""
+    if problem.n_classes != 2:
+        raise InputError(
+            f"problem must have two classes, those of table; it has {problem.n_classes}. "
+            f"stakes.limits has curves of rows of any number of classes.",
+            argument="problem",
+        )
     weights = single(table, "a capacity curve")
     scores = np.repeat(probability_scores(table), 2)
     truth = np.tile([0, 1], len(weights))

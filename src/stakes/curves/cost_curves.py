@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stakes import _check
 from stakes._arithmetic import ratio
 from stakes._check import FloatArray
 from stakes._value import Value
@@ -47,7 +48,9 @@ def cost_line(table: ScoreTable, threshold: float, over: Condition | type[Condit
     >>> cost_line(table, 0.35, Skews)([0, 1]).tolist()
     [0.5, 0.5]
     """
-    return cost_curve(table, ScoreFixed(threshold), over)
+    with _check.renamed(t="threshold"):
+        method = ScoreFixed(threshold)
+    return cost_curve(table, method, over)
 
 
 def optimal_curve(table: ScoreTable, over: Condition | type[Condition]) -> Curve:

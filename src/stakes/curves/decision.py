@@ -65,7 +65,7 @@ class DecisionCurve(Value):
             for column in (0, 3)  # the shares TP/n and -FP/n
         )
         missed, spared = self.prevalence - found, (1 - self.prevalence) + alarms
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             price = (1 - points) / points * missed
         return np.asarray(spared - np.where(missed == 0, 0.0, price))
 

@@ -38,7 +38,8 @@ def posteriors_from_log_likelihoods(log_likelihoods: object, prior: object) -> F
     if not (values.max(axis=1, initial=-np.inf) > -np.inf).all() or not (values < np.inf).all():
         raise InputError(
             "log_likelihoods must be numbers, or -inf where a class is ruled out, and some class "
-            "must be possible in every row; some are nan or inf, or a row is all -inf."
+            "must be possible in every row; some are nan or inf, or a row is all -inf. "
+            "Remove these rows, or repair the densities."
         )
     shares = _check.prior("prior", prior, tuple(range(values.shape[1])))
     with np.errstate(divide="ignore"):
@@ -134,7 +135,7 @@ def estimate_prior(
     rows, _ = _read(posteriors)
     size = rows.shape[1]
     if len(rows) == 0:
-        raise InputError("posteriors must hold at least one case; there are none.")
+        raise InputError("posteriors must hold at least one case; there are none. Pass some.")
     tolerance = _check.number("tolerance", tolerance, low=0)
     most = _check.whole("max_iterations", max_iterations, low=1)
     old = _check.prior("from_prior", from_prior, tuple(range(size)))

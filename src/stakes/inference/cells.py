@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, Numbers
 from stakes.errors import InputError
 from stakes.tally import CellTally, Tally
@@ -47,6 +48,7 @@ def cluster_count(tally: Tally) -> int:
     return count
 
 
+_MOST_CASES = 2.0**53
 _REMEDY = (
     "make the tally with clusters=, or take weights for numbers of "
     "cases with BayesianBootstrap(). To reweight the classes, resample the tally as it is and call "
@@ -74,6 +76,11 @@ def whole_cells(tally: Tally, remedy: str = _REMEDY) -> FloatArray:
             f"tally must hold whole cases; {bad.size} of its {cells.size} weights are fractional, "
             f"the first being {cells.flat[bad[0]]:g}. Fractional weights do not say how many cases "
             f"there were: {remedy}"
+        )
+    if cells.sum(axis=-1).max(initial=0.0) >= _MOST_CASES:
+        raise InputError(
+            f"tally must hold fewer than {_MOST_CASES:g} cases, beyond which single cases are not "
+            f"counted exactly; it holds {cells.sum(axis=-1).max():g}. Scale the weights down."
         )
     return cells
 
@@ -115,3 +122,15 @@ def numbers(value: object) -> FloatArray:
         f"measure must give a number or an array of numbers; it gave {type(value).__name__}. "
         f"Let it return an array whose first axis is that of the replicates."
     )
+
+
+def checked_squares(squares: object, shape: tuple[int, ...]) -> FloatArray:
+    """Sums of squared weights, one for each weight of a tally of this shape."""
+    given = _check.non_negative("squares", squares)
+    if given.shape != shape:
+        raise InputError(
+            f"squares must have the shape {shape} of the weights of the tally, a sum of squared "
+            f"weights for each; the shape is {given.shape}. Add them up as the weights.",
+            argument="squares",
+        )
+    return given

@@ -74,7 +74,8 @@ class Comparison(Value):
     def difference(self, first: Label, second: Label) -> Estimate:
         """First minus second, with a paired standard error and interval."""
         unit = np.eye(len(self.names))
-        return self._of(unit[self._position(first)] - unit[self._position(second)])
+        one, other = self._position(first, "first"), self._position(second, "second")
+        return self._of(unit[one] - unit[other])
 
     def probability_lowest(self) -> FloatArray:
         """Share of the replicates (J,) in which each model is the lowest; ties are split.
@@ -122,10 +123,8 @@ class Comparison(Value):
         error = np.sqrt(np.maximum(square, 0.0))
         return Estimate(values @ contrast, error, np.empty(0), intervals, self.method)
 
-    def _position(self, name: Label) -> int:
-        if name not in self.names:
-            raise InputError(f"name must be one of the models {self.names}; got {name!r}.")
-        return self.names.index(name)
+    def _position(self, name: Label, argument: str = "name") -> int:
+        return _check.one_of(argument, name, self.names, "models")
 
     def __str__(self) -> str:
         rows = []
@@ -331,6 +330,7 @@ def p_value(estimate: Estimate, *, null: float) -> FloatArray:
     distance = np.abs(estimate.value - _check.number("null", null))
     undefined = np.full(distance.shape, np.nan)
     error = estimate.standard_error
-    ratio = np.divide(distance, error, out=undefined, where=error > 0)
+    with np.errstate(over="ignore"):
+        ratio = np.divide(distance, error, out=undefined, where=error > 0)
     count = estimate.intervals.effective_count(distance.shape)
     return np.asarray(2 * student_tail(count, ratio))

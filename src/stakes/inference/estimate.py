@@ -37,7 +37,7 @@ class Interval(Value):
 
     def covers(self, truth: object) -> BoolArray:
         """Whether the interval holds these numbers, elementwise; a nan end holds nothing."""
-        point = np.asarray(truth, dtype=np.float64)
+        point = _check.reals("truth", truth)
         return np.asarray((self.low <= point) & (point <= self.high))
 
     def __str__(self) -> str:
@@ -113,12 +113,12 @@ class Estimate(Value):
         if numbers.shape != errors.shape:
             raise InputError(
                 f"value and standard_error must have one shape; they have {numbers.shape} and "
-                f"{errors.shape}."
+                f"{errors.shape}. Give each value its own standard error."
             )
         if drawn.shape[1:] != numbers.shape:
             raise InputError(
                 f"replicates must have shape (R, {', '.join(map(str, numbers.shape))}), one value "
-                f"for each replicate; the shape is {drawn.shape}.",
+                f"for each replicate; the shape is {drawn.shape}. Replicates are the first axis.",
                 argument="replicates",
             )
         parts = {"value": numbers, "standard_error": errors, "replicates": drawn}

@@ -104,12 +104,10 @@ def mcnemar(
     """
     whole_cells(joint)
     answered = _answered(joint, problem)
-    for name in (first, second):
-        if name not in joint.models:
-            raise InputError(f"name must be one of the models {joint.models}; got {name!r}.")
     wrong = [
-        answered[joint.cells[:, 1 + joint.models.index(name)]] != joint.cells[:, 0]
-        for name in (first, second)
+        answered[joint.cells[:, 1 + _check.one_of(name, model, joint.models, "models")]]
+        != joint.cells[:, 0]
+        for name, model in (("first", first), ("second", second))
     ]
     return McNemar._trusted(
         first_wrong=np.asarray(joint.weights @ (wrong[0] & ~wrong[1]).astype(np.float64)),

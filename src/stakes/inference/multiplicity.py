@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,9 @@ def holm(p_values: object) -> FloatArray:
     """
     given = _check.reals("p_values", p_values)
     if given.ndim != 1:
-        raise InputError(f"p_values must be one row of numbers; the shape is {given.shape}.")
+        raise InputError(
+            f"p_values must be one row of numbers; the shape is {given.shape}. Pass a flat list."
+        )
     defined = np.flatnonzero(~np.isnan(given))
     _check.probabilities("p_values", given[defined])
     order = defined[np.argsort(given[defined], kind="stable")]
@@ -147,7 +149,7 @@ def _chosen_pairs(comparison: Comparison, pairs: object) -> tuple[tuple[Label, L
         )
     if pairs is None:
         return comparison.pairs
-    given = tuple(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str) else ()
+    given = tuple(pairs) if isinstance(pairs, list | tuple) else ()
     if not given or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in given):
         raise InputError(
             f"pairs must be a list of pairs of models; got {pairs!r}. Write [(first, second), …]."

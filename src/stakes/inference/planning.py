@@ -102,7 +102,8 @@ def _scaled(
             f"n_cases must be above zero; the smallest is {given.min():g}. Pass the number of "
             f"cases behind the estimate."
         )
-    return np.asarray(np.ceil(given * (reach * estimate.standard_error / wanted) ** 2))
+    with np.errstate(over="ignore"):
+        return np.asarray(np.ceil(given * (reach * estimate.standard_error / wanted) ** 2))
 
 
 # From assumed values ------------------------------------------------------------------------------
@@ -204,6 +205,7 @@ def _pair(name: str, values: object) -> FloatArray:
     pair = _check.probabilities(name, values)
     if pair.shape != (2,):
         raise InputError(
-            f"{name} must be two numbers, one for each test; the shape is {pair.shape}."
+            f"{name} must be two numbers, one for each test; the shape is {pair.shape}. "
+            f"Write ({name} of the first, {name} of the second)."
         )
     return pair

@@ -15,7 +15,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.errors import InputError
-from stakes.inference.cells import cells_of, whole_cells
+from stakes.inference.cells import cells_of, checked_squares, whole_cells
 from stakes.inference.design import Cells, effective_factors
 from stakes.inference.estimate import Interval
 from stakes.inference.likelihood import PSEUDO_CASES, Support, dearest_shares, profile_ends
@@ -122,6 +122,7 @@ def profile_normalized_interval(
     95% 1.2 to inf
     """
     level = _check.level(level)
+    added = _check.floats("added", added)
     regret = problem.regret()
     if regret.prior is not None:
         cost = profile_interval(
@@ -308,7 +309,8 @@ def _cells(tally: Counts | JointCounts, squares: object, scheme: Clusters | None
         )
     weights = whole_cells(tally, _REMEDY) if squares is None else cells_of(tally).cell_weights
     classes, size = tally.cell_classes, len(tally.class_names)
-    own = None if squares is None else _checked_squares(squares, tally).reshape(weights.shape)
+    shape = tally.values.shape if isinstance(tally, Counts) else tally.weights.shape
+    own = None if squares is None else checked_squares(squares, shape).reshape(weights.shape)
     if scheme is None and not tally.has_clusters:
         return Cells(weights, classes, size, own)
     if weights.ndim < 2:
@@ -351,12 +353,13 @@ def _pair_tables(
 def _checked_reachable(reachable: object, shape: tuple[int, ...]) -> BoolArray:
     if reachable is None:
         return np.ones(shape, dtype=np.bool_)
-    able = np.asarray(reachable)
+    able = _check.array("reachable", reachable)
     fits = able.dtype == np.bool_ and able.ndim > 0 and able.shape[-1] == shape[-1]
     if not (fits and able.any(axis=-1).all()):
         raise InputError(
             f"reachable must say of each of the {shape[-1]} decisions whether it can be taken, by "
-            f"booleans, and some must be true; got {reachable!r}. Leave it out for all decisions."
+            f"booleans, and some must be true; got {able.dtype} of shape {able.shape}. Leave it "
+            f"out for all decisions."
         )
     return np.broadcast_to(able, shape)
 
@@ -369,17 +372,6 @@ def _checked_pairs(pairs: Iterable[tuple[int, int]], size: int) -> IntArray:
             f"{given.tolist()}. itertools.combinations(range({size}), 2) has all of them."
         )
     return given.astype(np.intp)
-
-
-def _checked_squares(squares: object, tally: Counts | JointCounts) -> FloatArray:
-    given = _check.non_negative("squares", squares)
-    shape = tally.values.shape if isinstance(tally, Counts) else tally.weights.shape
-    if given.shape != shape:
-        raise InputError(
-            f"squares must have the shape {shape} of the weights of the tally, a sum of squared "
-            f"weights for each; the shape is {given.shape}."
-        )
-    return given
 
 
 def _interval(low: FloatArray, high: FloatArray, level: float) -> Interval:

@@ -10,6 +10,7 @@ from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes._value import Value
 from stakes.errors import InputError
+from stakes.inference.cells import checked_squares
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
@@ -49,7 +50,8 @@ class CostErrors(Value):
         """The same with known amounts (J,) added to the costs."""
         if added is None:
             return self
-        return self._trusted(**{**vars(self), "costs": self.costs + added})
+        costs = self.costs + checked_added(added, self.names)
+        return self._trusted(**{**vars(self), "costs": costs})
 
     def among(self, names: tuple[Label, ...]) -> CostErrors:
         """The same of some of the systems."""
@@ -105,7 +107,9 @@ def cost_errors(
         )
     clusters = joint.weights if joint.weights.ndim == 2 else None
     weights = joint.weights if clusters is None else clusters.sum(axis=0)
-    squared = weights if squares is None or clusters is not None else np.asarray(squares)
+    squared = weights
+    if squares is not None:
+        squared = weights if clusters is not None else checked_squares(squares, weights.shape)
     truth, prior = joint.cells[:, 0], problem.prior
     cell = joint.cells[:, 1:].T + problem.n_decisions * truth
     losses = problem.costs.ravel().take(cell)  # (J, T)
@@ -152,6 +156,18 @@ def _between(
     )
     degrees = len(filled) - 1.0
     return degrees, np.asarray(pulled.T @ pulled * (degrees / (degrees + 1)))
+
+
+def checked_added(added: object, names: Labels) -> FloatArray:
+    """What each system costs beside its decisions, (J,)."""
+    amounts = _check.floats("added", added)
+    if amounts.shape != (len(names),):
+        raise InputError(
+            f"added must hold one amount for each of the {len(names)} systems; the shape is "
+            f"{amounts.shape}. Write 0 where there is none.",
+            argument="added",
+        )
+    return amounts
 
 
 def _checked_fitting(fitting: FloatArray | None, size: int) -> FloatArray:

@@ -292,9 +292,10 @@ def _checked_names(joint: JointCounts, among: object) -> Labels:
         return joint.models
     names = _check.labels("among", among)
     strangers = [name for name in names if name not in joint.models]
-    if strangers:
+    if strangers or not names:
+        found = f"{strangers[0]!r} is none" if strangers else "it names none"
         raise InputError(
-            f"among must name systems of the tally, {joint.models}; {strangers[0]!r} is none. "
+            f"among must name systems of the tally, {joint.models}; {found}. "
             f"Leave it out to compare all."
         )
     return names

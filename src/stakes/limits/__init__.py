@@ -3,6 +3,7 @@
 Takes rows.
 """
 
+from stakes._check import guard
 from stakes.limits.batch_counts import keep_counts, read_counts
 from stakes.limits.capacity import (
     CapacityCurve,
@@ -35,3 +36,5 @@ __all__ = [
     "priced_cases",
     "read_counts",
 ]
+
+guard(__name__)

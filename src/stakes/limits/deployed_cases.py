@@ -59,7 +59,8 @@ def read_deployed(
     rows = wrapped.read("posteriors", problem.classes)
     if not len(rows):
         raise InputError(
-            "posteriors must hold at least one case; there are none.", argument="posteriors"
+            "posteriors must hold at least one case; there are none. Pass some rows.",
+            argument="posteriors",
         )
     truth = None if y_true is None else _check.codes("y_true", y_true, problem.classes)
     if truth is not None:
@@ -108,7 +109,8 @@ def _refuse_lost(
     if lost.any():
         label = problem.classes[int(np.argmax(lost))]
         raise InputError(
-            f"the cases must hold every class that the prior expects; {label!r} has none, so that "
+            f"{'y_true' if labelled else 'posteriors'} must hold cases of every class that the "
+            f"prior expects; {label!r} has none, so that "
             f"its rates are unknown. Add cases of it, or set its prior to zero.",
             argument="y_true" if labelled else "posteriors",
         )

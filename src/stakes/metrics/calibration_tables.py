@@ -91,7 +91,8 @@ def calibration_table(
     """
     level = _check.level(level)
     scores = _check.probabilities("y_proba", y_proba, ndim=1)
-    table = ScoreTable.from_scores(y_true, scores, positive=positive, weights=sample_weight)
+    with _check.renamed(weights="sample_weight", scores="y_proba"):
+        table = ScoreTable.from_scores(y_true, scores, positive=positive, weights=sample_weight)
     cases = _read(table, y_true, scores, positive, sample_weight, clusters)
     errors = smooth_calibration_errors(table)
     low, high = _smooth_ends(table, cases, errors, level, replicates, rng)

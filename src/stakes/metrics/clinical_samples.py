@@ -97,7 +97,7 @@ class Sample:
 def _coded(name: str, given: Any, problem: Problem) -> IntArray:
     """Positions of decisions; probabilities are refused by that name."""
     values = given.values if isinstance(given, Decisions) else given
-    array = np.asarray(values)
+    array = _check.array(name, values)
     if array.dtype.kind == "f" and not np.isin(array, [0, 1]).all():
         raise InputError(
             f"{name} must hold decisions; these are probabilities or other numbers. Cut them at a "

@@ -48,7 +48,9 @@ class MetricTable(Value):
         names = ", ".join(dict.fromkeys(repr(row.name) for row in self.rows))
         metrics = ", ".join(dict.fromkeys(repr(row.metric) for row in self.rows))
         raise InputError(
-            f"the table has {len(found)} rows for {key!r}. Ask for table[metric], or for "
+            f"key must name one row; the table has {len(found)} rows for "
+            f"{' '.join(repr(key).split())}. "
+            f"Ask for table[metric], or for "
             f"table[name, metric] where there are several names; names are {names}, metrics "
             f"{metrics}."
         )

@@ -128,7 +128,8 @@ def bayes_cost(
     """
     _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight, data=data)
     read = _posteriors(y_proba, classes)
-    decided = bayes_decisions(read, problem, data=data, case_costs=case_costs)
+    with _check.renamed(posteriors="y_proba"):
+        decided = bayes_decisions(read, problem, data=data, case_costs=case_costs)
     return expected_cost(
         y_true,
         decided,
@@ -161,7 +162,8 @@ def normalized_bayes_cost(
     """
     _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight, data=data)
     read = _posteriors(y_proba, classes)
-    decided = bayes_decisions(read, problem, data=data, case_costs=case_costs)
+    with _check.renamed(posteriors="y_proba"):
+        decided = bayes_decisions(read, problem, data=data, case_costs=case_costs)
     return normalized_cost(
         y_true,
         decided,

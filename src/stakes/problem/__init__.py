@@ -1,5 +1,6 @@
 """Problem: what is at stake, a cost for every true class and every decision."""
 
+from stakes._check import guard
 from stakes.problem._belief import Belief, Between, cell_text
 from stakes.problem._cases import CaseCosts, costs_of_class
 from stakes.problem._columns import LARGEST
@@ -20,3 +21,5 @@ __all__ = [
     "infeasible",
     "listed_limits",
 ]
+
+guard(__name__)

@@ -149,8 +149,12 @@ class Charged(Value):
         The costs are an array (n, K, M); those that are the same in every case are numbers.
         """
         costs = self.charged(data, case_costs)
-        assert costs is not None
-        assert costs.array is not None
+        if costs is None or costs.array is None:
+            raise InputError(
+                "case_costs must hold a cost for every case, class and decision; there are none. "
+                "Pass an array (n, K, M).",
+                argument="case_costs",
+            )
         columns: dict[str, FloatArray] = {}
         written = []
         for k, label in enumerate(self.classes):

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from stakes import _check
 from stakes._check import Label, Labels
 from stakes.errors import InputError
+
+_MOST_CLASSES = 10_000
 
 
 def axis_names(what: str, given: object, size: int, default: Labels) -> Labels:
@@ -50,17 +54,33 @@ def answered(given: object, classes: Labels, decisions: Labels) -> tuple[Label |
 
 def class_names(classes: Any) -> Labels:
     """Labels as given, or 0, 1, … for a number of classes."""
-    if isinstance(classes, bool) or not hasattr(classes, "__index__"):
-        return _check.labels("classes", classes)
+    if isinstance(classes, bool | np.ndarray) or not hasattr(classes, "__index__"):
+        names = _check.labels("classes", classes)
+        refuse_many(len(names))
+        return names
     if int(classes) < 1:
         raise InputError(
             f"classes must be at least one class; got {classes}. Pass a number or labels."
         )
+    refuse_many(int(classes))
     return tuple(range(int(classes)))
+
+
+def refuse_many(size: int) -> None:
+    """Refuse a table of costs that does not fit, before it is made."""
+    if size > _MOST_CLASSES:
+        shown = f"{size:,}" if size < 10**12 else f"{float(size):.3g}" if size < 10**300 else "more"
+        gigabytes = 8 * _MOST_CLASSES**2 / 2**30
+        raise InputError(
+            f"classes must be at most {_MOST_CLASSES:,}, whose table of costs takes "
+            f"{gigabytes:.1f} GiB; got {shown}. Merge classes that are treated alike.",
+            argument="classes",
+        )
 
 
 def named_table(table: Any) -> Any:
     """A frame with an index as a mapping row → column → number; anything else as it is."""
+    _check.refuse_lazy("costs", table)
     if hasattr(table, "columns") and hasattr(table, "index"):
         _check.labels("the index of costs", table.index)  # a label that stands twice would be lost
         _check.labels("the columns of costs", table.columns)

@@ -151,7 +151,10 @@ class Problem(Charged):
         >>> Problem.binary(false_alarm=1, miss=9).threshold
         0.1
         """
-        return cls([[correct_rejection, false_alarm], [miss, hit]], **common)
+        given = {"correct_rejection": correct_rejection, "false_alarm": false_alarm}
+        given |= {"miss": miss, "hit": hit}
+        costs = [_check.number(*one, low=-1e100, high=1e100) for one in given.items()]
+        return cls([costs[:2], costs[2:]], **common)
 
     @classmethod
     def balanced(
@@ -167,7 +170,7 @@ class Problem(Charged):
         The problem states that prior too, because its expected cost is the balanced error rate
         under no other. A share of zero is an error: the cost would be infinite.
         """
-        size = len(prior) if hasattr(prior, "__len__") else 0
+        size = len(prior) if isinstance(prior, Mapping) else _check.array("prior", prior).size
         if classes is None and isinstance(prior, Mapping):
             classes = tuple(prior)
         names = axis_names("classes", classes, size, tuple(range(size)))
@@ -189,7 +192,8 @@ class Problem(Charged):
                 utilities, common.pop("classes", None), common.pop("decisions", None)
             )
             common.update(classes=classes, decisions=decisions)
-        return cls(negated(utilities), **common)
+        with _check.renamed(costs="utilities"):
+            return cls(negated(utilities), **common)
 
     @classmethod
     def from_threshold(cls, p: float, **common: Any) -> Self:
@@ -236,9 +240,10 @@ class Problem(Charged):
         Expected cost is linear in the costs, so the mean problem ranks systems by their expected
         cost over all of them (dyrland, eq 18, 19). The problems share labels and prior.
         """
-        given = list(problems)
+        array = isinstance(problems, np.ndarray)
+        given = list(problems) if isinstance(problems, Iterable) and not array else []
         if not given or not all(isinstance(problem, Problem) for problem in given):
-            raise InputError("problems must be a list of at least one Problem; it is not.")
+            raise InputError("problems must be at least one Problem; they are not. Write [a, b].")
         first = given[0]
         for problem in given[1:]:
             _check.same_labels("the classes of the problems", first.classes, problem.classes)
@@ -298,14 +303,14 @@ class Problem(Charged):
         if column.shape not in ((), (self.n_classes,)):
             raise InputError(
                 f"cost must be one number or one for each of the {self.n_classes} classes; "
-                f"its shape is {column.shape}."
+                f"its shape is {column.shape}. Pass one number for all classes."
             )
         columns = np.broadcast_to(column, (self.n_classes,))[:, None]
         return self._but(
             _constants=np.concatenate([self._constants, columns], axis=1),
             _expressions=tuple((*row, None) for row in self._expressions),
             _beliefs=self._beliefs,
-            decisions=_check.labels("decisions", (*self.decisions, name)),
+            decisions=_check.labels("name and decisions", (*self.decisions, name)),
             answers=(*self.answers, None),
         )
 

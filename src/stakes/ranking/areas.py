@@ -144,10 +144,11 @@ def auc_of_hull(table: ScoreTable) -> Numbers:
     >>> float(auc_of_hull(ScoreTable.from_scores([1, 0, 0, 1], [1, 2, 3, 4])))
     0.75
     """
-    flat = table.weights.reshape(-1, *table.weights.shape[-2:])
+    weights = scaled(table.weights)
+    flat = weights.reshape(-1, *weights.shape[-2:])
     # Every table has segments of its own, hence the loop over leading axes.
     areas = [_ordered_pairs(np.add.reduceat(w, hull_cuts(w)[:-1], axis=0))[0] for w in flat]
-    return ratio(np.reshape(areas, table.weights.shape[:-2]), _pairs(table.weights))
+    return ratio(np.reshape(areas, weights.shape[:-2]), _pairs(weights))
 
 
 def partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) -> FloatArray:

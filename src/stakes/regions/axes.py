@@ -94,7 +94,7 @@ class StraightAxis(Axis):
     def checked(self, tally: object) -> JointCounts:  # noqa: D102
         if not isinstance(tally, JointCounts):
             raise InputError(
-                f"joint must be JointCounts; got {type(tally).__name__}. Tally the decisions of "
+                f"tally must be JointCounts; got {type(tally).__name__}. Tally the decisions of "
                 f"all models together with JointCounts.from_decisions."
             )
         return tally
@@ -328,8 +328,7 @@ def _refuse_other_cases() -> None:
 
 
 def _named(tables: dict[Label, ScoreTable], model: Label) -> ScoreTable:
-    if model not in tables:
-        raise InputError(f"a model must be one of the models {tuple(tables)}; got {model!r}.")
+    _check.one_of("a model", model, tuple(tables), "models")
     return tables[model]
 
 

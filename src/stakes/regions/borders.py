@@ -102,6 +102,8 @@ def crossing(joint: JointCounts, first: Label, second: Label, axis: StraightAxis
             f"axis must be CostProportion(…), CostRatio(…) or Prior(…); got {axis!r}. Other curves "
             f"may cross several times: call cheapest_regions."
         )
+    _check.one_of("first", first, joint.models, "models")
+    _check.one_of("second", second, joint.models, "models")
     return axis.mark(root(axis.gap(axis.checked(joint), first, second)))
 
 
@@ -219,7 +221,7 @@ def _checked(axis: object) -> Axis:
     if not isinstance(axis, Axis):
         raise InputError(
             f"axis must be a value such as CostProportion(), CostRatio(), Prior(problem, label) or "
-            f"Classifiers(pairs, CostProportions); got {axis!r}."
+            f"Classifiers(pairs, CostProportions); got {axis!r}. Pass one of these."
         )
     return axis
 

@@ -48,6 +48,11 @@ def constant_rules(counts: Counts, problem: Problem) -> dict[Label, Counts]:
     >>> {rule: counts.values.tolist() for rule, counts in rules.items()}
     {'always pass': [[10.0, 0.0], [5.0, 0.0]], 'always stop': [[0.0, 10.0], [0.0, 5.0]]}
     """
+    if counts.n_decisions != problem.n_decisions:
+        raise InputError(
+            f"counts and problem must have the same decisions; counts have {counts.n_decisions}, "
+            f"the problem {problem.n_decisions}. Tally the decisions with this problem."
+        )
     sizes = counts.values.sum(axis=-1)
     rules: dict[Label, Counts] = {}
     for place, decision in enumerate(problem.decisions):

@@ -79,13 +79,14 @@ class Regions(Value):
         found = [part.cheapest for part in self.parts if part.low <= point <= part.high]
         if not found:
             low, high = self.parts[0].low, self.parts[-1].high
-            raise InputError(f"x must lie in [{low:g}, {high:g}]; got {point:g}.")
+            raise InputError(
+                f"x must lie in [{low:g}, {high:g}]; got {point:g}. The axis is {self.axis}."
+            )
         return tuple(dict.fromkeys(label for labels in found for label in labels))
 
     def of(self, model: Label) -> tuple[tuple[float, float], ...]:
         """The intervals in which this model is the cheapest."""
-        if model not in self.models:
-            raise InputError(f"model must be one of {self.models}; got {model!r}.")
+        _check.one_of("model", model, self.models, "models")
         return tuple((part.low, part.high) for part in self.parts if model in part.cheapest)
 
     def mapped(self, transform: Callable[[float], float], axis: str) -> Self:
@@ -126,7 +127,7 @@ def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
     look inside each interval settles it. Where a curve is undefined it is not the lowest; where
     all are, no model is.
     """
-    models = _check.labels("the models", curves)
+    models = _check.labels("curves", curves)
     if not models:
         raise InputError("curves must hold at least one curve; the mapping is empty. Add one.")
     given = list(curves.values())
@@ -168,7 +169,7 @@ def dominance(curves: Mapping[Any, Curve]) -> dict[Label, Labels]:
     >>> dominance({"a": Curve([0, 1], [[0.2]]), "b": Curve([0, 1], [[0.3, -0.1]])})
     {'a': (), 'b': ('a',)}
     """
-    models = _check.labels("the models", curves)
+    models = _check.labels("curves", curves)
     return {
         model: tuple(rival for rival in models if _dominates(curves[rival], curves[model]))
         for model in models
@@ -223,7 +224,10 @@ def skews_as_priors(regions: Regions, *, cost_proportion: float) -> Regions:
     """
     c = _check.number("cost_proportion", cost_proportion, low=0, high=1)
     if not 0 < c < 1:
-        raise InputError(f"cost_proportion must lie strictly between 0 and 1; got {c:g}.")
+        raise InputError(
+            f"cost_proportion must lie strictly between 0 and 1; got {c:g}. At the ends nothing "
+            f"is at stake in one class."
+        )
 
     def positive(z: float) -> float:
         return (1 - z) * c / ((1 - z) * c + z * (1 - c))

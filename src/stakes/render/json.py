@@ -43,15 +43,18 @@ def to_json(report: Report, path: str | Path | None = None) -> str:
 
 def from_json(source: str | Path) -> Report:
     """The report written as JSON: its text, or the path of a file."""
-    text = text_of("source", source, "a report")
+    text = text_of("text", source, "a report")
     try:
         data = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"source must be the JSON of a report; it is not: {error}.") from None
+        raise InputError(
+            f"text must be the JSON of a report; it is not: {error}. Pass what to_json wrote.",
+            argument="text",
+        ) from None
     schema = data.pop("schema", None) if isinstance(data, dict) else None
     if schema != SCHEMA:
         raise InputError(
-            f"source must be a report of schema {SCHEMA!r}; its schema is {schema!r}. "
+            f"text must be a report of schema {SCHEMA!r}; its schema is {schema!r}. "
             f"Read it with the version of stakes that wrote it."
         )
     try:
@@ -63,7 +66,7 @@ def from_json(source: str | Path) -> Report:
     else:
         return report
     raise InputError(
-        f"source must be a whole report as to_json wrote it; it is not: "
+        f"text must be a whole report as to_json wrote it; it is not: "
         f"{fault.rstrip('.')}. Write it again."
     )
 

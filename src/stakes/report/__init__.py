@@ -1,5 +1,6 @@
 """Report: everything that `evaluate` found out, as a value."""
 
+from stakes._check import guard
 from stakes.report._parts import (
     AS_DECIDED,
     BAYES,
@@ -51,3 +52,5 @@ __all__ = [
     "Verdict",
     "cheapest_of",
 ]
+
+guard(__name__)

@@ -21,7 +21,7 @@ def refuse_unusable(
         faults.append("scores are for two classes")
     if takes == SCORES and map is None and threshold is None:
         faults.append("scores need a map or a threshold")
-    if threshold is not None and (shape != (2, 2) or np.isnan(threshold)):
+    if threshold is not None and (shape != (2, 2) or np.isnan(float(threshold))):
         faults.append("a threshold is a number between two decisions about two classes")
     allowed = 0 if takes == DECISIONS else 1
     if sum(step is not None for step in (map, threshold, priors)) > allowed:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
@@ -39,7 +38,7 @@ def wrapped(predictions: Any, takes: str) -> Predicted:
 
 def _refuse_labels(predictions: object) -> None:
     """Whole numbers are seldom probabilities: they are what ``predict`` gives."""
-    if np.asarray(predictions).dtype.kind not in "fO":
+    if _check.array("predictions", predictions).dtype.kind not in "fO":
         raise InputError(
             "predictions must be posteriors, which are numbers with a fraction; these are labels "
             "or whole numbers. Pass predict_proba, not predict, or wrap them in Posteriors.",

@@ -107,7 +107,7 @@ class Rule(Value):
             _check.require("map", self.map, CalibrationMap, "Fit one with stakes.calibration.")
             _check.same_labels("the classes of map", self.problem.classes, self.map.classes)
         if (self.from_prior is None) != (self.to_prior is None):
-            raise InputError("from_prior and to_prior must be given together; one is missing.")
+            raise InputError("from_prior and to_prior must be given together; one is not. Add it.")
         for name in ("from_prior", "to_prior"):
             if (given := getattr(self, name)) is not None:
                 self._fill({name: _check.prior(name, given, self.problem.classes)})

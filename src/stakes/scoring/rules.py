@@ -108,9 +108,13 @@ class Brier(ScoringRule):
     """
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
-        errors = np.array(posteriors)
-        errors[np.arange(len(errors)), codes] -= 1.0
-        return np.asarray(np.einsum("nk,nk->n", errors, errors))
+        errors, rows = np.array(posteriors), np.arange(len(posteriors))
+        own = errors[rows, codes]
+        errors[rows, codes] = 0.0
+        others = errors.sum(axis=1)  # 1 − own, and what is small keeps its digits here
+        precise = np.abs(own + others - 1) <= 4 * np.finfo(np.float64).eps
+        miss = np.where(precise, others, 1 - own)
+        return np.asarray(np.einsum("nk,nk->n", errors, errors) + miss**2)
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,7 +57,8 @@ def gaussian_classes(
     >>> sample.posteriors.mean(axis=0).round(1)
     array([0.8, 0.1, 0.1])
     """
-    spots = range(len(prior) if isinstance(prior, Sized) else 1)
+    flat = isinstance(prior, np.ndarray) and prior.ndim == 0
+    spots = range(len(prior) if isinstance(prior, Sized) and not flat else 1)
     world = GaussianWorld(spots, variance=variance, prior=prior, classes=classes)
     return world.sample(n_cases, rng=rng)
 
@@ -143,7 +144,7 @@ class GaussianWorld(Value):
         >>> world.misreported(temperature=0.5).posteriors([0.7])[:, 1].round(3)
         array([0.881])
         """
-        heat = float(_positive("temperature", _check.floats("temperature", temperature, ndim=0)))
+        heat = float(_positive("temperature", _check.squarable("temperature", temperature, ndim=0)))
         given = np.zeros(self.n_classes) if bias is None else _check.floats("bias", bias, ndim=1)
         if given.size != self.n_classes:
             raise InputError(
@@ -189,13 +190,13 @@ class GaussianWorld(Value):
 
     def posteriors(self, features: object) -> FloatArray:
         """Reported posteriors of shape (n, K) at features of shape (n,)."""
-        exponents = self._bells().at(_check.floats("features", features, ndim=1))
+        exponents = self._bells().at(_check.squarable("features", features, ndim=1))
         raised = np.exp(exponents - exponents.max(axis=1, keepdims=True))
         return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
     def log_odds(self, features: object) -> FloatArray:
         """Reported log(P(second)/P(first)) of a world of two classes, of shape (n,)."""
-        exponents = self._two_bells().at(_check.floats("features", features, ndim=1))
+        exponents = self._two_bells().at(_check.squarable("features", features, ndim=1))
         return np.asarray(exponents[:, 1] - exponents[:, 0])
 
     # The population ------------------------------------------------------------------------------
@@ -244,7 +245,7 @@ class GaussianWorld(Value):
         array([[0.7671, 0.0329],
                [0.0618, 0.1382]])
         """
-        given = np.asarray(log_odds)
+        given = _check.array("log_odds", log_odds)
         levels = _check.real_scores("log_odds", given.reshape(-1)).reshape(given.shape)
         bells = self._two_bells()
         upward = bells.widths[1] <= bells.widths[0]  # else the negative region is the interval
@@ -318,17 +319,17 @@ class SimulatedCases(Value):
 
 def _per_class(name: str, values: object, size: int) -> FloatArray:
     """One number for all classes, or one for each."""
-    array = _check.floats(name, values)
+    array = _check.squarable(name, values)
     if array.shape not in ((), (size,)):
         raise InputError(
             f"{name} must be one number or one for each of the {size} classes; "
-            f"its shape is {array.shape}."
+            f"its shape is {array.shape}. Pass a list of as many numbers."
         )
     return np.broadcast_to(array, (size,)).copy()
 
 
 def _positive(name: str, array: FloatArray) -> FloatArray:
-    if not (array > 0).all():
+    if not (array > 1e-150).all():  # its inverse and its square are numbers
         raise InputError(
             f"{name} must be positive; the smallest is {array.min():g}. "
             f"A class without spread is a very small number, not zero."

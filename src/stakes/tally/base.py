@@ -81,12 +81,12 @@ class Tally(Value, ABC):
     def group(self, label: Label) -> Self:
         """The tally of one group."""
         groups = self.groups or ()
-        if label not in groups:
+        if not groups:
             raise InputError(
-                f"label must be one of the groups {groups}; got {label!r}. "
+                f"label must be one of the groups, and there are none; got {label!r}. "
                 f"Groups come from by= when rows are read."
             )
-        return self[groups.index(label)]
+        return self[_check.one_of("label", label, groups, "groups")]
 
     def with_prior(self, prior: object) -> Self:
         """Reweight the classes to these shares; every measure of it is a deployment measure.

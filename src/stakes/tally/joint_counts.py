@@ -72,13 +72,13 @@ class JointCounts(CellTally):
         if held.ndim == 0 or held.shape[-1] != len(tuples):
             raise InputError(
                 f"weights must have shape (…, {len(tuples)}), one for each tuple of cells; the "
-                f"shape is {held.shape}."
+                f"shape is {held.shape}. JointCounts.from_decisions counts rows."
             )
         labels = None if groups is None else _check.labels("groups", groups)
         if labels is not None and held.shape[:-1][:1] != (len(labels),):
             raise InputError(
                 f"groups must name the first leading axis of weights; there are {len(labels)} "
-                f"labels, and the leading axes are {held.shape[:-1]}."
+                f"labels, and the leading axes are {held.shape[:-1]}. Name as many groups."
             )
         distinct, where = np.unique(tuples, axis=0, return_inverse=True)
         sums = np.zeros((len(distinct), *held.shape[:-1]))
@@ -152,8 +152,7 @@ class JointCounts(CellTally):
 
     def model(self, name: object) -> Counts:
         """The counts of one model."""
-        if name not in self.models:
-            raise InputError(f"name must be one of the models {self.models}; got {name!r}.")
+        _check.one_of("name", name, self.models, "models")
         column = 1 + self.models.index(name)
         shape = (len(self.classes), len(self.decisions))
         cell = self.cells[:, 0] * shape[1] + self.cells[:, column]
@@ -260,7 +259,7 @@ def _checked_cells(
     if given.shape[1] != 1 + len(models) or not len(given):
         raise InputError(
             f"cells must have shape (T, {1 + len(models)}), the class and the decision of each "
-            f"model; the shape is {given.shape}."
+            f"model; the shape is {given.shape}. JointCounts.from_decisions makes them of rows."
         )
     most = np.array([len(classes), *(len(decisions) for _ in models)])
     bad = np.argwhere(~((given >= 0) & (given < most) & (given == np.floor(given))))

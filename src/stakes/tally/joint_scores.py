@@ -122,8 +122,7 @@ class JointScores(CellTally):
 
     def table(self, name: object) -> ScoreTable:
         """The score table of one model, with the leading axes of the weights."""
-        if name not in self.models:
-            raise InputError(f"name must be one of the models {self.models}; got {name!r}.")
+        _check.one_of("name", name, self.models, "models")
         column = self.models.index(name)
         size = self.scores[column].size
         cell = self.cells[:, 0] * size + self.cells[:, 1 + column]  # each class in one piece
@@ -140,7 +139,7 @@ class JointScores(CellTally):
     def with_cell_weights(self, weights: FloatArray) -> Self:
         """The same tuples with other weights of shape (…, T), such as resampled ones."""
         groups = self.groups if weights.shape == self.weights.shape else None
-        return self._trusted(**{**vars(self), "weights": weights, "groups": groups})
+        return self._trusted(**{**vars(self), "weights": weights.view(), "groups": groups})
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all; those with clusters cannot be added.

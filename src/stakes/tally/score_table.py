@@ -49,21 +49,16 @@ class ScoreTable(CellTally):
 
     def __init__(self, scores: object, weights: object, *, classes: object = None) -> None:
         score = _check.real_scores("scores", scores)
-        weight = _check.non_negative("weights", weights)
+        weight = _checked_weights(weights, score.size)
         if not (score[1:] > score[:-1]).all():
             raise InputError(
                 "scores must be distinct and increasing; these are not. "
                 "ScoreTable.from_scores sorts and pools the scores of single cases."
             )
-        if weight.ndim < 2 or weight.shape[-2:] != (score.size, 2) or score.size == 0:
-            raise InputError(
-                f"weights must have shape (…, {score.size}, 2), one row for each score and one "
-                f"column for each class; the shape is {weight.shape}. The positive class is second."
-            )
         names = None if classes is None else _check.labels("classes", classes)
         if names is not None and len(names) != 2:
             raise InputError(
-                f"classes must be two labels, negative then positive; got {len(names)}."
+                f"classes must be two labels; got {len(names)}. Name the negative one first."
             )
         self._fill({"scores": score, "weights": weight, "classes": names, "groups": None})
 
@@ -159,7 +154,7 @@ class ScoreTable(CellTally):
 
     def with_cell_weights(self, weights: FloatArray) -> Self:  # noqa: D102
         columns = weights.reshape(*weights.shape[:-1], 2, self.scores.size)
-        return self.with_weights(np.swapaxes(columns, -1, -2))
+        return self._with(np.swapaxes(columns, -1, -2))
 
     @property
     def leading(self) -> tuple[int, ...]:  # noqa: D102
@@ -193,10 +188,18 @@ class ScoreTable(CellTally):
 
     def _times(self, factors: FloatArray) -> Self:
         with np.errstate(invalid="ignore"):
-            return self.with_weights(self.weights * factors[..., None, :])
+            return self._with(self.weights * factors[..., None, :])
 
-    def with_weights(self, weights: FloatArray) -> Self:
-        """The same scores with other weights of shape (…, S, 2), such as replicates."""
+    def with_weights(self, weights: object) -> Self:
+        """The same scores with other weights of shape (…, S, 2), such as replicates.
+
+        >>> ScoreTable([0.2, 0.7], [[3, 1], [0, 2]]).with_weights([[1, 1], [1, 1]])
+        ScoreTable of 4 cases, 2 positive, 2 distinct scores from 0.2 to 0.7
+        """
+        return self._with(_checked_weights(weights, self.scores.size))
+
+    def _with(self, weights: FloatArray) -> Self:
+        """The same scores with weights that the library made."""
         groups = self.groups if weights.shape == self.weights.shape else None
         return self._trusted(
             scores=self.scores, weights=weights.view(), classes=self.classes, groups=groups
@@ -255,7 +258,7 @@ class ScoreTable(CellTally):
 
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; scores and classes stay."""
-        chosen = self.with_weights(leading_index(self.weights, 2, index))
+        chosen = self._with(leading_index(self.weights, 2, index))
         return self._trusted(**{**vars(chosen), "groups": None})
 
     def __repr__(self) -> str:
@@ -264,6 +267,18 @@ class ScoreTable(CellTally):
             return f"ScoreTable of shape {self.weights.shape[:-2]}, {span}"
         positives = self.weights[:, 1].sum()
         return f"ScoreTable of {self.n_cases:.7g} cases, {positives:.7g} positive, {span}"
+
+
+def _checked_weights(weights: object, size: int) -> FloatArray:
+    """Weights of both classes at each score."""
+    weight = _check.non_negative("weights", weights)
+    if weight.ndim < 2 or weight.shape[-2:] != (size, 2) or size == 0:
+        raise InputError(
+            f"weights must have shape (…, {size}, 2), one row for each score and one column for "
+            f"each class; the shape is {weight.shape}. The positive class is second.",
+            argument="weights",
+        )
+    return weight
 
 
 def two_classes(y_true: object, positive: Label | None) -> tuple[Labels | None, IntArray]:

@@ -392,7 +392,7 @@ def _check_scores(table: ScoreTable, low: float, high: float, method: str) -> No
     if not bad.size:
         return
     raise InputError(
-        f"scores must lie in [{low:g}, {high:g}] for {method}; {bad.size} of {scores.size} "
+        f"table: scores must lie in [{low:g}, {high:g}] for {method}; {bad.size} of {scores.size} "
         f"distinct scores do not, the first being {scores[bad[0]]:g} at position {bad[0]}. "
         f"Calibrate them first, for example with stakes.calibration.Isotonic or Affine."
     )

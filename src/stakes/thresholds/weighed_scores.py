@@ -79,7 +79,7 @@ def stakes_table(
     _check.aligned(y_true=y_true, scores=scores, data=data, weights=weights)
     costs = problem.charged(data, case_costs)
     if costs is None:
-        costs = _constant(problem, len(np.asarray(scores)))
+        costs = _constant(problem, _check.real_scores("scores", scores, borrowed=True).size)
     truth = _check.codes("y_true", y_true, problem.classes)
     score = _check.real_scores("scores", scores)
     of_costs = np.empty(costs.n_cases, dtype=np.bool_)
