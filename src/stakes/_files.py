@@ -38,10 +38,7 @@ def check_target(path: str | Path) -> Path:
     target = Path(path)
     folder = target.parent
     if target.exists() and not target.is_file():
-        raise InputError(
-            f"path must be a file; something else is at {str(path)!r}. Name another.",
-            argument="path",
-        )
+        raise InputError(f"{path} must be a file; something else is there. Name another.")
     if target.exists() and not (target.stat().st_mode & _WRITABLE and os.access(target, os.W_OK)):
         raise InputError(f"{path} cannot be replaced: it is read-only. Name another.")
     if not folder.is_dir():

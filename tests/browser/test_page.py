@@ -24,7 +24,7 @@ TAG = "<script>alert(1)</script>"
 BREAKOUT = '</script><img src=x onerror="window.broken=1">'
 HOSTILE = [TAG, BREAKOUT]
 ATTACKS = ['"><svg onload=alert(2)>', "</noscript></style><img src=//host.test/p>"]
-MODELS = ["{{ 7*7 }}<b>", '=HYPERLINK("http://host.test")', "\u202egnp.exe\ud800"]
+MODELS = ["{{ 7*7 }}<b>", '=HYPERLINK("http://host.test")', "\u202egnp.exe"]
 
 
 @pytest.fixture(scope="module")

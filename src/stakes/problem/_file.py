@@ -22,10 +22,7 @@ _LIMIT = {"decision", "given", "at_most", "at_least"}
 def read(path: str | Path) -> dict[str, Any]:
     """The keywords of Problem that the file states; its labels match by text."""
     if Path(path).exists() and not Path(path).is_file():
-        raise InputError(
-            f"path must be a file; {str(path)!r} is a folder, a pipe or a device. Name a file.",
-            argument="path",
-        )
+        raise InputError(f"{path} must be a file; it is a folder, a pipe or a device. Name a file.")
     try:
         with open(path, "rb") as file:
             stated = tomllib.load(file)
