@@ -227,6 +227,7 @@ def test_exact_values_of_any_cost_matrix_agree_with_draws(utilities):
     assert abs(exact - drawn.share("it")) < 4 * drawn.standard_errors[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sd", [0.3, 0.01, *(pytest.param(sd, marks=pytest.mark.slow) for sd in (0.1, 0.03, 0.001))]
 )

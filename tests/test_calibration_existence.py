@@ -135,6 +135,7 @@ def test_a_fit_converges_where_there_is_an_optimum_and_only_there(
     assert 0.1 < np.mean(told) < 0.9
 
 
+@pytest.mark.slow
 @each
 @pytest.mark.parametrize("size", [2, 3])
 def test_weights_over_six_decades_let_no_fit_claim_an_optimum_that_there_is_not(

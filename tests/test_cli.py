@@ -132,6 +132,7 @@ def test_options_reach_the_library():
     assert {one.by for one in report_of(done).slices} == {"site", "round"}
 
 
+@pytest.mark.slow
 def test_without_a_word_the_calibrator_is_that_of_the_library_and_none_is_none():
     alone = ("evaluate", "rows.csv", "-p", "fraud.toml", "--model", "good", "--replicates", "20")
     unsaid = report_of(run(*alone, "--json", "-"))
@@ -159,6 +160,7 @@ def test_raw_scores_and_decisions_are_models_too():
     assert unnamed(report_of(done)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rows.parquet", "-", "part-*.csv"])
 def test_parquet_standard_input_and_globs_give_the_same_report(name):
     lines = Path("rows.csv").read_text().splitlines(keepends=True)
@@ -763,6 +765,7 @@ def test_odd_costs_are_pointed_out():
 # demo --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_demo_writes_its_page_and_says_where(folder):
     done = run("demo")
     assert done.exit_code == 0, done.stderr

@@ -110,6 +110,7 @@ def test_a_read_only_folder_gets_no_part_of_a_file(folder):
     assert list(locked.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_command_leaves_nothing_behind(folder, number, code):
     """It is interrupted while it waits for more of its standard input."""
@@ -232,6 +233,7 @@ def limited(*arguments: str, cwd: Path, given: str | None = None):
     return run(*arguments, cwd=cwd, prefix=("bash", "-c", shell, "bash"), given=given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -275,6 +277,7 @@ def test_a_standard_output_that_is_full_is_named(folder):
     assert done.stderr.splitlines()[1:] == ["stakes: standard output: No space left on device"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no folder without files")
 def test_a_place_that_takes_no_files_is_named_as_it_was_given(folder):
     evaluate = ("evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20")

@@ -101,6 +101,7 @@ def assert_close(one: Any, other: Any) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["rows.csv", "rows.jsonl", "rows.parquet", "rows.arrow", "part-*.parquet", "-"]
 )

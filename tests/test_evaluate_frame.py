@@ -155,6 +155,7 @@ def test_the_same_rows_give_the_same_report_from_everywhere(tmp_path, kind):
     assert {one.by for one in found.slices} == {"kind", "site"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Polars, lazy", "DuckDB", "a path", "a glob"])
 def test_beyond_the_limit_of_memory_the_engine_gives_the_costs_of_the_rows(tmp_path, kind):
     """The limit holds the tallies, and not the columns."""
@@ -175,6 +176,7 @@ def stakes_isotonic() -> Any:
     return Isotonic()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pandas", "Polars", "PyArrow"])
 def test_rows_that_are_in_memory_already_stay_rows_and_the_report_knows_their_library(
     tmp_path, kind
@@ -288,6 +290,7 @@ def test_what_cannot_be_guessed_is_asked_for_in_the_words_of_the_library():
     assert "--" not in str(got.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", ["Parquet", "DuckDB", "Polars", "three classes"])
 def test_single_precision_decides_alike_inside_an_engine(made, tmp_path):
     """Posteriors at a threshold, as they came and moved: all ways decide as doubles do."""

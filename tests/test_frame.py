@@ -156,6 +156,7 @@ ROWS = {"yes": [0.02, 0.05, 0.3, 0.6] * 25, "no": [0.98, 0.95, 0.7, 0.4] * 25}
 TRUTH = ["no", "no", "no", "yes"] * 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", FRAMES)
 def test_columns_of_every_library_go_by_their_names(library):
     frame = FRAMES[library](ROWS)
@@ -177,6 +178,7 @@ def test_a_class_may_be_called_as_an_attribute_of_another_library():
     assert bayes_decisions(frame, problem).tolist() == ["column_names", "columns"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", FRAMES)
 def test_frames_that_nearly_sum_to_one_are_divided_as_arrays_are(library):
     """The columns stand in another order than the classes."""
@@ -192,6 +194,7 @@ def test_frames_that_nearly_sum_to_one_are_divided_as_arrays_are(library):
         evaluate(TRUTH, {"m": FRAMES[library](far)}, NAMED, replicates=20, calibrator=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", FRAMES)
 def test_without_a_name_the_frame_is_of_the_library_that_came_in(library):
     frame = FRAMES[library](ROWS)

@@ -54,6 +54,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize(
     "problem",
@@ -89,6 +90,7 @@ def test_bias_in_the_large_is_not_taken_for_chance():
     assert backwards > shown
 
 
+@pytest.mark.slow
 def test_what_recalibration_loses_is_no_negative_cost():
     found = []
     for seed in range(6):

@@ -262,6 +262,7 @@ def test_raw_scores_share_the_folds_with_thresholds_that_are_tuned():
     assert len(costs) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibrator", [Select(), Isotonic(), Logistic()])
 def test_infinite_scores_are_recalibrated_too(calibrator):
     """The fold that holds them is mapped by folds without; the rank above all others stays."""

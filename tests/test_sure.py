@@ -154,6 +154,7 @@ def test_the_order_of_the_models_plays_no_part():
         assert ends[0] == pytest.approx(ends[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factor", "shift"), [(1.0, 7.0), (0.01, 0.0), (250.0, -40.0)])
 @pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
 def test_costs_in_another_currency_above_another_amount_change_nothing_else(factor, shift, prior):

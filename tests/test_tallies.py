@@ -191,6 +191,7 @@ def test_an_engine_gives_the_report_of_the_arrays(engine, case):
     assert_same(read(tallied(engine, columns, models, problem)), read(expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("off", [1.01, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_four_classes_and_five_decisions_and_rows_that_do_not_sum_to_one(engine, off):

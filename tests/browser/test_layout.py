@@ -96,6 +96,7 @@ def payments():
 USUAL = ("demo", "clinic", "digits", "payments")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["long_labels", *(pytest.param(one, marks=pytest.mark.slow) for one in USUAL)],

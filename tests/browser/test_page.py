@@ -54,6 +54,7 @@ def test_the_page_loads_from_disk_with_no_request_and_no_complaint(name, opened,
     assert page.run("() => document.body.classList.contains('live')")
 
 
+@pytest.mark.slow
 def test_the_policy_forbids_requests_even_to_the_page_itself(demo, opened):
     page = opened(demo)
     tried = page.run("() => fetch('https://host.test/').then(() => 'sent', () => 'blocked')")
@@ -91,6 +92,7 @@ def test_the_verdict_is_that_of_the_report_until_something_moves(demo, opened):
     assert page.run("() => stakesPage.state()") == page.run("() => stakesPage.reported()")
 
 
+@pytest.mark.slow
 def test_where_not_looking_is_cheaper_no_model_is_deployed(opened):
     """Scores that know nothing and are sure of it."""
     rng = np.random.default_rng(0)
@@ -259,6 +261,7 @@ def test_costs_not_quite_known_are_saved_as_they_are_written_until_they_move(ope
 # Hands -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_slider_of_a_cost_works_by_keyboard(demo, opened):
     page = opened(demo)
     slider = page.page.get_by_role("slider", name="cost of grant for bad")
@@ -288,6 +291,7 @@ def test_the_slider_of_the_prior_works_by_keyboard(demo, opened):
     assert sum(prior) == pytest.approx(1, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_typing_a_number_recomputes_and_may_leave_the_range_of_the_slider(demo, opened):
     page = opened(demo)
     page.page.get_by_role("spinbutton", name="cost of decline for good").fill("250")
@@ -299,6 +303,7 @@ def test_typing_a_number_recomputes_and_may_leave_the_range_of_the_slider(demo, 
     assert page.run("() => stakesPage.state().costs[0][2]") == 250
 
 
+@pytest.mark.slow
 def test_inputs_set_the_same_stakes_as_the_script(demo, opened):
     page = opened(demo)
     rng = np.random.default_rng(8)
@@ -578,6 +583,7 @@ def odd_reports():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

@@ -106,6 +106,7 @@ def problem_of(report: Report, setting: dict[str, Any]) -> Problem:
     return Problem(costs, decisions=report.problem.decisions, **named)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "seed"), [("three", 1), ("two", 2)])
 def test_twenty_random_coefficients_give_the_costs_of_python(name, seed, opened, request):
     report = request.getfixturevalue(name)
@@ -152,6 +153,7 @@ def test_the_page_of_cases_begins_with_the_numbers_of_the_report(name, opened, r
         assert spent[one.name] + one.running_cost == pytest.approx(one.cost.value, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_cost_by_threshold_is_that_of_python(two, opened):
     page = opened(two)
     labels = page.page.locator("#cost-curve svg text title").all_text_contents()
@@ -178,6 +180,7 @@ def test_the_cost_over_the_prior_has_what_the_model_costs_to_run(opened):
     assert shown["new"] == pytest.approx(report.system("new (as is)").cost.value, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_each_coefficient_has_a_slider_and_the_page_says_that_decisions_stay(three, opened):
     page = opened(three)
     labels = page.run("() => [...document.querySelectorAll('#controls .slide')].map(one => "

@@ -111,6 +111,7 @@ def problem_of(data: dict, setting: dict) -> Problem:
 SLOW: dict[str, Any] = {"marks": pytest.mark.slow}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seed"),
     [("clinic", 12), pytest.param("demo", 11, **SLOW), pytest.param("digits", 13, **SLOW)],
@@ -160,6 +161,7 @@ def test_the_page_begins_with_the_numbers_of_the_report(name, opened, request):
     assert {one["name"] for one in made["systems"]} == {one.name for one in report.systems}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seed"),
     [("demo", 21), pytest.param("clinic", 22, **SLOW), pytest.param("digits", 23, **SLOW)],
@@ -188,6 +190,7 @@ def test_regions_and_margins_are_those_of_python(name, seed, opened, request):
         assert_margins(made["tables"]["margins"], sensitivity(counts, problem))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["clinic", pytest.param("demo", **SLOW), pytest.param("digits", **SLOW)]
 )
@@ -224,6 +227,7 @@ def assert_margins(rows, found):
         assert (low_rival, high_rival) == (margin.low_rival or "", margin.high_rival or "")
 
 
+@pytest.mark.slow
 def test_curves_are_those_of_python(clinic, opened):
     page = opened(clinic)
     data, prior = page.data, [0.7, 0.3]
@@ -259,6 +263,7 @@ def test_curves_are_those_of_python(clinic, opened):
             assert lines[name] == pytest.approx(float(loss(x)), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_cost_over_the_prior_moves_the_decisions_along(demo, opened):
     page = opened(demo)
     data = page.data
@@ -273,6 +278,7 @@ def test_cost_over_the_prior_moves_the_decisions_along(demo, opened):
             )
 
 
+@pytest.mark.slow
 def test_implied_costs_are_those_of_python(clinic, opened):
     page = opened(clinic)
     data, prior = page.data, [0.8, 0.2]
@@ -316,6 +322,7 @@ def test_dots_lie_on_the_roc_curve_in_whatever_order_decisions_are_listed(opened
         np.testing.assert_allclose(sorted(dots, reverse=True), wanted, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_nearest_margin_comes_first_and_zero_costs_count(clinic, opened):
     page = opened(clinic)
     rows = page.run("() => stakesPage.tables().margins")[1:]
@@ -327,6 +334,7 @@ def test_the_nearest_margin_comes_first_and_zero_costs_count(clinic, opened):
     assert near == sorted(near)
 
 
+@pytest.mark.slow
 def test_what_metrics_cost_follows_the_stakes(demo, opened):
     page = opened(demo)
     at_first = page.run("() => stakesPage.tables().disagreement")
@@ -339,6 +347,7 @@ def test_what_metrics_cost_follows_the_stakes(demo, opened):
     assert later[1][1:-2] != at_first[1][1:-2]
 
 
+@pytest.mark.slow
 def test_numbers_are_written_as_python_writes_them(demo, opened):
     rng = np.random.default_rng(4)
     values = (rng.normal(size=300) * 10.0 ** rng.integers(-9, 18, 300)).tolist()
