@@ -728,7 +728,7 @@ def test_weights_of_any_size_are_read_or_refused():
         few(y, models, FRAUD).systems[0].cost.value
     )
     for size in (1e-200, 1e200):
-        with pytest.raises(InputError, match="whose squares? (are|is a) numbers?"):
+        with pytest.raises(InputError, match=r"whose squares? (are|is a) numbers?"):
             few(y, models, FRAUD, weights=np.full(100, size))
 
 
