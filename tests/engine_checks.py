@@ -8,9 +8,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pytest
+
+pytest.importorskip("narwhals")
+
+import narwhals.stable.v2 as nw
 
 from stakes import Counts, LossMoments, Problem, ScoreTable
 from stakes.adapters.columns import key_name

@@ -7,8 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
+import pytest
+
+pytest.importorskip("narwhals")
+
+import narwhals.stable.v2 as nw
 
 from stakes import Posteriors, Problem, Rule, Scores, bayes_decisions
 from stakes.calibration import Isotonic, Logistic

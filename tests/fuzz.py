@@ -121,7 +121,7 @@ def _frames() -> dict[str, Any]:
     }
 
 
-_LONG = 5  # seconds that a call may take
+_LONG = 5  # seconds of the processor that a call may take
 
 # The calls ----------------------------------------------------------------------------------------
 
@@ -337,7 +337,7 @@ def fault(call: Call, changed: dict[str, Any]) -> str | None:
     writable = {name: used[name].flags.writeable for name in before}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        signal.setitimer(signal.ITIMER_REAL, _LONG)
+        signal.setitimer(signal.ITIMER_VIRTUAL, _LONG)
         try:
             call.run(changed)
         except _TooLong:
@@ -351,7 +351,7 @@ def fault(call: Call, changed: dict[str, Any]) -> str | None:
         except Exception as error:  # this is what is looked for
             return f"{type(error).__name__}: {str(error)[:60]}"
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     for name, value in before.items():
         if value.tobytes() != used[name].tobytes() or used[name].flags.writeable != writable[name]:
             return f"argument {name} was changed"
@@ -434,7 +434,7 @@ def pairs(calls: list[Call], leaks: Leaks, most: int, seed: int) -> None:
 
 def main(most: int, seed: int) -> int:
     """Run the calls, and list the leaks by function and argument."""
-    signal.signal(signal.SIGALRM, _too_long)
+    signal.signal(signal.SIGVTALRM, _too_long)
     os.chdir(tempfile.mkdtemp(prefix="stakes-fuzz-"))  # some of the calls write files
     calls, inside, unknown = all_calls()
     leaks = Leaks()
