@@ -277,9 +277,11 @@ def test_intervals_of_the_saving_cover_where_two_blind_decisions_tie():
         )
         sample = Sample(joint, counts.reshape(2, 2).sum(axis=1), None)
         evidence: Any = SimpleNamespace(
+            problem=problem,
             sample=sample,
             rules=rules,
             partition_costs={},
+            blind_decision=lambda known: known.naive.decision,
             beside=lambda names: np.zeros(len(names)),
         )
         costs = costs_of(sample, problem, evidence, 0.95)

@@ -164,7 +164,7 @@ def read_report(path: str) -> Report:
     try:
         return Report.from_json(Path(path))
     except InputError as error:
-        raise InputError(f"{path}{str(error).removeprefix('source')}") from None
+        raise error.said_of(path) from None
 
 
 def calibrator_named(name: str) -> Calibrator | None:
