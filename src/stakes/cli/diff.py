@@ -11,7 +11,7 @@ from stakes import _text
 from stakes.cli.options import read_report
 from stakes.cli.output import put, show_section
 from stakes.evaluation import Changes, changes_between
-from stakes.render import Section, Table, report_schema
+from stakes.render import Section, Table, clearly, report_schema
 from stakes.report import Interval
 
 _UNPAIRED = (
@@ -72,16 +72,10 @@ def _costs(changes: Changes, level: str) -> Section:
     for one, was, now, gap in zip(changes.costs, *columns, strict=True):
         ends = f"{gap[1]} to {gap[2]}" if known else "–"
         value = _text.number(one.new.value - one.old.value) if not known else gap[0]
-        rows.append((one.system, was[0], now[0], value, ends, _clearly(one.difference)))
+        rows.append((one.system, was[0], now[0], value, ends, clearly(one.difference)))
     header = ("system", "old cost", "new cost", "difference", level, "clearly")
     said = (*text, _UNPAIRED) if known else (*text, _UNPAIRED, _LEVELS)
     return Section("Cost of each system", said, Table(header, tuple(rows)))
-
-
-def _clearly(gap: Interval | None) -> str:
-    if gap is None:
-        return "–"
-    return "cheaper" if gap.high < 0 else "dearer" if gap.low > 0 else "no"
 
 
 def _triple(part: Interval | None) -> tuple[float, float, float]:

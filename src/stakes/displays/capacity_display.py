@@ -22,7 +22,7 @@ from stakes.evaluation import (
     refuse_needless,
 )
 from stakes.inference import LossSample, profile_ends, profile_threshold
-from stakes.limits import CapacityCurve, capacity_of, costs_by_class
+from stakes.limits import CapacityCurve, capacity_of, costs_by_class, limited_column
 from stakes.plot import BandedLine
 from stakes.problem import Problem
 from stakes.rows import Posteriors
@@ -90,7 +90,7 @@ class CapacityDisplay(CurvesDisplay):
         [6.25, 0.75, 1.5]
         """
         _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
-        column = _column(problem, decision)
+        column = limited_column(problem, decision)
         refuse_needless(data, problem)
         cases = read_cases(y_true, problem, weights, None, clusters, data)
         named = read_models(models, cases.n_rows)
@@ -184,18 +184,6 @@ class _Ordered:
         support = sample.cost_support("all")
         low, high = profile_ends(support, profile_threshold(level, support.degrees))
         return sample.mean(sample.loss("all")), float(low), float(high)
-
-
-def _column(problem: Problem, decision: object) -> int:
-    known = isinstance(decision, str | int | np.generic) and decision in problem.decisions
-    if not known or problem.n_decisions < 2:
-        raise InputError(
-            f"decision must be one of several decisions of the problem, {problem.decisions}; got "
-            f"{type(decision).__name__ if not isinstance(decision, str) else repr(decision)}. "
-            f"Labels match by equality.",
-            argument="decision",
-        )
-    return problem.decisions.index(decision)
 
 
 def _limit(problem: Problem, decision: Label) -> float:

@@ -148,8 +148,8 @@ def _sentences(made: Uncertainty, unknown: Unknown) -> tuple[str, ...]:
     more = " or another" if len(others) > 1 else ""
     rest = f"; elsewhere it is {others[0]}{more}" if others else ""
     said = [
-        f"{made.choice} is the cheapest over {_text.whole_percent(made.holds)} of what "
-        f"{unknown.what} may be{rest}.",
+        f"On these cases {made.choice} is the cheapest over {_text.whole_percent(made.holds)} of "
+        f"what {unknown.what} may be{rest}.",
         f"To know {unknown.what} before choosing among today's rules would be worth "
         f"{_text.number(made.evpi, 3)}{unit} per case (EVPI).",
     ]

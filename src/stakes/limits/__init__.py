@@ -12,6 +12,7 @@ from stakes.limits.capacity import (
     capacity_of,
     costs_by_class,
     coverage_curve,
+    limited_column,
 )
 from stakes.limits.counted_cases import ROUNDING, CountedCases
 from stakes.limits.fitted_prices import FittedPrices
@@ -31,6 +32,7 @@ __all__ = [
     "costs_by_class",
     "coverage_curve",
     "keep_counts",
+    "limited_column",
     "plus",
     "price_limits",
     "priced_cases",

@@ -118,6 +118,15 @@ def capacity_curve(
     [10.575, 6.575, 2.95]
     """
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    column = limited_column(problem, decision)
+    read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
+    expected = mean_costs(read.rows, read.costs)
+    charged = expected if read.truth is None else costs_by_class(read.costs, read.truth)
+    return capacity_of(expected, charged, read.mass, column, decision)
+
+
+def limited_column(problem: Problem, decision: object) -> int:
+    """The place of a decision whose share can be limited, because there are others."""
     is_label = isinstance(decision, str | int | np.generic)
     if not is_label or decision not in problem.decisions or problem.n_decisions < 2:
         raise InputError(
@@ -125,10 +134,7 @@ def capacity_curve(
             f"{repr(decision) if is_label else type(decision).__name__}. Labels match by equality.",
             argument="decision",
         )
-    read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
-    expected = mean_costs(read.rows, read.costs)
-    charged = expected if read.truth is None else costs_by_class(read.costs, read.truth)
-    return capacity_of(expected, charged, read.mass, problem.decisions.index(decision), decision)
+    return problem.decisions.index(decision)
 
 
 def capacity_of(

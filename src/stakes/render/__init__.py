@@ -1,5 +1,6 @@
 """Renderers: a report as text, Markdown, JSON or a page. They compute nothing."""
 
+from stakes.render.against import clearly
 from stakes.render.html import to_html
 from stakes.render.json import from_json, to_json
 from stakes.render.layout import Section, Table, plain
@@ -12,6 +13,7 @@ from stakes.render.tables import number, sections, stakes_sections
 __all__ = [
     "Section",
     "Table",
+    "clearly",
     "from_json",
     "number",
     "plain",

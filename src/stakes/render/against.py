@@ -113,9 +113,15 @@ def _part(one: System, baseline: Baseline) -> str:
     return f"{_text.fixed(100 * share, 1)} %" if abs(share) < 10 else _text.number(share) + " ×"
 
 
-def _clearly(one: System) -> str:
-    gap = one.difference or Interval(0.0, 0.0, 0.0)
+def clearly(gap: Interval | None) -> str:
+    """Whether a difference of costs leaves zero out, in a word."""
+    if gap is None:
+        return "–"
     return "cheaper" if gap.high < 0 else "dearer" if gap.low > 0 else "no"
+
+
+def _clearly(one: System) -> str:
+    return clearly(one.difference)
 
 
 def _no_worse(one: System) -> str:
