@@ -26,8 +26,8 @@ from stakes import (
 from stakes.calibration import Affine, Isotonic
 from stakes.evaluation.backwards import backwards_class, own_class_leads
 from stakes.evaluation.cases import read_cases
+from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.evidence import ModelTallies, Sample
-from stakes.evaluation.uncertainty import costs_of
 from stakes.inference import profile_interval
 from stakes.report import AS_DECIDED, Interval
 from stakes.rows import POSTERIORS

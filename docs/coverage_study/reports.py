@@ -18,10 +18,10 @@ from stakes.calibration import Select
 from stakes.decide import cheapest_decisions
 from stakes.evaluation.build_report import _naive, _systems
 from stakes.evaluation.cases import read_cases, read_models
+from stakes.evaluation.cost_intervals import Costs, costs_of
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tally_rows import evidence_of
-from stakes.evaluation.uncertainty import Costs, costs_of
 from stakes.evaluation.verdict import verdict_of
 from stakes.report import RECALIBRATED, TUNED_APART, Interval, System, Verdict
 

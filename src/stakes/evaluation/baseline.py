@@ -11,8 +11,8 @@ import numpy as np
 
 from stakes import _text
 from stakes.errors import InputError
+from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.decision_rules import DecisionRule
-from stakes.evaluation.uncertainty import Costs
 from stakes.problem import Problem, cell_text
 from stakes.report import Baseline, Interval, Report, System
 

@@ -11,6 +11,7 @@ from stakes.evaluation.baseline import compared, read_incumbent
 from stakes.evaluation.beliefs import Unknown
 from stakes.evaluation.caveats import caveats_of
 from stakes.evaluation.charging import NO_MODEL
+from stakes.evaluation.cost_intervals import Costs, LossCosts, costs_of
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.flips import flips_of
 from stakes.evaluation.information import Remake, rivals_of, uncertainty_of
@@ -22,7 +23,6 @@ from stakes.evaluation.quality import quality_of
 from stakes.evaluation.score_bins import held_table
 from stakes.evaluation.shipping import shipped_rules
 from stakes.evaluation.slice_costs import slices_of
-from stakes.evaluation.uncertainty import Costs, LossCosts, costs_of
 from stakes.evaluation.verdict import verdict_of
 from stakes.regions import decision_regions
 from stakes.report import (

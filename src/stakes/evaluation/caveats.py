@@ -8,11 +8,11 @@ import numpy as np
 
 from stakes._text import number, percent, whole_percent
 from stakes.evaluation.charging import FEW, MUCH, few_cases
+from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.sentences import money, rounded
 from stakes.evaluation.slice_costs import SMALLEST
-from stakes.evaluation.uncertainty import Costs
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,

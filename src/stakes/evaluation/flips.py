@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stakes._check import FloatArray, Label
+from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.frozen import case_margins, case_regions
-from stakes.evaluation.uncertainty import Costs
 from stakes.inference import Move
 from stakes.problem import Problem
 from stakes.regions import (

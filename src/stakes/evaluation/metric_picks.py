@@ -7,8 +7,8 @@ from math import isnan, nan
 import numpy as np
 
 from stakes.audit import FAMILIAR, FAMILIAR_MULTICLASS, Disagreement
+from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence, ModelTallies
-from stakes.evaluation.uncertainty import Costs
 from stakes.report import Interval, ModelQuality, Pick, System, cheapest_of
 from stakes.scoring import mean_over_classes
 

@@ -10,10 +10,10 @@ from stakes._check import FloatArray
 from stakes.conditions import Beta, CostProportions
 from stakes.evaluation.backwards import LEVEL as BEYOND_NOISE
 from stakes.evaluation.backwards import backwards_class
+from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.score_bins import held_recalibrated, held_sums
-from stakes.evaluation.uncertainty import Costs
 from stakes.inference import Estimate, Logit, auc_error
 from stakes.ranking import auc
 from stakes.report import BAYES, MOVED, RECALIBRATED, Interval, ModelQuality

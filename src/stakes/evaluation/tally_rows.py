@@ -17,7 +17,7 @@ from stakes.evaluation.charging import Charges, charges_of, weighted_terms
 from stakes.evaluation.decision_rules import DecisionRule, named, rules_of
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.folds import Folds
-from stakes.evaluation.limited import LimitedRule, limited_blind, limited_rule, priced_on_all
+from stakes.evaluation.limited_rules import LimitedRule, limited_blind, limited_rule, priced_on_all
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.sentences import left_out
 from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Caveat

@@ -9,11 +9,11 @@ import numpy as np
 
 from stakes._text import number, point, whole_percent
 from stakes.evaluation.charging import NO_MODEL
+from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.limit_sentences import limit_sentences
 from stakes.evaluation.operation import Operation
 from stakes.evaluation.sentences import money, rounded, span
-from stakes.evaluation.uncertainty import Costs
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 from stakes.report import (
