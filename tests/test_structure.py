@@ -95,10 +95,10 @@ FLOORS: dict[str, str] = {
         "capacity_display reliability_display systems_display threshold_display"
     ),
     "evaluation": (
-        "sentences cases operation decision_rules folds charging predictions limited_rules evidence "
-        "beliefs limit_sentences limit_checks frozen backwards shipping score_bins cost_intervals "
-        "baseline changes information remaking miscalibration tally_rows metric_picks verdict "
-        "flips slice_costs quality caveats build_report evaluate_rows"
+        "sentences cases operation decision_rules folds charging predictions limited_rules "
+        "evidence beliefs limit_sentences limit_checks frozen backwards shipping score_bins "
+        "cost_intervals baseline changes information remaking miscalibration tally_rows "
+        "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
         "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "
