@@ -28,7 +28,7 @@ from stakes.calibration import reliability
 from stakes.curves import brier_curve, decision_curve, optimal_curve, rate_driven_curve
 from stakes.errors import InputError
 from stakes.inference import Clusters, profile_interval
-from stakes.limits import LimitCheck, capacity_curve
+from stakes.limits import LimitCheck, capacity_curve, coverage_curve
 from stakes.scoring import EqualMass, EqualWidth, HullBins
 
 pytest.importorskip("matplotlib")
@@ -42,6 +42,7 @@ from stakes.displays import (  # noqa: E402
     CapacityDisplay,
     CostByThresholdDisplay,
     CostCurveDisplay,
+    CoverageDisplay,
     DecisionCurveDisplay,
     InterventionsAvoidedDisplay,
     NetBenefitDifferenceDisplay,
@@ -866,3 +867,50 @@ def test_costs_of_every_case_have_a_capacity_display():
 def test_what_has_no_capacity_is_refused(models, decision, message):
     with pytest.raises(InputError, match=message):
         CapacityDisplay.from_predictions(Y, models, PROBLEM, decision)
+
+
+# Coverage -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", [None, [0.7, 0.2, 0.1]])
+def test_coverages_cost_what_the_library_says(prior):
+    y, p, weights = three_classes()
+    problem = REVIEWS if prior is None else REVIEWS.with_prior(prior)
+    points = [0.1, 0.25, 0.5, 1]
+    display = CoverageDisplay.from_predictions(
+        y, p, problem, coverages=points, abstention=1.5, weights=weights
+    )
+    line = curve(display, "model")
+    expected = coverage_curve(p, problem, y_true=y, weights=weights)
+    np.testing.assert_allclose(line.y, expected.selective_cost(points), atol=1e-12)
+    assert (line.low < line.y).all()
+    assert (line.y < line.high).all()
+    np.testing.assert_array_equal(display.columns()["break_even"], expected.break_even(points))
+    share, cost = line.mark
+    assert expected.break_even(share) <= 1.5 < expected.break_even(share + 1e-6)
+    assert cost == pytest.approx(expected.selective_cost(share))
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=["cases", "weights", "clusters"])
+def test_where_all_cases_are_decided_the_band_is_the_interval_of_the_cost(design):
+    more: Any = {name: np.resize(column, 150) for name, column in design.items()}
+    y, p, _ = three_classes()
+    line = curve(
+        CoverageDisplay.from_predictions(y, p, REVIEWS, coverages=[0.5, 1], **more), "model"
+    )
+    report = evaluate(
+        y, {"model": Decisions(bayes_decisions(p, REVIEWS))}, REVIEWS, calibrator=None, **more
+    )
+    cost = report.systems[0].cost
+    assert float(line.y[-1]) == pytest.approx(cost.value)
+    assert [line.low[-1], line.high[-1]] == pytest.approx([cost.low, cost.high], rel=0.05)
+
+
+def test_a_coverage_display_names_its_axes_and_refuses_what_it_cannot_draw():
+    ax = CoverageDisplay.from_predictions(Y, MODELS["sharp"], PROBLEM).plot()
+    assert ax.get_xlabel() == "coverage: share of cases that are decided"
+    assert ax.get_ylabel() == "cost per decided case, EUR"
+    with pytest.raises(InputError, match="coverages must be positive"):
+        CoverageDisplay.from_predictions(Y, MODELS["sharp"], PROBLEM, coverages=[0, 1])
+    with pytest.raises(InputError, match="must hold posteriors"):
+        CoverageDisplay.from_predictions(Y, Scores(MODELS["sharp"]), PROBLEM)

@@ -13,7 +13,7 @@ from stakes import Decisions, InputError, Limit, Problem, Report, Scores, evalua
 from stakes.calibration import Affine
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.folds import Folds
-from stakes.limits import capacity_curve
+from stakes.limits import capacity_curve, coverage_curve
 
 PLAIN: dict[str, Any] = {"calibrator": None, "replicates": 50}
 REVIEW = Limit.share("review", at_most=0.05)
@@ -116,12 +116,41 @@ def test_the_report_says_what_other_capacities_would_cost(report):
     (check,) = report.system("forest").limits
     curve = capacity_curve(P, PAYMENTS, "review", y_true=TRUTH)
     shares = [share for share, *_ in check.capacity]
-    assert shares[:5] == pytest.approx([0, 0.025, 0.05, 0.1, 0.2])
+    assert shares[:5] == pytest.approx([0, 0.0125, 0.025, 0.0375, 0.05])
     for share, cost, price in check.capacity:
         assert cost == pytest.approx(float(curve.cost(share)))
         assert price == pytest.approx(float(curve.price(share)))
     assert check.capacity[-1][2] == 0
     assert "Cost against capacity" in report.to_text()
+    page = report.to_html()
+    assert page.count('<circle class="dot m0"') == len(check.capacity)
+    assert ">limit</text>" in page
+    assert report.coverage == ()
+
+
+@pytest.mark.parametrize("design", ["cases", "weights and a prior", "amounts"])
+def test_the_report_says_what_hard_cases_cost_and_what_leaving_them_may_cost(design):
+    problem = PAYMENTS.with_limits(None)
+    more: dict[str, Any] = {}
+    if design == "weights and a prior":
+        problem, more = problem.with_prior([0.97, 0.03]), {"weights": 1 + np.arange(1200) % 3}
+    if design == "amounts":
+        costs = {**COSTS, "fraud": {**COSTS["fraud"], "approve": "amount"}}
+        problem, more = Problem(costs, unit="EUR"), {"data": {"amount": AMOUNTS}}
+    report = evaluate(TRUTH, {"forest": P}, problem, **more, **PLAIN)
+    moved = "" if problem.prior is None else ", posteriors moved to the prior"
+    assert report.best.rule == f"Bayes decisions{moved}"
+    curve = coverage_curve(P, problem, y_true=TRUTH, **more)
+    assert len(report.coverage) == 20
+    for share, cost, price in report.coverage:
+        assert cost == pytest.approx(float(curve.selective_cost(share)))
+        assert price == pytest.approx(float(curve.break_even(share)))
+    share, cost, _ = report.coverage[-1]
+    assert share == 1
+    assert cost == pytest.approx(report.best.cost.value)
+    assert "Cost against coverage" in report.to_text()
+    assert "pays below" in report.to_html()
+    assert Report.from_json(report.to_json()) == report
 
 
 def test_the_shipped_rule_keeps_the_limit_on_the_cases_it_was_made_of(report):

@@ -92,7 +92,7 @@ FLOORS: dict[str, str] = {
     "decide": "cheapest bayes_rows priors",
     "displays": (
         "estimators scored_cases smooth_line display decision_displays cost_displays "
-        "capacity_display reliability_display systems_display threshold_display"
+        "capacity_displays reliability_display systems_display threshold_display"
     ),
     "evaluation": (
         "sentences cases operation decision_rules folds charging predictions limited_rules "
@@ -122,8 +122,8 @@ FLOORS: dict[str, str] = {
     "ranking": "roc hull points areas rescaling",
     "regions": "partition axes decisions borders sensitivity",
     "render": (
-        "json layout rounding against systems limit_tables unknowns tables page page.data html "
-        "markdown notebook plain_text schema"
+        "json line_picture layout rounding against systems limit_tables unknowns tables page "
+        "page.data html markdown notebook plain_text schema"
     ),
     "report": "_parts _gates _report",
     "rule": "_reading _cuts _json _consistent _rule _rules",

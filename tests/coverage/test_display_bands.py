@@ -19,13 +19,14 @@ from stakes.displays import (
     BrierCurveDisplay,
     CapacityDisplay,
     CostCurveDisplay,
+    CoverageDisplay,
     DecisionCurveDisplay,
     InterventionsAvoidedDisplay,
     NetBenefitDifferenceDisplay,
     RateDrivenCurveDisplay,
     ReliabilityDisplay,
 )
-from stakes.limits import capacity_curve
+from stakes.limits import capacity_curve, coverage_curve
 
 pytestmark = pytest.mark.slow
 
@@ -149,9 +150,11 @@ def test_smooth_lines_and_bins_cover_the_diagonal_of_calibrated_probabilities(wo
 
 
 @pytest.mark.parametrize("stretch", [1.0, 2.0])  # of the log-odds: calibrated, and boastful
-def test_bands_of_capacities_hold_the_truth(stretch):
+def test_bands_of_capacities_and_coverages_hold_the_truth(stretch):
     problem, capacities = Problem([[0, 3, 25], [180, 8, 0]]), [0, 0.02, 0.05, 0.1, 0.2, 0.4]
-    world, held, size = World(500, 0.1, 2.0), [], 400
+    coverages = [0.3, 0.6, 0.8, 0.9, 0.95, 1]
+    world, size = World(500, 0.1, 2.0), 200
+    held: dict[str, list[np.ndarray]] = {"capacities": [], "coverages": []}
 
     def drawn(world: World, seed: int) -> tuple[np.ndarray, np.ndarray]:
         y, models = world.draw(np.random.default_rng(seed))
@@ -159,13 +162,21 @@ def test_bands_of_capacities_hold_the_truth(stretch):
         return y, 1 / (1 + ((1 - p) / p) ** stretch)
 
     y, p = drawn(World(400_000, 0.1, 2.0), 10_000)
-    truth = capacity_curve(p, problem, 1, y_true=y).cost(capacities)
+    truths = {
+        "capacities": capacity_curve(p, problem, 1, y_true=y).cost(capacities),
+        "coverages": coverage_curve(p, problem, y_true=y).selective_cost(coverages),
+    }
     for seed in range(size):
         y, p = drawn(world, seed)
-        display = CapacityDisplay.from_predictions(y, p, problem, 1, capacities=capacities)
-        line = display.lines[0]
-        assert line.low is not None
-        assert line.high is not None
-        held.append((line.low <= truth) & (truth <= line.high))
+        shown = {
+            "capacities": CapacityDisplay.from_predictions(y, p, problem, 1, capacities=capacities),
+            "coverages": CoverageDisplay.from_predictions(y, p, problem, coverages=coverages),
+        }
+        for name, display in shown.items():
+            line, truth = display.lines[0], truths[name]
+            assert line.low is not None
+            assert line.high is not None
+            held[name].append((line.low <= truth) & (truth <= line.high))
     error = np.sqrt(0.95 * 0.05 / size)
-    assert np.mean(held, axis=0).min() >= 0.94 - 3 * error
+    for name, found in held.items():
+        assert np.mean(found, axis=0).min() >= 0.94 - 3 * error, (name, np.mean(found, axis=0))

@@ -5,7 +5,7 @@ Each has ``from_estimator`` and ``from_predictions``, ``plot(ax=None)``, which g
 says so. Needs the extra ``plot``, and ``frames`` for frames. Nothing of scikit-learn is imported.
 """
 
-from stakes.displays.capacity_display import CapacityDisplay
+from stakes.displays.capacity_displays import CapacityDisplay, CoverageDisplay
 from stakes.displays.cost_displays import (
     BrierCurveDisplay,
     CostCurveDisplay,
@@ -26,6 +26,7 @@ __all__ = [
     "CapacityDisplay",
     "CostByThresholdDisplay",
     "CostCurveDisplay",
+    "CoverageDisplay",
     "CurvesDisplay",
     "DecisionCurveDisplay",
     "Display",

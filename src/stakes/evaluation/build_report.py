@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from stakes._version import __version__
+from stakes.decide import cheapest_decisions
 from stakes.evaluation.baseline import compared, read_incumbent
 from stakes.evaluation.beliefs import Unknown
 from stakes.evaluation.caveats import caveats_of
@@ -24,12 +25,17 @@ from stakes.evaluation.score_bins import held_table
 from stakes.evaluation.shipping import shipped_rules
 from stakes.evaluation.slice_costs import slices_of
 from stakes.evaluation.verdict import verdict_of
+from stakes.limits import coverage_points
 from stakes.regions import decision_regions
 from stakes.report import (
+    BAYES,
+    MOVED,
     POSTERIOR_RULES,
+    RECALIBRATED,
     Assumptions,
     ModelQuality,
     NaiveDecision,
+    Points,
     Report,
     System,
     cheapest_of,
@@ -99,6 +105,7 @@ def report_of(
         no_model=no_model,
         baseline=known,
         uncertainty=uncertainty,
+        coverage=_coverage(evidence, cheapest_of(systems)),
     )
 
 
@@ -175,6 +182,25 @@ def _no_model(evidence: Evidence, costs: Costs) -> System | None:
         total=evidence.operation.total(costs.cost(NO_MODEL)),
         limits=evidence.checks.get(NO_MODEL, ()),
     )
+
+
+def _coverage(evidence: Evidence, best: System) -> Points:
+    """What the best system costs where hard cases are left undecided."""
+    problem = evidence.problem
+    if best.name in evidence.coverage:
+        return evidence.coverage[best.name]()
+    if problem.limits or problem.columns or best.rule not in POSTERIOR_RULES:
+        return ()
+    (own,) = (one for one in evidence.models if one.model == best.model)
+    tables = {BAYES: own.table, MOVED: own.deployed, RECALIBRATED: own.recalibrated}
+    table = tables[best.rule]
+    if table is None:
+        return ()
+    weights = table.with_prior(evidence.prior).weights
+    rows = np.column_stack([1 - table.scores, table.scores])
+    charged = problem.costs[:, cheapest_decisions(rows, problem.costs)].T
+    hardness = (rows @ problem.costs).min(axis=1)
+    return coverage_points(hardness, weights.sum(axis=1), (weights * charged).sum(axis=1))
 
 
 def _miscalibrations(

@@ -10,6 +10,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, Groups, IntArray, Labels
+from stakes.decide import class_ratios
 from stakes.errors import InputError
 from stakes.problem import CaseCosts, Problem
 from stakes.rows import Decisions, Posteriors, Scores, as_predictions
@@ -43,6 +44,12 @@ class Cases:
     def prior(self) -> FloatArray:
         """The class shares that count: the stated prior, else those of the data."""
         return self.shares if self.problem.prior is None else self.problem.prior
+
+    @property
+    def mass(self) -> FloatArray:
+        """What each case counts at the prior of deployment, (n,)."""
+        weights = np.ones(self.truth.size) if self.weights is None else self.weights
+        return np.asarray(weights * class_ratios(self.shares, self.prior)[self.truth])
 
     @property
     def whole(self) -> bool:

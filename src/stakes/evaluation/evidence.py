@@ -19,7 +19,7 @@ from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.operation import Operation
 from stakes.limits import LimitCheck
 from stakes.problem import Problem
-from stakes.report import Caveat
+from stakes.report import Caveat, Points
 from stakes.scoring import Brier, LogLoss
 from stakes.tally import Counts, JointCounts, ScoreTable
 
@@ -96,6 +96,8 @@ class Evidence:
     # What limits add to the costs (L, K, M), for posteriors of all cases by such a map
     repriced: Callable[[FloatArray], FloatArray] | None = None
     checks: Mapping[str, tuple[LimitCheck, ...]] = field(default_factory=dict)  # by system
+    # What Bayes rules cost where hard cases are left undecided, by system; see `Report.coverage`
+    coverage: Mapping[str, Callable[[], Points]] = field(default_factory=dict)
     unaided: frozenset[str] | None = None  # what needs no model and keeps the limits; None: all
 
     @property

@@ -22,7 +22,7 @@ from stakes.problem import CaseCosts
 from stakes.report import MOVED, RECALIBRATED
 
 Capacity = tuple[tuple[float, float, float], ...]  # share, cost per case, price there
-_FACTORS = (0.5, 1.0, 2.0, 4.0)  # of the limit at hand, that are shown beside it
+_FACTORS = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 8)  # of the limit at hand, shown beside it
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +72,11 @@ class _Decider:
         cases, problem, limit = self.cases, self.cases.problem, self.cases.problem.limits[0]
         if len(problem.limits) > 1 or limit.given is not None or limit.sign < 0:
             return ()
-        everything = np.ones(len(cases.truth), dtype=np.bool_)
         charged = costs_by_class(cases.charges, cases.truth)
         curve = capacity_of(
             mean_costs(self.rows, cases.charges),
             charged,
-            _weighed(cases, everything)[0],
+            cases.mass,
             problem.decisions.index(limit.decision),
             limit.decision,
         )
@@ -111,15 +110,14 @@ def _charges(cases: Cases, own: BoolArray) -> FloatArray | CaseCosts:
 def limited_rule(one: Predictions, rule: str, folds: Folds) -> LimitedRule:
     """A Bayes rule of a model under the limits of the problem."""
     cases = folds.cases
+    rows = one.believed(rule)
     if rule == RECALIBRATED:
-        rows = np.asarray(one.recalibrated)
         parts = [_Decider(cases, part, part) for part in one.parts]
         return _limited(_Decider(cases, rows, rows), parts, folds)
-    given = np.asarray(one.posteriors)
     moving = one.moving if rule == MOVED else None
-    moved = given if moving is None else np.asarray(one.moved)
     ratios = None if moving is None else class_ratios(*moving)
-    return _limited(_Decider(cases, moved, given, one.rounding, ratios), [], folds)
+    given = np.asarray(one.posteriors)
+    return _limited(_Decider(cases, rows, given, one.rounding, ratios), [], folds)
 
 
 def limited_blind(folds: Folds) -> LimitedRule:

@@ -51,6 +51,12 @@ class Predictions:
         """Posteriors (n, K) for the prior of the report, where they came for another."""
         return None if self.moving is None else shift_prior(self.posteriors, *self.moving)
 
+    def believed(self, rule: str) -> FloatArray:
+        """The posteriors (n, K) by which a Bayes rule decides."""
+        if rule == RECALIBRATED:
+            return np.asarray(self.recalibrated)
+        return np.asarray(self.moved if rule == MOVED else self.posteriors)
+
     def decisions(self, rule: DecisionRule, costs: FloatArray | CaseCosts) -> IntArray:
         """What the model decides by a rule of its own."""
         if rule.name == TUNED:
@@ -58,7 +64,7 @@ class Predictions:
         if rule.name in (AS_DECIDED, TUNED_APART):
             return np.asarray(self.decided if rule.name == AS_DECIDED else self.tuned_apart)
         if rule.name == RECALIBRATED:
-            return cheapest_decisions(np.asarray(self.recalibrated), costs)
+            return cheapest_decisions(self.believed(RECALIBRATED), costs)
         moving = self.moving if rule.name == MOVED else None
         ratios = None if moving is None else class_ratios(*moving)  # cases are worth more, or less
         return cheapest_decisions(np.asarray(self.posteriors), costs, self.rounding, ratios)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes.decide import mean_costs
 from stakes.errors import InputError
 from stakes.evaluation.backwards import own_class_leads
 from stakes.evaluation.cases import Cases
@@ -20,7 +22,8 @@ from stakes.evaluation.folds import Folds
 from stakes.evaluation.limited_rules import LimitedRule, limited_blind, limited_rule, priced_on_all
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.sentences import left_out
-from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Caveat
+from stakes.limits import costs_by_class, coverage_points
+from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Caveat, Points
 from stakes.rows import POSTERIORS
 from stakes.scoring import class_means
 from stakes.tally import Counts, JointCounts, ScoreTable
@@ -81,6 +84,7 @@ def evidence_of(
         left_out=(*(caveat for one in predictions for caveat in one.left_out), *unlimited),
         maps={one.model: one.map_of_all for one in predictions if one.map_of_all is not None},
         repriced=priced_on_all(cases) if problem.limits else None,
+        coverage=dict(_coverages(listed, decided, cases)),
     )
 
 
@@ -131,6 +135,26 @@ def _priced(rule: DecisionRule, limited: LimitedRule, cases: Cases) -> DecisionR
         capacity=limited.capacity,
         rounding_loss=whole.rounding_loss,
     )
+
+
+def _coverages(
+    listed: list[tuple[Predictions, DecisionRule]], decided: dict[str, IntArray], cases: Cases
+) -> Iterator[tuple[str, Callable[[], Points]]]:
+    """How to find, for each Bayes rule, what it costs where hard cases are left undecided.
+
+    Where score tables can say it, they do; under limits nothing does.
+    """
+    if cases.problem.limits or (cases.problem.n_classes == 2 and cases.costs is None):
+        return
+    for (one, rule), (name, codes) in zip(listed, decided.items(), strict=True):
+        if rule.name in POSTERIOR_RULES:
+            yield name, partial(_coverage, one, rule.name, codes, cases)
+
+
+def _coverage(one: Predictions, rule: str, codes: IntArray, cases: Cases) -> Points:
+    hardness = mean_costs(one.believed(rule), cases.charges).min(axis=1)
+    charged = costs_by_class(cases.charges, cases.truth)[np.arange(codes.size), codes]
+    return coverage_points(hardness, cases.mass, cases.mass * charged)
 
 
 def _stakes(one: Predictions, cases: Cases) -> StakesTable | None:

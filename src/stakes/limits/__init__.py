@@ -12,6 +12,8 @@ from stakes.limits.capacity import (
     capacity_of,
     costs_by_class,
     coverage_curve,
+    coverage_of,
+    coverage_points,
     limited_column,
 )
 from stakes.limits.counted_cases import ROUNDING, CountedCases
@@ -31,6 +33,8 @@ __all__ = [
     "capacity_of",
     "costs_by_class",
     "coverage_curve",
+    "coverage_of",
+    "coverage_points",
     "keep_counts",
     "limited_column",
     "plus",

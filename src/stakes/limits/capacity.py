@@ -16,6 +16,9 @@ from stakes.errors import InputError
 from stakes.limits.deployed_cases import read_deployed
 from stakes.problem import CaseCosts, Problem
 
+_POINTS, _SAMPLE = 20, 10_000  # of coverage in a report, and cases by which they are placed
+_TIE = 1e-9  # of the cases: shares that differ by less are one
+
 
 @dataclass(frozen=True, eq=False)
 class CapacityCurve(Value):
@@ -196,19 +199,46 @@ def coverage_curve(
     expected = mean_costs(read.rows, read.costs)
     best = expected.argmin(axis=1)
     every = np.arange(len(expected))
-    least = expected[every, best]
-    charged = least
+    hardness = expected[every, best]
+    charged = hardness
     if read.truth is not None:
         charged = costs_by_class(read.costs, read.truth)[every, best]
-    mass = read.mass / read.mass.sum()
-    shares, hardness, sums = _grouped(-least, mass, mass * charged)
+    return coverage_of(hardness, charged, read.mass)
+
+
+def coverage_of(hardness: FloatArray, charged: FloatArray, mass: FloatArray) -> CoverageCurve:
+    """The curve of cases whose decisions are expected to cost `hardness`, and cost `charged`."""
+    mass = mass / mass.sum()
+    shares, easiness, sums = _grouped(-hardness, mass, mass * charged)
     x = np.minimum(np.concatenate([[0.0], shares]), 1.0)
     x[-1] = 1.0
     return CoverageCurve._trusted(
         cost=Curve.through(x, np.concatenate([[0.0], np.cumsum(sums)])),
         shares=x[1:],
-        break_even_prices=-hardness,
+        break_even_prices=-easiness,
     )
+
+
+def coverage_points(
+    hardness: FloatArray, mass: FloatArray, spent: FloatArray
+) -> tuple[tuple[float, float, float], ...]:
+    """A few points of that curve without a sort: coverage, cost per decided case, break-even price.
+
+    Cases, or groups of equal ones, have a mass and a sum of costs. The points are those that
+    abstentions of certain prices lead to, which spread coverages evenly over a sample of the cases.
+    """
+    step = max(1, hardness.size // _SAMPLE)
+    sample, order = hardness[::step], np.argsort(hardness[::step], kind="stable")
+    reached = np.cumsum(mass[::step][order])
+    shares = np.arange(1, _POINTS) / _POINTS - _TIE
+    places = np.minimum(np.searchsorted(reached, shares * reached[-1]), order.size - 1)
+    prices = np.unique(np.append(sample[order[places]], hardness.max()))
+    group = np.searchsorted(prices, hardness)
+    decided = np.cumsum(np.bincount(group, mass, prices.size))
+    costs = np.cumsum(np.bincount(group, spent, prices.size))
+    known = decided > 0
+    points = decided[known] / decided[-1], costs[known] / decided[known], prices[known]
+    return tuple(zip(*(part.tolist() for part in points), strict=True))
 
 
 def costs_by_class(costs: FloatArray | CaseCosts, truth: IntArray) -> FloatArray:

@@ -16,6 +16,7 @@ from stakes.plot.band_plots import (
     reliability_panels,
 )
 from stakes.plot.curve_plots import (
+    break_even_curves,
     capacity_curves,
     cost_curves,
     coverage_curves,
@@ -39,6 +40,7 @@ __all__ = [
     "CostRow",
     "ReliabilityPanel",
     "banded_lines",
+    "break_even_curves",
     "capacity_curves",
     "cost_curves",
     "cost_rows",

@@ -85,6 +85,27 @@ def coverage_curves(
     return finish(ax, x="coverage: share of cases decided", y=_per_case(unit), legend=True)
 
 
+def break_even_curves(
+    curves: Mapping[str, CoverageCurve],
+    *,
+    at: float | None = None,
+    unit: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """The price of an abstention at which each share of decided cases is the best.
+
+    `at` marks the price at hand.
+    """
+    ax = axes_for(ax)
+    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
+        ax.plot(curve.shares, curve.break_even(curve.shares), label=name, **style)
+    if at is not None:
+        ax.axhline(at, color=GREY, linewidth=1, linestyle=":")
+    ax.set_xlim(0, 1)
+    price = f"price of an abstention{f', {plain(unit)}' if unit else ''}"
+    return finish(ax, x="coverage: share of cases decided", y=price, legend=True)
+
+
 def _per_case(unit: str | None) -> str:
     return f"cost per case, {plain(unit)}" if unit else "cost per case"
 

@@ -24,6 +24,7 @@ from stakes.problem import Problem
 from stakes.render.against import AGAINST
 from stakes.render.json import plain
 from stakes.render.layout import tied
+from stakes.render.limit_tables import COVERAGE
 from stakes.render.page.data import page_data
 from stakes.render.tables import moves_factors, number, sections, stakes_sections
 from stakes.render.unknowns import UNKNOWN
@@ -52,6 +53,7 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
         proportion=proportion,
         still=still,
         plain_titles=(AGAINST, UNKNOWN),
+        coverage=COVERAGE,
         wholes=_wholes(report.problem),
         factors=moves_factors(report),
         data="" if still else _as_json(page_data(report)),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import shorten
 
 from stakes._text import PAD
+from stakes.render.line_picture import LinePicture
 
 WIDTH = 96  # columns of text
 _GAP = 2  # between two columns of a table
@@ -33,6 +34,7 @@ class Section:
     title: str
     sentences: tuple[str, ...] = ()
     table: Table | None = None
+    picture: LinePicture | None = None  # for pages
 
 
 def middle(text: str, room: int) -> str:
@@ -72,7 +74,8 @@ def cleaned(part: Section, unit: str | None) -> Section:
     if table is not None:
         rows = tuple(tuple(map(clean, row)) for row in table.rows)
         table = Table(tuple(map(clean, table.header)), rows)
-    return Section(clean(part.title), tuple(map(clean, part.sentences)), table)
+    sentences = tuple(map(clean, part.sentences))
+    return replace(part, title=clean(part.title), sentences=sentences, table=table)
 
 
 def tied(text: str, unit: str | None) -> str:
@@ -119,12 +122,12 @@ def folded(part: Section) -> Iterator[Section]:
         yield part
         return
     columns = list(zip(part.table.header, *part.table.rows, strict=True))
-    title, sentences = part.title, part.sentences
+    title, sentences, picture = part.title, part.sentences, part.picture
     for group in _groups(columns):
         header, *rows = zip(columns[0], *group, strict=True)
         rows = [row for row in rows if any(row[1:])]  # a continued table may have little to say
-        yield Section(title, sentences, Table(tuple(header), tuple(rows)))
-        title, sentences = f"{part.title}, continued", ()
+        yield Section(title, sentences, Table(tuple(header), tuple(rows)), picture)
+        title, sentences, picture = f"{part.title}, continued", (), None
 
 
 def _groups(columns: Sequence[tuple[str, ...]]) -> Iterator[list[tuple[str, ...]]]:

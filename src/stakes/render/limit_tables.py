@@ -1,11 +1,15 @@
-"""How every system stands to the limits, and what these cost at the margin."""
+"""How systems stand to limits, what these cost at the margin, and what hard cases cost."""
 
 from __future__ import annotations
 
 from stakes import _text
 from stakes.problem import Limit
 from stakes.render.layout import NAME, Section, Table, filled, middle
-from stakes.report import Report
+from stakes.render.line_picture import LinePicture
+from stakes.report import Points, Report
+
+CAPACITY, COVERAGE = "Cost against capacity", "Cost against coverage"
+_COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.5)  # of which the table says something
 
 _SHARE = "Price: what one more case with the decision saves at the margin"
 _BELOW = " (for a limit from below, one fewer)"
@@ -79,4 +83,41 @@ def capacity_section(report: Report) -> Section | None:
         for share, cost, price in points
     )
     header = ("capacity", "cost per case", "one more saves")
-    return Section("Cost against capacity", (text,), Table(header, rows))
+    picture = LinePicture(
+        CAPACITY,
+        {"": tuple((share, cost) for share, cost, _ in points)},
+        f"capacity: share of cases that may get {middle(str(decision), NAME)}",
+        f"cost per case{unit}",
+        {best.limits[0].limit.bound: "limit"},
+    )
+    return Section(CAPACITY, (text,), Table(header, rows), picture)
+
+
+def coverage_section(report: Report) -> Section | None:
+    """What the best system costs where hard cases are left undecided; None if not known."""
+    points, best = report.coverage, report.best
+    if len(points) < 2:
+        return None
+    unit = f", in {report.problem.unit}" if report.problem.unit else ""
+    apart = ", running costs apart" if best.running_cost else ""
+    text = (
+        f"What {best.name} costs on these cases where the hardest ones, whose decisions it expects "
+        f"to cost the most, are left undecided{apart}{unit}. That, or leaving them to somebody "
+        f"else, pays where it costs less for each of them than the last column says."
+    )
+    shown = [points[_nearest(points, share)] for share in _COVERAGES]
+    rows = tuple(
+        (f"{_text.number(100 * share, 3)} %", _text.number(cost), _text.number(price))
+        for share, cost, price in dict.fromkeys(shown)
+    )
+    header = ("decided", "cost per decided case", "pays below")
+    lines = {
+        "pays below": tuple((share, price) for share, _, price in points),
+        "cost per decided case": tuple((share, cost) for share, cost, _ in points),
+    }
+    names = "coverage: share of the cases that are decided", f"per case{unit}"
+    return Section(COVERAGE, (text,), Table(header, rows), LinePicture(COVERAGE, lines, *names))
+
+
+def _nearest(points: Points, share: float) -> int:
+    return min(range(len(points)), key=lambda i: abs(points[i][0] - share))

@@ -28,7 +28,7 @@ from stakes.render.layout import (
     middle,
     width_of,
 )
-from stakes.render.limit_tables import capacity_section, limit_section
+from stakes.render.limit_tables import capacity_section, coverage_section, limit_section
 from stakes.render.systems import slice_section, system_sections
 from stakes.render.unknowns import unknown_section
 from stakes.report import Assumptions, ModelQuality, Report, System
@@ -106,6 +106,7 @@ def _sections(report: Report) -> Iterator[Section]:
         yield _margins(report)
     if report.slices:
         yield slice_section(report)
+    yield from filter(None, [coverage_section(report)])
     yield _assumptions(report)
 
 

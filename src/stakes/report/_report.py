@@ -33,6 +33,7 @@ from stakes.report._parts import (
     ModelQuality,
     NaiveDecision,
     Pick,
+    Points,
     Slice,
     Uncertainty,
 )
@@ -167,6 +168,9 @@ class Report(Value):
     Made by `stakes.evaluate`. `naive` is the best constant decision, in whose cost normalised costs
     are counted. Where every case has its own costs, `no_model` takes for each case the decision
     that is the cheapest by its costs and the prior; a model that costs more is not deployed.
+    `coverage` says what the best system costs where the hardest cases are left undecided: the share
+    that is decided, the cost per decided case, and the price of an undecided case below which that
+    pays. It is empty where the system decides by no posteriors, and under limits.
     """
 
     problem: Problem
@@ -186,6 +190,7 @@ class Report(Value):
     no_model: System | None = None  # where every case has its own costs: what these decide alone
     baseline: Baseline | None = None  # what `System.difference` is a difference to
     uncertainty: Uncertainty | None = None  # where costs or the prior are not quite known
+    coverage: Points = ()  # of the best system: share decided, cost of a decided case, price
 
     @property
     def best(self) -> System:

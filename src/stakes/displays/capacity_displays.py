@@ -1,0 +1,351 @@
+"""Cost over the share of cases that may get a decision, and over the share that are decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Label
+from stakes.decide import mean_costs, shift_prior
+from stakes.displays.display import CurvesDisplay, band_note, extent
+from stakes.displays.scored_cases import grid_of
+from stakes.errors import InputError
+from stakes.evaluation import (
+    Cases,
+    frame_library,
+    read_cases,
+    read_models,
+    refuse_misaligned,
+    refuse_needless,
+)
+from stakes.inference import LossSample, profile_ends, profile_threshold
+from stakes.limits import (
+    CapacityCurve,
+    CoverageCurve,
+    capacity_of,
+    costs_by_class,
+    coverage_of,
+    limited_column,
+)
+from stakes.plot import BandedLine
+from stakes.problem import Problem
+from stakes.rows import Posteriors
+
+_POINTS = 51  # shares at which a cost is drawn
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CapacityDisplay(CurvesDisplay):
+    """Cost per case over the share of cases that may get a decision, such as a review.
+
+    The cases that are expected to save the most get it first, and what they cost is that of their
+    true classes. A dot marks the share that gets the decision where nothing limits it. Where the
+    problem has a limit on that share, a vertical line marks it; its other limits are not looked at.
+
+    Attributes
+    ----------
+    decision : the decision with the capacity
+    limit : the limit of the problem on its share; nan where there is none
+    unit : of the costs
+    """
+
+    decision: Label
+    limit: float
+    unit: str | None
+
+    x_column, y_column = "capacity", "cost"
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        models: Any,
+        problem: Problem,
+        decision: Label,
+        *,
+        capacities: object = None,
+        data: object = None,
+        weights: object = None,
+        clusters: object = None,
+        level: float = 0.95,
+    ) -> Self:
+        """Cost of every capacity.
+
+        Parameters
+        ----------
+        y_true : labels of the true classes, (n,)
+        models : posteriors of one model, or a mapping from name to posteriors
+            P(second class) of two, (n,), or (n, K), or `Posteriors`
+        problem : a prior that it states is that of deployment, to which posteriors are moved
+        decision : the decision with the capacity
+        capacities : increasing shares within [0, 1]; by default up to what some model would take
+        data : frame, or mapping from column to numbers, that the costs depend on where they do
+        weights, clusters : of the cases, as in `stakes.evaluate`
+        level : of the intervals
+
+        Examples
+        --------
+        >>> problem = Problem({"legit": {"approve": 0, "review": 3, "block": 25},
+        ...                    "fraud": {"approve": 180, "review": 8, "block": 0}}, unit="EUR")
+        >>> y, p = ["legit", "legit", "legit", "fraud"] * 25, [0.02, 0.05, 0.3, 0.9] * 25
+        >>> display = CapacityDisplay.from_predictions(
+        ...     y, p, problem, "review", capacities=[0, 0.25, 0.5])
+        >>> display.columns()["cost"].tolist()
+        [6.25, 0.75, 1.5]
+        """
+        _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+        column = limited_column(problem, decision)
+        cases, named = _read(y_true, models, problem, data, weights, clusters)
+        read = {name: _Limited.of(cases, name, given, column) for name, given in named.items()}
+        most = max((one.need for one in read.values()), default=0.0) or 1.0
+        grid = grid_of("capacities", capacities, np.linspace(0, most, _POINTS), inside=False)
+        level = _check.level(level)
+        lines = tuple(one.line(name, grid, level) for name, one in read.items())
+        shared = _frame_of(lines, level, len(cases.truth), frame_library(y_true, models))
+        return cls(lines, *shared, decision, _limit(problem, decision), problem.unit)
+
+    def _x_label(self) -> str:
+        return f"capacity: share of cases that may get {self.decision}"
+
+    def _y_label(self) -> str:
+        return f"expected cost per case{f', {self.unit}' if self.unit else ''}"
+
+    def _verticals(self) -> dict[str, float]:
+        return {} if np.isnan(self.limit) else {f"limit {self.limit:.3g}": self.limit}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CoverageDisplay(CurvesDisplay):
+    """Cost per decided case over the share of cases that are decided.
+
+    The cases whose decisions are expected to cost the most are left undecided first, and what the
+    others cost is that of their true classes: the risk-coverage curve of selective classification,
+    for any costs. A dot marks the coverage that is the best where an abstention has a stated price.
+
+    Attributes
+    ----------
+    abstention : the price of an abstention; nan where none was stated
+    unit : of the costs
+    break_even : (J, P) the price of an abstention at which each coverage is the best, by model
+    """
+
+    abstention: float
+    unit: str | None
+    break_even: FloatArray
+
+    x_column, y_column = "coverage", "cost"
+    x_label = "coverage: share of cases that are decided"
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        models: Any,
+        problem: Problem,
+        *,
+        abstention: float | None = None,
+        coverages: object = None,
+        data: object = None,
+        weights: object = None,
+        clusters: object = None,
+        level: float = 0.95,
+    ) -> Self:
+        """Cost per decided case at every coverage.
+
+        Parameters
+        ----------
+        y_true, models, problem, data, weights, clusters, level : as in `CapacityDisplay`
+        abstention : the price of leaving a case undecided, optional
+        coverages : increasing shares within (0, 1]; by default from one in ten to all cases
+
+        Examples
+        --------
+        >>> y, p = ["good", "good", "good", "bad"] * 25, [0.02, 0.05, 0.3, 0.4] * 25
+        >>> display = CoverageDisplay.from_predictions(
+        ...     y, p, Problem.zero_one(["good", "bad"]), abstention=0.35, coverages=[0.5, 1])
+        >>> display.columns()["cost"].tolist(), display.lines[0].mark
+        ([0.0, 0.25], (0.75, 0.0))
+        """
+        _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+        price = float("nan") if abstention is None else _check.number("abstention", abstention)
+        cases, named = _read(y_true, models, problem, data, weights, clusters)
+        grid = grid_of("coverages", coverages, np.linspace(0.1, 1, _POINTS), inside=False)
+        if grid[0] <= 0:
+            raise InputError(
+                f"coverages must be positive: where no case is decided, a decided case has no "
+                f"cost; got {grid[0]:g}. Begin with a small share such as 0.05.",
+                argument="coverages",
+            )
+        level = _check.level(level)
+        read = {name: _Selective.of(cases, name, given) for name, given in named.items()}
+        lines = tuple(one.line(name, grid, level, price) for name, one in read.items())
+        shared = _frame_of(lines, level, len(cases.truth), frame_library(y_true, models))
+        prices = np.array([one.curve.break_even(grid) for one in read.values()])
+        return cls(lines, *shared, price, problem.unit, prices)
+
+    def columns(self) -> dict[str, Any]:
+        """The same as for other curves, and the price at which each coverage is the best."""
+        return {**super().columns(), "break_even": self.break_even.ravel()}
+
+    def _y_label(self) -> str:
+        return f"cost per decided case{f', {self.unit}' if self.unit else ''}"
+
+
+def _read(
+    y_true: Any, models: Any, problem: Problem, data: object, weights: object, clusters: object
+) -> tuple[Cases, dict[str, Any]]:
+    """The cases, and the predictions of every model."""
+    refuse_needless(data, problem)
+    cases = read_cases(y_true, problem, weights, None, clusters, data)
+    named = read_models(models, cases.n_rows)
+    refuse_misaligned(y_true, named, weights, None, clusters, data)
+    return cases, named
+
+
+def _frame_of(
+    lines: tuple[BandedLine, ...], level: float, n_cases: int, library: str | None
+) -> tuple[float, str, tuple[float, float], str | None]:
+    """Level, note, ends of the vertical axis, and library."""
+    bands = [end for line in lines for end in (line.low, line.high) if end is not None]
+    (low, high), room = extent(bands), 0.05
+    ends = low - room * (high - low), high + room * (high - low)
+    return level, band_note(level, f"{n_cases} cases"), ends, library
+
+
+@dataclass(frozen=True, eq=False)
+class _Ordered:
+    """Cases in the order in which one model would give them a decision that has a price.
+
+    That is the decision with a limited capacity, or to leave the case undecided.
+    """
+
+    cases: Cases
+    charged: FloatArray  # (n, M) what each decision costs every case
+    gains: FloatArray  # (n,) what the decision is expected to save
+    instead: IntArray  # (n,) the best other decision
+    column: int
+
+    def ends(self, price: float, level: float) -> tuple[float, float, float]:
+        r"""Mean and interval of costs with the price in them.
+
+        Which cases get the decision depends on all of them. To first order the cost at a share
+        :math:`q` is a mean over cases, of what each costs and the price for what it takes of the
+        share: :math:`E[c_i + \lambda\,t_i] - \lambda q`.
+        """
+        cases, costs = self.cases, self.charged.copy()
+        costs[:, self.column] += price
+        decided = np.where(self.gains > price, self.column, self.instead)
+        costs -= costs.min()
+        sample = LossSample(
+            names=("all",),
+            losses=costs[np.arange(decided.size), decided][None],
+            dearest=costs.max(axis=1),
+            perfect=costs.min(axis=1),
+            truth=cases.truth,
+            n_classes=cases.problem.n_classes,
+            prior=cases.problem.prior,
+            weights=cases.weights,
+            whole=cases.whole,
+            clusters=None if cases.clusters is None else cases.clusters.codes,
+        )
+        support = sample.cost_support("all")
+        low, high = profile_ends(support, profile_threshold(level, support.degrees))
+        return sample.mean(sample.loss("all")), float(low), float(high)
+
+    def band(
+        self, costs: FloatArray, prices: FloatArray, level: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Both ends around the costs at shares that have these prices."""
+        value, low, high = np.array([self.ends(price, level) for price in prices.tolist()]).T
+        return low + (costs - value), high + (costs - value)
+
+
+@dataclass(frozen=True, eq=False)
+class _Limited:
+    """One model and a decision with a capacity."""
+
+    ordered: _Ordered
+    curve: CapacityCurve
+
+    @classmethod
+    def of(cls, cases: Cases, name: str, given: Any, column: int) -> Self:
+        """The cases by the posteriors of one model, moved to the prior of deployment."""
+        expected = _expected(cases, name, given)
+        charged = costs_by_class(cases.charges, cases.truth)
+        curve = capacity_of(expected, charged, cases.mass, column, cases.problem.decisions[column])
+        others = expected.copy()
+        others[:, column] = np.inf
+        gains = others.min(axis=1) - expected[:, column]
+        return cls(_Ordered(cases, charged, gains, others.argmin(axis=1), column), curve)
+
+    @property
+    def need(self) -> float:
+        """The share that gets the decision without a limit."""
+        return float(self.curve.shares[-1]) if self.curve.shares.size else 0.0
+
+    def line(self, name: str, grid: FloatArray, level: float) -> BandedLine:
+        """The cost at capacities, with the band of each point."""
+        costs = self.curve.cost(grid)
+        low, high = self.ordered.band(costs, self.curve.price(grid), level)
+        mark = (self.need, float(self.curve.cost(self.need))) if self.need <= grid[-1] else None
+        return BandedLine(name, grid, costs, low, high, mark=mark)
+
+
+@dataclass(frozen=True, eq=False)
+class _Selective:
+    """One model that leaves the hardest cases undecided."""
+
+    ordered: _Ordered
+    curve: CoverageCurve
+
+    @classmethod
+    def of(cls, cases: Cases, name: str, given: Any) -> Self:
+        """The same cases, with one decision more, which costs nothing: to abstain."""
+        expected = _expected(cases, name, given)
+        best, every = expected.argmin(axis=1), np.arange(len(expected))
+        hardness = expected[every, best]
+        charged = costs_by_class(cases.charges, cases.truth)
+        curve = coverage_of(hardness, charged[every, best], cases.mass)
+        with_abstention = np.column_stack([charged, np.zeros(len(charged))])
+        return cls(_Ordered(cases, with_abstention, hardness, best, charged.shape[1]), curve)
+
+    def line(self, name: str, grid: FloatArray, level: float, price: float) -> BandedLine:
+        """The cost per decided case at coverages, with the band of each point."""
+        costs = self.curve.cost(grid)
+        low, high = self.ordered.band(costs, self.curve.break_even(grid), level)
+        decided = self.ordered.gains <= price
+        share = float(self.ordered.cases.mass @ decided / self.ordered.cases.mass.sum())
+        mark = (share, float(self.curve.selective_cost(share))) if share >= grid[0] else None
+        return BandedLine(name, grid, costs / grid, low / grid, high / grid, mark=mark)
+
+
+def _limit(problem: Problem, decision: Label) -> float:
+    """The lowest bound on the share of the decision; nan where there is none."""
+    own = [one for one in problem.limits if one.given is None and one.decision == decision]
+    return min((one.at_most for one in own if one.at_most is not None), default=float("nan"))
+
+
+def _expected(cases: Cases, name: str, given: Any) -> FloatArray:
+    """What each decision is expected to cost every case, once deployed, (n, M)."""
+    rows = _moved(cases, cases.rows(_posteriors(name, given, cases.problem)))
+    return mean_costs(rows, cases.charges)
+
+
+def _posteriors(name: str, given: Any, problem: Problem) -> FloatArray:
+    if not isinstance(given, Posteriors):
+        raise InputError(
+            f"models[{name!r}] must hold posteriors, by which cases are ordered; got "
+            f"{type(given).__name__}. Calibrate raw scores first; decisions have no order.",
+            argument="models",
+        )
+    return given.read(f"models[{name!r}]", problem.classes)
+
+
+def _moved(cases: Cases, rows: FloatArray) -> FloatArray:
+    """Posteriors for the prior of deployment."""
+    if np.abs(cases.shares - cases.prior).max() <= 1e-12:
+        return rows
+    return shift_prior(rows, cases.shares, cases.prior)

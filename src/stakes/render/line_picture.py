@@ -1,0 +1,127 @@
+"""A line through a few points as inline SVG, for pages that must show it without a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from math import ceil, floor, log10
+
+from stakes._text import number
+
+_WIDTH, _HEIGHT = 440, 230
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 424, 26, 186  # where lines are drawn
+_NAME = 140  # pixels that the name of a line may take
+_STEPS = (1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
+
+
+@dataclass(frozen=True)
+class LinePicture:
+    """Lines through points, over shares from 0 to 1, with marked shares.
+
+    >>> line = (0.0, 3.0), (0.5, 1.0)
+    >>> drawn = LinePicture("Cost", {"": line}, "capacity", "cost", {0.1: "limit"}).svg()
+    >>> drawn.startswith('<svg class="chart"'), drawn.count("<circle")
+    (True, 2)
+    """
+
+    title: str
+    lines: Mapping[str, tuple[tuple[float, float], ...]]  # by their names; two, the upper one first
+    x_name: str
+    y_name: str
+    marks: Mapping[float, str] = field(default_factory=dict)
+
+    def svg(self) -> str:
+        """The picture; all text is escaped."""
+        points = [point for line in self.lines.values() for point in line]
+        across = _ticks(*_range([x for x, _ in points] + [*self.marks]))
+        up = _ticks(*_range([y for _, y in points]))
+        frame = _Frame((across[0], across[-1]), (up[0], up[-1]))
+        looks = zip(self.lines.items(), (("m0", -9), ("m1", 16)), strict=False)
+        drawn = [frame.line(name, line, *look) for (name, line), look in looks]
+        marks = [frame.mark(x, name) for x, name in self.marks.items()]
+        names = (
+            _text("axis-name", _RIGHT, _BOTTOM + 36, self.x_name, "end"),
+            _text("axis-name", 2, 12, self.y_name, "start"),
+        )
+        head = f'class="chart" role="img" aria-label="{escape(self.title)}"'
+        size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
+        parts = "".join([frame.axes(across, up), *names, *marks, *drawn])
+        return f"<svg {head} {size}>{parts}</svg>"
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Where values are drawn."""
+
+    across: tuple[float, float]
+    up: tuple[float, float]
+
+    def x(self, value: float) -> float:
+        """Pixels from the left."""
+        low, high = self.across
+        return _LEFT + (value - low) / (high - low) * (_RIGHT - _LEFT)
+
+    def y(self, value: float) -> float:
+        """Pixels from the top."""
+        low, high = self.up
+        return _BOTTOM - (value - low) / (high - low) * (_BOTTOM - _TOP)
+
+    def axes(self, across: list[float], up: list[float]) -> str:
+        """Ticks with their values, shares in percent."""
+        rules = [_line("rule", _LEFT, self.y(y), _RIGHT, self.y(y)) for y in up]
+        heights = [_text("tick", _LEFT - 6, self.y(y) + 4, number(y), "end") for y in up]
+        shares = [
+            _text("tick", self.x(x), _BOTTOM + 16, f"{number(100 * x)} %", "middle") for x in across
+        ]
+        return "".join([*rules, *heights, *shares, _line("axis", _LEFT, _BOTTOM, _RIGHT, _BOTTOM)])
+
+    def line(
+        self, name: str, points: tuple[tuple[float, float], ...], look: str, lower: int
+    ) -> str:
+        """A line with its points, and its name so much below the line, near its end."""
+        places = [(self.x(x), self.y(y)) for x, y in points]
+        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+        dots = "".join(
+            f'<circle class="dot {look}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>' for x, y in places
+        )
+        x = places[-1][0]
+        near = [y for place, y in places if place > x - _NAME]
+        height = (max(near) if lower > 0 else min(near)) + lower
+        label = _text(f"line-name {look}", x, height, name, "end") if name else ""
+        return f'<path class="line {look}" d="M{path}"/>{dots}{label}'
+
+    def mark(self, value: float, name: str) -> str:
+        """A vertical line with its name."""
+        x = self.x(value)
+        side, shift = ("end", -5) if x > 0.6 * _WIDTH else ("start", 5)
+        label = _text("mark-name", x + shift, _TOP + 8, name, side)
+        return _line("mark", x, _TOP, x, _BOTTOM) + label
+
+
+def _line(look: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line class="{look}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def _text(look: str, x: float, y: float, text: str, anchor: str) -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text class="{look}" {place}>{escape(text)}</text>'
+
+
+def _range(values: list[float]) -> tuple[float, float]:
+    """From the least to the largest, zero included where it is near."""
+    low, high = min(values), max(values)
+    low = 0.0 if 0 < low < 0.6 * high else low
+    return (low, high) if high > low else (low - 0.5 * abs(low), low + (0.5 * abs(low) or 1.0))
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers that enclose a range, about five of them.
+
+    >>> _ticks(0.0, 0.37), _ticks(3.0, 21.0)
+    ([0.0, 0.1, 0.2, 0.3, 0.4], [0.0, 5.0, 10.0, 15.0, 20.0, 25.0])
+    """
+    power = 10.0 ** floor(log10((high - low) / 5))
+    step = next(power * one for one in _STEPS if power * one >= 0.999 * (high - low) / 5)
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    return [float(f"{i * step:.12g}") for i in range(first, last + 1)]
