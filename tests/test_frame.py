@@ -19,7 +19,16 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from stakes import Decisions, Posteriors, Problem, Scores, bayes_decisions, evaluate
+from stakes import (
+    Between,
+    Decisions,
+    Limit,
+    Posteriors,
+    Problem,
+    Scores,
+    bayes_decisions,
+    evaluate,
+)
 from stakes.adapters import report_tables
 from stakes.errors import InputError, MissingExtraError
 from stakes.metrics import clinical_table
@@ -121,6 +130,10 @@ TABLES = {  # a column, and what its entries are
     "metrics": lambda r: [one for one in r.disagreement.metrics for _ in r.disagreement.models],
     "margins": lambda r: [one.what for one in r.margins],
     "regions": lambda r: [one.axis for one in r.regions for _ in one.parts],
+    "limits": lambda r: [],
+    "capacity": lambda r: [],
+    "coverage": lambda r: [],
+    "unknowns": lambda r: [],
     "caveats": lambda r: [one.kind for one in r.caveats],
     "assumptions": lambda r: [
         name for name, one in vars(r.assumptions).items() if one is not None and one != ()
@@ -135,12 +148,29 @@ def test_every_table_of_the_report_is_a_frame(report, library):
         frame = nw.from_native(report.frame(name, library=library))
         expected = first(report)
         assert frame[frame.columns[0]].to_list() == expected, name
-        assert expected, name
+        assert expected or name in ("limits", "capacity", "coverage", "unknowns"), name
     slices = nw.from_native(report.frame("slices", library=library))
     assert slices["cost"].to_list() == [c.cost.value for s in report.slices for c in s.costs]
     wanted = report.system("old").counts.values.ravel().tolist()
     counts = nw.from_native(report.frame("counts", library=library))
     assert counts.filter(nw.col("system") == report.system("old").name)["count"].to_list() == wanted
+
+
+def test_limits_capacity_coverage_and_unknowns_are_frames():
+    y, p = [0, 0, 0, 1] * 30, [0.05, 0.1, 0.4, 0.7] * 30
+    problem = Problem([[0, 2, 5], [Between(20, 60), 3, 0]])
+    limited = problem.with_limits([Limit.share(1, at_most=0.2)])
+    found = evaluate(y, {"new": p}, limited, calibrator=None, replicates=20)
+    (check,) = found.best.limits
+    capacity = found.frame("capacity", library="polars")
+    assert capacity["capacity"].to_list() == [share for share, *_ in check.capacity]
+    assert found.frame("limits", library="polars")["value"].to_list() == [check.value]
+    (part,) = found.uncertainty.parts  # type: ignore[union-attr]
+    assert found.frame("unknowns", library="polars")["evppi"].to_list() == [part.evppi]
+    free = evaluate(y, {"new": p}, problem, calibrator=None, replicates=20)
+    coverage = free.frame("coverage", library="polars")
+    assert coverage.rows() == [(free.best.name, *point) for point in free.coverage]
+    assert len(free.coverage) > 1
 
 
 def test_a_table_that_there_is_not_is_refused_with_those_that_there_are(report):

@@ -145,6 +145,24 @@ def _regions(report: Report) -> Rows:
             yield {"axis": regions.axis, "low": part.low, "high": part.high, "cheapest": names}
 
 
+def _limits(report: Report) -> Rows:
+    for one in report.systems:
+        for check in one.limits:
+            yield {**vars(check), "system": one.name, "stands": check.said}
+
+
+def _capacity(report: Report) -> Rows:
+    for one in report.systems:
+        for check in one.limits:
+            for share, cost, price in check.capacity:
+                yield {"system": one.name, "capacity": share, "cost": cost, "price": price}
+
+
+def _coverage(report: Report) -> Rows:
+    for share, cost, price in report.coverage:
+        yield {"system": report.best.name, "coverage": share, "cost": cost, "break_even": price}
+
+
 def _assumptions(report: Report) -> Rows:
     for name, value in vars(report.assumptions).items():
         if value is not None and value != ():
@@ -209,6 +227,16 @@ TABLES: dict[
         _fields(lambda report: report.margins),
     ),
     "regions": (_always(axis=str, low=float, high=float, cheapest=str), _regions),
+    "limits": (
+        _always(system=str, limit=str, value=float, low=float, high=float, stands=str, price=float),
+        _limits,
+    ),
+    "capacity": (_always(system=str, capacity=float, cost=float, price=float), _capacity),
+    "coverage": (_always(system=str, coverage=float, cost=float, break_even=float), _coverage),
+    "unknowns": (
+        _always(what=str, mean=float, low=float, high=float, evppi=float, evppi_remade=float),
+        _fields(lambda report: () if report.uncertainty is None else report.uncertainty.parts),
+    ),
     "caveats": (_always(kind=str, text=str), _fields(lambda report: report.caveats)),
     "assumptions": (_always(assumption=str, value=str), _assumptions),
 }

@@ -382,7 +382,8 @@ class Report(Value):
         """A table of the report as a frame of pandas, polars or pyarrow; by default what came in.
 
         Tables: systems, counts, verdict, models, losses, scores, slices, picks, metrics, margins,
-        regions, caveats and assumptions. The library is the module, or its name.
+        regions, limits, capacity, coverage, unknowns, caveats and assumptions. The library is the
+        module, or its name.
         """
         from stakes.adapters.frame import report_frame
 
