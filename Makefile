@@ -25,7 +25,8 @@ CLUSTERS := --import-mode=importlib --strict-markers --strict-config -ra
 
 # Pages whose examples run with the site; those in pyproject.toml run with the suite.
 PAGES := $(addprefix docs/,start.md problem_file.md read_the_report.md add_a_measure.md \
-	why_expected_cost.md what_metrics_assume.md)
+	why_expected_cost.md what_metrics_assume.md ship_a_rule.md find_costs.md add_a_tally.md \
+	tallies.md utility_space.md calibration_as_money.md names_that_clash.md comparison.md)
 
 # One process for each core; the libraries below numpy would start as many threads in each again.
 PYTEST := -m pytest -n auto --dist worksteal
@@ -62,11 +63,12 @@ test-newest: .venv-newest/newest.stamp  ## the newest Python that is found, the 
 
 test-torch: .venv-torch/torch.stamp  ## tensors and modules of torchmetrics, with torch for CPUs
 	STAKES_NO_SKIP=1 .venv-torch/bin/python $(PYTEST) -o addopts="$(TENSORS)" \
-		src/stakes/torch tests/tensors
+		--doctest-glob=training_loop.md src/stakes/torch tests/tensors docs/training_loop.md
 
 # One process: all tests share one session of Spark.
 test-spark: .venv-spark/spark.stamp  ## frames of Spark and Dask; needs Java 17 or newer
-	STAKES_NO_SKIP=1 .venv-spark/bin/python -m pytest -o addopts="$(CLUSTERS)" tests/clusters
+	STAKES_NO_SKIP=1 .venv-spark/bin/python -m pytest -o addopts="$(CLUSTERS)" --doctest-glob=spark.md \
+		tests/clusters docs/spark.md
 
 test-sklearn: .venv-sklearn/sklearn.stamp  ## estimators and displays, with the lowest supported scikit-learn and matplotlib
 	STAKES_NO_SKIP=1 .venv-sklearn/bin/python $(PYTEST) -m "not slow" \

@@ -100,3 +100,28 @@ def test_links_of_a_page_lead_to_files_of_the_repository(page: Path) -> None:
     generated = [link for link in local if re.match(r"gallery|reference|_build", link)]
     assert generated == []
     assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+CITED = re.compile(r"\b([A-ZÀ-Ž][\w-]+)(?:'s)?(?: and others| et al\.)?,? \(?((?:19|20)\d\d)\b")
+
+
+def test_every_work_that_a_docstring_cites_is_in_the_bibliography() -> None:
+    known = (DOCS / "bibliography.md").read_text(encoding="utf-8")
+    cited = {
+        (name, year)
+        for path in SOURCE.rglob("*.py")
+        for name, year in CITED.findall(" ".join(path.read_text(encoding="utf-8").split()))
+    }
+    assert ("Koopman", "1984") in cited
+    unknown = {
+        work
+        for work in cited
+        if not re.search(rf"{work[0]}\b[^\n]*\b{work[1]}\b|\b{work[1]}\b[^\n]*{work[0]}", known)
+    }
+    assert unknown == set()
+
+
+def test_the_drawing_of_the_floor_plan_is_that_of_the_plan() -> None:
+    floor_plan = load("floor_plan")
+    drawn = (DOCS / "images" / "floor_plan.svg").read_text(encoding="utf-8")
+    assert drawn == floor_plan.drawing(floor_plan.read_plan())

@@ -1,0 +1,118 @@
+"""
+A screening test, for clinicians who know dcurves and rms
+=========================================================
+
+A risk model is to decide who gets a biopsy. If you have drawn decision curves with *dcurves* and
+looked at ``val.prob`` of *rms*, you know the three questions: is the risk right, at which risk
+would you act, and what is the model worth there? Here are the same steps, and what comes after
+them: the decision, and its interval at *your* prevalence.
+"""
+
+import numpy as np
+from matplotlib import pyplot as plt
+
+import stakes
+from stakes import Problem
+from stakes.displays import DecisionCurveDisplay
+
+rng = np.random.default_rng(42)
+n = 1_500
+ill = rng.random(n) < 0.14
+signal = rng.normal(np.where(ill, 1.0, -1.0), np.sqrt(2))
+risk = 1 / (1 + np.exp(-(signal + np.log(0.14 / 0.86))))
+marker = 1 / (1 + np.exp(-(2.2 * signal + rng.normal(0, 1.5, n) - 1.8)))
+models = {"model": risk, "marker": marker}
+y_true = np.where(ill, "cancer", "no cancer")
+
+# %%
+# Is the risk right?
+# ------------------
+#
+# What ``val.prob`` prints, with intervals. The values agree with those of R in nine digits, which
+# the test suite checks.
+
+stakes.metrics.calibration_table(ill.astype(int), risk, replicates=50, rng=rng)
+
+# %%
+# The marker exaggerates. Its slope says so:
+
+table = stakes.metrics.calibration_table(ill.astype(int), marker, replicates=50, rng=rng)
+table["slope"]
+
+# %%
+# At which risk would you act?
+# ----------------------------
+#
+# The *threshold probability* of a decision curve is a statement about costs. Whoever does a biopsy
+# from a risk of 10 % on says that one missed cancer is as bad as nine needless biopsies. Both say
+# the same:
+
+problem = Problem.from_threshold(
+    0.1, classes=["no cancer", "cancer"], decisions=["wait", "biopsy"]
+)
+by_costs = Problem.binary(
+    false_alarm=1, miss=9, classes=["no cancer", "cancer"], decisions=["wait", "biopsy"]
+)
+print(f"from {problem.threshold:.2f} on, and from {by_costs.threshold:.2f} on")
+
+# %%
+# What is the model worth there?
+# ------------------------------
+#
+# The decision curve, with bands. A model helps where it lies above *treat all* and *treat none*.
+
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+display = DecisionCurveDisplay.from_predictions(
+    y_true, models, positive="cancer", thresholds=np.arange(0.02, 0.5, 0.01)
+)
+display.plot(ax=ax)
+
+# %%
+# A curve is for readers whose threshold you do not know. In your own clinic you know it. The table
+# of the two tests at 10 %, patient by patient, has the intervals that a paper needs:
+
+tests = {name: stakes.bayes_decisions(p, problem) for name, p in models.items()}
+clinical = stakes.metrics.clinical_table(y_true, tests, problem)
+for row in ("sensitivity", "specificity", "PPV", "net benefit", "interventions avoided"):
+    model, marker_row = clinical["model", row], clinical["marker", row]
+    print(f"{row:22} {model.value:7.3f} ({model.low:.3f} to {model.high:.3f})", end="  ")
+    print(f"{marker_row.value:7.3f} ({marker_row.low:.3f} to {marker_row.high:.3f})")
+
+# %%
+# Your clinic is not the study
+# ----------------------------
+#
+# In the study 14 % had cancer; among the people whom you will screen it may be 3 %. In dcurves this
+# is ``prevalence=``; here the prior belongs to the problem, and everything follows it. Predictive
+# values and net benefit change, sensitivity and specificity do not:
+
+screening = problem.with_prior([0.97, 0.03])
+shifted = {
+    name: stakes.bayes_decisions(stakes.shift_prior(p, [0.86, 0.14], [0.97, 0.03]), problem)
+    for name, p in models.items()
+}
+there = stakes.metrics.clinical_table(y_true, shifted, screening)
+for row in ("PPV", "net benefit"):
+    entry = there["model", row]
+    print(f"{row:22} {entry.value:7.4f} ({entry.low:.4f} to {entry.high:.4f})")
+
+# %%
+# And the decision
+# ----------------
+#
+# The report puts it together: which test, with which threshold, how sure.
+
+report = stakes.evaluate(y_true, models, screening, replicates=100)
+for sentence in report.verdict.sentences:
+    print(sentence)
+
+# %%
+# ===================================  ==============================================
+# dcurves and rms                      here
+# ===================================  ==============================================
+# ``dca(y ~ m)``, ``as_tibble()``      ``DecisionCurveDisplay``, ``display.frame()``
+# ``prevalence =``                     ``prior`` of the problem
+# ``net_intervention_avoided()``       ``InterventionsAvoidedDisplay``
+# ``test_consequences()``              ``stakes.metrics.clinical_table``
+# ``rms::val.prob``                    ``stakes.metrics.calibration_table``
+# ===================================  ==============================================
