@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import stakes
-from stakes import Counts, Problem, ScoreTable, calibration, measures, metrics, scoring
-from stakes.conditions import Beta
+from stakes import Counts, Problem, ScoreTable
 
 
 class Move(NamedTuple):
@@ -28,6 +27,9 @@ class Move(NamedTuple):
     ours: str
 
 
+OURS = (
+    "from stakes import calibration, measures, metrics, scoring; from stakes.conditions import Beta"
+)
 # Package → how it is called in the table below.
 IMPORTS = {
     "scikit-learn": "import sklearn.metrics as sk",
@@ -159,7 +161,7 @@ def difference(move: Move) -> float:
     0.0
     """
     names: dict[str, Any] = {**globals(), **cases()}
-    exec(IMPORTS.get(move.package, ""), names)
+    exec(f"{OURS}\n{IMPORTS.get(move.package, '')}", names)
     theirs, ours = (np.asarray(eval(call, names), dtype=float) for call in move[1:])
     return float(np.max(np.abs(ours - theirs) / np.maximum(1e-300, np.abs(theirs)).max()))
 

@@ -47,9 +47,7 @@ table["slope"]
 # from a risk of 10 % on says that one missed cancer is as bad as nine needless biopsies. Both say
 # the same:
 
-problem = Problem.from_threshold(
-    0.1, classes=["no cancer", "cancer"], decisions=["wait", "biopsy"]
-)
+problem = Problem.from_threshold(0.1, classes=["no cancer", "cancer"], decisions=["wait", "biopsy"])
 by_costs = Problem.binary(
     false_alarm=1, miss=9, classes=["no cancer", "cancer"], decisions=["wait", "biopsy"]
 )
