@@ -101,8 +101,8 @@ ax.legend(title="decision")
 
 # %%
 # Most of the bill pays moderators for looking at posts that are fine. That is the price of not
-# leaving threats online, and it is worth paying: leaving everything would cost more than twice as
-# much. Accuracy knows neither side of it.
+# leaving threats online, and it is worth paying: leaving everything would cost more than four times
+# as much. Accuracy knows neither side of it.
 #
 # Which posts does a moderator see?
 # ---------------------------------
