@@ -68,6 +68,16 @@ def power_mean(values: npt.ArrayLike, p: float, *, axis: int = -1) -> FloatArray
     negative values, except at p = 1, -inf and inf, and for no values at all. Any p is safe: no
     intermediate result overflows. Reference: itai-katz, eq 4, 5.
 
+    Parameters
+    ----------
+    values : what is averaged, nonnegative
+    p : order of the mean
+    axis : the axis to average over
+
+    Returns
+    -------
+    the mean along the axis
+
     Examples
     --------
     >>> [float(power_mean([0.5, 1.0], p).round(3)) for p in (-np.inf, -1, 0, 1, np.inf)]
@@ -116,6 +126,15 @@ def association_matrix(counts: Counts, *, mean: float) -> FloatArray:
     By counts: below order 0 an entry is undefined only where both of its margins are empty, from
     0 on where one is. Shape (..., K, M), square or not. Reference: itai-katz, eq 8.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    mean : order of the power mean: 1 arithmetic, 0 geometric, −1 harmonic
+
+    Returns
+    -------
+    association of each class and decision, (…, K, M)
+
     Examples
     --------
     >>> association_matrix(Counts([[5, 6, 2], [2, 8, 11], [8, 2, 10]]), mean=0).round(3)
@@ -153,6 +172,16 @@ def general_f1(counts: Counts, *, average: float, mean: float = -1) -> FloatArra
     Fowlkes-Mallows indices. Undefined when any class is (see `association_matrix`). Shape (...).
     Reference: itai-katz, section 3.2.2.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    average : order of the power mean over classes: 1 arithmetic, 0 geometric, −1 harmonic
+    mean : order of the power mean: 1 arithmetic, 0 geometric, −1 harmonic
+
+    Returns
+    -------
+    mean of the F1 scores, (…)
+
     Examples
     --------
     >>> table = Counts([[5, 6, 2], [2, 8, 11], [8, 2, 10]])
@@ -169,6 +198,15 @@ def general_fowlkes_mallows(counts: Counts, *, average: float) -> FloatArray:
 
     Never below `general_f1`. Undefined when a class is absent or never decided. Shape (...).
     Reference: itai-katz, section 3.2.2.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    average : order of the power mean over classes: 1 arithmetic, 0 geometric, −1 harmonic
+
+    Returns
+    -------
+    mean of the indices, (…)
 
     Examples
     --------
@@ -193,6 +231,14 @@ def f1_of_negatives(counts: Counts) -> FloatArray:
     case is of the class and gets that decision. Shape (..., K). Reference: itai-katz, section 2.1
     (which says sensitivity for negative predictive value).
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    F1 score for each class, (…, K)
+
     Examples
     --------
     >>> f1_of_negatives(Counts([[2680, 72], [23, 28]])).round(3)
@@ -211,6 +257,15 @@ def mean_of_four_rates(counts: Counts, *, mean: float) -> FloatArray:
 
     The order `mean` is at most 1; the harmonic mean is known as P4. Undefined when any of the four
     is. Shape (..., K). Reference: itai-katz, section 2.1.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    mean : order of the power mean: 1 arithmetic, 0 geometric, −1 harmonic
+
+    Returns
+    -------
+    mean for each class, (…, K)
 
     Examples
     --------
@@ -241,6 +296,15 @@ def determinant_mcc(counts: Counts, *, mean: float = 0) -> Numbers:
     is absent or never decided; `Counts.smoothed` is the way out. Shape (...). Reference:
     itai-katz, section 3.2.4.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    mean : order of the power mean: 1 arithmetic, 0 geometric, −1 harmonic
+
+    Returns
+    -------
+    correlation, (…), between −1 and 1
+
     Examples
     --------
     The third class is hardly ever decided, and the volume is small:
@@ -270,6 +334,14 @@ def cramers_phi(counts: Counts) -> Numbers:
     not be classes. Undefined when a class is absent or a decision never taken, and for k = 1.
     Shape (...). Reference: itai-katz, section 3.2.3 (its program is right, its formula is not).
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    association, (…), between 0 and 1
+
     Examples
     --------
     >>> float(cramers_phi(Counts([[5, 6, 2], [2, 8, 11], [8, 2, 10]])).round(9))
@@ -292,6 +364,14 @@ def perfect_relabelling(counts: Counts) -> dict[Label, Label] | None:
     one entry in every row and in every column. The answer maps decisions to classes; without
     labels, positions stand for them. None if there is no such renaming. Takes one table.
     Reference: itai-katz, section 3.2.4.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (K, K)
+
+    Returns
+    -------
+    decision → class, or None where no renaming does it
 
     Examples
     --------
@@ -322,6 +402,15 @@ def pairwise(metric: Callable[[Counts], Numbers], counts: Counts) -> FloatArray:
     The diagonal is nan. The metric gives one value for every table; of those that give one for
     every class, pick one: ``lambda pair: f_beta(pair, 1)[..., 1]``. Shape (..., K, K). Reference:
     itai-katz, section 3.2.1.
+
+    Parameters
+    ----------
+    metric : a function of `Counts`
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    the metric of each pair, (…, K, K), nan on the diagonal
 
     Examples
     --------
@@ -362,6 +451,16 @@ def all_against_all(
     has a positive class; otherwise either order would do. Undefined when any pair is, for a
     single class, and (see `power_mean`) for negative values unless the order is 1 or infinite.
     Shape (...). Reference: itai-katz, section 3.2.1.
+
+    Parameters
+    ----------
+    metric : a function of `Counts`
+    counts : cases by true class and decision, (…, K, M)
+    average : order of the power mean over classes: 1 arithmetic, 0 geometric, −1 harmonic
+
+    Returns
+    -------
+    mean of the metric over pairs, (…)
 
     Examples
     --------

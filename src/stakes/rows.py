@@ -135,13 +135,34 @@ class Scores(_Predicted):
 
 
 def read_posteriors(name: str, given: object, classes: Labels) -> FloatArray:
-    """Posteriors of shape (n, K), from a wrapper, a frame with named columns, or an array."""
+    """Posteriors of shape (n, K), from a wrapper, a frame with named columns, or an array.
+
+    Parameters
+    ----------
+    name : what to call the argument in messages
+    given : what the caller passed
+    classes : labels of the classes, in the order of the columns
+
+    Returns
+    -------
+    posteriors, (n, K)
+    """
     wrapped = given if isinstance(given, Posteriors) else Posteriors(given)
     return wrapped.read(name, classes)
 
 
 def as_predictions(name: str, given: Any) -> Posteriors | Decisions | Scores:
-    """What a model brought: wrapped already, or a bare array that can be only one thing."""
+    """What a model brought: wrapped already, or a bare array that can be only one thing.
+
+    Parameters
+    ----------
+    name : what to call the argument in messages
+    given : what the caller passed
+
+    Returns
+    -------
+    what the array is, wrapped
+    """
     if isinstance(given, Posteriors | Decisions | Scores):
         _check.refuse_lazy(name, given.values)
         return given

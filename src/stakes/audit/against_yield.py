@@ -112,6 +112,16 @@ def against_yield(
     tables, of shape (n, K, M), should have the same class shares, as models tested on one data set
     do.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+    metrics : metrics by name
+
+    Returns
+    -------
+    values of the metrics beside the utility yield, table by table
+
     Examples
     --------
     >>> from stakes.audit import FAMILIAR, against_yield

@@ -138,6 +138,10 @@ def compliance(
     shape : numbers of classes and decisions, such as (2, 2)
     shares : class shares, when only one test set is in question; None: they vary
 
+    Returns
+    -------
+    whether there are such utilities, and which
+
     Examples
     --------
     >>> from stakes.audit import FAMILIAR, compliance

@@ -141,6 +141,10 @@ def disagreement(
     models : tables by name, joint counts, or counts whose first leading axis is the models
     metrics : name → metric, such as `FAMILIAR` or ``familiar_metrics(problem)``
 
+    Returns
+    -------
+    what each metric picks, and what that costs
+
     Examples
     --------
     The factory of dyrland's story, with "long" durability for the positive class: all metrics but

@@ -59,6 +59,17 @@ def exact_misranking(
     are integrated by the same rule; one whose integral is not 1 within 1e-9 is refused, because it
     is too narrow or too rough for the rule. Reference: dyrland, figures 6 and 7.
 
+    Parameters
+    ----------
+    metric : a function of `Counts`
+    utilities : distribution of utility matrices, such as `UniformUtilities()`
+    class_share : distribution of the share of positives
+    rates : distribution of the rates of right decisions
+
+    Returns
+    -------
+    share of pairs, or nan where the metric is not linear
+
     Examples
     --------
     >>> from stakes.audit import FAMILIAR, uniform_setting

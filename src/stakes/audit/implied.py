@@ -201,6 +201,10 @@ def implied_costs(table: ScoreTable, metric: Metric, *, scale: Scale) -> Implied
     metric : any function of counts, such as ``FAMILIAR["F1"]``
     scale : `Probabilities`, `LogOdds` or `RawScores`
 
+    Returns
+    -------
+    the best thresholds and the costs that they imply
+
     Examples
     --------
     >>> from stakes.audit import FAMILIAR, Probabilities, implied_costs
@@ -226,6 +230,16 @@ def implied_costs(table: ScoreTable, metric: Metric, *, scale: Scale) -> Implied
 
 def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: Scale) -> ThresholdCosts:
     """The costs for which a given threshold, say 0.5, is right, and all that decide alike.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    threshold : the threshold, such as 0.5
+    scale : what the scores mean: `Probabilities()`, `LogOdds()` or `RawScores()`
+
+    Returns
+    -------
+    the ratio of costs for which the threshold is right
 
     Examples
     --------
@@ -258,6 +272,10 @@ def implied_costs_of_replicates(
     Parameters
     ----------
     replicates : a table with one leading axis, (R, S, 2), such as a bootstrap makes
+
+    Returns
+    -------
+    implied costs, replicate by replicate
     """
     read_metric(metric)
     if replicates.weights.ndim != 3:

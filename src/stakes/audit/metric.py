@@ -132,6 +132,16 @@ def familiar_metrics(problem: Problem) -> Mapping[str, Metric]:
     the classes one by one, and none otherwise: a decision that answers no class has a cost but no
     recall.
 
+    Parameters
+    ----------
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    name → metric
+
+    Examples
+    --------
     >>> len(familiar_metrics(Problem([[0, 3, 25], [180, 8, 0]])))
     0
     """

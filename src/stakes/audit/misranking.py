@@ -129,6 +129,10 @@ def misranking(
     pairs : how many pairs to draw; memory does not grow with it
     progress : called with the pairs done and the pairs wanted, after each block
 
+    Returns
+    -------
+    shares of pairs, metric by metric, with their standard errors
+
     Examples
     --------
     >>> from stakes.audit import FAMILIAR, AssessmentError, uniform_setting

@@ -197,12 +197,22 @@ def _keeps_order(best: BoolArray, assessed: FloatArray) -> BoolArray:
 
 
 def uniform_setting() -> Setting:
-    """The first setting of dyrland, section 4.2: utilities uniform on the hexagon."""
+    """The first setting of dyrland, section 4.2: utilities uniform on the hexagon.
+
+    Returns
+    -------
+    arguments for `misranking`
+    """
     return Setting(utilities=UniformUtilities(), class_share=UniformShares(), rates=RisingRates())
 
 
 def gaussian_setting() -> Setting:
-    """The second setting of dyrland, section 4.2: normal about the identity, sd 1/3."""
+    """The second setting of dyrland, section 4.2: normal about the identity, sd 1/3.
+
+    Returns
+    -------
+    arguments for `misranking`
+    """
     return Setting(
         utilities=NormalUtilities(1 / 3), class_share=UniformShares(), rates=RisingRates()
     )

@@ -113,6 +113,16 @@ def suitability(metric: Metric, *, n_classes: int, rng: np.random.Generator) -> 
     neither the bounds nor the fifth property, but a metric that is undefined at a table and defined
     at its twin is not invariant. Reference: itai-katz, section 3.1.
 
+    Parameters
+    ----------
+    metric : the metric to examine
+    n_classes : number of classes, K
+    rng : the generator that draws
+
+    Returns
+    -------
+    the properties, each with a witness where it fails
+
     Examples
     --------
     >>> from functools import partial

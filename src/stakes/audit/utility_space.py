@@ -32,6 +32,17 @@ HEXAGON: FloatArray = frozen(
 def is_admissible(x: npt.ArrayLike, y: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """Whether a point lies in the hexagon, where being right never hurts.
 
+    Parameters
+    ----------
+    x : first coordinate: which class it is worth more to be right about
+    y : second coordinate: which mistake hurts less
+
+    Returns
+    -------
+    one boolean for each point
+
+    Examples
+    --------
     >>> is_admissible([0.3, 0.9, -0.8], [-0.6, -0.6, 0.1]).tolist()
     [True, False, True]
     """
@@ -45,6 +56,15 @@ def utilities_at(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
     .. math:: \begin{pmatrix} 1 - x^+ & (-y)^+ \\ y^+ & 1 - (-x)^+ \end{pmatrix}
 
     Undefined (nan) outside the hexagon. Reference: dyrland, eq 13.
+
+    Parameters
+    ----------
+    x : first coordinate: which class it is worth more to be right about
+    y : second coordinate: which mistake hurts less
+
+    Returns
+    -------
+    matrices, (…, 2, 2); nan outside the hexagon
 
     Examples
     --------
@@ -75,6 +95,14 @@ def utility_coordinates(utilities: npt.ArrayLike) -> FloatArray:
     Undefined (nan) where all utilities are equal, and where being right about a class is worth
     less than being wrong. `Problem.utility_coordinates` is the same for one problem.
     Reference: dyrland, eq 12, 13.
+
+    Parameters
+    ----------
+    utilities : utility matrices, (…, 2, 2), rows being classes
+
+    Returns
+    -------
+    points, (…, 2)
 
     Examples
     --------

@@ -151,6 +151,10 @@ def wrong_picks(
     errors : name → error in the costs, such as {"10 % error": AssessmentError(0.1)}
     weights : of the problems in a list; equal when None
 
+    Returns
+    -------
+    probabilities, metric by metric
+
     Examples
     --------
     >>> from stakes.audit import FAMILIAR, AssessmentError

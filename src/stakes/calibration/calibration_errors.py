@@ -93,6 +93,17 @@ def top_label_table(
 
     The first of equally probable classes is the top one.
 
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    classes : labels of the classes, in the order of the columns
+    weights : weight of each case, (n,); None counts each once
+
+    Returns
+    -------
+    table of two classes, wrong and right
+
     Examples
     --------
     >>> top_label_table([0, 2], [[0.6, 0.3, 0.1], [0.1, 0.5, 0.4]]).weights
@@ -107,7 +118,19 @@ def top_label_table(
 def class_tables(
     y_true: object, posteriors: object, *, classes: object = None, weights: object = None
 ) -> tuple[ScoreTable, ...]:
-    """For every class its posterior and whether it was true: K tables, each against the rest."""
+    """For every class its posterior and whether it was true: K tables, each against the rest.
+
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    classes : labels of the classes, in the order of the columns
+    weights : weight of each case, (n,); None counts each once
+
+    Returns
+    -------
+    one table for each class
+    """
     names, truth, rows = read_forecasts(y_true, posteriors, classes, weights)
     return tuple(
         ScoreTable.from_scores(truth == k, rows[:, k], weights=weights) for k in range(len(names))

@@ -260,7 +260,16 @@ def in_shape_of(scores: object, posteriors: FloatArray) -> FloatArray:
 
 
 def largest_finite(values: FloatArray) -> float:
-    """What certainty is read as: the largest finite size, at least the resolution of float64."""
+    """What certainty is read as: the largest finite size, at least the resolution of float64.
+
+    Parameters
+    ----------
+    values : log-odds, which may be infinite
+
+    Returns
+    -------
+    a positive number
+    """
     low, high = values.min(initial=-_CERTAIN), values.max(initial=_CERTAIN)
     if np.isinf(high - low):
         return largest_finite(values[np.isfinite(values)])
@@ -268,7 +277,16 @@ def largest_finite(values: FloatArray) -> float:
 
 
 def log_odds(pairs: FloatArray) -> FloatArray:
-    """Log-odds (n,) of posteriors (n, 2), infinite for certainty."""
+    """Log-odds (n,) of posteriors (n, 2), infinite for certainty.
+
+    Parameters
+    ----------
+    pairs : pairs of models; None for all
+
+    Returns
+    -------
+    log-odds, (n,)
+    """
     with np.errstate(divide="ignore"):
         rest, own = np.log(pairs).T  # at once, because columns are slower one by one
     return np.asarray(own - rest)

@@ -198,7 +198,18 @@ def _numbers(
 
 
 def spread(codes: IntArray, clusters: IntArray | None, size: int) -> int:
-    """Over how many folds every class can be spread: its cases, or the clusters that have one."""
+    """Over how many folds every class can be spread: its cases, or the clusters that have one.
+
+    Parameters
+    ----------
+    codes : position of the class of each case, (n,)
+    clusters : labels, one per case, of what was sampled together
+    size : how many, or the shape to draw
+
+    Returns
+    -------
+    number of folds
+    """
     if clusters is None:
         return int(np.bincount(codes, minlength=size).min())
     return min(len(np.unique(clusters[codes == k])) for k in range(size))
@@ -211,6 +222,17 @@ def fold_numbers(
 
     Groups are numbered from zero. One counts as a case of its rarest class, so that rare classes
     are spread first.
+
+    Parameters
+    ----------
+    codes : position of the class of each case, (n,)
+    folds : number of folds, or labels of the fold of each case
+    clusters : labels, one per case, of what was sampled together
+    rng : the generator that draws
+
+    Returns
+    -------
+    number of the fold of each case, (n,)
     """
     count = _check.number("folds", folds, low=2)
     n_clusters = codes.size if clusters is None else int(clusters.max(initial=-1)) + 1

@@ -83,6 +83,15 @@ def decompose(table: ScoreTable, rule: ScoringRule) -> Decomposition:
     `decompose_by_cross_calibration`, and in the currency of a problem `cost_of_miscalibration` with
     posteriors from `cross_calibrate`.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    rule : the proper scoring rule
+
+    Returns
+    -------
+    the three parts, each (…)
+
     Examples
     --------
     >>> from stakes.scoring import HalfBrier
@@ -114,6 +123,20 @@ def decompose_by_recalibration(
     cases. Under a prior, all three scores are those of the deployment, and the recalibrated
     posteriors ought to be fitted for it.
 
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    recalibrated : the same posteriors after recalibration
+    rule : the proper scoring rule
+    classes : labels of the classes, in the order of the columns
+    weights : weight of each case, (n,); None counts each once
+    prior : class shares, (K,) or by label; None takes those of the data
+
+    Returns
+    -------
+    the three parts
+
     Examples
     --------
     >>> from stakes.scoring import Brier
@@ -140,7 +163,25 @@ def decompose_by_cross_calibration(
     clusters: object = None,
     rng: np.random.Generator | None = None,
 ) -> Decomposition:
-    """Decomposition for any number of classes, recalibrated by `cross_calibrate`."""
+    """Decomposition for any number of classes, recalibrated by `cross_calibrate`.
+
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    rule : the proper scoring rule
+    calibrator : what to recalibrate with
+    folds : number of folds, or labels of the fold of each case
+    classes : labels of the classes, in the order of the columns
+    weights : weight of each case, (n,); None counts each once
+    prior : class shares, (K,) or by label; None takes those of the data
+    clusters : labels, one per case, of what was sampled together
+    rng : the generator that draws
+
+    Returns
+    -------
+    the three parts
+    """
     with _check.renamed(scores="posteriors", y="y_true"):
         recalibrated = cross_calibrate(
             posteriors,

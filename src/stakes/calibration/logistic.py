@@ -104,6 +104,18 @@ def coefficient_variances(
 
     With clusters or weights the larger of what the sandwich says and what as many independent cases
     would leave: of few cases of a class the sandwich is too small (of three in 50, by two thirds).
+
+    Parameters
+    ----------
+    design : design matrix, (n, p)
+    residual : observed less fitted, (n,)
+    weights : weight of each case, (n,)
+    at : the sums of coefficients, (d, p)
+    owner : cluster of each case, or None
+
+    Returns
+    -------
+    variances, (p,)
     """
     found = [_covariance(design, residual, weights, owner=None)]
     if owner is not None:

@@ -74,7 +74,18 @@ _KINDS: dict[str, type[CalibrationMap]] = {}
 
 
 def sealed_map(fitted: CalibrationMap, notes: dict[str, Any], path: str | Path | None) -> str:
-    """A map as JSON with notes that `from_json` skips."""
+    """A map as JSON with notes that `from_json` skips.
+
+    Parameters
+    ----------
+    fitted : the map
+    notes : what else to write
+    path : where to write it; None does not
+
+    Returns
+    -------
+    the JSON
+    """
     text = sealed({"format": _FORMAT, "version": _VERSION, **encoded(fitted), **notes})
     if path is not None:
         write_whole(path, text)
@@ -82,7 +93,16 @@ def sealed_map(fitted: CalibrationMap, notes: dict[str, Any], path: str | Path |
 
 
 def encoded(part: CalibrationMap) -> dict[str, Any]:
-    """The parts of a map as JSON has them."""
+    """The parts of a map as JSON has them.
+
+    Parameters
+    ----------
+    part : the map
+
+    Returns
+    -------
+    parts that JSON can hold
+    """
     body = {field.name: _plain(getattr(part, field.name)) for field in fields(part)}  # type: ignore[arg-type]
     return {"kind": part.kind, **body}
 
@@ -97,6 +117,14 @@ def _plain(part: Any) -> Any:
 
 def from_json(text: str | Path) -> CalibrationMap:
     """Read a map that `CalibrationMap.to_json` wrote: its text, or the path of a file.
+
+    Parameters
+    ----------
+    text : the JSON, or the path of a file that has it
+
+    Returns
+    -------
+    the map, as it was fitted
 
     Examples
     --------
@@ -114,7 +142,16 @@ def from_json(text: str | Path) -> CalibrationMap:
 
 
 def decoded(body: object) -> CalibrationMap:
-    """The map that these parts make; refused where they make none."""
+    """The map that these parts make; refused where they make none.
+
+    Parameters
+    ----------
+    body : what JSON held
+
+    Returns
+    -------
+    the map
+    """
     if not isinstance(body, dict):
         raise InputError(f"a map must be an object; got {body!r}. Pass what to_json wrote.")
     kind = body.get("kind")

@@ -69,6 +69,15 @@ def table_cost_of_miscalibration(table: ScoreTable, problem: Problem) -> CostOfM
     shrinks as cases are added. A loss that other cases would confirm is that of
     `cost_of_miscalibration` with posteriors from `cross_calibrate`.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    costs before and after recalibration
+
     Examples
     --------
     >>> table = ScoreTable([0.2, 0.6, 0.9], [[40, 5], [30, 25], [10, 40]])
@@ -104,6 +113,10 @@ def cost_of_miscalibration(
     y_true : labels among ``problem.classes``
     posteriors, recalibrated : (n, K), or (n,) for P(second class) of two; a frame's columns go by
         their names, as do those of `stakes.Posteriors` with classes
+
+    Returns
+    -------
+    costs before and after recalibration
 
     Examples
     --------

@@ -48,6 +48,15 @@ def reliability(table: ScoreTable, bins: Bins) -> Reliability:
     With `HullBins` it is the CORP curve: isotonic regression chooses the bins, and nobody can
     choose others to make a point. Scores without weight are left out.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    bins : how scores are pooled
+
+    Returns
+    -------
+    mean score and share of positives, bin by bin
+
     Examples
     --------
     >>> from stakes.scoring import HullBins
@@ -105,6 +114,17 @@ def consistency_band(
     The band lies around the diagonal; a curve that leaves it speaks against calibration. Scores are
     held as they are. Whole cases only: fractional weights are refused.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    bins : how scores are pooled
+    replicates : how many curves to draw
+    rng : the generator that draws
+
+    Returns
+    -------
+    bounds of the curve, bin by bin
+
     Examples
     --------
     >>> from stakes.scoring import EqualWidth
@@ -131,6 +151,17 @@ def confidence_band(
     level for bins that are fixed and somewhat above it for `HullBins`, but for the outermost scores
     of `HullBins` when few cases are there: isotonic regression is too extreme at its ends. Scores
     are held as they are. Whole cases only: fractional weights are refused.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    bins : how scores are pooled
+    replicates : how many curves to draw
+    rng : the generator that draws
+
+    Returns
+    -------
+    bounds of the curve, bin by bin
     """
     held = _whole_cases(table, bins)
     pooled = bin_sums(held, bins)
@@ -216,6 +247,14 @@ def mean_score_gap(table: ScoreTable) -> FloatArray:
     Calibrated scores have zero: a necessary condition that costs nothing (hernandez-orallo,
     theorem 41). nan without cases.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    difference, (…); 0 is calibrated on average
+
     Examples
     --------
     >>> float(mean_score_gap(ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])).round(9))
@@ -240,6 +279,14 @@ def spiegelhalter(table: ScoreTable) -> CalibrationTest:
 
     Weights count cases. Where the scores expect no variation, all of them being 0, ½ or 1, the
     statistic is infinite if some 0 or 1 was wrong, else nan.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    statistic and p-value
 
     Examples
     --------
@@ -282,6 +329,14 @@ def calibration_line(table: ScoreTable) -> CalibrationLine:
     that were wrong decide the slope for all cases: two among 200 calibrated scores take it from 1
     to about 0.2. Clip such scores first when they mean less than certainty.
 
+    Parameters
+    ----------
+    table : distinct scores, probabilities, and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    intercept and slope; 0 and 1 are calibrated
+
     Examples
     --------
     >>> line = calibration_line(ScoreTable([0.1, 0.9], [[2, 1], [1, 2]]))
@@ -307,6 +362,14 @@ def calibration_in_the_large(table: ScoreTable) -> FloatArray:
 
     The intercept of a logistic regression on the log-odds of the score with slope one: zero for
     calibrated scores, negative for scores that are too high. nan with one class only.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    shift of the log-odds, (…); 0 is calibrated
 
     Examples
     --------
@@ -342,7 +405,16 @@ def _shift(odds: FloatArray, weights: FloatArray) -> float:
 
 
 def finite_log_odds(table: ScoreTable) -> FloatArray:
-    """Log-odds (S,) of the scores, certainty being read as `calibration_line` says."""
+    """Log-odds (S,) of the scores, certainty being read as `calibration_line` says.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    log-odds, (S,)
+    """
     odds = log_odds(posterior_pairs(probability_scores(table)))
     limit = largest_finite(odds)
     return np.clip(odds, -limit, limit)

@@ -28,6 +28,14 @@ def smooth_calibration_errors(table: ScoreTable) -> FloatArray:
     being `smooth_curve`. None is zero in a sample, of calibrated scores neither: the curve follows
     chance to some extent, and small samples show larger values. nan without cases.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    ICI, E50, E90 and Emax, (…, 4)
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -47,6 +55,15 @@ def lowess_distances(scores: FloatArray, weights: FloatArray) -> FloatArray:
     """The same (4,) of increasing scores (S,) with weights (S, 2) of negatives and positives.
 
     Only the sum of the two must be zero or more: outcomes may be any numbers.
+
+    Parameters
+    ----------
+    scores : scores of the cases
+    weights : weight of each case, (n,); None counts each once
+
+    Returns
+    -------
+    ICI, E50, E90 and Emax, (4,)
     """
     held = weights.sum(axis=1) > 0
     if not held.any():
@@ -59,6 +76,16 @@ def lowess_distances(scores: FloatArray, weights: FloatArray) -> FloatArray:
 def smooth_curve(table: ScoreTable) -> FloatArray:
     """Share of positives at every distinct score of one table, (S,), by `lowess`; nan unheld.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+
+    Returns
+    -------
+    share of positives at each score, (S,)
+
+    Examples
+    --------
     >>> smooth_curve(ScoreTable([0.2, 0.4, 0.6, 0.8], [[9, 1], [7, 3], [5, 5], [3, 7]])).round(2)
     array([0.1, 0.3, 0.5, 0.7])
     """

@@ -18,6 +18,15 @@ from stakes._check import FloatArray, Numbers, unwrapped
 def skew_from_cost_proportion(cost_proportion: npt.ArrayLike, prevalence: npt.ArrayLike) -> Numbers:
     r"""The skew :math:`z = c\pi_0 / (c\pi_0 + (1-c)\pi_1)`; nan where nothing is at stake.
 
+    Parameters
+    ----------
+    cost_proportion : cost of a false alarm over the sum of both mistakes, c
+    prevalence : share of positives
+
+    Returns
+    -------
+    skew, elementwise
+
     Examples
     --------
     >>> float(skew_from_cost_proportion(0.1, prevalence=0.1))
@@ -32,6 +41,15 @@ def cost_proportion_from_skew(skew: npt.ArrayLike, prevalence: npt.ArrayLike) ->
 
     nan where the prevalence leaves it open, being 0 or 1.
 
+    Parameters
+    ----------
+    skew : the cost proportion with the class shares inside, z
+    prevalence : share of positives
+
+    Returns
+    -------
+    cost proportion, elementwise
+
     Examples
     --------
     >>> float(cost_proportion_from_skew(0.5, prevalence=0.1).round(9))
@@ -45,6 +63,16 @@ def cost_from_net_benefit(
     net_benefit: npt.ArrayLike, cost_proportion: npt.ArrayLike, prevalence: npt.ArrayLike
 ) -> Numbers:
     r"""Expected cost :math:`(1 - c)(\pi_1 - NB)` per case (ferrer-ec, eq 27).
+
+    Parameters
+    ----------
+    net_benefit : true positives per case, net of false alarms
+    cost_proportion : cost of a false alarm over the sum of both mistakes, c
+    prevalence : share of positives, π₁
+
+    Returns
+    -------
+    expected cost, elementwise
 
     Examples
     --------
@@ -61,6 +89,16 @@ def net_benefit_from_cost(
     cost: npt.ArrayLike, cost_proportion: npt.ArrayLike, prevalence: npt.ArrayLike
 ) -> Numbers:
     r"""Net benefit :math:`\pi_1 - EC / (1 - c)` of an expected cost; undefined at c = 1.
+
+    Parameters
+    ----------
+    cost : expected cost per case
+    cost_proportion : cost of a false alarm over the sum of both mistakes, c
+    prevalence : share of positives
+
+    Returns
+    -------
+    net benefit, elementwise
 
     Examples
     --------
@@ -83,6 +121,16 @@ def relative_value_from_net_benefit(
     treating nobody; meteorologists draw it over the cost-loss ratio, which is c. Where not looking
     is perfect it is nan, or -inf for a net benefit that is not.
 
+    Parameters
+    ----------
+    net_benefit : true positives per case, net of false alarms
+    cost_proportion : cost of a false alarm over the sum of both mistakes, c
+    prevalence : share of positives
+
+    Returns
+    -------
+    relative value, elementwise
+
     Examples
     --------
     >>> float(relative_value_from_net_benefit(0.06, 0.1, prevalence=0.1).round(3))
@@ -99,6 +147,16 @@ def net_benefit_from_relative_value(
     relative_value: npt.ArrayLike, cost_proportion: npt.ArrayLike, prevalence: npt.ArrayLike
 ) -> Numbers:
     """The net benefit of a relative economic value; undefined at c = 1.
+
+    Parameters
+    ----------
+    relative_value : share of what perfect decisions would save
+    cost_proportion : cost of a false alarm over the sum of both mistakes, c
+    prevalence : share of positives
+
+    Returns
+    -------
+    net benefit, elementwise
 
     Examples
     --------

@@ -106,6 +106,14 @@ def bayes_error_plot(table: ScoreTable) -> BayesErrorPlot:
     prior: a false alarm at cost a and a miss at cost b add log(b/a) to the log-odds. nan where a
     class is absent; Brümmer and de Villiers (2013), The BOSARIS toolkit; ferrer-ec, section 2.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+
+    Returns
+    -------
+    curves over the log-odds of the prior
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable

@@ -22,6 +22,16 @@ def capacity_curve(table: ScoreTable, problem: Problem, decision: Label) -> Capa
     first. `stakes.limits.capacity_curve` takes rows of any number of classes, and costs of every
     case.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    problem : what is at stake: costs, prior, labels
+    decision : label of the decision whose share is bounded
+
+    Returns
+    -------
+    cost against the share of cases, with the price at each
+
     Examples
     --------
     >>> table = ScoreTable([0.1, 0.2, 0.9], [[9, 1], [8, 2], [1, 9]])
@@ -38,6 +48,15 @@ def coverage_curve(table: ScoreTable, problem: Problem) -> CoverageCurve:
     """Cost against the share of cases that are decided, the hardest being left undecided.
 
     Scores are probabilities of the second class. `stakes.limits.coverage_curve` takes rows.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    cost against the share of cases that are decided
 
     Examples
     --------

@@ -25,6 +25,16 @@ def cost_curve(table: ScoreTable, method: Method, over: Condition | type[Conditi
     The area is the expected loss under uniform conditions. nan everywhere where a class is
     absent; hernandez-orallo, section 2.2.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    method : how thresholds are chosen, such as `ScoreDriven()`
+    over : `CostProportions` or `Skews`: what the horizontal axis is
+
+    Returns
+    -------
+    loss over the axis, a `Curve`
+
     Examples
     --------
     >>> from stakes.conditions import CostProportions
@@ -39,6 +49,16 @@ def cost_curve(table: ScoreTable, method: Method, over: Condition | type[Conditi
 
 def cost_line(table: ScoreTable, threshold: float, over: Condition | type[Condition]) -> Curve:
     """Loss of one threshold at every cost proportion or skew: a straight line.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    threshold : the threshold whose loss is wanted
+    over : `CostProportions` or `Skews`: what the horizontal axis is
+
+    Returns
+    -------
+    a straight line, as a `Curve`
 
     Examples
     --------
@@ -58,6 +78,15 @@ def optimal_curve(table: ScoreTable, over: Condition | type[Condition]) -> Curve
 
     The area is the refinement loss of the hull; hernandez-orallo, corollary 30.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    over : `CostProportions` or `Skews`: what the horizontal axis is
+
+    Returns
+    -------
+    loss over the axis, a `Curve`
+
     Examples
     --------
     >>> from stakes.conditions import CostProportions
@@ -73,6 +102,15 @@ def brier_curve(table: ScoreTable, over: Condition | type[Condition]) -> Curve:
     """Loss when the cost proportion is the threshold; the area is the Brier score.
 
     Scores must be probabilities; hernandez-orallo, theorem 14.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    over : `CostProportions` or `Skews`: what the horizontal axis is
+
+    Returns
+    -------
+    loss over the axis, a `Curve`
 
     Examples
     --------
@@ -90,6 +128,15 @@ def rate_driven_curve(table: ScoreTable, over: Condition | type[Condition]) -> C
 
     Quadratic between its corners; the area is π₀π₁(1 - 2 AUC) + 1/3; hernandez-orallo,
     theorem 22.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    over : `CostProportions` or `Skews`: what the horizontal axis is
+
+    Returns
+    -------
+    loss over the axis, a `Curve`
 
     Examples
     --------
@@ -123,6 +170,15 @@ def cost_lines(table: ScoreTable, over: Condition | type[Condition]) -> CostLine
     r"""All cost lines at once: loss :math:`(1 - c)\,2\pi_1 FNR + c\,2\pi_0 FPR` at each threshold.
 
     Their lower envelope is `optimal_curve`.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    over : `CostProportions` or `Skews`: what the horizontal axis is
+
+    Returns
+    -------
+    all lines, with their thresholds
 
     Examples
     --------

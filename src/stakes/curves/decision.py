@@ -90,6 +90,14 @@ def decision_curve(table: ScoreTable) -> DecisionCurve:
     (1 - p)(π₁ - NB(p)); ferrer-ec, eq 25 to 27. Scores must be probabilities;
     ``table.with_prior(q)`` gives the curve in deployment.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+
+    Returns
+    -------
+    net benefit of the model, of treating all and of treating none
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable

@@ -21,6 +21,14 @@ def roc_curve(table: ScoreTable) -> Curve:
     false alarms it jumps, and the value is the top. The area is `auc`. nan everywhere where a
     class is absent; ferrer-ec, appendix C.3. `roc` has the same points with their thresholds.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+
+    Returns
+    -------
+    hit rate over the false-alarm rate, a `Curve`
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -37,6 +45,14 @@ def hull_curve(table: ScoreTable) -> Curve:
 
     The area is `auc_of_hull`. nan everywhere where a class is absent; hernandez-orallo,
     section 6.1.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+
+    Returns
+    -------
+    hit rate over the false-alarm rate, a `Curve`
 
     Examples
     --------
@@ -88,6 +104,14 @@ def precision_recall(table: ScoreTable) -> PrecisionRecall:
     Between two thresholds precision is not linear in recall, hence columns and not a `Curve`;
     `average_precision` is the area under their steps. ferrer-ec, appendix C.3.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    precision and recall at every threshold
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -129,6 +153,14 @@ def detection_error_tradeoff(table: ScoreTable) -> DetectionErrorTradeoff:
 
     Martin et al. (1997), The DET curve in assessment of detection task performance.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    rates at every threshold
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -157,6 +189,14 @@ def gains_curve(table: ScoreTable) -> Curve:
     Cases are taken from the highest score down; inside a tie group, in proportion. The area is
     π₁/2 + π₀ AUC. nan everywhere where the positive class is absent. Also known as the cumulative
     accuracy profile.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+
+    Returns
+    -------
+    share of the positives over the share of cases, a `Curve`
 
     Examples
     --------
@@ -194,6 +234,14 @@ def lift(table: ScoreTable) -> Lift:
     """Lift chart: how much likelier than among all cases a positive is above each threshold.
 
     Piatetsky-Shapiro and Masand (1999), Estimating campaign benefits and modeling lift.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    lift at every threshold
 
     Examples
     --------

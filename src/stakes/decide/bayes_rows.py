@@ -58,6 +58,17 @@ def bayes_decision_indices(
     of single precision stand for all numbers that round to them, so that they decide at a
     threshold as those of double precision do. `data` or `case_costs` give every case its own costs,
     as in `expected_costs`. A problem with limits is refused: their prices come first.
+
+    Parameters
+    ----------
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    problem : what is at stake: costs, prior, labels
+    data : columns that the costs name, by their names
+    case_costs : costs of every case, (n, K, M), in place of the problem's
+
+    Returns
+    -------
+    positions of decisions, (n,)
     """
     refuse_limits(problem)
     _check.aligned(posteriors=posteriors, data=data)
@@ -81,6 +92,18 @@ def bayes_decisions(
 
     A lazy frame of Polars, DuckDB, Dask or Spark gets one more column, "decision", and nothing is
     read; `columns` names its posteriors, by default those that are called as the classes.
+
+    Parameters
+    ----------
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    problem : what is at stake: costs, prior, labels
+    data : columns that the costs name, by their names
+    case_costs : costs of every case, (n, K, M), in place of the problem's
+    columns : of a lazy frame, the columns that hold the posteriors
+
+    Returns
+    -------
+    labels of decisions, (n,); of a lazy frame, the frame with one more column, ``decision``
 
     Examples
     --------
@@ -111,7 +134,12 @@ def _bayes_column(frame: object, problem: Problem, columns: str | Sequence[str] 
 
 
 def refuse_limits(problem: Problem) -> None:
-    """Refuse a problem with limits, which the cheapest decisions of its costs need not keep."""
+    """Refuse a problem with limits, which the cheapest decisions of its costs need not keep.
+
+    Parameters
+    ----------
+    problem : what is at stake: costs, prior, labels
+    """
     if problem.limits:
         raise InputError(
             f"problem must have no limits here; it has {str(problem.limits[0])!r}, which the "
@@ -130,6 +158,14 @@ def reachable_decisions(problem: Problem) -> BoolArray:
     A decision that is best for a class is reached where that class is certain; for the others a
     linear programme looks for a posterior. Bayes decisions never take a decision that cannot be
     reached; people may.
+
+    Parameters
+    ----------
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    one boolean for each decision, (M,)
 
     Examples
     --------
@@ -166,7 +202,16 @@ def _least_excess(costs: FloatArray, decision: int) -> float:
 
 
 def label_array(names: Labels) -> npt.NDArray[Any]:
-    """Labels as an array that keeps their type: text, whole numbers, booleans, else objects."""
+    """Labels as an array that keeps their type: text, whole numbers, booleans, else objects.
+
+    Parameters
+    ----------
+    names : the labels
+
+    Returns
+    -------
+    an array of the labels
+    """
     kinds = {type(label) for label in names}
     if len(kinds) == 1:
         return np.array(names)

@@ -23,7 +23,19 @@ ROUNDING = 4 * _EPS  # of a posterior, and of the arithmetic upon it, at most
 def costs_of_cases(
     rows: FloatArray, problem: Problem, data: object, case_costs: object
 ) -> FloatArray | CaseCosts:
-    """The problem's (K, M) costs, or every case's own."""
+    """The problem's (K, M) costs, or every case's own.
+
+    Parameters
+    ----------
+    rows : checked posteriors, (n, K)
+    problem : what is at stake: costs, prior, labels
+    data : columns that the costs name, by their names
+    case_costs : costs of every case, (n, K, M), in place of the problem's
+
+    Returns
+    -------
+    costs, (K, M), or those of every case
+    """
     costs = problem.charged(data, case_costs)
     if costs is None:
         return problem.costs
@@ -38,7 +50,17 @@ def costs_of_cases(
 
 
 def mean_costs(rows: FloatArray, costs: FloatArray | CaseCosts) -> FloatArray:
-    """The same for posteriors (n, K) that were checked before."""
+    """The same for posteriors (n, K) that were checked before.
+
+    Parameters
+    ----------
+    rows : checked posteriors, (n, K)
+    costs : costs of each decision, (K, M), or of every case
+
+    Returns
+    -------
+    expected cost of each decision for every case, (n, M)
+    """
     if not isinstance(costs, CaseCosts):
         return np.asarray(rows @ costs)
     expected = np.empty((len(rows), costs.shape[1]))
@@ -58,6 +80,17 @@ def cheapest_decisions(
     `rounding` says by how much each of them may be off, (n, K), beyond double precision, `ratios`
     what a case of each class is worth, (K,), where posteriors hold for another prior. The first
     decision wins whose lowest possible cost does not exceed the lowest of the highest ones.
+
+    Parameters
+    ----------
+    rows : checked posteriors, (n, K)
+    costs : costs of each decision, (K, M), or of every case
+    rounding : what rounding may do to each cost; None computes it
+    ratios : factor of each class under a new prior; None for 1
+
+    Returns
+    -------
+    positions of decisions, (n,)
     """
     chosen = np.empty(len(rows), dtype=np.intp)
     if isinstance(costs, CaseCosts):
@@ -104,7 +137,16 @@ def _first_cheapest(expected: FloatArray, slack: FloatArray) -> IntArray:
 
 
 def regrets(costs: FloatArray) -> FloatArray:
-    """Costs (…, K, M) above the cheapest decision of each class: what all of them cost is gone."""
+    """Costs (…, K, M) above the cheapest decision of each class: what all of them cost is gone.
+
+    Parameters
+    ----------
+    costs : costs of each decision, (K, M), or of every case
+
+    Returns
+    -------
+    costs above the cheapest decision of each class, (…, K, M)
+    """
     return np.asarray(costs - costs.min(axis=-1, keepdims=True))
 
 
@@ -113,6 +155,14 @@ def tie_slack(costs: FloatArray) -> FloatArray:
 
     Posteriors are rounded, and so are the costs: 0.1 * 3 is meant to be 0.3. Whole numbers are not,
     so that what all decisions cost, be it 1e12, changes none.
+
+    Parameters
+    ----------
+    costs : costs of each decision, (K, M), or of every case
+
+    Returns
+    -------
+    a bound of the rounding error, (M, …)
     """
     cheapest = costs.min(axis=1, keepdims=True)
     own, least = (_rounded_size(one).max(axis=0) for one in (costs, cheapest))

@@ -16,6 +16,16 @@ from stakes.errors import InputError
 def posteriors_from_log_odds(log_odds: object) -> FloatArray:
     """P(second class), of shape (n,), from log(P(second)/P(first)); infinities are certainty.
 
+    Parameters
+    ----------
+    log_odds : log(P(second)/P(first)) of every case, (n,)
+
+    Returns
+    -------
+    P(second class), (n,)
+
+    Examples
+    --------
     >>> posteriors_from_log_odds([0.0, float("inf")])
     array([0.5, 1. ])
     """
@@ -29,6 +39,17 @@ def posteriors_from_log_likelihoods(log_likelihoods: object, prior: object) -> F
 
     A class of prior zero gets posterior zero.
 
+    Parameters
+    ----------
+    log_likelihoods : log P(x | k), up to a constant per case, (n, K)
+    prior : class shares, (K,)
+
+    Returns
+    -------
+    posteriors, (n, K)
+
+    Examples
+    --------
     >>> posteriors_from_log_likelihoods([[0.0, 0.0]], [0.7, 0.3])
     array([[0.7, 0.3]])
     """
@@ -55,6 +76,17 @@ def log_likelihood_ratios(posteriors: object, prior: object) -> FloatArray:
     `posteriors_from_log_likelihoods` is the way back. Certainty is infinite; nan where the prior
     gives a class no chance, or where both posteriors are zero.
 
+    Parameters
+    ----------
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    prior : the class shares for which the posteriors hold
+
+    Returns
+    -------
+    log-likelihood ratios, (n,) of the second class or (n, K); infinite for certainty
+
+    Examples
+    --------
     >>> log_likelihood_ratios([0.3], [0.7, 0.3])
     array([0.])
     """
@@ -75,6 +107,18 @@ def shift_prior(posteriors: object, from_prior: object, to_prior: object) -> Flo
     The shape stays: (n,) or (n, K). A class that the old prior rules out but the new one expects
     cannot be recovered, and is an error; a case that only such classes explain is nan.
 
+    Parameters
+    ----------
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    from_prior : the class shares for which the posteriors hold
+    to_prior : the class shares to move to
+
+    Returns
+    -------
+    posteriors under the new prior, of the shape they came in
+
+    Examples
+    --------
     >>> shift_prior([0.5], from_prior=[0.5, 0.5], to_prior=[0.9, 0.1])
     array([0.1])
     """
@@ -94,7 +138,17 @@ def shift_prior(posteriors: object, from_prior: object, to_prior: object) -> Flo
 
 
 def class_ratios(old: FloatArray, new: FloatArray) -> FloatArray:
-    """What a case of each class is worth under a new prior; 0 where the old one rules it out."""
+    """What a case of each class is worth under a new prior; 0 where the old one rules it out.
+
+    Parameters
+    ----------
+    old : class shares, (K,)
+    new : class shares to move to, (K,)
+
+    Returns
+    -------
+    one factor for each class, (K,)
+    """
     return np.divide(new, old, out=np.zeros(old.size), where=old > 0)
 
 
@@ -125,6 +179,17 @@ def estimate_prior(
     The posteriors hold for `from_prior`; each step moves them to the present estimate and takes
     their mean as the next. It wants calibrated posteriors. The answer is the maximum-likelihood
     prior of the new cases.
+
+    Parameters
+    ----------
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    from_prior : the class shares for which the posteriors hold
+    tolerance : largest change of a share at which to stop
+    max_iterations : after how many steps to give up
+
+    Returns
+    -------
+    the class shares and how they were reached
 
     Examples
     --------

@@ -46,6 +46,10 @@ def bootstrap(
     replicates : their number
     scheme : what was drawn at random; by itself `scheme_of` chooses it from tally and problem
 
+    Returns
+    -------
+    value, replicates and intervals
+
     Examples
     --------
     Finley's tornado forecasts of 1884 against never forecasting a tornado:
@@ -74,6 +78,19 @@ def bootstrap_bca(
     """`bootstrap` whose intervals are corrected for bias and skewness, see `BCa`.
 
     The acceleration comes from deleting one case of each cell in turn, see `jackknife`.
+
+    Parameters
+    ----------
+    measure : a function of the tally that carries leading axes
+    tally : sums over cases, such as `Counts` or `ScoreTable`
+    problem : what is at stake: costs, prior, labels
+    replicates : how many replicates to draw
+    rng : the generator that draws
+    scheme : what was drawn at random; None takes it from the tally
+
+    Returns
+    -------
+    value, replicates and intervals
 
     Examples
     --------
@@ -105,6 +122,20 @@ def bootstrap_t(
     `auc_error`, it costs as little as the measure itself. That formula is also the standard error
     of the estimate. It sees cases, not the clusters that they came in, so that `Clusters` is
     refused.
+
+    Parameters
+    ----------
+    measure : a function of the tally that carries leading axes
+    standard_error : a function of the tally: the standard error of the measure
+    tally : sums over cases, such as `Counts` or `ScoreTable`
+    problem : what is at stake: costs, prior, labels
+    replicates : how many replicates to draw
+    rng : the generator that draws
+    scheme : what was drawn at random; None takes it from the tally
+
+    Returns
+    -------
+    value, replicates and intervals
 
     Examples
     --------
@@ -150,6 +181,19 @@ def estimate_of(
 ) -> Estimate:
     """The estimate that a value and its replicates make; nan and infinities do not spread.
 
+    Parameters
+    ----------
+    value : the measure of the data, (…)
+    replicates : the measure of every replicate, (R, …)
+    intervals : how intervals are read off the replicates
+    scheme : what was drawn at random; None takes it from the tally
+
+    Returns
+    -------
+    value, replicates and intervals
+
+    Examples
+    --------
     >>> from stakes.inference.intervals import Percentile
     >>> print(estimate_of(np.array(2.0), np.array([1.0, 2.0, 3.0, np.nan]), Percentile()))
     2 (95% 1 to 3, 4 bootstrap replicates, 1 of them undefined)

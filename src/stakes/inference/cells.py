@@ -90,6 +90,16 @@ def each(measure: Callable[[T], object]) -> Measure[T]:
 
     For what cannot be computed for many tables at once, such as hulls.
 
+    Parameters
+    ----------
+    measure : a function of the tally that carries leading axes
+
+    Returns
+    -------
+    a measure that carries leading axes
+
+    Examples
+    --------
     >>> from stakes import Counts
     >>> whole = each(lambda counts: counts.values[0, 0])
     >>> whole(Counts([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]))

@@ -155,6 +155,10 @@ def compare(
     names : J labels of the models
     scheme : as in `bootstrap`
 
+    Returns
+    -------
+    values of all models and their differences, with joint replicates
+
     Examples
     --------
     Areas under the ROC curve of two models on the same cases:
@@ -211,6 +215,18 @@ def compare_costs(
 
     Without a scheme the cases are resampled, within classes when the problem states a prior.
 
+    Parameters
+    ----------
+    joint : cases by true class and the decisions of all models
+    problem : what is at stake: costs, prior, labels
+    replicates : how many replicates to draw
+    rng : the generator that draws
+    scheme : what was drawn at random; None takes it from the tally
+
+    Returns
+    -------
+    costs of all models and their differences, with joint replicates
+
     Examples
     --------
     >>> y, old, new = [0, 0, 1, 1] * 25, [0, 1, 1, 0] * 25, [0, 0, 1, 0] * 25
@@ -232,7 +248,17 @@ def joint_costs(joint: JointCounts, problem: Problem) -> FloatArray:
 
 
 def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
-    """Expected costs of all models, with their covariances by formula."""
+    """Expected costs of all models, with their covariances by formula.
+
+    Parameters
+    ----------
+    joint : cases by true class and the decisions of all models
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    costs of all models and their covariances
+    """
     refuse_groups(joint, AllCases())
     whole_cells(joint)
     offset = float(problem.costs.mean())  # errors do not depend on it, but digits do
@@ -266,6 +292,15 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
     to whole numbers are refused: the formula would take any other weight for so many cases. For
     such weights tally with ``clusters=`` and call `compare`, each case perhaps a cluster
     of its own; `mean_covariance` is the formula that takes weights as they come.
+
+    Parameters
+    ----------
+    moments : sums and products of the losses, by class
+    prior : class shares, (K,) or by label; None takes those of the data
+
+    Returns
+    -------
+    mean losses and their covariances
 
     Examples
     --------
@@ -320,6 +355,15 @@ def p_value(estimate: Estimate, *, null: float) -> FloatArray:
 
     Of resampled clusters Student's in place of the normal's, as `ExpandedPercentile` has it. nan
     where the standard error is zero or undefined.
+
+    Parameters
+    ----------
+    estimate : an estimate with its standard error
+    null : the value to test
+
+    Returns
+    -------
+    p-values, elementwise
 
     Examples
     --------

@@ -46,6 +46,14 @@ def auc_error(table: ScoreTable) -> FloatArray:
     with the variances S of the placements of each class, divided by n − 1. A measure: weights are
     numbers of cases. nan where a class has less than two cases.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    standard error, (…)
+
     Examples
     --------
     >>> float(auc_error(ScoreTable.from_scores([0, 1, 0, 1, 1], [1, 2, 2, 3, 1])).round(4))
@@ -70,6 +78,14 @@ def delong_auc(table: ScoreTable) -> Estimate:
 
     Near an area of 1, or with few cases of a class, ``.with_intervals(Logit())`` holds better.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    area with its standard error
+
     Examples
     --------
     >>> from stakes.inference import Logit
@@ -89,6 +105,14 @@ def delong(scores: JointScores) -> Comparison:
 
     The formula takes cases as independent; scores that name clusters are refused, and
     ``compare(…, scheme=Clusters())`` compares the areas of these.
+
+    Parameters
+    ----------
+    scores : scores of the cases
+
+    Returns
+    -------
+    areas of all models and their covariances
 
     Examples
     --------

@@ -28,6 +28,15 @@ from stakes.tally import Counts, JointCounts, LossMoments
 def cost_moments(joint: JointCounts, problem: Problem) -> LossMoments:
     """What every model's decision about every case costs, as moments by class.
 
+    Parameters
+    ----------
+    joint : cases by true class and the decisions of all models
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    sums and products of the costs, by class
+
     Examples
     --------
     >>> joint = JointCounts.from_decisions(
@@ -69,6 +78,15 @@ def mean_covariance(moments: LossMoments, prior: FloatArray | None) -> FloatArra
 
     with the covariances S of the losses within a class, or of all cases, divided by n − 1. nan
     where that many cases, one of a class that counts, tell nothing.
+
+    Parameters
+    ----------
+    moments : sums and products of the losses, by class
+    prior : class shares, (K,) or by label; None takes those of the data
+
+    Returns
+    -------
+    covariances, (…, J, J)
     """
     if prior is None:
         weight = moments.weight.sum(axis=-1)
@@ -113,6 +131,15 @@ def expected_cost_error(counts: Counts, problem: Problem) -> FloatArray:
     that counts has a single case; zero where all cases cost the same, which says that the sample
     is too small, not that the cost is certain.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    standard error, (…)
+
     Examples
     --------
     >>> problem = Problem.binary(false_alarm=1, miss=20)
@@ -127,6 +154,15 @@ def expected_cost_error(counts: Counts, problem: Problem) -> FloatArray:
 
 def delta_expected_cost(counts: Counts, problem: Problem) -> Estimate:
     """Expected cost with its standard error by formula, and normal intervals.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    cost with its standard error
 
     Examples
     --------
@@ -145,6 +181,15 @@ def normalized_cost_error(counts: Counts, problem: Problem) -> FloatArray:
     by it. Otherwise it is that of a ratio of two means, R = x̄/ȳ with x the regret of a case and y
     that of the naive decision: :math:`se^2 = (V_{xx} - 2 R V_{xy} + R^2 V_{yy}) / \bar y^2`. At
     shares where two naive decisions tie the ratio has a kink, and no formula holds.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    standard error, (…)
     """
     regret = problem.regret()
     prior = prior_of(counts, problem)
@@ -165,6 +210,15 @@ def normalized_cost_error(counts: Counts, problem: Problem) -> FloatArray:
 def delta_normalized_cost(counts: Counts, problem: Problem) -> Estimate:
     """Normalised cost with its standard error by the delta method, and normal intervals.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    normalised cost with its standard error
+
     Examples
     --------
     >>> problem = Problem.binary(false_alarm=1, miss=20)
@@ -183,6 +237,16 @@ def rate_error(counts: Counts) -> FloatArray:
 
     nan for a class without cases.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    standard errors, (…, K, M)
+
+    Examples
+    --------
     >>> rate_error(Counts([[90, 10], [0, 0]]))
     array([[0.03, 0.03],
            [ nan,  nan]])
@@ -194,13 +258,30 @@ def rate_error(counts: Counts) -> FloatArray:
 
 
 def delta_rates(counts: Counts) -> Estimate:
-    """Decision rates (…, K, M) with normal intervals; prefer `wilson_rates`."""
+    """Decision rates (…, K, M) with normal intervals; prefer `wilson_rates`.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    rates with their standard errors, (…, K, M)
+    """
     whole_cells(counts)
     return _normal(decision_rates(counts), rate_error(counts))
 
 
 def wilson_rates(counts: Counts) -> Estimate:
     """Decision rates (…, K, M) with Wilson's intervals, which hold with few cases too.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    rates with Wilson's intervals, (…, K, M)
 
     Examples
     --------

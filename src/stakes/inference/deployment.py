@@ -75,6 +75,10 @@ def uncertain_problems(
     prior : draws priors (draws, K), such as `Dirichlet`
     costs : draws cost tables (draws, K, M)
 
+    Returns
+    -------
+    the problems
+
     Examples
     --------
     >>> fraud = Problem([[0, 25], [180, 0]], prior=[0.995, 0.005])
@@ -136,6 +140,10 @@ def bootstrap_problems(
     measure : function of a tally and a problem, such as `expected_cost`
     problems : equally likely, in no particular order
 
+    Returns
+    -------
+    value, replicates and intervals
+
     Examples
     --------
     >>> from stakes import Counts, expected_cost
@@ -187,6 +195,18 @@ def compare_problems(
     problem, so that differences are paired and the probability of being the cheapest is what is
     known about deployment. Without a scheme as there, within classes when the problems state a
     prior.
+
+    Parameters
+    ----------
+    joint : cases by true class and the decisions of all models
+    problems : problems that could be the true one
+    replicates : how many replicates to draw
+    rng : the generator that draws
+    scheme : what was drawn at random; None takes it from the tally
+
+    Returns
+    -------
+    costs of all models and their differences, with joint replicates
 
     Examples
     --------

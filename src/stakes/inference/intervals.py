@@ -57,6 +57,16 @@ def wilson_ends(
     """Ends of `Wilson`, of which the threshold is the square of the quantile; nan stays nan.
 
     An infinite threshold, or no cases that count, leaves the whole of [0, 1].
+
+    Parameters
+    ----------
+    rate : observed share
+    n_cases : number of cases
+    threshold : the threshold; scores above it get the positive decision
+
+    Returns
+    -------
+    lower and upper end, each (…)
     """
     with np.errstate(invalid="ignore"):
         centre = (n_cases * rate + threshold / 2) / (n_cases + threshold)

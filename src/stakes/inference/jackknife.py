@@ -49,6 +49,17 @@ def jackknife(
     more than 4096 loses one of 500 random groups of cases at a time instead, and only then the
     `rng` is used. By `Clusters`, one cluster at a time is left out.
 
+    Parameters
+    ----------
+    measure : a function of the tally that carries leading axes
+    tally : sums over cases, such as `Counts` or `ScoreTable`
+    scheme : what was drawn at random
+    rng : the generator that draws
+
+    Returns
+    -------
+    values with one case left out, and how often each counts
+
     Examples
     --------
     For a mean it is the textbook standard error:

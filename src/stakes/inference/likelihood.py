@@ -136,6 +136,10 @@ def profile_ends(
     estimate, variance : (…)
         The estimate, and the variance of a further error that it has, if any; see `widened`.
 
+    Returns
+    -------
+    lower and upper end, each (…)
+
     Examples
     --------
     No mistake among 100 cases; a mistake would cost 1:
@@ -165,6 +169,19 @@ def widened(
     of standard errors they would explode where hardly any case tells two systems apart.) Nothing
     changes without such an error.
 
+    Parameters
+    ----------
+    estimate : the observed mean, (…)
+    ends : lower and upper end
+    threshold : the threshold; scores above it get the positive decision
+    variance : variance of the further error
+
+    Returns
+    -------
+    lower and upper end, each (…)
+
+    Examples
+    --------
     >>> ends = np.array(2.0), np.array(5.0)
     >>> low, high = widened(np.array(5.0), ends, np.array(4.0), np.array(4.0))
     >>> float(low), float(high)
@@ -190,6 +207,19 @@ def profile_ratio(
     value out. With the variance of a further error of the estimate it is the inverse of `widened`
     ends.
 
+    Parameters
+    ----------
+    support : what the mean can be made of, and how often each part was seen
+    value : the mean in question, (…)
+    estimate : the observed mean, (…)
+    variance : variance of the further error
+
+    Returns
+    -------
+    thresholds, (…)
+
+    Examples
+    --------
     >>> support = Support(np.array([[0.0, 1.0]]), np.array([[100.0, 0.0]]), np.zeros(1), np.ones(1))
     >>> float(profile_ratio(support, np.array(0.05)).round(2))
     7.44

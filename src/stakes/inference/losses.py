@@ -342,6 +342,18 @@ def ratio_ends(
 
     The test of :math:`E[a - \rho\, b] = 0` is inverted; an upper end that no ratio
     bounds is infinite. nan where the ratio is undefined.
+
+    Parameters
+    ----------
+    sample : losses of all cases
+    above : numerator, (n,)
+    below : denominator, (n,)
+    threshold : quantile that the likelihood ratio may reach
+    most : the largest ratio that is possible
+
+    Returns
+    -------
+    lower and upper end
     """
     unit = sample.mean(below)
     if not (unit > 0 and np.isfinite(threshold)):

@@ -90,6 +90,17 @@ def mcnemar(
     Decisions answer classes by their labels, else by their places where there are as many of both,
     or as the problem says.
 
+    Parameters
+    ----------
+    joint : cases by true class and the decisions of all models
+    first : label of the first model
+    second : label of the second model
+    problem : says which decision answers which class; None where the labels do
+
+    Returns
+    -------
+    the discordant cases and the p-value
+
     Examples
     --------
     >>> from stakes import Problem

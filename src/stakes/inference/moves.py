@@ -83,6 +83,10 @@ def leaving_points(
     among : the systems that are compared; a choice that is none of them is compared with them
     blind : further systems, each compared by itself
     reachable, squares, fitting : as in `contenders`
+
+    Returns
+    -------
+    positions along the moves, (len(moves),)
     """
     level = _check.level(level)
     points = np.array([np.sign(move.end - move.start) * np.inf for move in moves])

@@ -28,6 +28,14 @@ def holm(p_values: object) -> FloatArray:
     Those up to α may be called significant with a chance of at most α of any false alarm, however
     the tests depend on each other. nan stays nan and does not count.
 
+    Parameters
+    ----------
+    p_values : p-values of all tests
+
+    Returns
+    -------
+    adjusted p-values, in the same order
+
     Examples
     --------
     >>> holm([0.01, 0.04, 0.03]).tolist()
@@ -96,6 +104,16 @@ def max_t(
     Of resampled clusters q and t are Student's of the same normal tail, for each pair by the
     clusters that count for it. Fewer than thirty do not tell how the spreads of the pairs depend on
     each other: such a pair is no surer than by Bonferroni's intervals and `holm`.
+
+    Parameters
+    ----------
+    comparison : estimates of all models with their joint replicates or covariances
+    level : confidence level, such as 0.95
+    pairs : pairs of models; None for all
+
+    Returns
+    -------
+    differences of the pairs, with adjusted p-values and intervals
 
     Examples
     --------
@@ -183,6 +201,15 @@ def holm_pairs(comparison: Comparison, *, level: float = 0.95) -> Pairwise:
 
     The p-values are Holm's; the intervals are Bonferroni's, because Holm's procedure has none of
     its own. For comparisons by formula; `max_t` is sharper where there are replicates.
+
+    Parameters
+    ----------
+    comparison : estimates of all models with their joint replicates or covariances
+    level : confidence level, such as 0.95
+
+    Returns
+    -------
+    differences of all pairs, with adjusted p-values
 
     Examples
     --------

@@ -23,6 +23,16 @@ def minimal_detectable_difference(
     probability `power`. Pass the paired difference of two models. Of resampled clusters z is
     Student's quantile, as in `ExpandedPercentile`, here and in the functions below.
 
+    Parameters
+    ----------
+    estimate : an estimate with its standard error
+    level : confidence level, such as 0.95
+    power : chance of finding the difference
+
+    Returns
+    -------
+    difference, of the estimate's shape
+
     Examples
     --------
     >>> from stakes.inference import Normal
@@ -44,6 +54,18 @@ def cases_to_detect(
     number, with the classes in the same shares. For clusters, pass and get numbers of clusters; how
     little few clusters tell about the spread stays in the answer, which is then on the safe side.
 
+    Parameters
+    ----------
+    estimate : an estimate with its standard error
+    n_cases : number of cases
+    difference : size of the difference to find
+    level : confidence level, such as 0.95
+    power : chance of finding the difference
+
+    Returns
+    -------
+    number of cases, of the estimate's shape
+
     Examples
     --------
     >>> from stakes.inference import Normal
@@ -61,6 +83,17 @@ def cases_for_half_width(
     r"""Cases needed for an interval of value ± half_width, rounded up.
 
     .. math:: n \left(\frac{z_{(1+level)/2}\, se}{half\ width}\right)^2
+
+    Parameters
+    ----------
+    estimate : an estimate with its standard error
+    n_cases : number of cases
+    half_width : half the width that the interval is to have
+    level : confidence level, such as 0.95
+
+    Returns
+    -------
+    number of cases, of the estimate's shape
 
     Examples
     --------
@@ -120,6 +153,17 @@ def assumed_net_benefit(
     A pilot of one case, so to speak: ``cases_for_half_width(assumed, 1, half_width=…)`` says how
     many are needed. The cases are a random sample, whose prevalence varies with them.
 
+    Parameters
+    ----------
+    sensitivity : sensitivity that the test is assumed to have
+    specificity : specificity that the test is assumed to have
+    prevalence : share of positives
+    threshold : threshold probability at which one acts
+
+    Returns
+    -------
+    net benefit with the standard error of one case
+
     Examples
     --------
     >>> assumed = assumed_net_benefit(
@@ -159,6 +203,18 @@ def assumed_net_benefit_difference(
     the products of their rates; the more they agree, the fewer cases are needed. As in
     `assumed_net_benefit` the standard error is that of one case:
     ``cases_to_detect(assumed, 1, difference=assumed.value, power=0.8)``.
+
+    Parameters
+    ----------
+    sensitivity : sensitivities of the first and the second test
+    specificity : specificities of the first and the second test
+    both_positive : how often both tests are positive, among the ill and among the healthy
+    prevalence : share of positives
+    threshold : threshold probability at which one acts
+
+    Returns
+    -------
+    difference with the standard error of one case
 
     Examples
     --------

@@ -113,6 +113,20 @@ def profile_normalized_interval(
     a system costs per case beside its decisions; the other arguments are those of
     `profile_interval`.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+    level : confidence level, such as 0.95
+    reachable : which decisions each system can take at all; None for all of them
+    squares : the same sums with squared weights; None for cases that count once
+    scheme : what was drawn at random; None takes it from the tally
+    added : costs per case beside those of decisions, by system
+
+    Returns
+    -------
+    lower and upper end, with the value
+
     Examples
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
@@ -144,6 +158,17 @@ def profile_threshold(level: float, degrees: FloatArray) -> FloatArray:
 
     Without a degree of freedom it is infinite: one cluster tells nothing about others.
 
+    Parameters
+    ----------
+    level : confidence level, such as 0.95
+    degrees : degrees of freedom, which may be infinite
+
+    Returns
+    -------
+    the threshold, of the shape of `degrees`
+
+    Examples
+    --------
     >>> profile_threshold(0.95, np.array([np.inf, 5, 0])).round(2)
     array([3.84, 6.61,  inf])
     """
@@ -167,6 +192,18 @@ def cost_support(
 
     Leading axes of the counts (…, K, M) stay, apart from that of clusters: systems side by side are
     one call. `reachable` is (…, M); the rest is as in `profile_interval`.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+    reachable : which decisions each system can take at all; None for all of them
+    squares : the same sums with squared weights; None for cases that count once
+    scheme : what was drawn at random; None takes it from the tally
+
+    Returns
+    -------
+    possible costs and how often each was seen
     """
     prior_of(counts, problem)  # refuses other labels
     return own_cost_support(
@@ -187,6 +224,19 @@ def own_cost_support(
 
     Two models on the same cases are one system that decides in pairs: counts (…, K, M²), and the
     costs are differences.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    costs : costs of each decision, (K, M), or of every case
+    prior : class shares, (K,) or by label; None takes those of the data
+    reachable : which decisions each system can take at all; None for all of them
+    squares : the same sums with squared weights; None for cases that count once
+    scheme : what was drawn at random; None takes it from the tally
+
+    Returns
+    -------
+    possible costs and how often each was seen
     """
     cells = _cells(counts, squares, scheme)
     able = _checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
@@ -211,6 +261,20 @@ def difference_support(
     `pairs` are positions of models, `reachable` is (M,) or (J, M). The pairs are the last leading
     axis (…, P). Tuples are summed into one table for each pair, so that many models are no burden.
     A `factor` multiplies the costs of the second.
+
+    Parameters
+    ----------
+    joint : cases by true class and the decisions of all models
+    problem : what is at stake: costs, prior, labels
+    pairs : pairs of models; None for all
+    reachable : which decisions each system can take at all; None for all of them
+    squares : the same sums with squared weights; None for cases that count once
+    scheme : what was drawn at random; None takes it from the tally
+    factor : what the weights are multiplied by
+
+    Returns
+    -------
+    possible differences and how often each was seen
     """
     _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
     _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)

@@ -24,6 +24,17 @@ def effective_counts(
     case of each cell adds to the estimate, to first order. Whole cases drawn one by one are left
     as they are; see `profile_interval` for squares and scheme.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    values : what each cell costs, which says how its cases resemble each other
+    squares : the same sums with squared weights; None for cases that count once
+    scheme : what was drawn at random; None takes it from the tally
+
+    Returns
+    -------
+    counts, (…, K, M), and degrees of freedom, (…)
+
     Examples
     --------
     >>> doubled = Counts([[6.0, 2.0], [1.0, 3.0]])
@@ -52,6 +63,10 @@ def ratio_of_proportions_ends(
     ----------
     hits, cases : (…, 2)
     threshold : (…) square of the quantile
+
+    Returns
+    -------
+    lower and upper end, each (…)
 
     Examples
     --------

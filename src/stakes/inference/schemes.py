@@ -186,6 +186,17 @@ def scheme_of(tally: Tally, problem: Problem | None = None) -> AllCases | Within
     Clusters, where the tally was read with ``clusters=``; else the cases, within classes when the
     problem states a prior. Estimates name it.
 
+    Parameters
+    ----------
+    tally : sums over cases, such as `Counts` or `ScoreTable`
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    all cases, cases within classes, or clusters
+
+    Examples
+    --------
     >>> from stakes.tally import Counts
     >>> counts, problem = Counts([[8, 2], [1, 9]]), Problem.zero_one(2)
     >>> scheme_of(counts, problem), scheme_of(counts, problem.with_prior([0.9, 0.1]))
@@ -201,6 +212,17 @@ def resample(tally: T, scheme: Scheme, *, replicates: int, rng: np.random.Genera
 
     Holds all of them in memory; `bootstrap` works in blocks. Replicates by `PoissonWeights` of the
     chunks of a stream may be added up.
+
+    Parameters
+    ----------
+    tally : sums over cases, such as `Counts` or `ScoreTable`
+    scheme : what was drawn at random
+    replicates : how many replicates to draw
+    rng : the generator that draws
+
+    Returns
+    -------
+    tally with a leading axis of replicates
 
     Examples
     --------
@@ -220,7 +242,12 @@ def checked_replicates(scheme: object, replicates: object, rng: object) -> int:
 
 
 def checked_scheme(scheme: object) -> None:
-    """Refuse what is no scheme, such as the class of one."""
+    """Refuse what is no scheme, such as the class of one.
+
+    Parameters
+    ----------
+    scheme : what was drawn at random; None takes it from the tally
+    """
     if not isinstance(scheme, Scheme):
         given = f"the class {scheme.__name__}" if isinstance(scheme, type) else repr(scheme)
         raise InputError(f"scheme must be a scheme; got {given}. Pass one, such as AllCases().")

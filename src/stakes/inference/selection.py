@@ -142,6 +142,10 @@ def contenders(
     fitting : (J, J) covariance that fitting adds to the costs, as `fitting_covariance` has it
     added : (J,) what each system costs per case beside its decisions, such as to run it
 
+    Returns
+    -------
+    the cheapest system and those that cannot be distinguished from it
+
     Examples
     --------
     >>> y = [0, 0, 1, 1] * 25
@@ -186,6 +190,21 @@ def contenders_among(
     are those of all systems. One case can make a difference of `reach`; a system costs at least
     `least_cost` and at `most`. Its decisions, that is: `added` (J,) are known costs beside them,
     which `rivals` and `errors` hold and `support_of` does not.
+
+    Parameters
+    ----------
+    rivals : costs of the systems
+    errors : covariances of their errors
+    support_of : system → what its difference to the cheapest can be
+    level : confidence level, such as 0.95
+    reach : which decisions each can take
+    least_cost : the least that a case can cost
+    most : the most that a case can cost
+    added : costs per case beside those of decisions, by system
+
+    Returns
+    -------
+    the cheapest system and those that cannot be distinguished from it
     """
     level = _check.level(level)
     beside = np.zeros(len(errors.names)) if added is None else added
@@ -260,6 +279,15 @@ def with_blind(joint: JointCounts, problem: Problem) -> tuple[JointCounts, BoolA
 
     They are called "always DECISION". Such a system takes one decision whatever the case, which
     data cannot show; the others are taken to reach every decision.
+
+    Parameters
+    ----------
+    joint : cases by true class and the decisions of all models
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    the joint counts, and which decisions each system can take, (J + M, M)
 
     Examples
     --------

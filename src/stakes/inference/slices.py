@@ -66,6 +66,10 @@ def slices(estimate: Estimate, tally: Tally, *, smallest: float) -> Slices:
     estimate : of shape (G,), by `bootstrap` or by formula, from this tally
     tally : with a leading axis of groups
 
+    Returns
+    -------
+    the estimate of each group, and what differs
+
     Examples
     --------
     >>> from stakes.inference import delta_expected_cost

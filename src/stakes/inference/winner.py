@@ -81,6 +81,10 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     ----------
     against : a system of the tally that was not chosen, such as a blind decision; the effect is
         then that on the difference to it
+
+    Returns
+    -------
+    by how much the observed cost is too low, and how uncertain that is
     """
     from scipy.special import ndtri, stdtrit
 
@@ -114,6 +118,14 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     number of dimensions of the errors and q = ν · spread / noise; right on average over many
     comparisons. Systems that are no contenders have 0. Two systems in few clusters: Student's
     :math:`T_{G-1}(gap / se)`.
+
+    Parameters
+    ----------
+    choice : the systems, their costs and the covariance of their errors
+
+    Returns
+    -------
+    probabilities, (J,), which add up to 1
     """
     from scipy.special import stdtr
 

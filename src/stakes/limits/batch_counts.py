@@ -17,6 +17,16 @@ def read_counts(limits: object, decisions: Labels, n_cases: int) -> dict[int, tu
     """The least and the greatest number of cases for each decision that has a limit.
 
     Shares are turned into counts of this batch; rates within a class are refused.
+
+    Parameters
+    ----------
+    limits : the limits, each a `Limit`
+    decisions : labels of the decisions
+    n_cases : number of cases
+
+    Returns
+    -------
+    position of a decision → its least and greatest number
     """
     bounds: dict[int, tuple[int, int]] = {}
     for limit in listed_limits(limits, f"Limit.count({decisions[0]!r}, 200)"):
@@ -74,6 +84,16 @@ def keep_counts(
 
     `decided` are the cheapest decisions without limits. Cases that are tied are taken in the order
     of the batch.
+
+    Parameters
+    ----------
+    costs : expected costs, (n, M)
+    decided : positions of decisions so far, (n,)
+    bounds : position of a decision → its least and greatest number
+
+    Returns
+    -------
+    positions of decisions, (n,)
     """
     counts = {place: int(np.count_nonzero(decided == place)) for place in bounds}
     if all(low <= counts[place] <= high for place, (low, high) in bounds.items()):

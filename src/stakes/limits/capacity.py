@@ -129,7 +129,17 @@ def capacity_curve(
 
 
 def limited_column(problem: Problem, decision: object) -> int:
-    """The place of a decision whose share can be limited, because there are others."""
+    """The place of a decision whose share can be limited, because there are others.
+
+    Parameters
+    ----------
+    problem : what is at stake: costs, prior, labels
+    decision : label of the decision
+
+    Returns
+    -------
+    position of the decision
+    """
     is_label = isinstance(decision, str | int | np.generic)
     if not is_label or decision not in problem.decisions or problem.n_decisions < 2:
         raise InputError(
@@ -143,7 +153,20 @@ def limited_column(problem: Problem, decision: object) -> int:
 def capacity_of(
     expected: FloatArray, charged: FloatArray, mass: FloatArray, column: int, decision: Label
 ) -> CapacityCurve:
-    """The curve of cases that are ordered by expected costs (n, M), and charged others (n, M)."""
+    """The curve of cases that are ordered by expected costs (n, M), and charged others (n, M).
+
+    Parameters
+    ----------
+    expected : expected cost of each decision, (n, M), which orders the cases
+    charged : cost that is charged, (n, M)
+    mass : weight of each case, (n,)
+    column : position of the decision
+    decision : label of the decision
+
+    Returns
+    -------
+    the curve
+    """
     others = expected.copy()
     others[:, column] = np.inf
     instead = others.argmin(axis=1)
@@ -242,7 +265,17 @@ def coverage_points(
 
 
 def costs_by_class(costs: FloatArray | CaseCosts, truth: IntArray) -> FloatArray:
-    """What each decision cost the labelled cases, (n, M)."""
+    """What each decision cost the labelled cases, (n, M).
+
+    Parameters
+    ----------
+    costs : costs of each decision, (K, M), or of every case
+    truth : position of the true class of each case, (n,)
+
+    Returns
+    -------
+    costs, (n, M)
+    """
     if not isinstance(costs, CaseCosts):
         return np.asarray(costs[truth])
     made = np.empty((truth.size, costs.shape[1]))

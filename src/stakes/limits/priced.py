@@ -179,7 +179,23 @@ def priced_cases(
     truth: IntArray | None,
     start: FloatArray | None = None,
 ) -> tuple[CountedCases, FittedPrices]:
-    """Cases counted against the limits of a problem, and their prices; nothing is checked here."""
+    """Cases counted against the limits of a problem, and their prices; nothing is checked here.
+
+    Parameters
+    ----------
+    problem : what is at stake: costs, prior, labels
+    rows : checked posteriors, (n, K)
+    mass : weight of each case, (n,)
+    prior : class shares, (K,) or by label; None takes those of the data
+    costs : costs of each decision, (K, M), or of every case
+    decide : how priced costs are decided
+    truth : position of the true class of each case, (n,)
+    start : prices to begin with
+
+    Returns
+    -------
+    the counted cases and the prices
+    """
     cells = np.stack(
         [limit.cells(problem.classes, problem.decisions, prior) for limit in problem.limits]
     )
@@ -190,5 +206,15 @@ def priced_cases(
 
 
 def plus(costs: FloatArray | CaseCosts, amounts: FloatArray) -> FloatArray | CaseCosts:
-    """Costs of all cases, or of every case, with an amount (K, M) added to each."""
+    """Costs of all cases, or of every case, with an amount (K, M) added to each.
+
+    Parameters
+    ----------
+    costs : costs of each decision, (K, M), or of every case
+    amounts : what to add to each cell, (K, M)
+
+    Returns
+    -------
+    costs with the amounts
+    """
     return costs.plus(amounts) if isinstance(costs, CaseCosts) else costs + amounts

@@ -28,6 +28,14 @@ def mcc(counts: Counts) -> Numbers:
     Between -1 and 1; higher is better. Undefined when all cases are of one class, or get one
     decision. Shape (...). Reference: ferrer-ec, eq 13, 14.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    correlation, (…), between −1 and 1
+
     Examples
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
@@ -57,6 +65,14 @@ def cohen_kappa(counts: Counts) -> Numbers:
     One minus the error rate over that of independent decisions with the same margins. Undefined
     when all cases are of one class and get that decision. Shape (...). Reference: Cohen 1960.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    kappa, (…): 1 is perfect, 0 is chance
+
     Examples
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
@@ -81,6 +97,15 @@ def weighted_kappa(counts: Counts, problem: Problem) -> Numbers:
     kappa; decisions need not be classes. Higher is better. Undefined when independent decisions
     cost nothing, or when the prior expects a class that the data lack. Shape (...).
     Reference: Cohen 1968.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    kappa, (…): 1 is perfect, 0 is chance
 
     Examples
     --------

@@ -49,6 +49,14 @@ def informedness(counts: Counts) -> FloatArray:
     For two classes this is one minus the normalised balanced error rate. Undefined when the class
     is absent, or all there is. Shape (..., K). Reference: ferrer-ec, eq 14.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    informedness of each class, (…, K), between −1 and 1
+
     Examples
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
@@ -64,6 +72,14 @@ def markedness(counts: Counts) -> FloatArray:
     .. math:: N_{kk} / N_{*k} + TN_k / (TN_k + FN_k) - 1
 
     Undefined when the class is never decided, or always. Shape (..., K). Reference: Powers 2011.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    markedness of each class, (…, K), between −1 and 1
 
     Examples
     --------
@@ -88,6 +104,14 @@ def likelihood_ratio_positive(counts: Counts) -> FloatArray:
     Without false alarms it is inf if any case is detected, else undefined; undefined too when the
     class is absent, or all there is. Shape (..., K). Reference: ferrer-ec, eq 28.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    ratio of each class, (…, K)
+
     Examples
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
@@ -106,6 +130,14 @@ def likelihood_ratio_negative(counts: Counts) -> FloatArray:
     At specificity zero it is inf if any case is missed, else undefined; undefined too when the
     class is absent, or all there is. Shape (..., K).
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    ratio of each class, (…, K)
+
     Examples
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
@@ -123,6 +155,14 @@ def diagnostic_odds_ratio(counts: Counts) -> FloatArray:
 
     Without false alarms or misses it is inf, unless true positives or true negatives lack too:
     then it is undefined. Shape (..., K). Reference: Glas et al. 2003.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    odds ratio of each class, (…, K)
 
     Examples
     --------
@@ -158,6 +198,15 @@ def net_benefit(counts: Counts, threshold: npt.ArrayLike) -> Numbers:
     positives per case. Higher is better. Undefined without cases. Shape (...).
     Reference: ferrer-ec, eq 25.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    threshold : threshold probability, or several
+
+    Returns
+    -------
+    net benefit per case, (…), of the threshold's shape where there is one table
+
     Examples
     --------
     Whoever would take shelter at a risk of one in ten:
@@ -183,6 +232,15 @@ def standardized_net_benefit(counts: Counts, threshold: npt.ArrayLike) -> Number
     One for perfect decisions. Undefined without positives. Shape (...). Reference: Kerr et al.
     2016.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    threshold : threshold probability, or several
+
+    Returns
+    -------
+    share of the most that can be had, (…), at most 1
+
     Examples
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
@@ -205,6 +263,15 @@ def multiclass_net_benefit(counts: Counts, problem: Problem) -> Numbers:
     the net benefit of each class by itself. Higher is better; undefined as `expected_cost` is, and
     where the first decision is the best of the last class. Shape (...). Reference: Vickers and
     Elkin 2006, in the costs of ferrer-ec, eq 25 to 27.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    net benefit per case, (…)
 
     Examples
     --------

@@ -46,6 +46,14 @@ def one_vs_rest(counts: Counts) -> Counts:
     Shape (..., K, K) becomes (..., K, 2, 2); table k holds, row by row, the true negatives, false
     positives, false negatives and true positives of class k.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    tables of shape (…, K, 2, 2)
+
     Examples
     --------
     >>> one_vs_rest(Counts([[5, 6, 2], [2, 8, 11], [8, 2, 10]])).values[0]
@@ -75,6 +83,14 @@ def error_rate(counts: Counts) -> Numbers:
     The expected cost of `Problem.zero_one` at the class shares of the data. Undefined without
     cases. Shape (...). Reference: ferrer-ec, eq 5.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    share of the cases, (…)
+
     Examples
     --------
     Finley's tornado forecasts of 1884 (truth in rows, forecasts in columns):
@@ -93,6 +109,14 @@ def accuracy(counts: Counts) -> Numbers:
 
     Undefined without cases. Shape (...). Reference: ferrer-analysis, eq 5.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    share of the cases, (…)
+
     Examples
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
@@ -109,6 +133,14 @@ def balanced_error_rate(counts: Counts) -> Numbers:
 
     The expected cost of `Problem.balanced`. Undefined when a class is absent. Shape (...).
     Reference: ferrer-ec, eq 6.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    mean error rate, (…)
 
     Examples
     --------
@@ -127,6 +159,14 @@ def balanced_accuracy(counts: Counts) -> Numbers:
 
     Undefined when a class is absent. Shape (...). Reference: ferrer-analysis, eq 9.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    mean recall, (…)
+
     Examples
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
@@ -141,6 +181,15 @@ def abstention_rate(counts: Counts, *, decision: Label = "abstain") -> FloatArra
 
     Undefined without cases. Shape (...).
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    decision : label of the decision that stands for abstaining
+
+    Returns
+    -------
+    share of the cases, (…)
+
     Examples
     --------
     >>> counts = Counts([[6, 1, 3], [0, 8, 2]], decisions=["legit", "fraud", "abstain"])
@@ -154,6 +203,15 @@ def coverage(counts: Counts, *, decision: Label = "abstain") -> FloatArray:
     """Share of cases that get any other decision than the one which stands for abstaining.
 
     Undefined without cases. Shape (...).
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    decision : label of the decision that stands for abstaining
+
+    Returns
+    -------
+    share of the cases, (…)
 
     Examples
     --------
@@ -187,6 +245,14 @@ def recall(counts: Counts) -> FloatArray:
 
     Undefined for an absent class. Shape (..., K). Reference: ferrer-ec, eq 8.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    share for each class, (…, K)
+
     Examples
     --------
     Of the 51 tornadoes 28 were forecast:
@@ -206,6 +272,14 @@ def specificity(counts: Counts) -> FloatArray:
 
     Undefined when all cases are of the class. Shape (..., K). Reference: itai-katz, section 1.3.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    share for each class, (…, K)
+
     Examples
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
@@ -222,6 +296,14 @@ def precision(counts: Counts) -> FloatArray:
     .. math:: N_{kk} / N_{*k}
 
     Undefined for a class that is never decided. Shape (..., K). Reference: ferrer-ec, eq 8.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    share for each class, (…, K)
 
     Examples
     --------
@@ -242,6 +324,14 @@ def negative_predictive_value(counts: Counts) -> FloatArray:
 
     Undefined when all cases are decided as the class. Shape (..., K). Reference: itai-katz,
     section 1.3.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    share for each class, (…, K)
 
     Examples
     --------
@@ -268,6 +358,15 @@ def f_beta(counts: Counts, beta: float) -> FloatArray:
     By counts: 0 for a class that is present and never decided, or the other way round; undefined
     only where the class occurs on neither side. Shape (..., K). Reference: ferrer-ec, eq 9, 12.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    beta : how many times recall counts as much as precision
+
+    Returns
+    -------
+    F score of each class, (…, K)
+
     Examples
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
@@ -286,6 +385,15 @@ def best_naive_f_beta(counts: Counts, beta: float) -> FloatArray:
     .. math:: \frac{(1 + \beta^2) P_k}{\beta^2 P_k + 1}
 
     Undefined without cases. Shape (..., K). Reference: ferrer-ec, section 3.1.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    beta : how many times recall counts as much as precision
+
+    Returns
+    -------
+    F score of each class, (…, K)
 
     Examples
     --------
@@ -309,6 +417,15 @@ def macro_f_beta(counts: Counts, beta: float) -> Numbers:
     scikit-learn's macro average; `f_beta_of_averages` is the other reading of the name. Undefined
     when any class is (see `f_beta`). Shape (...). Reference: ferrer-ec, section 3.3.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    beta : how many times recall counts as much as precision
+
+    Returns
+    -------
+    mean F score, (…)
+
     Examples
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
@@ -325,6 +442,15 @@ def f_beta_of_averages(counts: Counts, beta: float) -> Numbers:
 
     `macro_f_beta` is the other reading of "macro F". No right decision at all gives 0. Undefined
     when a class is absent or never decided. Shape (...). Reference: ferrer-ec, section 3.3.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    beta : how many times recall counts as much as precision
+
+    Returns
+    -------
+    F score, (…)
 
     Examples
     --------
@@ -351,6 +477,14 @@ def jaccard(counts: Counts) -> FloatArray:
     another scale, :math:`F_1 / (2 - F_1)`. Higher is better. Undefined where the class occurs on
     neither side. Shape (..., K). Reference: Jaccard 1901.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    index of each class, (…, K)
+
     Examples
     --------
     Gilbert's answer of 1884 to Finley:
@@ -371,6 +505,14 @@ def fowlkes_mallows(counts: Counts) -> FloatArray:
 
     Undefined for a class that is absent or never decided. Shape (..., K). Reference: itai-katz,
     section 2.1.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    index of each class, (…, K)
 
     Examples
     --------

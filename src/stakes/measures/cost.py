@@ -40,7 +40,17 @@ def _meet(counts: Counts, problem: Problem) -> None:
 
 
 def prior_of(counts: Counts, problem: Problem) -> FloatArray:
-    """The class shares that count, of shape (…, K): the problem's prior, else the data's shares."""
+    """The class shares that count, of shape (…, K): the problem's prior, else the data's shares.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    class shares, (…, K)
+    """
     _meet(counts, problem)
     if problem.prior is None:
         return counts.shares
@@ -52,6 +62,16 @@ def decision_rates(counts: Counts) -> FloatArray:
 
     nan for a class without cases.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+
+    Returns
+    -------
+    rates, (…, K, M), which add up to 1 in each row
+
+    Examples
+    --------
     >>> decision_rates(Counts([[8, 2, 0], [1, 1, 2]]))
     array([[0.8 , 0.2 , 0.  ],
            [0.25, 0.25, 0.5 ]])
@@ -69,6 +89,15 @@ def expected_cost(counts: Counts, problem: Problem) -> Numbers:
     evaluation data does not matter when the problem states a prior (ferrer-ec, eq 2). A class that
     the prior expects but the data lack makes the answer nan; a class of prior zero is ignored.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    cost per case in the unit of the problem, (…)
+
     Examples
     --------
     >>> counts = Counts([[90, 10, 0], [2, 3, 5]])
@@ -85,6 +114,15 @@ def expected_cost_per_class(counts: Counts, problem: Problem) -> FloatArray:
     r"""Cost per case of each class, :math:`\sum_d P(d \mid k)\, c_{kd}`, of shape (…, K).
 
     nan for a class without cases.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    cost per case of each class, (…, K)
     """
     _meet(counts, problem)
     return unwrapped(np.einsum("...km,km->...k", decision_rates(counts), problem.costs))
@@ -94,6 +132,15 @@ def cost_shares(counts: Counts, problem: Problem) -> FloatArray:
     r"""Where the money goes: each cell's part :math:`\pi_k P(d \mid k)\, c_{kd}` of the cost.
 
     Of shape (…, K, M); its sum is the expected cost.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    parts of the cost, (…, K, M), which add up to the expected cost
     """
     prior = prior_of(counts, problem)[..., None]
     rates = np.where(prior > 0, decision_rates(counts), 0.0)
@@ -104,12 +151,31 @@ def naive_cost(counts: Counts, problem: Problem) -> Numbers:
     r"""Cost per case of the best decision made without looking (ferrer-ec, eq 3).
 
     .. math:: \min_d \sum_k \pi_k c_{kd}
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    cost per case, (…)
     """
     return unwrapped((prior_of(counts, problem) @ problem.costs).min(axis=-1))
 
 
 def perfect_cost(counts: Counts, problem: Problem) -> Numbers:
-    r"""Cost per case of the best decision of each class, :math:`\sum_k \pi_k \min_d c_{kd}`."""
+    r"""Cost per case of the best decision of each class, :math:`\sum_k \pi_k \min_d c_{kd}`.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    cost per case, (…)
+    """
     return unwrapped(prior_of(counts, problem) @ problem.costs.min(axis=-1))
 
 
@@ -120,6 +186,15 @@ def normalized_cost(counts: Counts, problem: Problem) -> Numbers:
 
     (ferrer-ec, eq 3, for any costs.) Where not looking is perfect already, it is nan if these
     decisions are perfect too, else inf.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    normalised cost, (…); above 1 a constant decision is cheaper
 
     Examples
     --------
@@ -135,13 +210,34 @@ def normalized_cost(counts: Counts, problem: Problem) -> Numbers:
 
 
 def relative_economic_value(counts: Counts, problem: Problem) -> Numbers:
-    """1 − `normalized_cost`: 1 is perfect, 0 is not looking; higher is better."""
+    """1 − `normalized_cost`: 1 is perfect, 0 is not looking; higher is better.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    value, (…), at most 1
+    """
     return 1.0 - normalized_cost(counts, problem)
 
 
 def utility_yield(counts: Counts, problem: Problem) -> Numbers:
     r"""Utility per case, :math:`\sum_{kd} U_{kd} C_{kd}` (dyrland, eq 10); higher is better.
 
+    Parameters
+    ----------
+    counts : cases by true class and decision, (…, K, M)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    utility per case, (…)
+
+    Examples
+    --------
     >>> A = Counts([[0.27, 0.23], [0.15, 0.35]])
     >>> float(utility_yield(A, Problem.from_utilities([[15, -35], [-335, 165]])).round(9))
     3.5

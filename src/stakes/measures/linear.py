@@ -21,6 +21,17 @@ def coefficients_on(terms: tuple[str, ...], problem: Problem) -> FloatArray:
 
     A problem whose costs have another term is refused.
 
+    Parameters
+    ----------
+    terms : names of the terms
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    coefficients, (K, M, T)
+
+    Examples
+    --------
     >>> coefficients_on(("1", "amount"), Problem([[0, "5 + 0.02*amount"], [3, 0]]))[0]
     array([[0.  , 0.  ],
            [5.  , 0.02]])
@@ -46,6 +57,18 @@ def term_cost(sums: FloatArray, coefficients: FloatArray, prior: FloatArray | No
     Without a prior the classes have their shares of the cases. A class of prior zero is ignored;
     one that the prior expects but that has no cases makes the answer nan.
 
+    Parameters
+    ----------
+    sums : sums of the terms over the cases of each cell, (…, K, M, T)
+    coefficients : of the terms in the costs, (K, M, T)
+    prior : class shares, (K,) or by label; None takes those of the data
+
+    Returns
+    -------
+    cost per case, (…)
+
+    Examples
+    --------
     >>> sums = np.array([[[8, 400], [2, 300]], [[1, 90], [4, 200]]])   # cases, amounts
     >>> float(term_cost(sums, np.array([[[0, 0], [5, 0.02]], [[0, 1], [0, 0]]]), None).round(3))
     7.067
@@ -58,6 +81,15 @@ def term_cost(sums: FloatArray, coefficients: FloatArray, prior: FloatArray | No
 
 
 def constant_sums(sums: FloatArray) -> FloatArray:
-    """Sums (M, K, M, T) of every constant decision, by those (K, M, T) of any decisions."""
+    """Sums (M, K, M, T) of every constant decision, by those (K, M, T) of any decisions.
+
+    Parameters
+    ----------
+    sums : sums of the terms over the cases of each cell, (…, K, M, T)
+
+    Returns
+    -------
+    sums of the constant decisions, (M, K, M, T)
+    """
     chosen = np.eye(sums.shape[1])[:, None, :, None]
     return np.asarray(chosen * sums.sum(axis=1, keepdims=True))

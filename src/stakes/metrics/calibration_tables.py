@@ -73,6 +73,10 @@ def calibration_table(
     level : of the intervals
     replicates, rng : for ICI, E50, E90 and Emax; a few hundred replicates for a paper
 
+    Returns
+    -------
+    values with intervals, row by row
+
     Examples
     --------
     >>> rng = np.random.default_rng(1)

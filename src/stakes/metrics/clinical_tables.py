@@ -80,6 +80,10 @@ def clinical_table(
     sample_weight : (n,), optional
     clusters : (n,) labels of what was sampled as a whole, such as patients with several lesions
 
+    Returns
+    -------
+    values with intervals, row by row, and those of differences
+
     Examples
     --------
     Finley's tornado forecasts of 1884, for somebody who takes shelter at a risk of one in ten:

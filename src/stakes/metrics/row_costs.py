@@ -33,6 +33,10 @@ def expected_cost(
     case_costs : array_like of shape (n, K, M), optional
         Every case's own costs, in place of the problem's.
 
+    Returns
+    -------
+    cost per case in the unit of the problem
+
     Examples
     --------
     >>> problem = Problem.binary(false_alarm=1, miss=9)
@@ -61,6 +65,21 @@ def normalized_cost(
     With costs of every case (`data` or `case_costs`), the best constant decision is the one that is
     cheapest in the mean, and perfect is the mean of each case's cheapest decision.
 
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    y_pred : decision about every case, (n,)
+    problem : what is at stake: costs, prior, labels
+    sample_weight : weight of each case, (n,); None counts each once
+    data : columns that the costs name, by their names
+    case_costs : costs of every case, (n, K, M), in place of the problem's
+
+    Returns
+    -------
+    normalised cost; above 1 a constant decision is cheaper
+
+    Examples
+    --------
     >>> normalized_cost([0, 0, 1], [0, 0, 0], problem=Problem.zero_one(2))
     1.0
     """
@@ -84,7 +103,21 @@ def utility_yield(
     data: object = None,
     case_costs: object = None,
 ) -> float:
-    """Utility per case of these decisions; higher is better."""
+    """Utility per case of these decisions; higher is better.
+
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    y_pred : decision about every case, (n,)
+    problem : what is at stake: costs, prior, labels
+    sample_weight : weight of each case, (n,); None counts each once
+    data : columns that the costs name, by their names
+    case_costs : costs of every case, (n, K, M), in place of the problem's
+
+    Returns
+    -------
+    utility per case in the unit of the problem
+    """
     return 0.0 - expected_cost(
         y_true,
         y_pred,
@@ -116,6 +149,10 @@ def bayes_cost(
         The class of each column, in the order of the columns; pass ``model.classes_``, which
         scikit-learn sorts. Left out, column k belongs to ``problem.classes[k]``.
     data, case_costs : every case's own costs, as in `expected_cost`
+
+    Returns
+    -------
+    cost per case in the unit of the problem
 
     Examples
     --------
@@ -154,6 +191,22 @@ def normalized_bayes_cost(
 
     `classes` names the columns of `y_proba`, as in `bayes_cost`.
 
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    y_proba : P(class) for every case, (n, K), or P(second class), (n,)
+    problem : what is at stake: costs, prior, labels
+    classes : labels of the classes, in the order of the columns
+    sample_weight : weight of each case, (n,); None counts each once
+    data : columns that the costs name, by their names
+    case_costs : costs of every case, (n, K, M), in place of the problem's
+
+    Returns
+    -------
+    normalised cost; above 1 a constant decision is cheaper
+
+    Examples
+    --------
     >>> problem = Problem.zero_one(["legit", "fraud"])
     >>> normalized_bayes_cost(
     ...     ["legit", "fraud"], [[0.1, 0.9], [0.2, 0.8]], problem=problem,

@@ -143,6 +143,17 @@ def split_beliefs(costs: Any) -> tuple[Any, Beliefs]:
 def cell_text(cost: float | str | Mapping[str, Any], digits: int = 7) -> str:
     """A cost as it is written, for people.
 
+    Parameters
+    ----------
+    cost : a number, an expression or a distribution
+    digits : significant digits
+
+    Returns
+    -------
+    the text
+
+    Examples
+    --------
     >>> cell_text(3.0), cell_text("2*amount"), cell_text({"between": [80.0, 300.0]})
     ('3', '2*amount', '80 to 300')
     >>> cell_text({"distribution": "gamma", "args": [2.0], "scale": 50.0})

@@ -101,7 +101,17 @@ class CaseCosts:
 
 
 def costs_of_class(costs: FloatArray, truth: IntArray) -> FloatArray:
-    """What every decision costs given the class of each case, (M, B), of costs (K, M, B)."""
+    """What every decision costs given the class of each case, (M, B), of costs (K, M, B).
+
+    Parameters
+    ----------
+    costs : costs of each decision, (K, M), or of every case
+    truth : position of the true class of each case, (n,)
+
+    Returns
+    -------
+    costs, (M, B)
+    """
     if len(costs) == 2:  # where is faster than fancy indexing
         return np.asarray(np.where(truth == 1, costs[1], costs[0]))
     return np.asarray(costs[truth, :, np.arange(truth.size)].T)

@@ -226,7 +226,17 @@ def _exact_percent(share: float) -> str:
 
 
 def listed_limits(limits: object, example: str) -> tuple[Limit, ...]:
-    """Limits as they were given, each of which must be one."""
+    """Limits as they were given, each of which must be one.
+
+    Parameters
+    ----------
+    limits : the limits, each a `Limit`
+    example : what a correct call looks like, for the message
+
+    Returns
+    -------
+    the limits
+    """
     fault = None
     if isinstance(limits, Limit | str | Mapping) or not isinstance(limits, Iterable):
         fault = f"got {type(limits).__name__}"
@@ -290,7 +300,18 @@ def _refuse_contradictions(limits: tuple[Limit, ...], decisions: Labels) -> None
 
 
 def infeasible(limit: Limit, closest: float, because: str = "the limits before it") -> InputError:
-    """The complaint about a limit that cannot be kept, with the closest value that can."""
+    """The complaint about a limit that cannot be kept, with the closest value that can.
+
+    Parameters
+    ----------
+    limit : the limit
+    closest : the closest value that can be kept
+    because : what stands in the way
+
+    Returns
+    -------
+    the error to raise
+    """
     word = "at_most" if limit.sign > 0 else "at_least"
     return InputError(
         f"limits must be such that some rule keeps all of them; {str(limit)!r} cannot be kept: "

@@ -57,6 +57,14 @@ def mann_whitney_u(table: ScoreTable) -> Numbers:
     The Wilcoxon-Mann-Whitney statistic of the positive class; zero where a class is absent.
     Exact for whole weights up to 10**8 cases. Shape (...,); hernandez-orallo, section 7.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    weight of pairs, (…)
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -74,6 +82,14 @@ def auc(table: ScoreTable) -> Numbers:
     nan where a class is absent. Class shares do not matter. Shape (...,); hernandez-orallo,
     definition 16; ferrer-ec, appendix C.3.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    area, (…); nan where a class is absent
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -89,6 +105,14 @@ def gini(table: ScoreTable) -> Numbers:
 
     Higher is better. nan where a class is absent. Shape (...,); hernandez-orallo, table 4.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    coefficient, (…), between −1 and 1
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -103,6 +127,14 @@ def kendall_distance(table: ScoreTable) -> Numbers:
 
     Pairs are those of two classes; a tied pair is half swapped. nan where a class is absent.
     Shape (...,); hernandez-orallo, section 7.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    share of pairs, (…)
 
     Examples
     --------
@@ -123,6 +155,14 @@ def weighted_auc(table: ScoreTable) -> Numbers:
     π₀π₁ − 2 wAUC plus a constant. nan where a class is absent. Shape (...,); hernandez-orallo,
     table 4.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    area, (…)
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -137,6 +177,14 @@ def auc_of_hull(table: ScoreTable) -> Numbers:
 
     Equals ``auc(isotonic(table))`` and is never below `auc`. nan where a class is absent. Shape
     (...,); hernandez-orallo, section 7.2.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    area, (…), at least that of the curve itself
 
     Examples
     --------
@@ -159,6 +207,15 @@ def partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) -> FloatArray
     The raw area, at most m: neither divided by m nor standardised. The curve is linear between its
     points, so a limit inside a tie group cuts that group in proportion. nan where a class is
     absent. Shape (...,).
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    max_false_alarm_rate : where the area ends, in (0, 1]
+
+    Returns
+    -------
+    area, (…), at most the limit
 
     Examples
     --------
@@ -185,6 +242,15 @@ def standardized_partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) 
     with A the raw `partial_auc` up to the limit m. nan where a class is absent and where m is 0.
     Shape (...,). McClish (1989), Analyzing a portion of the ROC curve.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    max_false_alarm_rate : where the area ends, in (0, 1]
+
+    Returns
+    -------
+    area, (…)
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -207,6 +273,14 @@ def average_precision(table: ScoreTable) -> Numbers:
     decision: no interpolation, which would flatter. Higher is better. It depends on the class
     shares: ``table.with_prior(p)`` gives its value in deployment. nan where the positive class is
     absent; 1 where the negative one is. Shape (...,); ferrer-ec, appendix C.3.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    area, (…)
 
     Examples
     --------

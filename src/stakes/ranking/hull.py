@@ -22,7 +22,17 @@ _SWEEP = 0.1
 
 
 def single(table: ScoreTable, what: str) -> FloatArray:
-    """Weights (S, 2) of a table without leading axes; any other is refused."""
+    """Weights (S, 2) of a table without leading axes; any other is refused.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    what : what needs a single table, for the message
+
+    Returns
+    -------
+    weights, (S, 2)
+    """
     _check.no_leading_axes("table", table.leading, where=f"where {what} is asked for")
     return table.weights
 
@@ -48,6 +58,10 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     ----------
     weights : (S, 2) array
         Negatives and positives at each score, in increasing order of scores.
+
+    Returns
+    -------
+    positions of the vertices among the cuts
 
     Examples
     --------
@@ -108,6 +122,14 @@ def roc_hull(table: ScoreTable) -> Roc:
     From (1, 1) to (0, 0), both always included; points on a line are dropped. A table with leading
     axes is refused, because every hull has vertices of its own; hernandez-orallo, section 6.1.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+
+    Returns
+    -------
+    rates at the vertices
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -130,6 +152,14 @@ def is_convex(table: ScoreTable) -> BoolArray | np.bool_:
     True when the share of positives does not fall from one score to the next higher one
     (hernandez-orallo, definition 25). Every calibrated table is convex; not every convex one is
     calibrated. With a single class there is nothing to fall, and the answer is True.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    one boolean for each table, (…)
 
     Examples
     --------

@@ -21,6 +21,14 @@ def equal_error_rate(table: ScoreTable) -> Numbers:
     inside a tie group, where it is reached by randomising. Pass ``convexified(table)`` for the
     value on the convex hull. nan where a class is absent. Shape (...,); ferrer-ec, appendix C.3.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    error rate, (…)
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -46,6 +54,14 @@ def kolmogorov_smirnov(table: ScoreTable) -> Numbers:
     Two-sided: reversed scores count as far apart. Higher is better. nan where a class is absent.
     Shape (...,).
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    distance, (…), between 0 and 1
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -64,6 +80,15 @@ def sensitivity_at_specificity(table: ScoreTable, specificity: float) -> Numbers
     counts. nan where a class is absent. Shape (...,); the "specificity at a target sensitivity"
     family that ferrer-ec, section 3, announces.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    specificity : the least specificity
+
+    Returns
+    -------
+    hit rate, (…)
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -81,6 +106,15 @@ def specificity_at_sensitivity(table: ScoreTable, sensitivity: float) -> Numbers
     """Highest specificity among the thresholds whose hit rate reaches a target.
 
     The mirror of `sensitivity_at_specificity`, under the same reading.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    sensitivity : the least sensitivity
+
+    Returns
+    -------
+    specificity, (…)
 
     Examples
     --------
@@ -104,6 +138,15 @@ def precision_at_recall(table: ScoreTable, recall: float) -> Numbers:
     ``table.with_prior(p)`` gives the deployment version. Without false alarms the precision is one;
     a threshold above all scores has none. nan without positives. Shape (...,).
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    recall : the least recall
+
+    Returns
+    -------
+    precision, (…)
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -121,6 +164,15 @@ def recall_at_precision(table: ScoreTable, precision: float) -> Numbers:
 
     The mirror of `precision_at_recall`, under the same reading: a threshold above all scores finds
     nobody and breaks no promise.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    precision : the least precision
+
+    Returns
+    -------
+    recall, (…)
 
     Examples
     --------

@@ -23,6 +23,14 @@ def evenly_spaced(table: ScoreTable) -> ScoreTable:
     is ½ + n/(n−1)·π₀π₁(1 − 2 AUC). Fractional weights and a single case have no positions and are
     refused; hernandez-orallo, definition 31.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+
+    Returns
+    -------
+    table with scores between 0 and 1
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -56,6 +64,14 @@ def midpoint_spaced(table: ScoreTable) -> ScoreTable:
     the mean absolute error is ½ + π₀π₁(1 − 2 AUC) exactly; the finite form of hernandez-orallo,
     definition 32 and theorem 36.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+
+    Returns
+    -------
+    table with scores between 0 and 1
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -77,6 +93,14 @@ def isotonic(table: ScoreTable) -> ScoreTable:
     perfectly calibrated, its ROC curve is the hull, and cases of one segment are tied. With a
     single class all scores become 0 or 1; hernandez-orallo, section 7.2.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+
+    Returns
+    -------
+    table whose scores are calibrated on itself
+
     Examples
     --------
     >>> from stakes.tally import ScoreTable
@@ -97,6 +121,14 @@ def convexified(table: ScoreTable) -> ScoreTable:
     (hernandez-orallo, definition 26 and theorem 27), and ``isotonic(convexified(table))`` is
     ``isotonic(table)``. With these scores the Brier score is the calibration loss plus the
     refinement loss of hull bins. A segment that reaches from −inf to inf gets the score 0.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+
+    Returns
+    -------
+    table of fewer distinct scores
 
     Examples
     --------

@@ -48,6 +48,14 @@ def weights_above(weights: FloatArray) -> FloatArray:
 
     Entry j is what gets the positive decision when ``scores[j:]`` do. The sums run from the top,
     so that the last one is exactly zero and the first one is the total.
+
+    Parameters
+    ----------
+    weights : weight of each case, (n,); None counts each once
+
+    Returns
+    -------
+    weights, (…, S + 1, 2)
     """
     above = np.zeros((*weights.shape[:-2], 2, weights.shape[-2] + 1))
     from_the_top = np.swapaxes(weights, -1, -2)[..., ::-1]
@@ -60,6 +68,14 @@ def roc(table: ScoreTable) -> Roc:
 
     Ties make diagonal segments: the points are joined by straight lines. Rates of an absent class
     are nan. Leading axes are carried; ferrer-ec, appendix C.3; hernandez-orallo, definition 16.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    rates at every threshold
 
     Examples
     --------

@@ -267,7 +267,16 @@ class Classifiers(Axis):
 
 
 def borders_of(regions: Regions) -> list[Border]:
-    """The models on both sides of every border; of tied ones, one that the other side lacks."""
+    """The models on both sides of every border; of tied ones, one that the other side lacks.
+
+    Parameters
+    ----------
+    regions : intervals of the axis and the model that wins in each
+
+    Returns
+    -------
+    the borders, from left to right
+    """
     borders = []
     for below, above in zip(regions.parts[:-1], regions.parts[1:], strict=True):
         lost = [m for m in below.cheapest if m not in above.cheapest] or list(below.cheapest)

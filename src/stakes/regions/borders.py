@@ -32,6 +32,10 @@ def cost_curves(models: Any, axis: Axis) -> dict[Label, Curve]:
         a mapping from model to `ScoreTable`
     axis : `CostProportion`, `CostRatio`, `Prior` or `Classifiers`
 
+    Returns
+    -------
+    model → its `Curve`
+
     Examples
     --------
     >>> from stakes import Counts
@@ -46,6 +50,15 @@ def cheapest_regions(models: Any, axis: Axis) -> Regions:
     """Intervals of the axis in which each model is the cheapest; exact.
 
     Models are those of `cost_curves`.
+
+    Parameters
+    ----------
+    models : counts by model, or joint counts
+    axis : the axis to vary
+
+    Returns
+    -------
+    intervals and the model that wins in each
 
     Examples
     --------
@@ -86,6 +99,17 @@ def crossing(joint: JointCounts, first: Label, second: Label, axis: StraightAxis
 
     A measure of JointCounts, so that `bootstrap` takes it. Not for `Classifiers`, whose curves may
     cross several times: see `cheapest_regions`.
+
+    Parameters
+    ----------
+    joint : cases by true class and the decisions of both models
+    first : label of the first model
+    second : label of the second model
+    axis : the axis to vary
+
+    Returns
+    -------
+    positions, (…)
 
     Examples
     --------
@@ -140,6 +164,10 @@ def bootstrap_crossings(
     scheme : what is resampled; by default cases, within classes where the axis has a prior of
         its own or moves it
 
+    Returns
+    -------
+    borders with their intervals
+
     Examples
     --------
     >>> from stakes import Problem
@@ -188,6 +216,19 @@ def probability_cheapest(
 
     One row for each cost proportion. Ties are split; replicates in which a model is undefined are
     left out. Without a scheme, within classes when a prior is stated, else over all cases.
+
+    Parameters
+    ----------
+    joint : cases by true class and the decisions of all models
+    cost_proportions : where to look, each between 0 and 1
+    prior : class shares, (K,) or by label; None takes those of the data
+    replicates : how many replicates to draw
+    rng : the generator that draws
+    scheme : what was drawn at random; None takes it from the tally
+
+    Returns
+    -------
+    shares, (C, J)
 
     Examples
     --------

@@ -17,6 +17,14 @@ def decision_regions(problem: Problem) -> Regions:
 
     For two classes and any number of decisions: where the Bayes decision changes.
 
+    Parameters
+    ----------
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    intervals of the probability and the decision in each
+
     Examples
     --------
     >>> print(decision_regions(Problem({"good": {"grant": 0, "review": 0.3, "decline": 1},
@@ -40,6 +48,15 @@ def decision_regions(problem: Problem) -> Regions:
 
 def constant_rules(counts: Counts, problem: Problem) -> dict[Label, Counts]:
     """The rules that take one decision about every case, as candidates beside the models.
+
+    Parameters
+    ----------
+    counts : counts of any system on the cases
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    decision → its counts
 
     Examples
     --------

@@ -126,6 +126,15 @@ def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
     Between two neighbours of all pairwise crossing points no two curves change order, so that one
     look inside each interval settles it. Where a curve is undefined it is not the lowest; where
     all are, no model is.
+
+    Parameters
+    ----------
+    curves : cost along the axis, by model
+    axis : the axis to vary
+
+    Returns
+    -------
+    intervals and the curve that is lowest in each
     """
     models = _check.labels("curves", curves)
     if not models:
@@ -164,6 +173,14 @@ def dominance(curves: Mapping[Any, Curve]) -> dict[Label, Labels]:
     A dominated model is never worth choosing; a model may be so without any single other one
     dominating it, see `Regions.never_cheapest`.
 
+    Parameters
+    ----------
+    curves : cost along the axis, by model
+
+    Returns
+    -------
+    model → the models that dominate it
+
     Examples
     --------
     >>> dominance({"a": Curve([0, 1], [[0.2]]), "b": Curve([0, 1], [[0.3, -0.1]])})
@@ -189,6 +206,14 @@ def as_cost_ratios(regions: Regions) -> Regions:
     """Regions of the cost proportion as regions of the ratio false alarm : miss, 0 to inf.
 
     Regions of anything else are refused.
+
+    Parameters
+    ----------
+    regions : intervals of the axis and the model that wins in each
+
+    Returns
+    -------
+    the same regions on the axis of the ratio
     """
     if regions.axis != "cost proportion":
         raise InputError(
@@ -205,6 +230,15 @@ def skews_as_cost_proportions(regions: Regions, *, prior: object) -> Regions:
 
     Holds for methods whose threshold depends on cost and prior through the skew alone, such as
     `Optimal`: their loss at (c, π) is that at z, times a positive factor.
+
+    Parameters
+    ----------
+    regions : intervals of the axis and the model that wins in each
+    prior : class shares
+
+    Returns
+    -------
+    the same regions on the other axis
     """
     negative, positive = _two_shares(prior)
 
@@ -221,6 +255,15 @@ def skews_as_priors(regions: Regions, *, cost_proportion: float) -> Regions:
 
     A high skew is a low prior, so that the order of the regions turns round. For the same methods
     as `skews_as_cost_proportions`.
+
+    Parameters
+    ----------
+    regions : intervals of the axis and the model that wins in each
+    cost_proportion : cost of a false alarm over the sum of both mistakes, c
+
+    Returns
+    -------
+    the same regions on the other axis
     """
     c = _check.number("cost_proportion", cost_proportion, low=0, high=1)
     if not 0 < c < 1:

@@ -108,6 +108,15 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     Rules such as `constant_rules` may stand among the models, so that another model may be another
     rule.
 
+    Parameters
+    ----------
+    models : counts by model
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    ranges of costs and priors within which the choice stays
+
     Examples
     --------
     >>> from stakes import Counts

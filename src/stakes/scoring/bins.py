@@ -25,7 +25,12 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 def require_table(table: object) -> None:
-    """Refuse what is no table of scores."""
+    """Refuse what is no table of scores.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    """
     _check.require(
         "table", table, ScoreTable, "ScoreTable.from_scores(y_true, scores) makes one of rows."
     )
@@ -171,7 +176,17 @@ class BinSums(NamedTuple):
 
 
 def bin_sums(table: ScoreTable, bins: Bins) -> BinSums:
-    """Pool a table: weight, mean score and share of positives of each bin."""
+    """Pool a table: weight, mean score and share of positives of each bin.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    bins : how scores are pooled
+
+    Returns
+    -------
+    weight, mean score and share of positives of each bin
+    """
     require_table(table)
     _check.require("bins", bins, Bins, "Write EqualWidth(10), EqualMass(10) or HullBins().")
     leading = table.weights.shape[:-2]

@@ -27,7 +27,19 @@ class Forecasts(NamedTuple):
 
 
 def class_labels(y_true: object, classes: object, size: int, *, name: str = "y_true") -> Labels:
-    """The labels of the classes: those stated, else 0 … size − 1 when the cases are so labelled."""
+    """The labels of the classes: those stated, else 0 … size − 1 when the cases are so labelled.
+
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    classes : labels of the classes, in the order of the columns
+    size : how many, or the shape to draw
+    name : what to call the argument in messages
+
+    Returns
+    -------
+    the labels
+    """
     if classes is not None:
         names = _check.labels("classes", classes)
         if len(names) != size:
@@ -47,7 +59,17 @@ def class_labels(y_true: object, classes: object, size: int, *, name: str = "y_t
 
 
 def column_classes(name: str, posteriors: object) -> Labels | None:
-    """The classes that posteriors name themselves, as `Posteriors` and frames do."""
+    """The classes that posteriors name themselves, as `Posteriors` and frames do.
+
+    Parameters
+    ----------
+    name : what to call the argument in messages
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+
+    Returns
+    -------
+    labels, or None where the posteriors name none
+    """
     given, columns = posteriors, None
     if isinstance(given, Posteriors):
         given, columns = given.values, given.classes
@@ -56,14 +78,34 @@ def column_classes(name: str, posteriors: object) -> Labels | None:
 
 
 def n_columns(name: str, posteriors: object) -> int:
-    """How many classes bare posteriors have: (n, K), or (n,) for two."""
+    """How many classes bare posteriors have: (n, K), or (n,) for two.
+
+    Parameters
+    ----------
+    name : what to call the argument in messages
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+
+    Returns
+    -------
+    number of classes
+    """
     given = posteriors.values if isinstance(posteriors, Posteriors) else posteriors
     shape = shape_of(name, given)
     return shape[1] if len(shape) == 2 else 2
 
 
 def shape_of(name: str, values: Any) -> tuple[int, ...]:
-    """The shape of an array-like."""
+    """The shape of an array-like.
+
+    Parameters
+    ----------
+    name : what to call the argument in messages
+    values : the values
+
+    Returns
+    -------
+    the shape
+    """
     try:
         return np.shape(values)
     except ValueError:
@@ -81,6 +123,18 @@ def read_forecasts(
     """Check labels and posteriors; columns that name their classes go by these names.
 
     Weights are for the same cases too, which is all that is checked of them.
+
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    classes : labels of the classes, in the order of the columns
+    weights : weight of each case, (n,); None counts each once
+    name : what to call the argument in messages
+
+    Returns
+    -------
+    checked labels and posteriors
     """
     _check.aligned(**{"y_true": y_true, name: posteriors, "weights": weights})
     named = column_classes(name, posteriors)
@@ -107,6 +161,10 @@ def case_scores(
         ``Posteriors(q, classes=model.classes_)`` where scikit-learn has sorted them.
     classes : K labels in the order of the columns; may be left out for labels 0 … K − 1 and for
         posteriors that name their classes
+
+    Returns
+    -------
+    loss of every case, (n,)
 
     Examples
     --------
@@ -136,6 +194,19 @@ def mean_score(
     mean. A class that the prior expects but the data lack makes it nan; a class of prior zero is
     ignored. inf where a case of positive weight has an infinite loss.
 
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    rule : the proper scoring rule
+    classes : labels of the classes, in the order of the columns
+    weights : weight of each case, (n,); None counts each once
+    prior : class shares, (K,) or by label; None takes those of the data
+
+    Returns
+    -------
+    mean loss per case
+
     Examples
     --------
     >>> from stakes.scoring import HalfBrier
@@ -150,7 +221,19 @@ def mean_score(
 def expected_score(
     forecasts: Forecasts, rule: ScoringRule, weights: object, prior: object
 ) -> tuple[float, FloatArray]:
-    """Mean loss under the prior, and the prior: the class shares of the data if None is stated."""
+    """Mean loss under the prior, and the prior: the class shares of the data if None is stated.
+
+    Parameters
+    ----------
+    forecasts : posteriors with their classes, as `read_forecasts` returns them
+    rule : the proper scoring rule
+    weights : weight of each case, (n,); None counts each once
+    prior : class shares, (K,) or by label; None takes those of the data
+
+    Returns
+    -------
+    the mean loss, and the class shares it was taken under
+    """
     require_rule(rule)
     classes, truth, rows = forecasts
     weight = _check.weights("weights", weights, len(truth))
@@ -173,6 +256,19 @@ def normalized_score(
     The prior-only system forecasts the prior (or the class shares of the data) for every case; its
     loss is the rule's entropy of it. Where that is zero, the answer is nan if the mean loss is zero
     too, else inf.
+
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    rule : the proper scoring rule
+    classes : labels of the classes, in the order of the columns
+    weights : weight of each case, (n,); None counts each once
+    prior : class shares, (K,) or by label; None takes those of the data
+
+    Returns
+    -------
+    mean loss over that of the class shares
 
     Examples
     --------
@@ -201,6 +297,10 @@ def score_moments(
     Parameters
     ----------
     forecasts : mapping from the name of a system to its posteriors
+
+    Returns
+    -------
+    sums and products of the losses, by class
 
     Examples
     --------
@@ -235,6 +335,18 @@ def class_means(
     """Weight (K,) of each class and its mean loss under each rule, (Q, K); nan without cases.
 
     Of posteriors (n, K) and positions of classes that were checked before, block by block.
+
+    Parameters
+    ----------
+    rows : checked posteriors, (n, K)
+    truth : position of the true class of each case, (n,)
+    rules : the scoring rules
+    n_classes : number of classes, K
+    weights : weight of each case, (n,); None counts each once
+
+    Returns
+    -------
+    weight (K,) of each class, and its mean losses, (Q, K)
     """
     mass, sums = np.zeros(n_classes), np.zeros((len(rules), n_classes))
     for start in range(0, len(rows), _BLOCK):
@@ -254,5 +366,15 @@ def class_means(
 
 
 def mean_over_classes(means: FloatArray, shares: FloatArray) -> FloatArray:
-    """Mean loss (…) of means (…, K) within classes of these shares; share zero is ignored."""
+    """Mean loss (…) of means (…, K) within classes of these shares; share zero is ignored.
+
+    Parameters
+    ----------
+    means : mean loss within each class, (…, K)
+    shares : class shares, (…, K)
+
+    Returns
+    -------
+    mean loss, (…)
+    """
     return weighted_sum(shares, np.where(shares > 0, means, 0.0), axis=-1)

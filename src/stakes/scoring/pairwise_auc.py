@@ -25,6 +25,17 @@ def one_vs_one_auc(
     ``roc_auc_score(…, multi_class="ovo")``. Arguments are those of `case_scores`.
     Reference: Hand and Till 2001.
 
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    classes : labels of the classes, in the order of the columns
+    weights : weight of each case, (n,); None counts each once
+
+    Returns
+    -------
+    mean area over all pairs of classes
+
     Examples
     --------
     >>> y = [0, 0, 1, 1, 2]

@@ -19,7 +19,16 @@ _BLOCK = 1 << 14  # scores at a time, so that their losses stay in the cache
 
 
 def probability_scores(table: ScoreTable) -> FloatArray:
-    """The scores, (S,), when all of them are probabilities; others are refused."""
+    """The scores, (S,), when all of them are probabilities; others are refused.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    the scores, (S,)
+    """
     require_table(table)
     if table.scores[0] >= 0 and table.scores[-1] <= 1:  # they are in order
         return table.scores
@@ -35,7 +44,16 @@ def probability_scores(table: ScoreTable) -> FloatArray:
 
 
 def posterior_pairs(positive: FloatArray) -> FloatArray:
-    """Posteriors of both classes, (…) → (…, 2)."""
+    """Posteriors of both classes, (…) → (…, 2).
+
+    Parameters
+    ----------
+    positive : P(second class), (…)
+
+    Returns
+    -------
+    posteriors, (…, 2)
+    """
     return np.stack([1 - positive, positive], axis=-1)
 
 
@@ -45,6 +63,15 @@ def table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
     .. math:: \frac{1}{n} \sum_s \sum_k w_{sk} S(s, k)
 
     nan without cases; inf where a forecast rules out what happened and the rule minds.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    rule : the proper scoring rule
+
+    Returns
+    -------
+    mean loss, (…)
 
     Examples
     --------
@@ -68,6 +95,15 @@ def normalized_table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
     Where the shares leave no uncertainty (one class only) it is nan if the loss is zero too, else
     inf.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    rule : the proper scoring rule
+
+    Returns
+    -------
+    mean loss over that of the class shares, (…)
+
     Examples
     --------
     >>> float(normalized_table_score(ScoreTable([0.25], [[3, 1]]), HalfBrier()))
@@ -83,6 +119,14 @@ def brier(table: ScoreTable) -> Numbers:
     The half scale, 0 to 1: hernandez-orallo, definition 8. It is the expected loss of the
     score-driven method under uniform cost proportions.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    score, (…), between 0 and 1
+
     Examples
     --------
     >>> float(brier(ScoreTable.from_scores([0, 1], [0.25, 0.5])))
@@ -93,6 +137,14 @@ def brier(table: ScoreTable) -> Numbers:
 
 def log_loss(table: ScoreTable) -> Numbers:
     """Mean log loss in nats, of shape (…); inf where a forecast rules out what happened.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    loss in nats, (…)
 
     Examples
     --------
@@ -107,6 +159,14 @@ def mean_absolute_error(table: ScoreTable) -> Numbers:
 
     Not a proper rule: it rewards forecasts that are more extreme than the truth. hernandez-orallo,
     definition 9; the expected loss of the score-uniform method when E{c} = ½.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    error, (…)
 
     Examples
     --------
@@ -125,6 +185,15 @@ def calibration_loss(table: ScoreTable, bins: Bins) -> FloatArray:
 
     With `EachScore` bins the Brier score is exactly this plus `refinement_loss`; with bins that
     pool different scores it is not (hernandez-orallo, section 6.2 and theorem 28, corrected).
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    bins : how scores are pooled
+
+    Returns
+    -------
+    loss, (…)
 
     Examples
     --------
@@ -150,6 +219,15 @@ def refinement_loss(table: ScoreTable, bins: Bins) -> FloatArray:
     the expected loss of the optimal method under uniform cost proportions (hernandez-orallo,
     corollary 30).
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    bins : how scores are pooled
+
+    Returns
+    -------
+    loss, (…)
+
     Examples
     --------
     >>> from stakes.scoring import HullBins
@@ -173,6 +251,14 @@ def cllr(table: ScoreTable) -> Numbers:
     that was wrong. The class shares do not matter. nan without one of the classes.
     Reference: Brümmer and du Preez 2006.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    cost in bits, (…); 1 is not looking
+
     Examples
     --------
     >>> float(cllr(ScoreTable.from_scores([0, 0, 1, 1], [-2.0, 0.5, -0.5, 3.0])).round(4))
@@ -191,6 +277,14 @@ def min_cllr(table: ScoreTable) -> Numbers:
     only their order matters: what is lost by poor separation alone. ``cllr(table) -
     min_cllr(table)`` is lost by poor calibration. nan without one of the classes.
     Reference: Brümmer and du Preez 2006.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Returns
+    -------
+    cost in bits, (…), at most that of the scores themselves
 
     Examples
     --------

@@ -48,6 +48,10 @@ def gaussian_classes(
     classes : K labels, optional
         By default 0, 1, …
 
+    Returns
+    -------
+    cases with features, classes and exact posteriors
+
     Examples
     --------
     >>> rng = np.random.default_rng(1)

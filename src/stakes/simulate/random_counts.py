@@ -75,17 +75,45 @@ def rising_rates(rng: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
     r"""Rates with density :math:`8(r - \tfrac12)` on [½, 1]: dyrland's "generally good" models.
 
     Median 0.854, quartiles 0.75 and 0.933.
+
+    Parameters
+    ----------
+    rng : the generator that draws
+    size : shape of the array to draw
+
+    Returns
+    -------
+    rates, of the wanted shape
     """
     return np.asarray(0.5 + 0.5 * np.sqrt(rng.random(size)))
 
 
 def uniform_shares(rng: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
-    """Shares that are uniform on [0, 1): imbalance is as common as balance."""
+    """Shares that are uniform on [0, 1): imbalance is as common as balance.
+
+    Parameters
+    ----------
+    rng : the generator that draws
+    size : shape of the array to draw
+
+    Returns
+    -------
+    shares, of the wanted shape
+    """
     return np.asarray(rng.random(size))
 
 
 def fixed(value: float) -> Sampler:
-    """Make a sampler that always draws this probability."""
+    """Make a sampler that always draws this probability.
+
+    Parameters
+    ----------
+    value : the probability
+
+    Returns
+    -------
+    a function that draws
+    """
     known = _check.number("value", value, low=0, high=1)
     return lambda rng, size: np.full(size, known)
 

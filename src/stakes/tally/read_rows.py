@@ -59,7 +59,20 @@ def read_rows(
     *,
     weights_name: str = "weights",
 ) -> Rows:
-    """Check that the columns describe the same cases; drop the cases of weight zero."""
+    """Check that the columns describe the same cases; drop the cases of weight zero.
+
+    Parameters
+    ----------
+    columns : columns of the rows, by name
+    weights : weight of each case, (n,); None counts each once
+    by : labels, one per case, of slices
+    clusters : labels, one per case, of what was sampled together
+    weights_name : what to call the weights in messages
+
+    Returns
+    -------
+    checked columns, weights and groups
+    """
     n_cases = _check.same_length(**columns)
     parts = tuple(columns.values())
     keep, weight = None, None
@@ -85,7 +98,13 @@ def read_rows(
 
 
 def refuse_too_many(groups: int, cells: int) -> None:
-    """Refuse, before it is made, an axis of groups that has more cells than memory is meant for."""
+    """Refuse, before it is made, an axis of groups that has more cells than memory is meant for.
+
+    Parameters
+    ----------
+    groups : number of groups
+    cells : cells of each group
+    """
     if groups * cells > _MOST_CELLS:
         raise InputError(
             f"by or clusters must leave a tally that fits into memory; {groups:,} groups of "

@@ -282,7 +282,17 @@ def _checked_weights(weights: object, size: int) -> FloatArray:
 
 
 def two_classes(y_true: object, positive: Label | None) -> tuple[Labels | None, IntArray]:
-    """The labels (negative, positive) and 1 for each positive case."""
+    """The labels (negative, positive) and 1 for each positive case.
+
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    positive : label of the positive class
+
+    Returns
+    -------
+    labels, or None for 0/1, and 1 for each positive case, (n,)
+    """
     found = _check.distinct("y_true", y_true)
     if positive is None:
         if not set(found) <= {0, 1}:

@@ -50,6 +50,15 @@ def best_threshold(table: ScoreTable, problem: Problem) -> BestThreshold:
     matter or when a class that counts has no cases. Where every case has its own costs,
     `stakes_table` makes the table and the problem.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    the threshold, its cost and its tangent
+
     Examples
     --------
     >>> from stakes.problem import Problem

@@ -23,6 +23,16 @@ def expected_loss(table: ScoreTable, method: Method, condition: Condition) -> Fl
     the classes is absent. Shape (...,), the leading axes of the table; hernandez-orallo, eq 4
     and 5.
 
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    method : how thresholds are chosen, such as `ScoreDriven()`
+    condition : distribution of cost proportions or skews
+
+    Returns
+    -------
+    mean loss, (…)
+
     Examples
     --------
     With the cost proportion for a threshold and all of them equally likely, the Brier score:
@@ -62,6 +72,15 @@ def h_measure(table: ScoreTable, distribution: Distribution) -> FloatArray:
     `Beta.severity` the default of the R package. Reversed scores are not turned round. nan where
     a class is absent or where not looking costs nothing. Shape (...,); hernandez-orallo,
     section 8.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    distribution : distribution of cost proportions, such as `Beta(2, 2)`
+
+    Returns
+    -------
+    H, (…), between 0 and 1
 
     Examples
     --------

@@ -364,7 +364,17 @@ class Optimal(Method):
 
 
 def population_of(table: ScoreTable, over: Condition | type[Condition]) -> ScoreTable:
-    """The table as a curve over cost proportions or over skews reads it."""
+    """The table as a curve over cost proportions or over skews reads it.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    over : `CostProportions` or `Skews`: what the horizontal axis is
+
+    Returns
+    -------
+    the table, reweighted for skews
+    """
     if isinstance(over, Condition) or (isinstance(over, type) and issubclass(over, Condition)):
         return over.population(table)
     raise InputError(

@@ -66,6 +66,19 @@ def stakes_table(
     ``expected_cost`` of the decisions is the mean cost per case. The classes of the table are the
     decisions that suit the cases. A prior that the problem states is in the weights.
 
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    scores : scores of the cases
+    problem : what is at stake: costs, prior, labels
+    data : columns that the costs name, by their names
+    case_costs : costs of every case, (n, K, M), in place of the problem's
+    weights : weight of each case, (n,); None counts each once
+
+    Returns
+    -------
+    scores with what is at stake at each
+
     Examples
     --------
     >>> from stakes import best_threshold
@@ -113,7 +126,20 @@ def weighed(
     costs: CaseCosts,
     problem: Problem,
 ) -> StakesTable | None:
-    """The same for cases that were checked before; None where no decision matters."""
+    """The same for cases that were checked before; None where no decision matters.
+
+    Parameters
+    ----------
+    truth : position of the true class of each case, (n,)
+    scores : scores of the cases
+    weights : weight of each case, (n,); None counts each once
+    costs : costs of each decision, (K, M), or of every case
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    the same table, or None where no decision matters
+    """
     _refuse_other_shapes(costs.shape)
     weight = np.ones(truth.size) if weights is None else weights
     if problem.prior is not None:
