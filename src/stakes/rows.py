@@ -152,7 +152,7 @@ def read_posteriors(name: str, given: object, classes: Labels) -> FloatArray:
 
 
 def as_predictions(name: str, given: Any) -> Posteriors | Decisions | Scores:
-    """What a model brought: wrapped already, or a bare array that can be only one thing.
+    """What a model's predictions are: wrapped already, or a bare array that can be only one thing.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from stakes.errors import InputError
 
 
 class Scale(Value, ABC):
-    """What a score means, hence for which cost proportion a threshold is the Bayes threshold."""
+    """What a score means, and so for which cost proportion a threshold is the Bayes threshold."""
 
     @abstractmethod
     def cost_proportion(self, threshold: float) -> float:

@@ -74,7 +74,7 @@ def lowess_distances(scores: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def smooth_curve(table: ScoreTable) -> FloatArray:
-    """Share of positives at every distinct score of one table, (S,), by `lowess`; nan unheld.
+    """Share of positives at every distinct score of one table, (S,), by `lowess`.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def smooth_curve(table: ScoreTable) -> FloatArray:
 
     Returns
     -------
-    share of positives at each score, (S,)
+    share of positives at each score, (S,); nan at scores without cases
 
     Examples
     --------

@@ -137,7 +137,7 @@ def _first_cheapest(expected: FloatArray, slack: FloatArray) -> IntArray:
 
 
 def regrets(costs: FloatArray) -> FloatArray:
-    """Costs (…, K, M) above the cheapest decision of each class: what all of them cost is gone.
+    """Costs (…, K, M) above the cheapest decision of each class; what all of them cost drops out.
 
     Parameters
     ----------

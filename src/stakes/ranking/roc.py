@@ -64,7 +64,7 @@ def weights_above(weights: FloatArray) -> FloatArray:
 
 
 def roc(table: ScoreTable) -> Roc:
-    """Hit rate against false-alarm rate for every threshold that the data can tell apart.
+    """Hit rate against false-alarm rate at every threshold that decides some case differently.
 
     Ties make diagonal segments: the points are joined by straight lines. Rates of an absent class
     are nan. Leading axes are carried; ferrer-ec, appendix C.3; hernandez-orallo, definition 16.

@@ -168,7 +168,7 @@ def _points(curves: list[Curve]) -> FloatArray:
 
 
 def dominance(curves: Mapping[Any, Curve]) -> dict[Label, Labels]:
-    """For each model those that are nowhere dearer than it and somewhere cheaper.
+    """For each model those that never cost more than it and somewhere cost less.
 
     A dominated model is never worth choosing; a model may be so without any single other one
     dominating it, see `Regions.never_cheapest`.
