@@ -56,6 +56,11 @@ class Posteriors(_Predicted):
     classes : sequence of labels, optional
         The class of each column, in the order of the columns; pass ``model.classes_``, which
         scikit-learn sorts. Left out, column k belongs to ``problem.classes[k]``.
+
+    Examples
+    --------
+    >>> Posteriors([[0.9, 0.1], [0.2, 0.8]], classes=["legit", "fraud"]).classes
+    ['legit', 'fraud']
     """
 
     classes: Any = None
@@ -118,7 +123,13 @@ class Posteriors(_Predicted):
 
 @dataclass(frozen=True, eq=False)
 class Decisions(_Predicted):
-    """Decisions that were taken: one label of the problem's decisions for every case."""
+    """Decisions that were taken: one label of the problem's decisions for every case.
+
+    Examples
+    --------
+    >>> Decisions(["approve", "block"]).values
+    ['approve', 'block']
+    """
 
     def read(self, name: str, decisions: Labels) -> IntArray:
         """Positions of the decisions."""
@@ -127,7 +138,13 @@ class Decisions(_Predicted):
 
 @dataclass(frozen=True, eq=False)
 class Scores(_Predicted):
-    """Raw scores for two classes, on any scale: a higher one speaks for the second class."""
+    """Raw scores for two classes, on any scale: a higher one speaks for the second class.
+
+    Examples
+    --------
+    >>> Scores([-1.3, 0.2, 4.0]).values
+    [-1.3, 0.2, 4.0]
+    """
 
     def read(self, name: str) -> FloatArray:
         """One score for every case."""
@@ -146,6 +163,12 @@ def read_posteriors(name: str, given: object, classes: Labels) -> FloatArray:
     Returns
     -------
     posteriors, (n, K)
+
+    Examples
+    --------
+    >>> read_posteriors("model", [0.2, 0.7], ("legit", "fraud"))
+    array([[0.8, 0.2],
+           [0.3, 0.7]])
     """
     wrapped = given if isinstance(given, Posteriors) else Posteriors(given)
     return wrapped.read(name, classes)
@@ -162,6 +185,13 @@ def as_predictions(name: str, given: Any) -> Posteriors | Decisions | Scores:
     Returns
     -------
     what the array is, wrapped
+
+    Examples
+    --------
+    >>> type(as_predictions("model", np.array([0.2, 0.7]))).__name__
+    'Posteriors'
+    >>> type(as_predictions("model", np.array(["approve", "block"]))).__name__
+    'Decisions'
     """
     if isinstance(given, Posteriors | Decisions | Scores):
         _check.refuse_lazy(name, given.values)

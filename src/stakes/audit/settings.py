@@ -202,6 +202,11 @@ def uniform_setting() -> Setting:
     Returns
     -------
     arguments for `misranking`
+
+    Examples
+    --------
+    >>> sorted(uniform_setting())
+    ['class_share', 'rates', 'utilities']
     """
     return Setting(utilities=UniformUtilities(), class_share=UniformShares(), rates=RisingRates())
 
@@ -212,6 +217,11 @@ def gaussian_setting() -> Setting:
     Returns
     -------
     arguments for `misranking`
+
+    Examples
+    --------
+    >>> sorted(gaussian_setting())
+    ['class_share', 'rates', 'utilities']
     """
     return Setting(
         utilities=NormalUtilities(1 / 3), class_share=UniformShares(), rates=RisingRates()

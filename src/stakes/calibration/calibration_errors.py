@@ -130,6 +130,12 @@ def class_tables(
     Returns
     -------
     one table for each class
+
+    Examples
+    --------
+    >>> tables = class_tables([0, 1, 2], [[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
+    >>> len(tables)
+    3
     """
     names, truth, rows = read_forecasts(y_true, posteriors, classes, weights)
     return tuple(

@@ -269,6 +269,11 @@ def largest_finite(values: FloatArray) -> float:
     Returns
     -------
     a positive number
+
+    Examples
+    --------
+    >>> largest_finite(np.array([-2.0, np.inf, 50.0]))
+    50.0
     """
     low, high = values.min(initial=-_CERTAIN), values.max(initial=_CERTAIN)
     if np.isinf(high - low):
@@ -286,6 +291,11 @@ def log_odds(pairs: FloatArray) -> FloatArray:
     Returns
     -------
     log-odds, (n,)
+
+    Examples
+    --------
+    >>> log_odds(np.array([[0.5, 0.5], [0.0, 1.0]]))
+    array([ 0., inf])
     """
     with np.errstate(divide="ignore"):
         rest, own = np.log(pairs).T  # at once, because columns are slower one by one

@@ -209,6 +209,11 @@ def spread(codes: IntArray, clusters: IntArray | None, size: int) -> int:
     Returns
     -------
     number of folds
+
+    Examples
+    --------
+    >>> spread(np.array([0, 0, 1, 1, 1]), None, 2)
+    2
     """
     if clusters is None:
         return int(np.bincount(codes, minlength=size).min())

@@ -181,6 +181,17 @@ def decompose_by_cross_calibration(
     Returns
     -------
     the three parts
+
+    Examples
+    --------
+    >>> from stakes.calibration import Isotonic
+    >>> from stakes.scoring import HalfBrier
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(400) < 0.3
+    >>> p = np.clip(0.3 + 0.3 * (y - 0.3) + rng.normal(0, 0.1, 400), 0, 1)
+    >>> parts = decompose_by_cross_calibration(y, p, HalfBrier(), Isotonic(), np.arange(400) % 5)
+    >>> bool(parts.discrimination > 0)
+    True
     """
     with _check.renamed(scores="posteriors", y="y_true"):
         recalibrated = cross_calibrate(

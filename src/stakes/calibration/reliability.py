@@ -162,6 +162,14 @@ def confidence_band(
     Returns
     -------
     bounds of the curve, bin by bin
+
+    Examples
+    --------
+    >>> from stakes.scoring import EqualWidth
+    >>> table = ScoreTable([0.2, 0.7], [[30, 8], [11, 25]])
+    >>> band = confidence_band(table, EqualWidth(2), replicates=100, rng=np.random.default_rng(0))
+    >>> type(band).__name__
+    'Band'
     """
     held = _whole_cases(table, bins)
     pooled = bin_sums(held, bins)
@@ -414,6 +422,11 @@ def finite_log_odds(table: ScoreTable) -> FloatArray:
     Returns
     -------
     log-odds, (S,)
+
+    Examples
+    --------
+    >>> finite_log_odds(ScoreTable([0.2, 0.5], [[3, 0], [1, 2]])).round(3)
+    array([-1.386,  0.   ])
     """
     odds = log_odds(posterior_pairs(probability_scores(table)))
     limit = largest_finite(odds)

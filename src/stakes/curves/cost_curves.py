@@ -159,6 +159,13 @@ class CostLines(Value):
     at_zero, at_one : (..., T) arrays
         Loss where the cost proportion or skew is 0 (misses only) and where it is 1 (false alarms
         only); nan where the class is absent.
+
+    Examples
+    --------
+    >>> from stakes.conditions import CostProportions
+    >>> lines = cost_lines(ScoreTable([0.2, 0.6], [[3, 1], [1, 3]]), CostProportions)
+    >>> lines.at_zero
+    array([0.  , 0.25, 1.  ])
     """
 
     thresholds: FloatArray

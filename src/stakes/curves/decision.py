@@ -26,6 +26,13 @@ class DecisionCurve(Value):
     treat_all, treat_none : Curve
         Of treating everybody, and nobody.
     prevalence : share of positives
+
+    Examples
+    --------
+    >>> from stakes.tally import ScoreTable
+    >>> curve = decision_curve(ScoreTable([0.1, 0.4], [[6, 1], [1, 2]]))
+    >>> float(curve.net_benefit(0.2).round(3)), float(curve.treat_all(0.2).round(3))
+    (0.175, 0.125)
     """
 
     net_benefit: Curve

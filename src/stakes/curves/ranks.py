@@ -90,6 +90,11 @@ class PrecisionRecall(Value):
         nan where no case gets the positive decision, as at the last threshold.
     recall : (..., T) array
         nan where the positive class is absent.
+
+    Examples
+    --------
+    >>> precision_recall(ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])).precision
+    array([0.5 , 0.75,  nan])
     """
 
     thresholds: FloatArray
@@ -139,6 +144,11 @@ class DetectionErrorTradeoff(Value):
     false_alarm_probit, miss_probit : (..., T) arrays
         Normal quantiles of the rates; -inf at rate 0 and inf at rate 1. Scores that are normal in
         both classes draw a straight line.
+
+    Examples
+    --------
+    >>> detection_error_tradeoff(ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])).miss_rate
+    array([0.  , 0.25, 1.  ])
     """
 
     thresholds: FloatArray
@@ -222,6 +232,11 @@ class Lift(Value):
         Share of the positives among them; nan where the positive class is absent.
     lift : (..., T) array
         Gain over rate: precision over the share of positives. nan where nothing is above.
+
+    Examples
+    --------
+    >>> lift(ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])).lift
+    array([1. , 1.5, nan])
     """
 
     thresholds: FloatArray

@@ -69,6 +69,12 @@ def bayes_decision_indices(
     Returns
     -------
     positions of decisions, (n,)
+
+    Examples
+    --------
+    >>> from stakes.problem import Problem
+    >>> bayes_decision_indices([0.001, 0.4, 0.95], Problem([[0, 3, 25], [180, 8, 0]]))
+    array([0, 1, 2])
     """
     refuse_limits(problem)
     _check.aligned(posteriors=posteriors, data=data)
@@ -211,6 +217,11 @@ def label_array(names: Labels) -> npt.NDArray[Any]:
     Returns
     -------
     an array of the labels
+
+    Examples
+    --------
+    >>> label_array(("approve", "block"))
+    array(['approve', 'block'], dtype='<U7')
     """
     kinds = {type(label) for label in names}
     if len(kinds) == 1:

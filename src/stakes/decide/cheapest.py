@@ -60,6 +60,11 @@ def mean_costs(rows: FloatArray, costs: FloatArray | CaseCosts) -> FloatArray:
     Returns
     -------
     expected cost of each decision for every case, (n, M)
+
+    Examples
+    --------
+    >>> mean_costs(np.array([[0.9, 0.1]]), np.array([[0.0, 1.0], [5.0, 0.0]]))
+    array([[0.5, 0.9]])
     """
     if not isinstance(costs, CaseCosts):
         return np.asarray(rows @ costs)
@@ -91,6 +96,11 @@ def cheapest_decisions(
     Returns
     -------
     positions of decisions, (n,)
+
+    Examples
+    --------
+    >>> cheapest_decisions(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[0.0, 1.0], [5.0, 0.0]]))
+    array([0, 1])
     """
     chosen = np.empty(len(rows), dtype=np.intp)
     if isinstance(costs, CaseCosts):
@@ -146,6 +156,12 @@ def regrets(costs: FloatArray) -> FloatArray:
     Returns
     -------
     costs above the cheapest decision of each class, (…, K, M)
+
+    Examples
+    --------
+    >>> regrets(np.array([[1.0, 4.0], [180.0, 8.0]]))
+    array([[  0.,   3.],
+           [172.,   0.]])
     """
     return np.asarray(costs - costs.min(axis=-1, keepdims=True))
 

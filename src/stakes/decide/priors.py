@@ -148,6 +148,11 @@ def class_ratios(old: FloatArray, new: FloatArray) -> FloatArray:
     Returns
     -------
     one factor for each class, (K,)
+
+    Examples
+    --------
+    >>> class_ratios(np.array([0.5, 0.5]), np.array([0.9, 0.1]))
+    array([1.8, 0.2])
     """
     return np.divide(new, old, out=np.zeros(old.size), where=old > 0)
 

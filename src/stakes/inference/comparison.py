@@ -258,6 +258,16 @@ def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
     Returns
     -------
     costs of all models and their covariances
+
+    Examples
+    --------
+    >>> from stakes.problem import Problem
+    >>> from stakes.tally import JointCounts
+    >>> problem = Problem.binary(false_alarm=1, miss=5)
+    >>> decided = {"old": [0, 1, 0, 1], "new": [0, 0, 1, 1]}
+    >>> joint = JointCounts.from_decisions([0, 0, 1, 1], decided, problem)
+    >>> delta_compare_costs(joint, problem).names
+    ('old', 'new')
     """
     refuse_groups(joint, AllCases())
     whole_cells(joint)

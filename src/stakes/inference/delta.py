@@ -87,6 +87,13 @@ def mean_covariance(moments: LossMoments, prior: FloatArray | None) -> FloatArra
     Returns
     -------
     covariances, (…, J, J)
+
+    Examples
+    --------
+    >>> from stakes.tally import LossMoments
+    >>> moments = LossMoments.from_losses([0, 0, 1, 1], {"old": [0, 2, 5, 4], "new": [1, 1, 3, 4]})
+    >>> mean_covariance(moments, None).shape
+    (2, 2)
     """
     if prior is None:
         weight = moments.weight.sum(axis=-1)
@@ -190,6 +197,13 @@ def normalized_cost_error(counts: Counts, problem: Problem) -> FloatArray:
     Returns
     -------
     standard error, (…)
+
+    Examples
+    --------
+    >>> from stakes.problem import Problem
+    >>> problem = Problem.binary(false_alarm=1, miss=9)
+    >>> float(normalized_cost_error(Counts([[80, 20], [3, 7]]), problem).round(3))
+    0.169
     """
     regret = problem.regret()
     prior = prior_of(counts, problem)
@@ -267,6 +281,12 @@ def delta_rates(counts: Counts) -> Estimate:
     Returns
     -------
     rates with their standard errors, (…, K, M)
+
+    Examples
+    --------
+    >>> delta_rates(Counts([[80, 20], [3, 7]])).value
+    array([[0.8, 0.2],
+           [0.3, 0.7]])
     """
     whole_cells(counts)
     return _normal(decision_rates(counts), rate_error(counts))

@@ -67,6 +67,12 @@ def wilson_ends(
     Returns
     -------
     lower and upper end, each (…)
+
+    Examples
+    --------
+    >>> low, high = wilson_ends(np.array(0.9), np.array(20.0), np.array(1.96**2))
+    >>> float(low.round(3)), float(high.round(3))
+    (0.699, 0.972)
     """
     with np.errstate(invalid="ignore"):
         centre = (n_cases * rate + threshold / 2) / (n_cases + threshold)

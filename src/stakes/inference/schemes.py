@@ -247,6 +247,10 @@ def checked_scheme(scheme: object) -> None:
     Parameters
     ----------
     scheme : what was drawn at random; None takes it from the tally
+
+    Examples
+    --------
+    >>> checked_scheme(AllCases())
     """
     if not isinstance(scheme, Scheme):
         given = f"the class {scheme.__name__}" if isinstance(scheme, type) else repr(scheme)

@@ -27,6 +27,12 @@ def read_counts(limits: object, decisions: Labels, n_cases: int) -> dict[int, tu
     Returns
     -------
     position of a decision → its least and greatest number
+
+    Examples
+    --------
+    >>> from stakes.problem import Limit
+    >>> read_counts([Limit.count("review", 2)], ("wait", "review"), 10)
+    {1: (0, 2)}
     """
     bounds: dict[int, tuple[int, int]] = {}
     for limit in listed_limits(limits, f"Limit.count({decisions[0]!r}, 200)"):

@@ -139,6 +139,12 @@ def limited_column(problem: Problem, decision: object) -> int:
     Returns
     -------
     position of the decision
+
+    Examples
+    --------
+    >>> from stakes.problem import Problem
+    >>> limited_column(Problem([[0, 3], [9, 1]], decisions=["wait", "review"]), "review")
+    1
     """
     is_label = isinstance(decision, str | int | np.generic)
     if not is_label or decision not in problem.decisions or problem.n_decisions < 2:
@@ -275,6 +281,13 @@ def costs_by_class(costs: FloatArray | CaseCosts, truth: IntArray) -> FloatArray
     Returns
     -------
     costs, (n, M)
+
+    Examples
+    --------
+    >>> costs_by_class(np.array([[0.0, 1.0], [9.0, 0.0]]), np.array([0, 1, 1]))
+    array([[0., 1.],
+           [9., 0.],
+           [9., 0.]])
     """
     if not isinstance(costs, CaseCosts):
         return np.asarray(costs[truth])

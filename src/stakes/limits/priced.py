@@ -216,5 +216,11 @@ def plus(costs: FloatArray | CaseCosts, amounts: FloatArray) -> FloatArray | Cas
     Returns
     -------
     costs with the amounts
+
+    Examples
+    --------
+    >>> plus(np.array([[0.0, 3.0], [9.0, 1.0]]), np.array([[0.0, 2.0], [0.0, 2.0]]))
+    array([[0., 5.],
+           [9., 3.]])
     """
     return costs.plus(amounts) if isinstance(costs, CaseCosts) else costs + amounts

@@ -50,6 +50,11 @@ def prior_of(counts: Counts, problem: Problem) -> FloatArray:
     Returns
     -------
     class shares, (…, K)
+
+    Examples
+    --------
+    >>> prior_of(Counts([[80, 20], [3, 7]]), Problem.binary(false_alarm=1, miss=9)).round(3)
+    array([0.909, 0.091])
     """
     _meet(counts, problem)
     if problem.prior is None:
@@ -123,6 +128,11 @@ def expected_cost_per_class(counts: Counts, problem: Problem) -> FloatArray:
     Returns
     -------
     cost per case of each class, (…, K)
+
+    Examples
+    --------
+    >>> expected_cost_per_class(Counts([[80, 20], [3, 7]]), Problem.binary(false_alarm=1, miss=9))
+    array([0.2, 2.7])
     """
     _meet(counts, problem)
     return unwrapped(np.einsum("...km,km->...k", decision_rates(counts), problem.costs))
@@ -141,6 +151,13 @@ def cost_shares(counts: Counts, problem: Problem) -> FloatArray:
     Returns
     -------
     parts of the cost, (…, K, M), which add up to the expected cost
+
+    Examples
+    --------
+    >>> counts = Counts([[80, 20], [3, 7]])
+    >>> cost_shares(counts, Problem.binary(false_alarm=1, miss=9)).round(3)
+    array([[0.   , 0.182],
+           [0.245, 0.   ]])
     """
     prior = prior_of(counts, problem)[..., None]
     rates = np.where(prior > 0, decision_rates(counts), 0.0)
@@ -160,6 +177,12 @@ def naive_cost(counts: Counts, problem: Problem) -> Numbers:
     Returns
     -------
     cost per case, (…)
+
+    Examples
+    --------
+    >>> counts = Counts([[80, 20], [3, 7]])
+    >>> float(naive_cost(counts, Problem.binary(false_alarm=1, miss=9)).round(3))
+    0.818
     """
     return unwrapped((prior_of(counts, problem) @ problem.costs).min(axis=-1))
 
@@ -175,6 +198,11 @@ def perfect_cost(counts: Counts, problem: Problem) -> Numbers:
     Returns
     -------
     cost per case, (…)
+
+    Examples
+    --------
+    >>> float(perfect_cost(Counts([[80, 20], [3, 7]]), Problem([[1, 2], [9, 3]])).round(3))
+    1.182
     """
     return unwrapped(prior_of(counts, problem) @ problem.costs.min(axis=-1))
 
@@ -220,6 +248,12 @@ def relative_economic_value(counts: Counts, problem: Problem) -> Numbers:
     Returns
     -------
     value, (…), at most 1
+
+    Examples
+    --------
+    >>> counts = Counts([[80, 20], [3, 7]])
+    >>> float(relative_economic_value(counts, Problem.binary(false_alarm=1, miss=9)).round(3))
+    0.478
     """
     return 1.0 - normalized_cost(counts, problem)
 

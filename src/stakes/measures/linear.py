@@ -90,6 +90,11 @@ def constant_sums(sums: FloatArray) -> FloatArray:
     Returns
     -------
     sums of the constant decisions, (M, K, M, T)
+
+    Examples
+    --------
+    >>> constant_sums(np.ones((2, 3, 1))).shape
+    (3, 2, 3, 1)
     """
     chosen = np.eye(sums.shape[1])[:, None, :, None]
     return np.asarray(chosen * sums.sum(axis=1, keepdims=True))

@@ -117,6 +117,12 @@ def utility_yield(
     Returns
     -------
     utility per case in the unit of the problem
+
+    Examples
+    --------
+    >>> from stakes.problem import Problem
+    >>> utility_yield([0, 0, 1], [0, 1, 1], problem=Problem.from_utilities([[1, -1], [-5, 3]]))
+    1.0
     """
     return 0.0 - expected_cost(
         y_true,

@@ -111,6 +111,13 @@ def costs_of_class(costs: FloatArray, truth: IntArray) -> FloatArray:
     Returns
     -------
     costs, (M, B)
+
+    Examples
+    --------
+    >>> costs = np.arange(12.0).reshape(2, 2, 3)      # K, M, three cases
+    >>> costs_of_class(costs, np.array([0, 1, 1]))
+    array([[ 0.,  7.,  8.],
+           [ 3., 10., 11.]])
     """
     if len(costs) == 2:  # where is faster than fancy indexing
         return np.asarray(np.where(truth == 1, costs[1], costs[0]))

@@ -236,6 +236,11 @@ def listed_limits(limits: object, example: str) -> tuple[Limit, ...]:
     Returns
     -------
     the limits
+
+    Examples
+    --------
+    >>> listed_limits([Limit.share("review", at_most=0.05)], "limits=[…]")
+    (Limit.share('review', at_most=0.05),)
     """
     fault = None
     if isinstance(limits, Limit | str | Mapping) or not isinstance(limits, Iterable):
@@ -311,6 +316,12 @@ def infeasible(limit: Limit, closest: float, because: str = "the limits before i
     Returns
     -------
     the error to raise
+
+    Examples
+    --------
+    >>> error = infeasible(Limit.share("review", at_most=0.05), 0.1, "the other limits allow")
+    >>> type(error).__name__
+    'InputError'
     """
     word = "at_most" if limit.sign > 0 else "at_least"
     return InputError(

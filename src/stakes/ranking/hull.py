@@ -32,6 +32,12 @@ def single(table: ScoreTable, what: str) -> FloatArray:
     Returns
     -------
     weights, (S, 2)
+
+    Examples
+    --------
+    >>> single(ScoreTable([0.2, 0.7], [[3, 0], [1, 2]]), "the hull")
+    array([[3., 0.],
+           [1., 2.]])
     """
     _check.no_leading_axes("table", table.leading, where=f"where {what} is asked for")
     return table.weights

@@ -25,6 +25,11 @@ class Roc(Value):
     false_alarm_rate, hit_rate : (..., T) arrays
         Shares of the negative and of the positive class that get the positive decision; nan where
         that class is absent.
+
+    Examples
+    --------
+    >>> roc(ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])).hit_rate
+    array([1.  , 0.75, 0.  ])
     """
 
     thresholds: FloatArray
@@ -56,6 +61,13 @@ def weights_above(weights: FloatArray) -> FloatArray:
     Returns
     -------
     weights, (…, S + 1, 2)
+
+    Examples
+    --------
+    >>> weights_above(np.array([[3.0, 0.0], [1.0, 2.0]]))
+    array([[4., 2.],
+           [1., 2.],
+           [0., 0.]])
     """
     above = np.zeros((*weights.shape[:-2], 2, weights.shape[-2] + 1))
     from_the_top = np.swapaxes(weights, -1, -2)[..., ::-1]

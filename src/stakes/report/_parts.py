@@ -27,7 +27,13 @@ Points = tuple[tuple[float, float, float], ...]  # of a curve: share, cost, pric
 
 @dataclass(frozen=True, eq=False)
 class Interval(Value):
-    """A number and the ends of its interval; nan where undefined."""
+    """A number and the ends of its interval; nan where undefined.
+
+    Examples
+    --------
+    >>> Interval(0.4, 0.3, 0.6)
+    Interval(value=0.4, low=0.3, high=0.6)
+    """
 
     value: float
     low: float

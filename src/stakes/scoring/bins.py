@@ -48,7 +48,14 @@ class Bins(Value, ABC):
 
 @dataclass(frozen=True, eq=False)
 class EachScore(Bins):
-    """Every distinct score is a bin: the segments of the ROC curve."""
+    """Every distinct score is a bin: the segments of the ROC curve.
+
+    Examples
+    --------
+    >>> from stakes.scoring import refinement_loss
+    >>> float(refinement_loss(ScoreTable([0.2, 0.7], [[3, 1], [1, 2]]), EachScore()).round(3))
+    0.202
+    """
 
     follow_classes: ClassVar[bool] = False
 
@@ -58,7 +65,14 @@ class EachScore(Bins):
 
 @dataclass(frozen=True, eq=False)
 class HullBins(Bins):
-    """The scores of one segment of the ROC hull share a bin: the blocks of isotonic regression."""
+    """The scores of one segment of the ROC hull share a bin: the blocks of isotonic regression.
+
+    Examples
+    --------
+    >>> from stakes.scoring import refinement_loss
+    >>> float(refinement_loss(ScoreTable([0.2, 0.7], [[3, 1], [1, 2]]), HullBins()).round(3))
+    0.202
+    """
 
     def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
         size = table.scores.size
@@ -186,6 +200,12 @@ def bin_sums(table: ScoreTable, bins: Bins) -> BinSums:
     Returns
     -------
     weight, mean score and share of positives of each bin
+
+    Examples
+    --------
+    >>> sums = bin_sums(ScoreTable([0.2, 0.3, 0.7], [[3, 0], [1, 1], [0, 2]]), EqualWidth(2))
+    >>> sums.shares
+    array([0.2, 1. ])
     """
     require_table(table)
     _check.require("bins", bins, Bins, "Write EqualWidth(10), EqualMass(10) or HullBins().")

@@ -39,6 +39,11 @@ def class_labels(y_true: object, classes: object, size: int, *, name: str = "y_t
     Returns
     -------
     the labels
+
+    Examples
+    --------
+    >>> class_labels([0, 1, 1], None, 2)
+    (0, 1)
     """
     if classes is not None:
         names = _check.labels("classes", classes)
@@ -69,6 +74,11 @@ def column_classes(name: str, posteriors: object) -> Labels | None:
     Returns
     -------
     labels, or None where the posteriors name none
+
+    Examples
+    --------
+    >>> column_classes("posteriors", [0.2, 0.7]) is None
+    True
     """
     given, columns = posteriors, None
     if isinstance(given, Posteriors):
@@ -88,6 +98,11 @@ def n_columns(name: str, posteriors: object) -> int:
     Returns
     -------
     number of classes
+
+    Examples
+    --------
+    >>> n_columns("posteriors", [0.2, 0.7])
+    2
     """
     given = posteriors.values if isinstance(posteriors, Posteriors) else posteriors
     shape = shape_of(name, given)
@@ -105,6 +120,11 @@ def shape_of(name: str, values: Any) -> tuple[int, ...]:
     Returns
     -------
     the shape
+
+    Examples
+    --------
+    >>> shape_of("posteriors", [[0.2, 0.8]])
+    (1, 2)
     """
     try:
         return np.shape(values)
@@ -376,5 +396,10 @@ def mean_over_classes(means: FloatArray, shares: FloatArray) -> FloatArray:
     Returns
     -------
     mean loss, (…)
+
+    Examples
+    --------
+    >>> mean_over_classes(np.array([0.2, 0.6]), np.array([0.9, 0.1]))
+    array(0.24)
     """
     return weighted_sum(shares, np.where(shares > 0, means, 0.0), axis=-1)

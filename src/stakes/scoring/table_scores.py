@@ -28,6 +28,11 @@ def probability_scores(table: ScoreTable) -> FloatArray:
     Returns
     -------
     the scores, (S,)
+
+    Examples
+    --------
+    >>> probability_scores(ScoreTable([0.2, 0.7], [[3, 0], [1, 2]]))
+    array([0.2, 0.7])
     """
     require_table(table)
     if table.scores[0] >= 0 and table.scores[-1] <= 1:  # they are in order
@@ -53,6 +58,12 @@ def posterior_pairs(positive: FloatArray) -> FloatArray:
     Returns
     -------
     posteriors, (…, 2)
+
+    Examples
+    --------
+    >>> posterior_pairs(np.array([0.2, 0.7]))
+    array([[0.8, 0.2],
+           [0.3, 0.7]])
     """
     return np.stack([1 - positive, positive], axis=-1)
 

@@ -84,6 +84,12 @@ def rising_rates(rng: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
     Returns
     -------
     rates, of the wanted shape
+
+    Examples
+    --------
+    >>> rates = rising_rates(np.random.default_rng(0), (1000,))
+    >>> bool(rates.min() >= 0.5), rates.shape
+    (True, (1000,))
     """
     return np.asarray(0.5 + 0.5 * np.sqrt(rng.random(size)))
 
@@ -99,6 +105,11 @@ def uniform_shares(rng: np.random.Generator, size: tuple[int, ...]) -> FloatArra
     Returns
     -------
     shares, of the wanted shape
+
+    Examples
+    --------
+    >>> uniform_shares(np.random.default_rng(0), (2, 3)).shape
+    (2, 3)
     """
     return np.asarray(rng.random(size))
 
@@ -113,6 +124,11 @@ def fixed(value: float) -> Sampler:
     Returns
     -------
     a function that draws
+
+    Examples
+    --------
+    >>> fixed(0.3)(np.random.default_rng(0), (2,))
+    array([0.3, 0.3])
     """
     known = _check.number("value", value, low=0, high=1)
     return lambda rng, size: np.full(size, known)

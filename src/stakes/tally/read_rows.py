@@ -72,6 +72,12 @@ def read_rows(
     Returns
     -------
     checked columns, weights and groups
+
+    Examples
+    --------
+    >>> rows = read_rows({"y_true": np.array([0, 1, 1])}, [1.0, 0.0, 2.0], None)
+    >>> rows.columns[0], rows.weights
+    (array([0, 1]), array([1., 2.]))
     """
     n_cases = _check.same_length(**columns)
     parts = tuple(columns.values())

@@ -292,6 +292,11 @@ def two_classes(y_true: object, positive: Label | None) -> tuple[Labels | None, 
     Returns
     -------
     labels, or None for 0/1, and 1 for each positive case, (n,)
+
+    Examples
+    --------
+    >>> two_classes(["no", "yes", "yes"], "yes")
+    (('no', 'yes'), array([0, 1, 1]))
     """
     found = _check.distinct("y_true", y_true)
     if positive is None:

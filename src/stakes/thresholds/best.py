@@ -30,6 +30,13 @@ class BestThreshold(Value):
     slope, intercept : the line hit rate = intercept + slope × false-alarm rate that touches the
         ROC hull there; of several models under one problem, the highest intercept is the
         cheapest. nan where undefined, the intercept also when the slope is infinite
+
+    Examples
+    --------
+    >>> from stakes.problem import Problem
+    >>> table = ScoreTable([0.2, 0.6, 0.9], [[40, 5], [30, 25], [10, 40]])
+    >>> float(best_threshold(table, Problem.binary(false_alarm=1, miss=4)).threshold)
+    0.2
     """
 
     threshold: float

@@ -374,6 +374,12 @@ def population_of(table: ScoreTable, over: Condition | type[Condition]) -> Score
     Returns
     -------
     the table, reweighted for skews
+
+    Examples
+    --------
+    >>> from stakes.conditions import Skews
+    >>> population_of(ScoreTable([0.2, 0.7], [[3, 0], [1, 1]]), Skews).class_weights
+    array([2.5, 2.5])
     """
     if isinstance(over, Condition) or (isinstance(over, type) and issubclass(over, Condition)):
         return over.population(table)
