@@ -86,6 +86,15 @@ class Curve(Value):
     def through(cls, x: npt.ArrayLike, y: npt.ArrayLike) -> Curve:
         """Straight lines through corners in order of x; where x repeats, the curve jumps.
 
+        Parameters
+        ----------
+        x : corners, not decreasing
+        y : values there
+
+        Returns
+        -------
+        the curve
+
         Examples
         --------
         >>> Curve.through([0, 0, 1], [0, 0.5, 1])([0, 0.5, 1]).tolist()
@@ -102,7 +111,17 @@ class Curve(Value):
 
     @classmethod
     def undefined(cls, low: float, high: float) -> Curve:
-        """Return the curve that is nan everywhere on [low, high]."""
+        """Return the curve that is nan everywhere on [low, high].
+
+        Parameters
+        ----------
+        low : where the domain begins
+        high : where it ends
+
+        Returns
+        -------
+        the curve
+        """
         return cls._trusted(
             knots=np.array([low, high], dtype=np.float64),
             coefficients=np.array([[np.nan, 0.0, 0.0, 0.0]]),
@@ -127,6 +146,15 @@ class Curve(Value):
         nan when [low, high] reaches outside the domain; infinite when a piece linear in the
         odds reaches one.
 
+        Parameters
+        ----------
+        low : from here; None for the beginning
+        high : to here; None for the end
+
+        Returns
+        -------
+        the area
+
         Examples
         --------
         >>> Curve([0, 1], [[0, 0, 3]]).integral(0, 0.5)
@@ -150,6 +178,14 @@ class Curve(Value):
 
         nan when the distribution has mass outside the domain. Pieces linear in the odds have no
         closed form here and are refused.
+
+        Parameters
+        ----------
+        distribution : distribution of the point
+
+        Returns
+        -------
+        the mean
 
         Examples
         --------
@@ -178,11 +214,23 @@ class Curve(Value):
 
         Joined by straight lines they draw constant and linear pieces exactly; for curves with
         quadratic or odds pieces see `points`.
+
+        Returns
+        -------
+        ``x`` and ``y`` of the corners
         """
         return self.points(2)
 
     def points(self, per_piece: int) -> dict[str, FloatArray]:
         """Return per_piece evenly spaced points of each piece, both ends included, for drawing.
+
+        Parameters
+        ----------
+        per_piece : how many points for each piece
+
+        Returns
+        -------
+        ``x`` and ``y`` of the points
 
         Examples
         --------
@@ -203,6 +251,14 @@ class Curve(Value):
 
         Sorted: the roots of self - other, the jumps that carry it over zero, and the ends of the
         pieces on which the two coincide. Between two neighbours the sign does not change.
+
+        Parameters
+        ----------
+        other : another curve
+
+        Returns
+        -------
+        increasing points
 
         Examples
         --------

@@ -40,7 +40,17 @@ class InputError(StakesError, ValueError):
         self.argument = argument
 
     def said_of(self, name: str, *, argument: str | None = None) -> InputError:
-        """The same complaint under another name of the argument, where it begins with that."""
+        """The same complaint under another name of the argument, where it begins with that.
+
+        Parameters
+        ----------
+        name : the new name
+        argument : what `argument` of the error becomes; None for the new name
+
+        Returns
+        -------
+        the error
+        """
         message, old = str(self), self.argument or ""
         said = f"{name}{message[len(old) :]}" if message.startswith(old) else message
         return InputError(said, argument=name if argument is None else argument)

@@ -69,6 +69,16 @@ class Posteriors(_Predicted):
         """Posteriors of shape (n, K), columns in the order of the problem's classes.
 
         Borrowed ones are read at once and never kept, so that they need no copy.
+
+        Parameters
+        ----------
+        name : what to call the argument in messages
+        classes : labels of the classes
+        borrowed : whether the array may be the caller's
+
+        Returns
+        -------
+        posteriors, (n, K)
         """
         bare = self.unframed()
         order = bare._order(name, classes)
@@ -132,7 +142,17 @@ class Decisions(_Predicted):
     """
 
     def read(self, name: str, decisions: Labels) -> IntArray:
-        """Positions of the decisions."""
+        """Positions of the decisions.
+
+        Parameters
+        ----------
+        name : what to call the argument in messages
+        decisions : labels of the decisions
+
+        Returns
+        -------
+        positions, (n,)
+        """
         return _check.decisions(name, self.values, decisions)
 
 
@@ -147,7 +167,16 @@ class Scores(_Predicted):
     """
 
     def read(self, name: str) -> FloatArray:
-        """One score for every case."""
+        """One score for every case.
+
+        Parameters
+        ----------
+        name : what to call the argument in messages
+
+        Returns
+        -------
+        scores, (n,)
+        """
         return _check.real_scores(name, self.values)
 
 

@@ -43,6 +43,14 @@ class AgainstYield(Value):
         """Share of the pairs of tables that the metric puts in the opposite order of the yield.
 
         Values that rounding alone keeps apart are ties.
+
+        Parameters
+        ----------
+        metric : name of the metric
+
+        Returns
+        -------
+        the share
         """
         good, worth = self._ranks(metric)
         n_tables = worth.size
@@ -61,6 +69,14 @@ class AgainstYield(Value):
 
         From the lowest yield to the highest, so that the metric falls all the way. A metric that
         never errs has chains of one table.
+
+        Parameters
+        ----------
+        metric : name of the metric
+
+        Returns
+        -------
+        positions of the tables
         """
         good, worth = self._ranks(metric)
         known = np.flatnonzero(~np.isnan(good) & ~np.isnan(worth))

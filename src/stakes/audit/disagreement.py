@@ -88,11 +88,25 @@ class Disagreement(Value):
         return np.asarray((self.picks & (self.excess[..., None, :] > 0)).any(axis=-1))
 
     def picks_of(self, metric: str) -> tuple[Label, ...]:
-        """The models that one metric puts first, for tables without leading axes."""
+        """The models that one metric puts first, for tables without leading axes.
+
+        Parameters
+        ----------
+        metric : name of the metric
+
+        Returns
+        -------
+        labels of the models
+        """
         return self._names(self.picks[_check.one_of("metric", metric, self.metrics, "metrics")])
 
     def columns(self) -> dict[str, list[object]]:
-        """What the table shows, by column, for tables without leading axes."""
+        """What the table shows, by column, for tables without leading axes.
+
+        Returns
+        -------
+        columns of equal length
+        """
         table: dict[str, list[object]] = {"metric": ["expected cost", *self.metrics]}
         for j, model in enumerate(self.models):
             table[str(model)] = [float(self.costs[j]), *self.values[:, j].tolist()]

@@ -44,7 +44,16 @@ class Metric(Value, ABC):
 
     @abstractmethod
     def goodness(self, counts: Counts) -> FloatArray:
-        """The metric, turned so that higher is better."""
+        """The metric, turned so that higher is better.
+
+        Parameters
+        ----------
+        counts : cases by true class and decision, (…, K, M)
+
+        Returns
+        -------
+        values, (…)
+        """
 
 
 @dataclass(frozen=True, eq=False)

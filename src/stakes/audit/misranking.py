@@ -60,13 +60,31 @@ class Misranking(Value):
         return np.sqrt(self.wrong * (1 - self.wrong) / self.pairs)
 
     def share(self, name: str) -> float:
-        """Share of the pairs that one criterion ranked wrongly."""
+        """Share of the pairs that one criterion ranked wrongly.
+
+        Parameters
+        ----------
+        name : name of the criterion
+
+        Returns
+        -------
+        the share
+        """
         return float(self.wrong[self._position(name)])
 
     def difference(self, name: str, other: str) -> tuple[float, float]:
         """How much more often one criterion errs than another, with the standard error.
 
         Both saw the same pairs, so that the error is that of a paired difference.
+
+        Parameters
+        ----------
+        name : name of the criterion
+        other : name of the other
+
+        Returns
+        -------
+        the difference and its standard error
         """
         one, two = self._position(name), self._position(other)
         only_one = (self.together[one, one] - self.together[one, two]) / self.pairs
@@ -75,7 +93,12 @@ class Misranking(Value):
         return gap, sqrt(max(float(only_one + only_two) - gap * gap, 0.0) / self.pairs)
 
     def columns(self) -> dict[str, list[object]]:
-        """What the table shows, by column."""
+        """What the table shows, by column.
+
+        Returns
+        -------
+        columns of equal length
+        """
         return {
             "criterion": list(self.names),
             "wrong": self.wrong.tolist(),

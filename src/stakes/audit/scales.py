@@ -17,10 +17,24 @@ class Scale(Value, ABC):
 
     @abstractmethod
     def cost_proportion(self, threshold: float) -> float:
-        """Cost proportion whose Bayes threshold this is; nan when scores are on no such scale."""
+        """Cost proportion whose Bayes threshold this is; nan when scores are on no such scale.
+
+        Parameters
+        ----------
+        threshold : a threshold on this scale
+
+        Returns
+        -------
+        the cost proportion, or nan
+        """
 
     def refuse(self, scores: FloatArray) -> None:
-        """Raise InputError when scores cannot be on this scale; by default any can."""
+        """Raise InputError when scores cannot be on this scale; by default any can.
+
+        Parameters
+        ----------
+        scores : the scores
+        """
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,16 @@ class ShareDistribution(Value, ABC):
 
     @abstractmethod
     def density(self, share: FloatArray) -> FloatArray:
-        """Density at each share in (0, 1)."""
+        """Density at each share in (0, 1).
+
+        Parameters
+        ----------
+        share : shares of the positive class
+
+        Returns
+        -------
+        densities, elementwise
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +88,16 @@ class RateDistribution(Value, ABC):
 
     @abstractmethod
     def gap_ratio_cdf(self, ratio: FloatArray) -> FloatArray:
-        """Probability that the gap of two rates is at most `ratio` times the gap of two others."""
+        """Probability that the gap of two rates is at most `ratio` times the gap of two others.
+
+        Parameters
+        ----------
+        ratio : ratios of gaps
+
+        Returns
+        -------
+        probabilities, elementwise
+        """
 
 
 @dataclass(frozen=True, eq=False)

@@ -146,6 +146,14 @@ class UtilityDistribution(Value, ABC):
 
         All that a utility matrix says about the order of two classifiers is in this number. The
         distributions here treat the classes alike, so that it is symmetric about ½.
+
+        Parameters
+        ----------
+        c : cost proportions
+
+        Returns
+        -------
+        densities, elementwise
         """
 
 

@@ -60,7 +60,12 @@ class WrongPicks(Value):
     unit: str | None
 
     def columns(self) -> dict[str, list[object]]:
-        """What the table shows, by column."""
+        """What the table shows, by column.
+
+        Returns
+        -------
+        columns of equal length
+        """
         return {
             "criterion": list(self.criteria),
             "wrong": self.wrong.tolist(),

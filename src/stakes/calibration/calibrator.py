@@ -51,6 +51,10 @@ class Calibrator(Value, ABC):
         weights : (n,) weights of the cases
         prior : shares of the classes for which the posteriors shall hold; the classes of the data
             are weighted accordingly. Without it, posteriors hold for the shares of the data.
+
+        Returns
+        -------
+        the fitted map
         """
 
     def _fit_in_groups(

@@ -238,6 +238,11 @@ def fold_numbers(
     Returns
     -------
     number of the fold of each case, (n,)
+
+    Examples
+    --------
+    >>> fold_numbers(np.array([0, 0, 1, 1]), 2, rng=np.random.default_rng(0)).shape
+    (4,)
     """
     count = _check.number("folds", folds, low=2)
     n_clusters = codes.size if clusters is None else int(clusters.max(initial=-1)) + 1

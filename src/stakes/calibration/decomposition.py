@@ -35,7 +35,15 @@ from stakes.tally import ScoreTable
 
 @dataclass(frozen=True, eq=False)
 class Decomposition(Value):
-    """Parts of a mean score: score = miscalibration − discrimination + uncertainty, each (…)."""
+    """Parts of a mean score: score = miscalibration − discrimination + uncertainty, each (…).
+
+    Examples
+    --------
+    >>> from stakes.scoring import HalfBrier
+    >>> parts = decompose(ScoreTable([0.2, 0.7], [[3, 1], [1, 2]]), HalfBrier())
+    >>> float(parts.miscalibration.round(4)), float(parts.refinement.round(4))
+    (0.0019, 0.2024)
+    """
 
     score: FloatArray
     miscalibration: FloatArray

@@ -27,7 +27,15 @@ _REMEDY = "Fit again, or pass the text as to_json wrote it."
 
 
 class CalibrationMap(Value, ABC):
-    """A fitted map from scores to posteriors; subclasses are frozen dataclasses of plain parts."""
+    """A fitted map from scores to posteriors; subclasses are frozen dataclasses of plain parts.
+
+    Examples
+    --------
+    >>> from stakes.calibration import Isotonic
+    >>> fitted = Isotonic().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    >>> fitted([0.3, 0.95]).tolist()
+    [0.33333333333333326, 1.0]
+    """
 
     kind: ClassVar[str]
     classes: Labels
@@ -62,11 +70,29 @@ class CalibrationMap(Value, ABC):
         return self
 
     def relabelled(self, classes: Labels) -> Self:
-        """The same map with other names for its classes."""
+        """The same map with other names for its classes.
+
+        Parameters
+        ----------
+        classes : the new labels
+
+        Returns
+        -------
+        the map
+        """
         return self._trusted(**{**vars(self), "classes": classes})
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The map as text, written to a file when a path is given; `from_json` reads it back."""
+        """The map as text, written to a file when a path is given; `from_json` reads it back.
+
+        Parameters
+        ----------
+        path : where to write it; None does not
+
+        Returns
+        -------
+        the JSON
+        """
         return sealed_map(self, {}, path)
 
 

@@ -34,6 +34,13 @@ class CostOfMiscalibration(Value):
     recalibrated : cost of the decisions after recalibration
     optimal : for two classes, the least cost that thresholds on the score could have had on these
         very cases; nan for more classes
+
+    Examples
+    --------
+    >>> table = ScoreTable([0.2, 0.6, 0.9], [[40, 5], [30, 25], [10, 40]])
+    >>> costs = table_cost_of_miscalibration(table, Problem.binary(false_alarm=1, miss=4))
+    >>> float(costs.calibration_loss.round(4))
+    0.0
     """
 
     actual: FloatArray

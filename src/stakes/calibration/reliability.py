@@ -33,6 +33,13 @@ class Reliability(Value):
     scores, observed : (S,) distinct scores, and the share of positives in the bin of each
     bin_scores, bin_shares, bin_weights : (B,) mean score, share of positives and weight of each bin
         that holds cases
+
+    Examples
+    --------
+    >>> from stakes.scoring import EqualWidth
+    >>> curve = reliability(ScoreTable([0.2, 0.7], [[3, 1], [1, 2]]), EqualWidth(2))
+    >>> type(curve).__name__
+    'Reliability'
     """
 
     scores: FloatArray
@@ -100,7 +107,16 @@ class Band(Value):
         return np.asarray(self.shares[:, self.places])
 
     def limits(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper limit at each score, (S,) each, that hold this share of the draws."""
+        """Lower and upper limit at each score, (S,) each, that hold this share of the draws.
+
+        Parameters
+        ----------
+        level : share of the draws
+
+        Returns
+        -------
+        lower and upper limit, (S,) each
+        """
         inside = _check.number("level", level, low=0, high=1)
         lower, upper = np.quantile(self.shares, [(1 - inside) / 2, (1 + inside) / 2], axis=0)
         return lower[self.places], upper[self.places]
@@ -322,6 +338,12 @@ class CalibrationLine(Value):
 
     Calibrated scores have slope 1 and intercept 0. A slope below 1 says that the scores are too
     sure of themselves. Not `converged`: a bounded fit, because a threshold separates the classes.
+
+    Examples
+    --------
+    >>> line = calibration_line(ScoreTable([0.2, 0.5, 0.8], [[8, 1], [5, 5], [1, 8]]))
+    >>> float(line.slope.round(2))
+    1.5
     """
 
     intercept: FloatArray

@@ -87,6 +87,19 @@ class Select(Calibrator):
 
         `clusters` are labels, one per case, of cases that belong together (patients, sites): they
         stay together while choosing.
+
+        Parameters
+        ----------
+        scores : scores or posteriors, (n,) or (n, K)
+        y : true class of every case, (n,)
+        classes : labels of the classes
+        weights : weight of each case
+        prior : class shares to calibrate for
+        clusters : labels of cases that stay in one fold
+
+        Returns
+        -------
+        the map of the best candidate
         """
         rows, _ = read_rows(scores, y, classes, weights, prior)
         owners = None if clusters is None else read_clusters(clusters, rows.codes)

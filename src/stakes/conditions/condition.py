@@ -23,7 +23,16 @@ class Condition(Value, ABC):
     @classmethod
     @abstractmethod
     def population(cls, table: ScoreTable) -> ScoreTable:
-        """Return the table whose class shares enter the losses."""
+        """Return the table whose class shares enter the losses.
+
+        Parameters
+        ----------
+        table : distinct scores and the weight of each class at them
+
+        Returns
+        -------
+        the table
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +63,14 @@ class CostProportions(Condition):
     def of(cls, problem: Problem) -> CostProportions:
         """The one cost proportion of a problem with two classes and two decisions.
 
+        Parameters
+        ----------
+        problem : two classes and two decisions
+
+        Returns
+        -------
+        the condition, a single point
+
         Examples
         --------
         >>> CostProportions.of(Problem.binary(false_alarm=1, miss=9)).distribution
@@ -73,6 +90,15 @@ class CostProportions(Condition):
         Where costs are high, losses count for more: the expected loss in the unit of the costs is
         half their mean sum times the expected loss under this condition (hernandez-orallo,
         appendix A). A draw in which both costs are zero does not count.
+
+        Parameters
+        ----------
+        false_alarm : draws of the cost of a false alarm
+        miss : draws of the cost of a miss
+
+        Returns
+        -------
+        the condition
 
         Examples
         --------

@@ -35,10 +35,29 @@ class Distribution(Value, ABC):
         r"""Partial moment :math:`\int_{[low, high)} x^{order}\,dW(x)`, elementwise.
 
         The order is 0, 1 or 2; an interval that ends before it begins is empty.
+
+        Parameters
+        ----------
+        order : the power
+        low : lower limits
+        high : upper limits
+
+        Returns
+        -------
+        partial moments, elementwise
         """
 
     def cdf(self, x: npt.ArrayLike) -> FloatArray:
-        """Probability of at most x, elementwise."""
+        """Probability of at most x, elementwise.
+
+        Parameters
+        ----------
+        x : points
+
+        Returns
+        -------
+        probabilities, elementwise
+        """
         return self.moment(0, -np.inf, np.nextafter(x, np.inf))
 
     @property

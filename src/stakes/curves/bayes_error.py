@@ -47,6 +47,14 @@ class BayesErrorRate(Value):
 
         The normalised expected cost of ferrer-ec, eq 4, for costs and priors that make these
         odds.
+
+        Parameters
+        ----------
+        prior_log_odds : log-odds of the prior
+
+        Returns
+        -------
+        normalised error rates, elementwise
         """
         log_odds = np.asarray(prior_log_odds, dtype=np.float64)
         false_alarm_rate, miss_rate = self._rates(log_odds)
@@ -80,13 +88,31 @@ class BayesErrorPlot(Value):
 
     @staticmethod
     def reference(prior_log_odds: npt.ArrayLike) -> FloatArray:
-        """Error rate of the best constant decision, the smaller of the two priors."""
+        """Error rate of the best constant decision, the smaller of the two priors.
+
+        Parameters
+        ----------
+        prior_log_odds : log-odds of the prior
+
+        Returns
+        -------
+        error rates, elementwise
+        """
         from scipy.special import expit
 
         return np.asarray(expit(-np.abs(np.asarray(prior_log_odds, dtype=np.float64))))
 
     def columns(self, prior_log_odds: npt.ArrayLike) -> dict[str, FloatArray]:
-        """All curves at these prior log-odds, plain and normalised."""
+        """All curves at these prior log-odds, plain and normalised.
+
+        Parameters
+        ----------
+        prior_log_odds : log-odds of the prior
+
+        Returns
+        -------
+        columns of equal length
+        """
         return {
             "prior_log_odds": np.array(prior_log_odds, dtype=np.float64),
             "actual": self.actual(prior_log_odds),

@@ -59,6 +59,14 @@ class DecisionCurve(Value):
         Elementwise in the threshold probability p; nan outside [0, 1]. At p = 0 it is -inf with
         missed positives, else TN/n.
 
+        Parameters
+        ----------
+        p : threshold probabilities
+
+        Returns
+        -------
+        interventions per case, elementwise
+
         Examples
         --------
         >>> from stakes.tally import ScoreTable

@@ -68,11 +68,30 @@ class Comparison(Value):
         return self.names[int(np.argmax(least(self.values)))]
 
     def estimate(self, name: Label) -> Estimate:
-        """The number of one model."""
+        """The number of one model.
+
+        Parameters
+        ----------
+        name : name of the model
+
+        Returns
+        -------
+        its estimate
+        """
         return self._of(np.eye(len(self.names))[self._position(name)])
 
     def difference(self, first: Label, second: Label) -> Estimate:
-        """First minus second, with a paired standard error and interval."""
+        """First minus second, with a paired standard error and interval.
+
+        Parameters
+        ----------
+        first : name of the first model
+        second : name of the second model
+
+        Returns
+        -------
+        the estimate of the difference
+        """
         unit = np.eye(len(self.names))
         one, other = self._position(first, "first"), self._position(second, "second")
         return self._of(unit[one] - unit[other])
@@ -83,6 +102,12 @@ class Comparison(Value):
         For costs: the probability of being the cheapest. Replicates in which a model is undefined
         are left out; nan when none is left.
 
+        Returns
+        -------
+        shares, (J,), which add up to 1
+
+        Examples
+        --------
         >>> joint = JointCounts.from_decisions([0, 1] * 5, {"a": [0, 1] * 5, "b": [0, 0] * 5},
         ...                                    Problem.zero_one(2))
         >>> compare_costs(joint, Problem.zero_one(2), replicates=100,
@@ -97,7 +122,17 @@ class Comparison(Value):
         return mean_defined(least_shares(self.replicates))
 
     def drawn(self, *, replicates: int, rng: np.random.Generator) -> Self:
-        """The same comparison with replicates drawn from its normal distribution."""
+        """The same comparison with replicates drawn from its normal distribution.
+
+        Parameters
+        ----------
+        replicates : how many replicates to draw
+        rng : the generator that draws
+
+        Returns
+        -------
+        the comparison with replicates
+        """
         count = _check.draws("replicates", replicates, low=2)
         _check.generator(rng)
         normal = rng.standard_normal((count, len(self.names)))

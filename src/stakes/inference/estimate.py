@@ -36,7 +36,16 @@ class Interval(Value):
         return np.asarray(self.high - self.low)
 
     def covers(self, truth: object) -> BoolArray:
-        """Whether the interval holds these numbers, elementwise; a nan end holds nothing."""
+        """Whether the interval holds these numbers, elementwise; a nan end holds nothing.
+
+        Parameters
+        ----------
+        truth : numbers
+
+        Returns
+        -------
+        booleans
+        """
         point = _check.reals("truth", truth)
         return np.asarray((self.low <= point) & (point <= self.high))
 
@@ -51,10 +60,29 @@ class IntervalType(Value, ABC):
 
     @abstractmethod
     def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper end, each of the shape of the value."""
+        """Lower and upper end, each of the shape of the value.
+
+        Parameters
+        ----------
+        estimate : the estimate
+        level : confidence level
+
+        Returns
+        -------
+        lower and upper end
+        """
 
     def undefined(self, estimate: Estimate) -> BoolArray:
-        """The replicates (R, …) that these intervals leave out."""
+        """The replicates (R, …) that these intervals leave out.
+
+        Parameters
+        ----------
+        estimate : the estimate
+
+        Returns
+        -------
+        booleans, (R, …)
+        """
         return np.isnan(estimate.replicates)
 
     def effective_count(self, shape: tuple[int, ...]) -> FloatArray:
@@ -125,13 +153,31 @@ class Estimate(Value):
         self._fill({**parts, "intervals": _checked_type(intervals), "method": method})
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Interval that is meant to hold the truth with this probability; nan where undefined."""
+        """Interval that is meant to hold the truth with this probability; nan where undefined.
+
+        Parameters
+        ----------
+        level : confidence level, such as 0.95
+
+        Returns
+        -------
+        the interval, of the shape of the value
+        """
         level = _check.level(level)
         low, high = self.intervals.ends(self, level)
         return Interval._trusted(low=np.asarray(low), high=np.asarray(high), level=level)
 
     def with_intervals(self, intervals: IntervalType) -> Self:
-        """Read the same estimate by another type of interval."""
+        """Read the same estimate by another type of interval.
+
+        Parameters
+        ----------
+        intervals : the type of interval
+
+        Returns
+        -------
+        the estimate
+        """
         return self._trusted(**{**vars(self), "intervals": _checked_type(intervals)})
 
     @property

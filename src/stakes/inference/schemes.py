@@ -44,24 +44,69 @@ class Scheme(Value, ABC):
     words: ClassVar[str] = ""  # what follows "2000 bootstrap replicates"
 
     def whole(self, tally: T) -> T:
-        """The tally of all cases, whose measure is the value of the estimate."""
+        """The tally of all cases, whose measure is the value of the estimate.
+
+        Parameters
+        ----------
+        tally : what was read
+
+        Returns
+        -------
+        the tally of all cases
+        """
         return tally
 
     def strata(self, tally: Tally) -> IntArray:
-        """For each cell (C,) the number of the sample that it was drawn in."""
+        """For each cell (C,) the number of the sample that it was drawn in.
+
+        Parameters
+        ----------
+        tally : what was read
+
+        Returns
+        -------
+        numbers, (C,)
+        """
         return np.zeros(cells_of(tally).cell_classes.shape, dtype=np.intp)
 
     def intervals(self, tally: Tally) -> IntervalType:
-        """The type of intervals that `bootstrap` reads off such replicates."""
+        """The type of intervals that `bootstrap` reads off such replicates.
+
+        Parameters
+        ----------
+        tally : what was read
+
+        Returns
+        -------
+        the type of interval
+        """
         return Percentile()
 
     def numbers_per_replicate(self, tally: Tally) -> int:
-        """How many numbers one replicate needs, which decides how many fit into a block."""
+        """How many numbers one replicate needs, which decides how many fit into a block.
+
+        Parameters
+        ----------
+        tally : what was read
+
+        Returns
+        -------
+        how many numbers
+        """
         return checked_tally(tally).size
 
     @abstractmethod
     def drawer(self, tally: T) -> Drawer[T]:
-        """What resamples this tally a number of times; the replicates are a new leading axis."""
+        """What resamples this tally a number of times; the replicates are a new leading axis.
+
+        Parameters
+        ----------
+        tally : what was read
+
+        Returns
+        -------
+        a function of the generator and the number of replicates
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +114,13 @@ class AllCases(Scheme):
     """All cases are one random sample; class sizes vary from replicate to replicate.
 
     A replicate may lose a rare class; where a measure needs it, that replicate is nan.
+
+    Examples
+    --------
+    >>> from stakes.tally import Counts
+    >>> rng = np.random.default_rng(0)
+    >>> resample(Counts([[8, 2], [3, 7]]), AllCases(), replicates=5, rng=rng).n_cases
+    array([20., 20., 20., 20., 20.])
     """
 
     words = "of all cases"
@@ -85,6 +137,15 @@ class WithinClasses(Scheme):
 
     The scheme for problems that state a prior: no replicate loses a class. A class of one case
     would be resampled as itself; what hangs on it is undefined, see `bootstrap`.
+
+    Examples
+    --------
+    >>> from stakes.tally import Counts
+    >>> rng = np.random.default_rng(0)
+    >>> counts = Counts([[8, 2], [3, 9]])
+    >>> resample(counts, WithinClasses(), replicates=2, rng=rng).class_weights
+    array([[10., 12.],
+           [10., 12.]])
     """
 
     words = "within classes"
@@ -111,6 +172,13 @@ class PoissonWeights(Scheme):
     For streams: replicates of chunks add up to replicates of the whole, so that `resample` of each
     chunk can be kept as a running sum (Hanley and MacGibbon 2006; Chamandy et al. 2012). The number
     of cases varies too, which measures that divide by it do not feel.
+
+    Examples
+    --------
+    >>> from stakes.tally import Counts
+    >>> rng = np.random.default_rng(0)
+    >>> resample(Counts([[8, 2], [3, 7]]), PoissonWeights(), replicates=5, rng=rng).leading
+    (5,)
     """
 
     words = "with Poisson weights"
@@ -132,6 +200,13 @@ class BayesianBootstrap(Scheme):
 
     Takes fractional weights, and then reads a weight w as w cases. No cell with cases ever
     becomes empty.
+
+    Examples
+    --------
+    >>> from stakes.tally import Counts
+    >>> rng = np.random.default_rng(0)
+    >>> resample(Counts([[8, 2], [3, 7]]), BayesianBootstrap(), replicates=5, rng=rng).leading
+    (5,)
     """
 
     words = "with Dirichlet weights"

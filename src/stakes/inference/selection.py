@@ -82,7 +82,16 @@ class Contenders(Value):
         return float(np.delete(self.p_values, self.cheapest).max(initial=0.0))
 
     def at(self, level: float) -> Labels:
-        """The contenders at another level, cheapest first."""
+        """The contenders at another level, cheapest first.
+
+        Parameters
+        ----------
+        level : confidence level
+
+        Returns
+        -------
+        labels of the contenders
+        """
         stays = np.flatnonzero(self._stays(_check.level(level)))
         scale = np.abs(self.differences).max(initial=0.0)
         rounded = np.round(self.differences / (scale or 1.0), 9)  # equal costs keep their order

@@ -32,7 +32,16 @@ class Slices(Value):
     notes: tuple[str, ...]
 
     def columns(self, level: float = 0.95) -> dict[str, list[object]]:
-        """What can be drawn or printed, as columns of equal length."""
+        """What can be drawn or printed, as columns of equal length.
+
+        Parameters
+        ----------
+        level : confidence level of the intervals
+
+        Returns
+        -------
+        columns of equal length
+        """
         ends = self.estimate.interval(level)
         return {
             "group": list(self.groups),

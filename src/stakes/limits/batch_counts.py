@@ -100,6 +100,12 @@ def keep_counts(
     Returns
     -------
     positions of decisions, (n,)
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 3.0], [20.0, 5.0], [90.0, 6.0]])     # approve, review
+    >>> keep_counts(costs, np.array([0, 1, 1]), {1: (0, 1)})
+    array([0, 0, 1])
     """
     counts = {place: int(np.count_nonzero(decided == place)) for place in bounds}
     if all(low <= counts[place] <= high for place, (low, high) in bounds.items()):

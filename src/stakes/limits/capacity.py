@@ -32,6 +32,15 @@ class CapacityCurve(Value):
         a limit the curve is flat.
     shares : (T,) shares up to which each group of equal cases reaches
     prices : (T,) what one more case of that group saves, the dearest first
+
+    Examples
+    --------
+    >>> from stakes.limits import capacity_curve
+    >>> from stakes.problem import Problem
+    >>> problem = Problem([[0, 3], [180, 8]], decisions=["approve", "review"])
+    >>> curve = capacity_curve([0.01, 0.2, 0.7], problem, "review")
+    >>> curve.cost([0, 1 / 3, 1]).round(2).tolist()
+    [54.6, 14.77, 4.1]
     """
 
     decision: Label
@@ -44,6 +53,16 @@ class CapacityCurve(Value):
 
         It is nan outside [0, 1].
 
+        Parameters
+        ----------
+        share : share of cases that may get the decision
+
+        Returns
+        -------
+        prices, elementwise
+
+        Examples
+        --------
         >>> from stakes import Problem
         >>> problem = Problem([[0, 3, 25], [180, 8, 0]])
         >>> capacity_curve([0.01, 0.1, 0.2, 0.9], problem, 1).price([0, 0.3, 0.9]).tolist()
@@ -70,7 +89,16 @@ class CoverageCurve(Value):
     break_even_prices: FloatArray
 
     def selective_cost(self, coverage: npt.ArrayLike) -> FloatArray:
-        """Cost per decided case, elementwise; nan where none is decided."""
+        """Cost per decided case, elementwise; nan where none is decided.
+
+        Parameters
+        ----------
+        coverage : share of cases that are decided
+
+        Returns
+        -------
+        costs, elementwise
+        """
         share = _check.reals("coverage", coverage)
         with np.errstate(divide="ignore", invalid="ignore"):
             return _check.unwrapped(np.where(share > 0, self.cost(share) / share, np.nan))
@@ -80,6 +108,14 @@ class CoverageCurve(Value):
 
         Dearer abstentions are worth it for fewer cases; at a price above ``break_even(1)`` for
         none. It is nan outside [0, 1].
+
+        Parameters
+        ----------
+        coverage : share of cases that are decided
+
+        Returns
+        -------
+        prices, elementwise
         """
         share = _check.reals("coverage", coverage)
         place = np.searchsorted(self.shares, share - 1e-12, side="left")

@@ -59,6 +59,14 @@ class MetricTable(Value):
         """The rows as a frame of pandas, polars or pyarrow: the first that is installed, or named.
 
         Columns are name, metric, value, low and high.
+
+        Parameters
+        ----------
+        library : ``"pandas"``, ``"polars"`` or ``"pyarrow"``
+
+        Returns
+        -------
+        the rows as a frame
         """
         from stakes.adapters.frame import frame_of
 

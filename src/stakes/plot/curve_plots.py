@@ -31,6 +31,17 @@ def cost_curves(
     """Loss over the cost proportion (or skew), one line for each model or method.
 
     `at` marks the cost proportion at hand.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes.conditions import CostProportions
+    >>> from stakes.curves import optimal_curve
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])
+    >>> lines = {"forest": optimal_curve(table, CostProportions)}
+    >>> cost_curves(lines, ax=Figure().subplots()).get_xlabel()
+    'cost proportion'
     """
     ax = axes_for(ax)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -53,6 +64,17 @@ def capacity_curves(
     """Cost per case over the share of cases that may get a decision, one line for each model.
 
     `at` marks the limit at hand.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes.limits import capacity_curve
+    >>> from stakes.problem import Problem
+    >>> problem = Problem([[0, 3], [180, 8]], decisions=["approve", "review"])
+    >>> curve = capacity_curve([0.01, 0.2, 0.7], problem, "review")
+    >>> ax = capacity_curves({"forest": curve}, unit="EUR", ax=Figure().subplots())
+    >>> ax.get_ylabel()
+    'cost per case, EUR'
     """
     ax = axes_for(ax)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -117,7 +139,18 @@ def roc(
     best: Mapping[str, BestThreshold] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Hit rate over false-alarm rate, with hulls, and with the tangents of best thresholds."""
+    """Hit rate over false-alarm rate, with hulls, and with the tangents of best thresholds.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes.curves import roc_curve
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])
+    >>> ax = roc({"forest": roc_curve(table)}, ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'false-alarm rate'
+    """
     ax = axes_for(ax, square=True)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -142,7 +175,18 @@ def _tangent(ax: Axes, best: BestThreshold, colour: str) -> None:
 
 
 def precision_recall(curves: Mapping[str, PrecisionRecall], *, ax: Axes | None = None) -> Axes:
-    """Precision over recall, as steps: between two thresholds there is nothing to join."""
+    """Precision over recall, as steps: between two thresholds there is nothing to join.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes import curves
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])
+    >>> ax = precision_recall({"forest": curves.precision_recall(table)}, ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'recall'
+    """
     ax = axes_for(ax, square=True)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         ax.plot(curve.recall, curve.precision, label=name, drawstyle="steps-post", **style)
@@ -153,7 +197,18 @@ def precision_recall(curves: Mapping[str, PrecisionRecall], *, ax: Axes | None =
 def detection_error_tradeoff(
     curves: Mapping[str, DetectionErrorTradeoff], *, ax: Axes | None = None
 ) -> Axes:
-    """Miss rate over false-alarm rate, in percent on probit axes."""
+    """Miss rate over false-alarm rate, in percent on probit axes.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes import curves
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])
+    >>> lines = {"forest": curves.detection_error_tradeoff(table)}
+    >>> len(detection_error_tradeoff(lines, ax=Figure().subplots()).lines)
+    1
+    """
     ax = axes_for(ax, square=True)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         finite = np.isfinite(curve.false_alarm_probit) & np.isfinite(curve.miss_probit)
@@ -172,7 +227,18 @@ def decision_curves(
     threshold: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Net benefit over the threshold probability, beside treating all and treating nobody."""
+    """Net benefit over the threshold probability, beside treating all and treating nobody.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes.curves import decision_curve
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])
+    >>> ax = decision_curves({"forest": decision_curve(table)}, ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'threshold probability'
+    """
     ax = axes_for(ax)
     first = next(iter(curves.values()))
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -193,7 +259,17 @@ def _net_benefit(ax: Axes, curve: Curve, **style: Any) -> None:
 
 
 def gains(curves: Mapping[str, Curve], *, ax: Axes | None = None) -> Axes:
-    """Share of the positives found over the share of the cases looked at."""
+    """Share of the positives found over the share of the cases looked at.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes.curves import gains_curve
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])
+    >>> gains({"forest": gains_curve(table)}, ax=Figure().subplots()).get_ylabel()
+    'share of positives found'
+    """
     ax = axes_for(ax, square=True)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -205,7 +281,19 @@ def gains(curves: Mapping[str, Curve], *, ax: Axes | None = None) -> Axes:
 def reliability(
     curve: Reliability, *, band: Band | None = None, level: float = 0.95, ax: Axes | None = None
 ) -> Axes:
-    """Observed share of positives over the score, with a band of what chance alone would do."""
+    """Observed share of positives over the score, with a band of what chance alone would do.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes import calibration
+    >>> from stakes.scoring import EqualWidth
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])
+    >>> curve = calibration.reliability(table, EqualWidth(2))
+    >>> reliability(curve, ax=Figure().subplots()).get_xlabel()
+    'score'
+    """
     ax = axes_for(ax, square=True)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
     if band is not None:
@@ -223,6 +311,14 @@ def score_histogram(table: ScoreTable, *, bins: int = 30, ax: Axes | None = None
     """Scores of the two classes, the positives above the axis and the negatives below.
 
     Heights are shares within each class, so that a rare class is as visible as the other.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])
+    >>> score_histogram(table, bins=5, ax=Figure().subplots()).get_xlabel()
+    'score'
     """
     ax = axes_for(ax)
     names = table.classes or ("negative", "positive")

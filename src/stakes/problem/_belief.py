@@ -60,7 +60,16 @@ class Between(Value):
         return (self.low + self.high) / 2
 
     def quantiles(self, shares: FloatArray) -> FloatArray:
-        """The amounts below which these shares of what the cost may be lie."""
+        """The amounts below which these shares of what the cost may be lie.
+
+        Parameters
+        ----------
+        shares : probabilities
+
+        Returns
+        -------
+        amounts, of the same shape
+        """
         return self.low + shares * (self.high - self.low)
 
     @property

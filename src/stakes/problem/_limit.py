@@ -170,11 +170,31 @@ class Limit(Value):
         return 1.0 if self.at_most is not None else -1.0
 
     def excess(self, value: Any) -> Any:
-        """By how much a share or rate breaks the limit; negative where it leaves room."""
+        """By how much a share or rate breaks the limit; negative where it leaves room.
+
+        Parameters
+        ----------
+        value : the share or rate
+
+        Returns
+        -------
+        the excess, of the shape of `value`
+        """
         return self.sign * (value - self.bound)
 
     def cells(self, classes: Labels, decisions: Labels, prior: FloatArray) -> FloatArray:
-        """What the limit counts: the weight (K, M) of each cell of a table of joint shares."""
+        """What the limit counts: the weight (K, M) of each cell of a table of joint shares.
+
+        Parameters
+        ----------
+        classes : labels of the classes
+        decisions : labels of the decisions
+        prior : class shares, (K,)
+
+        Returns
+        -------
+        weights, (K, M)
+        """
         counted = np.zeros((len(classes), len(decisions)))
         column = decisions.index(self.decision)
         if self.given is None:

@@ -128,6 +128,17 @@ class Problem(Charged):
 
         `classes` is a number of classes or their labels.
 
+        Parameters
+        ----------
+        classes : their labels, or how many there are
+        **common : further arguments of `Problem`: classes, decisions, prior, unit
+
+        Returns
+        -------
+        the problem, with a decision for each class
+
+        Examples
+        --------
         >>> Problem.zero_one(3).costs
         array([[0., 1., 1.],
                [1., 0., 1.],
@@ -148,6 +159,20 @@ class Problem(Charged):
     ) -> Self:
         """Two classes and two decisions; the second of each is the positive one.
 
+        Parameters
+        ----------
+        false_alarm : cost of acting on a negative case
+        miss : cost of not acting on a positive case
+        hit : cost of acting on a positive case
+        correct_rejection : cost of not acting on a negative case
+        **common : further arguments of `Problem`: classes, decisions, prior, unit
+
+        Returns
+        -------
+        the problem of two classes and two decisions
+
+        Examples
+        --------
         >>> Problem.binary(false_alarm=1, miss=9).threshold
         0.1
         """
@@ -169,6 +194,17 @@ class Problem(Charged):
 
         The problem states that prior too, because its expected cost is the balanced error rate
         under no other. A share of zero is an error: the cost would be infinite.
+
+        Parameters
+        ----------
+        prior : class shares
+        classes : labels of the classes
+        decisions : labels of the decisions
+        unit : what a cost is counted in
+
+        Returns
+        -------
+        the problem
         """
         size = len(prior) if isinstance(prior, Mapping) else _check.array("prior", prior).size
         if classes is None and isinstance(prior, Mapping):
@@ -185,7 +221,17 @@ class Problem(Charged):
 
     @classmethod
     def from_utilities(cls, utilities: object, **common: Any) -> Self:
-        """Utilities, rows classes and columns decisions, are costs times −1 (ferrer-ec, §2)."""
+        """Utilities, rows classes and columns decisions, are costs times −1 (ferrer-ec, §2).
+
+        Parameters
+        ----------
+        utilities : gains, (K, M), or a mapping from class to decision to gain
+        **common : further arguments of `Problem`: classes, decisions, prior, unit
+
+        Returns
+        -------
+        the problem
+        """
         utilities = named_table(utilities)
         if isinstance(utilities, Mapping):
             classes, decisions, utilities = from_mapping(
@@ -201,13 +247,34 @@ class Problem(Charged):
 
         "From which probability on would you act?" is often easier to answer than "what does
         each mistake cost?".
+
+        Parameters
+        ----------
+        p : probability from which on one would act
+        **common : further arguments of `Problem`: classes, decisions, prior, unit
+
+        Returns
+        -------
+        the problem
         """
         p = _check.number("p", p, low=0, high=1)
         return cls.binary(false_alarm=p, miss=1 - p, **common)
 
     @classmethod
     def detection(cls, *, p_target: float, miss: float, false_alarm: float, **common: Any) -> Self:
-        """NIST's detection cost: misses of targets against false alarms on non-targets."""
+        """NIST's detection cost: misses of targets against false alarms on non-targets.
+
+        Parameters
+        ----------
+        p_target : share of targets
+        miss : cost of a miss
+        false_alarm : cost of a false alarm
+        **common : further arguments of `Problem`: classes, decisions, prior, unit
+
+        Returns
+        -------
+        the problem
+        """
         p_target = _check.number("p_target", p_target, low=0, high=1)
         names = {"classes": ("non-target", "target"), "decisions": ("reject", "accept")}
         settings = {**names, "prior": (1 - p_target, p_target)}
@@ -217,6 +284,18 @@ class Problem(Charged):
     def from_utility_coordinates(cls, x: float, y: float, **common: Any) -> Self:
         """The binary problem at a point of the utility space (dyrland, eq 13).
 
+        Parameters
+        ----------
+        x : first coordinate of the utility space
+        y : second coordinate
+        **common : further arguments of `Problem`: classes, decisions, prior, unit
+
+        Returns
+        -------
+        the problem
+
+        Examples
+        --------
         >>> Problem.from_utility_coordinates(0.3, -0.6).utilities
         array([[0.7, 0.6],
                [0. , 1. ]])
@@ -239,6 +318,16 @@ class Problem(Charged):
 
         Expected cost is linear in the costs, so the mean problem ranks systems by their expected
         cost over all of them (dyrland, eq 18, 19). The problems share labels and prior.
+
+        Parameters
+        ----------
+        problems : problems that could be the true one
+        weights : how likely each is; None for equally
+        **common : further arguments of `Problem`: classes, decisions, prior, unit
+
+        Returns
+        -------
+        the problem of the mean costs
         """
         array = isinstance(problems, np.ndarray)
         given = list(problems) if isinstance(problems, Iterable) and not array else []
@@ -264,24 +353,58 @@ class Problem(Charged):
 
     @classmethod
     def from_toml(cls, path: str | Path, **common: Any) -> Self:
-        """Read a problem file; labels match by text, and keywords replace what the file says."""
+        """Read a problem file; labels match by text, and keywords replace what the file says.
+
+        Parameters
+        ----------
+        path : the file
+        **common : what to replace
+
+        Returns
+        -------
+        the problem
+        """
         return cls(**{**_file.read(path), **common})
 
     def to_toml(self, path: str | Path) -> None:
-        """Write a problem file that `from_toml` reads back as an equal problem."""
+        """Write a problem file that `from_toml` reads back as an equal problem.
+
+        Parameters
+        ----------
+        path : where to write
+        """
         parts = {name: part for name, part in vars(self).items() if not name.startswith("_")}
         _file.write(path, costs=self.written, **parts)
 
     # Transformations -----------------------------------------------------------------------------
 
     def with_prior(self, prior: object) -> Self:
-        """The same stakes under other class shares; None: the shares of the data at hand."""
+        """The same stakes under other class shares; None: the shares of the data at hand.
+
+        Parameters
+        ----------
+        prior : class shares, or None
+
+        Returns
+        -------
+        the problem with that prior
+        """
         checked = None if prior is None else _check.prior("prior", prior, self.classes)
         return self._but(prior=checked)
 
     def with_limits(self, limits: object) -> Self:
         """The same stakes under other limits; None: without any.
 
+        Parameters
+        ----------
+        limits : limits on decisions, or None
+
+        Returns
+        -------
+        the problem with those limits
+
+        Examples
+        --------
         >>> problem = Problem.zero_one(["no", "yes"])
         >>> problem.with_limits([Limit.share("yes", at_most=0.1)]).limits
         (Limit.share('yes', at_most=0.1),)
@@ -291,6 +414,17 @@ class Problem(Charged):
     def with_abstention(self, cost: object, name: Label = "abstain") -> Self:
         """Add a decision that costs the same in every class, or one cost for each class.
 
+        Parameters
+        ----------
+        cost : what abstaining costs, (K,) or one number
+        name : label of the new decision
+
+        Returns
+        -------
+        the problem with one more decision
+
+        Examples
+        --------
         >>> Problem.zero_one(["cat", "dog"]).with_abstention(0.2)
         Problem: cost of each decision, class by class
              cat  dog  abstain
@@ -315,11 +449,21 @@ class Problem(Charged):
         )
 
     def regret(self) -> Self:
-        """Costs above the best decision of each class; systems rank alike (ferrer-ec, §2)."""
+        """Costs above the best decision of each class; systems rank alike (ferrer-ec, §2).
+
+        Returns
+        -------
+        the problem in which the best decision of each class costs nothing
+        """
         return self._but(_constants=self.costs - self.costs.min(axis=1, keepdims=True))
 
     def rescaled(self) -> Self:
-        """Utilities moved and scaled to [0, 1]; systems rank alike (dyrland, eq 12)."""
+        """Utilities moved and scaled to [0, 1]; systems rank alike (dyrland, eq 12).
+
+        Returns
+        -------
+        the problem with utilities between 0 and 1
+        """
         span = np.ptp(self.costs)
         if span == 0:
             raise InputError(
@@ -400,6 +544,14 @@ class Problem(Charged):
         """Whether these costs are a positive multiple of the other's plus one constant (eq 11).
 
         The prior and the unit do not enter.
+
+        Parameters
+        ----------
+        other : another problem
+
+        Returns
+        -------
+        whether they are
         """
         self._same_decisions(other)
         ours, theirs = self.costs - self.costs.min(), other.costs - other.costs.min()
@@ -411,6 +563,14 @@ class Problem(Charged):
         They do when prior × regret agrees up to one positive factor; without priors, when regret
         does. A problem that states a prior is not equivalent to one that leaves it to the data,
         nor one with limits to one with others.
+
+        Parameters
+        ----------
+        other : another problem
+
+        Returns
+        -------
+        whether they do
         """
         self._same_decisions(other)
         if (self.prior is None) != (other.prior is None) or set(self.limits) != set(other.limits):

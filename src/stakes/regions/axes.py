@@ -120,6 +120,11 @@ class CostProportion(StraightAxis):
 
     For two classes and two decisions. Under a prior (None: the class shares of the data) the loss
     of decisions that stay as they are is :math:`2\{c\,\pi_0 FPR + (1-c)\,\pi_1 FNR\}`.
+
+    Examples
+    --------
+    >>> CostProportion([0.9, 0.1])
+    CostProportion(prior=[0.9, 0.1])
     """
 
     prior: Any = None

@@ -74,7 +74,16 @@ class Regions(Value):
         return tuple(model for model in self.models if model not in chosen)
 
     def at(self, x: float) -> Labels:
-        """The cheapest models at a point; at a crossing those of both sides."""
+        """The cheapest models at a point; at a crossing those of both sides.
+
+        Parameters
+        ----------
+        x : a point of the axis
+
+        Returns
+        -------
+        labels of the cheapest models
+        """
         point = float(_check.reals("x", x, ndim=0))
         found = [part.cheapest for part in self.parts if part.low <= point <= part.high]
         if not found:
@@ -85,12 +94,31 @@ class Regions(Value):
         return tuple(dict.fromkeys(label for labels in found for label in labels))
 
     def of(self, model: Label) -> tuple[tuple[float, float], ...]:
-        """The intervals in which this model is the cheapest."""
+        """The intervals in which this model is the cheapest.
+
+        Parameters
+        ----------
+        model : label of the model
+
+        Returns
+        -------
+        intervals, each a pair
+        """
         _check.one_of("model", model, self.models, "models")
         return tuple((part.low, part.high) for part in self.parts if model in part.cheapest)
 
     def mapped(self, transform: Callable[[float], float], axis: str) -> Self:
-        """The same regions on another scale; the transformation must be monotone."""
+        """The same regions on another scale; the transformation must be monotone.
+
+        Parameters
+        ----------
+        transform : a monotone function of the axis
+        axis : name of the new axis
+
+        Returns
+        -------
+        the regions
+        """
         parts = []
         for part in self.parts:
             low, high = sorted((transform(part.low), transform(part.high)))
@@ -101,7 +129,12 @@ class Regions(Value):
         return self._trusted(axis=axis, models=self.models, parts=tuple(parts), unclear=unclear)
 
     def columns(self) -> dict[str, list[Any]]:
-        """Low and high end and the cheapest models of every interval."""
+        """Low and high end and the cheapest models of every interval.
+
+        Returns
+        -------
+        columns of equal length
+        """
         return {
             "low": [part.low for part in self.parts],
             "high": [part.high for part in self.parts],
@@ -214,6 +247,17 @@ def as_cost_ratios(regions: Regions) -> Regions:
     Returns
     -------
     the same regions on the axis of the ratio
+
+    Examples
+    --------
+    >>> from stakes.regions import CostProportion, cheapest_regions
+    >>> from stakes.tally import Counts
+    >>> models = {"old": Counts([[80, 20], [3, 7]]), "new": Counts([[90, 10], [5, 5]])}
+    >>> regions = cheapest_regions(models, CostProportion([0.9, 0.1]))
+    >>> as_cost_ratios(regions)
+    false alarm : miss  cheapest
+    0 to 0.2222              old
+    0.2222 to inf            new
     """
     if regions.axis != "cost proportion":
         raise InputError(

@@ -21,8 +21,8 @@ def wrapped(text: str, width: int) -> str:
 
     Examples
     --------
-    >>> wrapped("It costs 0.93 EUR per case.", 16)
-    'It costs 0.93\nEUR per case.'
+    >>> wrapped("It costs 0.93 EUR per case.", 16).splitlines()
+    ['It costs 0.93', 'EUR per case.']
     """
     return plain(textwrap.fill(text, width))
 

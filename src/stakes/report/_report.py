@@ -198,7 +198,16 @@ class Report(Value):
         return cheapest_of(self.systems)
 
     def system(self, name: str) -> System:
-        """The system of that name, or the best one of the model of that name."""
+        """The system of that name, or the best one of the model of that name.
+
+        Parameters
+        ----------
+        name : name of a system or of a model
+
+        Returns
+        -------
+        the system
+        """
         return self._named("name", name)
 
     def _named(self, argument: str, name: str) -> System:
@@ -223,6 +232,10 @@ class Report(Value):
         Parameters
         ----------
         system : the name of a system, or of a model for its best system
+
+        Returns
+        -------
+        the rule, which decides new cases
 
         Examples
         --------
@@ -268,6 +281,10 @@ class Report(Value):
         ----------
         system : the name of a system; by default all `challengers` must pass
 
+        Returns
+        -------
+        whether it is
+
         Examples
         --------
         >>> from stakes import Problem, evaluate
@@ -286,11 +303,28 @@ class Report(Value):
         The upper end for its cost less the baseline's and the margin is at most zero. At a level of
         95 % a system that costs just that much passes in 2.5 % of samples. The argument is that of
         `is_better`, which has an example.
+
+        Parameters
+        ----------
+        system : name of the system; None for the verdict's
+
+        Returns
+        -------
+        whether it clearly costs no more
         """
         return all(high <= 0 for high in self._judged(system, "beyond_margin"))
 
     def compared(self, name: str) -> System:
-        """The system of that name, or the challenger of the model of that name."""
+        """The system of that name, or the challenger of the model of that name.
+
+        Parameters
+        ----------
+        name : name of a system or of a model
+
+        Returns
+        -------
+        the system
+        """
         own = [one for one in self.systems if one.name == name]
         own += [one for one in self.challengers if one.model == name]
         return own[0] if own else self._named("system", name)
@@ -308,6 +342,14 @@ class Report(Value):
         The costs must be linear in ``report.problem.terms``, whose sums the report holds; without a
         prior the classes have their shares of the cases. Bayes decisions made for these costs may
         cost less: evaluate again to see. What needs no model is among the systems.
+
+        Parameters
+        ----------
+        problem : the same classes and decisions with other costs
+
+        Returns
+        -------
+        name of each system → its cost per case
 
         Examples
         --------
@@ -343,32 +385,74 @@ class Report(Value):
         return self.to_text()
 
     def to_text(self) -> str:
-        """The report as plain text."""
+        """The report as plain text.
+
+        Returns
+        -------
+        the text
+        """
         from stakes.render import to_text
 
         return to_text(self)
 
     def to_markdown(self, path: str | Path | None = None, *, brief: bool = False) -> str:
-        """The report as Markdown, written to a file when a path is given; in brief, ten lines."""
+        """The report as Markdown, written to a file when a path is given; in brief, ten lines.
+
+        Parameters
+        ----------
+        path : where to write it; None does not
+        brief : whether ten lines are enough
+
+        Returns
+        -------
+        the Markdown
+        """
         from stakes.render import to_markdown
 
         return to_markdown(self, path, brief=brief)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The report as JSON with a versioned schema, written to a file when a path is given."""
+        """The report as JSON with a versioned schema, written to a file when a path is given.
+
+        Parameters
+        ----------
+        path : where to write it; None does not
+
+        Returns
+        -------
+        the JSON
+        """
         from stakes.render import to_json
 
         return to_json(self, path)
 
     @classmethod
     def from_json(cls, text: str | Path) -> Report:
-        """The report that was written as JSON: its text, or the path of a file."""
+        """The report that was written as JSON: its text, or the path of a file.
+
+        Parameters
+        ----------
+        text : the JSON, or the path of a file that has it
+
+        Returns
+        -------
+        the report
+        """
         from stakes.render import from_json
 
         return from_json(text)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """The interactive page, self-contained, written to a file when a path is given."""
+        """The interactive page, self-contained, written to a file when a path is given.
+
+        Parameters
+        ----------
+        path : where to write it; None does not
+
+        Returns
+        -------
+        the page
+        """
         from stakes.render import to_html
 
         return to_html(self, path)
@@ -384,6 +468,15 @@ class Report(Value):
         Tables: systems, counts, verdict, models, losses, scores, slices, picks, metrics, margins,
         regions, limits, capacity, coverage, unknowns, caveats and assumptions. The library is the
         module, or its name.
+
+        Parameters
+        ----------
+        table : name of the table, such as ``"systems"``
+        library : ``"pandas"``, ``"polars"`` or ``"pyarrow"``
+
+        Returns
+        -------
+        the table
         """
         from stakes.adapters.frame import report_frame
 

@@ -179,6 +179,10 @@ class Rule(Value):
             that are tied are taken in the order of the batch.
         columns : of a lazy frame, those of the predictions; by default those that the rule was made
             from. The frame gets one more column, "decision", and nothing is read.
+
+        Returns
+        -------
+        labels of decisions, (n,); of a lazy frame, the frame with one more column
         """
         if _check.is_lazy(predictions, columns, data=data, case_costs=case_costs, limits=limits):
             return self._column(predictions, columns)
@@ -198,7 +202,19 @@ class Rule(Value):
         case_costs: object = None,
         limits: object = None,
     ) -> IntArray:
-        """Positions of the decisions, one per case."""
+        """Positions of the decisions, one per case.
+
+        Parameters
+        ----------
+        predictions : posteriors or scores of the new cases
+        data : columns that the costs name
+        case_costs : costs of every case, (n, K, M)
+        limits : counts to keep in this batch
+
+        Returns
+        -------
+        positions of decisions, (n,)
+        """
         if limits is not None:
             return self._counted(predictions, data, case_costs, limits)
         given = wrapped(predictions, self.takes)
@@ -242,14 +258,34 @@ class Rule(Value):
     def expected_costs(
         self, predictions: object, data: object = None, *, case_costs: object = None
     ) -> FloatArray:
-        """Cost that each decision is expected to incur, (n, M), by the posteriors of the rule."""
+        """Cost that each decision is expected to incur, (n, M), by the posteriors of the rule.
+
+        Parameters
+        ----------
+        predictions : posteriors or scores of the new cases
+        data : columns that the costs name
+        case_costs : costs of every case, (n, K, M)
+
+        Returns
+        -------
+        expected costs, (n, M)
+        """
         given = self._with_posteriors(predictions)
         _check.aligned(predictions=given, data=data)
         rows = self._posteriors(self._read(given)[0])
         return expected_costs(rows, self.problem, data=data, case_costs=case_costs)
 
     def posteriors(self, predictions: object) -> FloatArray:
-        """Posteriors (n, K) that are decided on, columns in the order of the problem's classes."""
+        """Posteriors (n, K) that are decided on, columns in the order of the problem's classes.
+
+        Parameters
+        ----------
+        predictions : posteriors or scores of the new cases
+
+        Returns
+        -------
+        posteriors, (n, K)
+        """
         given = self._with_posteriors(predictions)
         return self._posteriors(self._read(given)[0])
 
@@ -291,6 +327,14 @@ class Rule(Value):
 
         It decides every number of double precision as `decide` does. It is NULL where the column is
         NULL, NaN, or no probability where the rule takes one: `decide` refuses these.
+
+        Parameters
+        ----------
+        column : name of the column
+
+        Returns
+        -------
+        the expression
         """
         _check.require("column", column, str, "Name the column of the scores.")
         if self.cuts is None:
@@ -352,13 +396,31 @@ class Rule(Value):
     # Shipping ------------------------------------------------------------------------------------
 
     def with_columns(self, columns: tuple[str, ...]) -> Self:
-        """The same rule with the columns from which its predictions were read."""
+        """The same rule with the columns from which its predictions were read.
+
+        Parameters
+        ----------
+        columns : names of the columns
+
+        Returns
+        -------
+        the rule
+        """
         if self.origin is None:
             return self
         return replace(self, origin=replace(self.origin, columns=columns))
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The rule as JSON with a checksum, written to a file when a path is given."""
+        """The rule as JSON with a checksum, written to a file when a path is given.
+
+        Parameters
+        ----------
+        path : where to write it; None does not
+
+        Returns
+        -------
+        the JSON
+        """
         version = _VERSION if self.added is None else _WITH_PRICES
         text = sealed({"format": _FORMAT, "version": version, **self.plain()})
         if path is not None:
@@ -366,7 +428,12 @@ class Rule(Value):
         return text
 
     def plain(self) -> dict[str, Any]:
-        """The rule made of dicts, lists, text, numbers and None alone."""
+        """The rule made of dicts, lists, text, numbers and None alone.
+
+        Returns
+        -------
+        what JSON can hold
+        """
         priors = {
             name: None if (prior := getattr(self, name)) is None else prior.tolist()
             for name in ("from_prior", "to_prior")
@@ -388,6 +455,14 @@ class Rule(Value):
         """The rule that `to_json` wrote: its text, or the path of a file.
 
         One that was changed or cut off, or that a later release wrote, is refused.
+
+        Parameters
+        ----------
+        source : the JSON, or the path of a file that has it
+
+        Returns
+        -------
+        the rule
         """
         body = parsed(
             "source", source, _WHAT, form=_FORMAT, version=_WITH_PRICES, older=(_VERSION,)
@@ -405,7 +480,16 @@ class Rule(Value):
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> Self:
-        """The rule that `plain` took apart."""
+        """The rule that `plain` took apart.
+
+        Parameters
+        ----------
+        body : what `plain` returned
+
+        Returns
+        -------
+        the rule
+        """
         origin = body["origin"]
         lists = ("prior", "columns")
         if origin is not None:

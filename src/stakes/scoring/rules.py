@@ -28,10 +28,29 @@ class ScoringRule(Value, ABC):
 
     @abstractmethod
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:
-        """Loss of every case: (n, K) posteriors and (n,) positions of the true classes → (n,)."""
+        """Loss of every case: (n, K) posteriors and (n,) positions of the true classes → (n,).
+
+        Parameters
+        ----------
+        posteriors : P(class) for every case, (n, K)
+        codes : position of the true class, (n,)
+
+        Returns
+        -------
+        losses, (n,)
+        """
 
     def losses_by_class(self, forecasts: FloatArray) -> FloatArray:
-        """Loss of every forecast under each class, (…, K) → (…, K)."""
+        """Loss of every forecast under each class, (…, K) → (…, K).
+
+        Parameters
+        ----------
+        forecasts : probabilities, (…, K)
+
+        Returns
+        -------
+        losses, (…, K)
+        """
         rows = forecasts.reshape(-1, forecasts.shape[-1])
         columns = [
             self.losses(rows, np.full(len(rows), k, dtype=np.intp)) for k in range(rows.shape[1])
@@ -42,16 +61,44 @@ class ScoringRule(Value, ABC):
         r"""Expected loss :math:`\sum_k p_k S(q, k)` of forecasts q under truths p, (…, K) → (…).
 
         A class that the truth rules out adds nothing, even where its loss would be infinite.
+
+        Parameters
+        ----------
+        forecasts : probabilities, (…, K)
+        truths : true probabilities, (…, K)
+
+        Returns
+        -------
+        expected losses, (…)
         """
         q, p = np.broadcast_arrays(forecasts, truths)
         return weighted_sum(p, self.losses_by_class(np.ascontiguousarray(q)), axis=-1)
 
     def entropy(self, prior: FloatArray) -> FloatArray:
-        """Expected loss of a forecast that is the truth, (…, K) → (…): what not looking costs."""
+        """Expected loss of a forecast that is the truth, (…, K) → (…): what not looking costs.
+
+        Parameters
+        ----------
+        prior : probabilities, (…, K)
+
+        Returns
+        -------
+        expected losses, (…)
+        """
         return self.expected(prior, prior)
 
     def divergence(self, forecasts: FloatArray, truths: FloatArray) -> FloatArray:
-        """What forecasts pay on top of the entropy of the truths, (…, K) → (…)."""
+        """What forecasts pay on top of the entropy of the truths, (…, K) → (…).
+
+        Parameters
+        ----------
+        forecasts : probabilities, (…, K)
+        truths : true probabilities, (…, K)
+
+        Returns
+        -------
+        excess losses, (…), never negative
+        """
         return self.expected(forecasts, truths) - self.entropy(truths)
 
 

@@ -142,6 +142,17 @@ class GaussianWorld(Value):
         :math:`\pi'`. Labels, features and everything that is true of the population stay; what is
         misreported once more is misreported from what it reports now.
 
+        Parameters
+        ----------
+        temperature : what the log of each posterior is divided by
+        bias : what is added to the log of each posterior, (K,)
+
+        Returns
+        -------
+        the world
+
+        Examples
+        --------
         >>> world = GaussianWorld([0, 1], variance=0.2, prior=[0.5, 0.5])
         >>> world.posteriors([0.7])[:, 1].round(3)
         array([0.731])
@@ -167,6 +178,15 @@ class GaussianWorld(Value):
         """Draw the nearest whole number of cases of each class (ferrer-ec, appendix D).
 
         The number of cases may differ from the one asked for; halves round to the even number.
+
+        Parameters
+        ----------
+        n_cases : how many cases
+        rng : the generator that draws
+
+        Returns
+        -------
+        the cases
         """
         total = _check.number("n_cases", n_cases, low=1)
         return self.sample_each(np.rint(total * self.prior), rng=rng)
@@ -175,6 +195,15 @@ class GaussianWorld(Value):
         """Draw this many cases of each class, class by class.
 
         ``rng.multinomial(n, world.prior)`` cases of each class make n independent cases.
+
+        Parameters
+        ----------
+        n_per_class : how many cases of each class
+        rng : the generator that draws
+
+        Returns
+        -------
+        the cases
         """
         _check.generator(rng)
         each = _check.non_negative("n_per_class", n_per_class, ndim=1)
@@ -193,13 +222,31 @@ class GaussianWorld(Value):
         )
 
     def posteriors(self, features: object) -> FloatArray:
-        """Reported posteriors of shape (n, K) at features of shape (n,)."""
+        """Reported posteriors of shape (n, K) at features of shape (n,).
+
+        Parameters
+        ----------
+        features : features, (n,)
+
+        Returns
+        -------
+        posteriors, (n, K)
+        """
         exponents = self._bells().at(_check.squarable("features", features, ndim=1))
         raised = np.exp(exponents - exponents.max(axis=1, keepdims=True))
         return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
     def log_odds(self, features: object) -> FloatArray:
-        """Reported log(P(second)/P(first)) of a world of two classes, of shape (n,)."""
+        """Reported log(P(second)/P(first)) of a world of two classes, of shape (n,).
+
+        Parameters
+        ----------
+        features : features, (n,)
+
+        Returns
+        -------
+        log-odds, (n,)
+        """
         exponents = self._two_bells().at(_check.squarable("features", features, ndim=1))
         return np.asarray(exponents[:, 1] - exponents[:, 0])
 
@@ -215,6 +262,14 @@ class GaussianWorld(Value):
         standard deviations of the narrowest class, none is missed, and the integrals over them are
         differences of the normal distribution function, so the entries are right to about 1e-11.
         Ten classes take a tenth of a second, a hundred take many seconds.
+
+        Parameters
+        ----------
+        problem : what is at stake
+
+        Returns
+        -------
+        shares of the population, (K, M)
         """
         _check.same_labels("the classes of world and problem", self.classes, problem.classes)
         sd = np.sqrt(self.variances)
@@ -244,6 +299,16 @@ class GaussianWorld(Value):
         fall again, and the positive region is an interval or all but one. The decisions bear no
         labels, so the counts meet any problem of these classes.
 
+        Parameters
+        ----------
+        log_odds : the threshold, or several
+
+        Returns
+        -------
+        shares of the population, (…, 2, 2)
+
+        Examples
+        --------
         >>> world = GaussianWorld([0, 1], variance=0.2, prior=[0.8, 0.2])
         >>> world.threshold_counts(0.0).values.round(4)
         array([[0.7671, 0.0329],
@@ -300,7 +365,15 @@ class GaussianWorld(Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SimulatedCases(Value):
-    """Cases of a gaussian world: labels, features (n,) and the posteriors (n, K) it reports."""
+    """Cases of a gaussian world: labels, features (n,) and the posteriors (n, K) it reports.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> cases = gaussian_classes(4, prior=[0.7, 0.3], variance=0.2, rng=rng)
+    >>> cases.posteriors.shape
+    (4, 2)
+    """
 
     world: GaussianWorld
     y_true: npt.NDArray[Any]
@@ -308,7 +381,17 @@ class SimulatedCases(Value):
     posteriors: FloatArray
 
     def misreported(self, *, temperature: float = 1.0, bias: object = None) -> Self:
-        """The same cases with the posteriors that the misreported world reports."""
+        """The same cases with the posteriors that the misreported world reports.
+
+        Parameters
+        ----------
+        temperature : what the log of each posterior is divided by
+        bias : what is added to the log of each posterior, (K,)
+
+        Returns
+        -------
+        the cases
+        """
         world = self.world.misreported(temperature=temperature, bias=bias)
         return self._trusted(
             world=world,

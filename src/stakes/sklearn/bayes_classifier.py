@@ -120,6 +120,15 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Nothing is fitted. A rule that takes posteriors asks ``predict_proba``, one that takes
         scores ``decision_function``, one that takes decisions ``predict``. To clone it and fit it
         anew calibrates the frozen estimator to these cases.
+
+        Parameters
+        ----------
+        rule : a shipped rule
+        estimator : a fitted estimator
+
+        Returns
+        -------
+        the classifier
         """
         _check.require("rule", rule, Rule, "Take report.rule(), or write Rule(problem).")
         check_is_fitted(estimator)
@@ -143,6 +152,10 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             Of the calibration, and of the estimator where its ``fit`` takes them.
         fit_params
             For the ``fit`` of the estimator; with metadata routing also for the splitter.
+
+        Returns
+        -------
+        the fitted classifier itself
         """
         target, classes, codes = read_target(y)
         X, target = indexable(X, target)  # rows of sparse matrices, and of what is no array yet
@@ -177,6 +190,15 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
         `data` are the columns that the costs depend on, where they do: a frame, a structured
         array, or a mapping from column to numbers.
+
+        Parameters
+        ----------
+        X : features
+        data : columns that the costs name
+
+        Returns
+        -------
+        labels of decisions, (n,)
         """
         places = self._rule().decision_indices(self._responses(X), columns_of(data))
         return np.asarray(self.decisions_[places])
@@ -198,6 +220,17 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
         Under the prior of the problem, where it states one. nan where the prior expects a class
         of which there is no case.
+
+        Parameters
+        ----------
+        X : features
+        y : true classes
+        sample_weight : weight of each case
+        data : columns that the costs name
+
+        Returns
+        -------
+        minus the cost per case
         """
         decided = self.predict(X, data=data)
         return 0.0 - expected_cost(

@@ -79,7 +79,16 @@ class Tally(Value, ABC):
         return self.leading[0]
 
     def group(self, label: Label) -> Self:
-        """The tally of one group."""
+        """The tally of one group.
+
+        Parameters
+        ----------
+        label : label of the group
+
+        Returns
+        -------
+        its tally
+        """
         groups = self.groups or ()
         if not groups:
             raise InputError(
@@ -92,6 +101,14 @@ class Tally(Value, ABC):
         """Reweight the classes to these shares; every measure of it is a deployment measure.
 
         The total stays. A class that the prior expects but that has no cases becomes nan.
+
+        Parameters
+        ----------
+        prior : class shares, (K,) or by label
+
+        Returns
+        -------
+        the reweighted tally
         """
         shares = _check.prior("prior", prior, self.class_names)
         return self._times(class_factors(shares, self.class_weights))
@@ -115,6 +132,14 @@ class Tally(Value, ABC):
         """The tallies (D, …) of all clusters together, cluster u occurring ``times[d, u]`` times.
 
         Clusters are the first leading axis.
+
+        Parameters
+        ----------
+        times : how often each cluster occurs, (D, U)
+
+        Returns
+        -------
+        tallies with a leading axis of D
         """
 
 
@@ -133,7 +158,16 @@ class CellTally(Tally):
 
     @abstractmethod
     def with_cell_weights(self, weights: FloatArray) -> Self:
-        """The same cells with new weights (…, C), such as resampled ones."""
+        """The same cells with new weights (…, C), such as resampled ones.
+
+        Parameters
+        ----------
+        weights : new weights, (…, C)
+
+        Returns
+        -------
+        the tally with them
+        """
 
     @property
     def leading(self) -> tuple[int, ...]:

@@ -78,6 +78,21 @@ class Counts(CellTally):
         Columns are the decisions as they are; `answering` gives the table of the classes that
         they answer.
 
+        Parameters
+        ----------
+        y_true : true class of every case, (n,)
+        decided : decision about every case, (n,)
+        problem : names the classes and decisions
+        weights : weight of each case; None counts each once
+        by : labels, one per case, of slices
+        clusters : labels, one per case, of what was sampled together
+
+        Returns
+        -------
+        counts, (K, M), with a leading axis of slices or clusters where there are any
+
+        Examples
+        --------
         >>> from stakes import Problem
         >>> problem = Problem([[0, 1, 0.3], [5, 0, 0.3]], decisions=["no", "yes", "ask"])
         >>> Counts.from_decisions([0, 0, 1], ["no", "ask", "yes"], problem).values
@@ -115,6 +130,10 @@ class Counts(CellTally):
         problem : whatever names the classes and the decisions
         weights : the column of the weights
         by : a column of groups, which are the leading axis; rows without a group are the last one
+
+        Returns
+        -------
+        counts, (K, M), with a leading axis where ``by`` is stated
         """
         from stakes.adapters.frame_tallies import counts_parts
 
@@ -137,6 +156,21 @@ class Counts(CellTally):
     ) -> Self:
         """Count predicted classes: the square confusion matrix, labels sorted unless given.
 
+        Parameters
+        ----------
+        y_true : true class of every case, (n,)
+        y_pred : predicted class of every case, (n,)
+        labels : the classes in order; None sorts those that occur
+        weights : weight of each case; None counts each once
+        by : labels, one per case, of slices
+        clusters : labels, one per case, of what was sampled together
+
+        Returns
+        -------
+        counts, (K, K), with a leading axis of slices or clusters where there are any
+
+        Examples
+        --------
         >>> Counts.from_labels(["cat", "dog", "dog"], ["cat", "dog", "cat"])
         Counts of 3 cases
              cat  dog
@@ -208,6 +242,16 @@ class Counts(CellTally):
     def smoothed(self, alpha: float) -> Self:
         """Add `alpha` cases to every cell.
 
+        Parameters
+        ----------
+        alpha : how many cases to add to each cell
+
+        Returns
+        -------
+        the counts with them
+
+        Examples
+        --------
         >>> Counts([[3, 0], [1, 2]]).smoothed(0.5).values
         array([[3.5, 0.5],
                [1.5, 2.5]])
@@ -216,7 +260,12 @@ class Counts(CellTally):
         return self._with(self.values + alpha, groups=self.groups)
 
     def normalized(self) -> Self:
-        """Shares of all cases; they sum to one, or are nan without cases."""
+        """Shares of all cases; they sum to one, or are nan without cases.
+
+        Returns
+        -------
+        shares, (…, K, M)
+        """
         with np.errstate(invalid="ignore"):
             return self._with(
                 self.values / np.asarray(self.n_cases)[..., None, None], groups=self.groups
@@ -227,6 +276,16 @@ class Counts(CellTally):
 
         A decision that answers none is refused: what it would have predicted is unknown.
 
+        Parameters
+        ----------
+        problem : says which decision answers which class
+
+        Returns
+        -------
+        counts, (…, K, K)
+
+        Examples
+        --------
         >>> from stakes import Problem
         >>> problem = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"],
         ...                   decisions=["approve", "review", "block"],

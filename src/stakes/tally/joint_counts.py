@@ -101,6 +101,19 @@ class JointCounts(CellTally):
 
         `by` holds labels, one per case, of slices, `clusters` those of what was sampled together;
         the tally gets a leading axis of them.
+
+        Parameters
+        ----------
+        y_true : true class of every case, (n,)
+        decided : model → decision about every case, (n,)
+        problem : names the classes and decisions
+        weights : weight of each case; None counts each once
+        by : labels, one per case, of slices
+        clusters : labels, one per case, of what was sampled together
+
+        Returns
+        -------
+        the joint counts
         """
         if not isinstance(decided, Mapping) or not decided:
             raise InputError(
@@ -151,7 +164,16 @@ class JointCounts(CellTally):
         return self.cells[:, 0]
 
     def model(self, name: object) -> Counts:
-        """The counts of one model."""
+        """The counts of one model.
+
+        Parameters
+        ----------
+        name : name of the model
+
+        Returns
+        -------
+        its counts, (…, K, M)
+        """
         _check.one_of("name", name, self.models, "models")
         column = 1 + self.models.index(name)
         shape = (len(self.classes), len(self.decisions))

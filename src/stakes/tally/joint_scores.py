@@ -66,6 +66,19 @@ class JointScores(CellTally):
         `clusters` holds labels of clusters that were observed together, for replicates by
         `Clusters`; whatever takes cases as independent refuses such scores. The cluster is then
         part of the tuple: whatever their number, the tally is as large as the cases are many.
+
+        Parameters
+        ----------
+        y_true : true class of every case, (n,)
+        scores : model → score of every case, (n,)
+        positive : label of the positive class
+        weights : weight of each case; None counts each once
+        by : labels, one per case, of slices
+        clusters : labels, one per case, of what was sampled together
+
+        Returns
+        -------
+        the joint scores
         """
         models, values = _columns(scores)
         named = {f"scores[{model!r}]": column for model, column in scores.items()}
@@ -121,7 +134,16 @@ class JointScores(CellTally):
         return self.with_cell_weights(own * self.weights)
 
     def table(self, name: object) -> ScoreTable:
-        """The score table of one model, with the leading axes of the weights."""
+        """The score table of one model, with the leading axes of the weights.
+
+        Parameters
+        ----------
+        name : name of the model
+
+        Returns
+        -------
+        its table, (…, S, 2)
+        """
         _check.one_of("name", name, self.models, "models")
         column = self.models.index(name)
         size = self.scores[column].size

@@ -65,6 +65,19 @@ class LossMoments(Tally):
         sorted, and take a prior as a mapping only, unless they are 0 … K − 1 or booleans.
         `by` holds labels, one per case, of slices, `clusters` those of what was sampled together;
         the tally gets a leading axis of them.
+
+        Parameters
+        ----------
+        y_true : true class of every case, (n,)
+        losses : name → loss of every case, (n,), or an array (n, J)
+        classes : labels of the classes; None sorts those that occur
+        weights : weight of each case; None counts each once
+        by : labels, one per case, of slices
+        clusters : labels, one per case, of what was sampled together
+
+        Returns
+        -------
+        the moments
         """
         labels: Labels = (
             _check.distinct("y_true", y_true)
@@ -122,6 +135,10 @@ class LossMoments(Tally):
         classes : labels of the classes; by default those that are found, sorted
         weights : the column of the weights
         by : a column of groups, which are the leading axis; rows without a group are the last one
+
+        Returns
+        -------
+        the moments
         """
         from stakes.adapters.frame_tallies import loss_parts
 
@@ -161,6 +178,14 @@ class LossMoments(Tally):
         """Mean of each loss per case, of shape (…, J), under a prior or the data's own shares.
 
         A class that the prior expects but that has no cases makes it nan; prior zero ignores it.
+
+        Parameters
+        ----------
+        prior : class shares; None for those of the data
+
+        Returns
+        -------
+        means, (…, J)
         """
         shares = self.shares if prior is None else _check.prior("prior", prior, self.classes)
         weighted = np.where(shares[..., None] > 0, self.means, 0.0) * shares[..., None]

@@ -80,6 +80,10 @@ class ScoreTable(CellTally):
         positive : label of the positive class; may be left out for labels 0/1 and booleans
         by : labels, one per case; the table gets a leading axis of groups that share its scores
         clusters : the same for what was sampled together
+
+        Returns
+        -------
+        the table, with a leading axis of slices or clusters where there are any
         """
         _check.aligned(y_true=y_true, scores=scores, weights=weights, by=by, clusters=clusters)
         names, truth = two_classes(y_true, positive)
@@ -113,6 +117,10 @@ class ScoreTable(CellTally):
         by : a column of groups, which are the leading axis; rows without a group are the last one
         bins : a `tally.BitGrid` in whose bins the engine pools the scores, each bin being shown by
             its mean score; None: every distinct score, of which there may be as many as rows
+
+        Returns
+        -------
+        the table, with a leading axis where ``by`` is stated
         """
         from stakes.adapters.frame_tallies import score_parts
 
@@ -174,6 +182,12 @@ class ScoreTable(CellTally):
 
         Cut j takes the positive decision for ``scores[j:]``: all cases at j = 0, none at j = S.
 
+        Returns
+        -------
+        counts, (…, S + 1, 2, 2)
+
+        Examples
+        --------
         >>> ScoreTable([0.2, 0.7], [[3, 1], [0, 2]]).counts().values[1]
         array([[3., 0.],
                [1., 2.]])
@@ -193,6 +207,16 @@ class ScoreTable(CellTally):
     def with_weights(self, weights: object) -> Self:
         """The same scores with other weights of shape (…, S, 2), such as replicates.
 
+        Parameters
+        ----------
+        weights : new weights, (…, S, 2)
+
+        Returns
+        -------
+        the table with them
+
+        Examples
+        --------
         >>> ScoreTable([0.2, 0.7], [[3, 1], [0, 2]]).with_weights([[1, 1], [1, 1]])
         ScoreTable of 4 cases, 2 positive, 2 distinct scores from 0.2 to 0.7
         """
@@ -211,6 +235,16 @@ class ScoreTable(CellTally):
         The decisions at a threshold that is an edge stay exactly as they were. Scores beyond the
         outer edges form two more bins; empty bins are left out.
 
+        Parameters
+        ----------
+        edges : increasing scores at which bins end
+
+        Returns
+        -------
+        a shorter table
+
+        Examples
+        --------
         >>> ScoreTable([0.1, 0.3, 0.8], [[3, 0], [1, 2], [0, 4]]).binned([0.5]).scores
         array([0.2, 0.8])
         """

@@ -46,6 +46,15 @@ class Method(Value, ABC):
         """Threshold used at a cost proportion, elementwise.
 
         Skews are cost proportions of ``table.with_prior([0.5, 0.5])``.
+
+        Parameters
+        ----------
+        table : distinct scores and the weight of each class at them
+        value : cost proportion or skew
+
+        Returns
+        -------
+        thresholds, elementwise; nan where there is no single one
         """
 
     def loss_curve(self, table: ScoreTable, over: Condition | type[Condition]) -> Curve:
@@ -60,6 +69,10 @@ class Method(Value, ABC):
         ----------
         table : without leading axes
         over : `CostProportions` or `Skews`, the type or any condition of it
+
+        Returns
+        -------
+        the curve
         """
         single(table, "a threshold")
         population = population_of(table, over)
@@ -68,7 +81,17 @@ class Method(Value, ABC):
         return self._curve(population)
 
     def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
-        """Expected loss (...,) over a distribution of cost proportions; see `expected_loss`."""
+        """Expected loss (...,) over a distribution of cost proportions; see `expected_loss`.
+
+        Parameters
+        ----------
+        table : distinct scores and the weight of each class at them
+        distribution : distribution of cost proportions
+
+        Returns
+        -------
+        losses, (…)
+        """
         losses = self._case_losses(table, distribution)
         return _check.unwrapped(mean_over_cases(losses, table.weights.shape[:-2]))
 
