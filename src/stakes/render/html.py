@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,11 @@ from stakes.render.limit_tables import COVERAGE
 from stakes.render.page.data import page_data
 from stakes.render.tables import moves_factors, number, sections, stakes_sections
 from stakes.render.unknowns import UNKNOWN
-from stakes.report import FEWER_BINS, MOST_BINS, Report
+from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
     *("numbers", "digits", "text", "charts", "state", "inputs"),
-    *("sections", "tables", "curves", "page"),
+    *("rule", "sections", "tables", "curves", "explorer", "page"),
 )
 
 
@@ -111,7 +111,14 @@ def _template(tied: Callable[[str], str]) -> Any:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     world.filters["tied"] = tied
+    world.filters["groupby_kind"] = _by_kind
     return world.from_string(_part("page.html.j2"))
+
+
+def _by_kind(caveats: Sequence[Caveat]) -> list[tuple[str, list[Caveat]]]:
+    """Caveats of one kind together, in the order of the first of each."""
+    kinds = dict.fromkeys(caveat.kind for caveat in caveats)
+    return [(kind, [one for one in caveats if one.kind == kind]) for kind in kinds]
 
 
 def _wrapped(script: str) -> str:

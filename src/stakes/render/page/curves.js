@@ -4,6 +4,7 @@ const hidden = new Set(); // models that the charts leave out
 const GRID = range(241).map((i) => i / 240);
 
 const visible = () => MODELS.filter((model, i) => model.hull && !hidden.has(i));
+const PROBABLE = MODELS.some((model) => model.hull && model.kind === "posteriors");
 const probable = () => visible().filter((model) => model.kind === "posteriors");
 const condition = (x, label) => (x >= 0 && x <= 1 ? [{ x, label: `${label} ${pointText(x)}` }] : []);
 const proportion = () => (BINARY && !TERMS ? bayesThreshold(result.costs) : NaN);
@@ -37,6 +38,7 @@ function showCurves() {
   if (!TERMS) (BINARY ? showCostCurves : showPriorCurves)();
   else if (STAKED) showThresholds();
   showRoc();
+  if (!PROBABLE) return;
   showNetBenefit();
   showReliability();
 }

@@ -162,7 +162,7 @@ function buildGrid(host, change) {
   const table = html(
     "table",
     { class: "fields" },
-    html("thead", {}, html("tr", {}, head)),
+    headOf(head),
     html("tbody", {}, rows),
   );
   host.append(html("div", { class: "scroll fields-scroll" }, table), slot);

@@ -3,9 +3,10 @@
 function showAll() {
   showInputs();
   showVerdict();
-  if (TWO && !TERMS) showRule();
+  if (RULED) showRule();
   showSystems();
   showMoney();
+  if (EXPLORABLE.length) showExplorer();
   if (DATA.disagreement) showDisagreement();
   if (TWO && CURVED) {
     showCurves();
@@ -42,7 +43,11 @@ function redraw() {
 
 function unhide() {
   const needed = {
-    "rule-figure": TWO && !TERMS,
+    "rule-figure": RULED,
+    "explorer-section": EXPLORABLE.length,
+    "quality-section": MODELS.some((model) => model.table || model.advice || model.losses.length),
+    "net-benefit-figure": PROBABLE,
+    "reliability-figure": PROBABLE,
     "curves-section": TWO && CURVED,
     "implied-section": TWO && CURVED && !TERMS,
     "cost-curve-figure": !TERMS || STAKED,
@@ -57,6 +62,16 @@ function unhide() {
     "binned-note": MODELS.some((model) => model.binned),
   };
   for (const [id, wanted] of Object.entries(needed)) place(id).hidden = !wanted;
+}
+
+/** Links to what follows the head of the appendix. */
+function buildContents() {
+  const parts = [...document.querySelectorAll("#appendix ~ section:not([hidden])")];
+  const links = parts.map((part, i) => {
+    part.id ||= `part-${i}`;
+    return html("li", {}, html("a", { href: `#${part.id}` }, part.querySelector("h2").textContent));
+  });
+  place("contents").replaceChildren(...links);
 }
 
 function listen() {
@@ -89,8 +104,10 @@ function start() {
   document.body.classList.add("live", GRIDDED ? "many" : "few");
   (GRIDDED ? buildGrid : buildSliders)(place("controls"), change);
   unhide();
+  buildContents();
   buildKey();
   buildPicker();
+  if (EXPLORABLE.length) buildExplorer();
   buildQuality();
   if (DATA.slices.length) buildSlices();
   listen();
