@@ -81,10 +81,12 @@ function listen() {
   on("driven", "change", showCostCurves);
   on("whole", "change", showAll);
   for (const button of document.querySelectorAll("[data-csv]")) {
+    button.setAttribute("aria-label", `CSV of “${button.parentNode.querySelector("h2").textContent}”`);
     button.addEventListener("click", () => saveCsv(button.dataset.csv, saved[button.dataset.csv]));
   }
   for (const button of document.querySelectorAll("[data-svg]")) {
     const name = button.dataset.svg;
+    button.setAttribute("aria-label", `SVG of “${button.parentNode.querySelector("b").textContent}”`);
     button.addEventListener("click", () => saveSvg(name, place(name).querySelector("svg")));
   }
   let width = innerWidth;
