@@ -32,7 +32,7 @@ from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
     *("numbers", "digits", "text", "charts", "state", "inputs"),
-    *("rule", "sections", "tables", "curves", "explorer", "page"),
+    *("rule", "sections", "tables", "curves", "explorer", "fold", "page"),
 )
 
 

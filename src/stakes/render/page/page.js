@@ -1,19 +1,23 @@
 // The page: builds the inputs, shows every section, and shows them again when the stakes move.
 
+/** What shows the stakes, by the place where it stands. */
+const PARTS = [
+  ["controls", showInputs],
+  ["verdict-title", showVerdict],
+  ...(RULED ? [["rule-figure", showRule]] : []),
+  ["systems", showFolded],
+  ["money", showMoney],
+  ...(EXPLORABLE.length ? [["explorer", showExplorer]] : []),
+  ...(DATA.disagreement ? [["disagreement", showDisagreement]] : []),
+  ...(TWO && CURVED ? [["curves-section", showCurves]] : []),
+  ...(TWO && CURVED && !TERMS ? [["implied", showImplied]] : []),
+  ["prior-chart", showRegions],
+  ["margins", showMargins],
+];
+
 function showAll() {
-  showInputs();
-  showVerdict();
-  if (RULED) showRule();
-  showSystems();
-  showMoney();
-  if (EXPLORABLE.length) showExplorer();
-  if (DATA.disagreement) showDisagreement();
-  if (TWO && CURVED) {
-    showCurves();
-    if (!TERMS) showImplied();
-  }
-  showRegions();
-  showMargins();
+  waiting = [];
+  PARTS.forEach(([, show]) => show());
 }
 
 let due = false;
@@ -25,7 +29,9 @@ function change(given) {
   due = true;
   requestAnimationFrame(() => {
     due = false;
-    showAll();
+    showInputs();
+    showVerdict();
+    showSoon(PARTS.slice(2));
   });
 }
 
@@ -82,7 +88,10 @@ function listen() {
   on("whole", "change", showAll);
   for (const button of document.querySelectorAll("[data-csv]")) {
     button.setAttribute("aria-label", `CSV of “${button.parentNode.querySelector("h2").textContent}”`);
-    button.addEventListener("click", () => saveCsv(button.dataset.csv, saved[button.dataset.csv]));
+    button.addEventListener("click", () => {
+      finishShowing();
+      saveCsv(button.dataset.csv, saved[button.dataset.csv]);
+    });
   }
   for (const button of document.querySelectorAll("[data-svg]")) {
     const name = button.dataset.svg;
@@ -109,9 +118,12 @@ function start() {
   buildContents();
   buildKey();
   buildPicker();
+  buildFilter();
+  chooseFew();
   if (EXPLORABLE.length) buildExplorer();
   buildQuality();
   if (DATA.slices.length) buildSlices();
+  ["slices", "quality", "losses", "advice"].map(place).forEach(shorten);
   listen();
   showAll();
   window.stakesPage = Object.freeze({
@@ -119,7 +131,10 @@ function start() {
     state: () => copyOf(state),
     reported: () => copyOf(REPORTED),
     result: () => result,
-    tables: () => ({ ...saved }),
+    tables: () => {
+      finishShowing();
+      return { ...saved };
+    },
     read: readChart,
     dots: (id) => drawn[id].dots.map((dot) => [dot.x, dot.y]),
     write: { short, fixed, measured, measuredColumn, proportionText, percent, wholePercent, chanceText },

@@ -76,12 +76,11 @@ const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowD
 
 /** One stop of the tab key for a whole table; arrow keys go from number to number. */
 function readable(table) {
-  const rows = [...table.querySelectorAll("tr")]
-    .map((row) => [...row.querySelectorAll(".told")])
-    .filter((row) => row.length);
-  rows.flat().forEach((node, i) => node.setAttribute("tabindex", i ? -1 : 0));
+  const rowsOf = () =>
+    [...table.querySelectorAll("tr")].map((row) => [...row.querySelectorAll(".told")]).filter((row) => row.length);
+  rowsOf().flat().forEach((node, i) => node.setAttribute("tabindex", i ? -1 : 0));
   table.addEventListener("keydown", (event) => {
-    const shown = rows.filter(([first]) => first.checkVisibility());
+    const shown = rowsOf().filter(([first]) => first.checkVisibility());
     const y = shown.findIndex((row) => row.includes(event.target));
     const step = STEPS[event.key];
     if (!step || y < 0) return;
