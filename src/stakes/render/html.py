@@ -32,12 +32,22 @@ from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
     *("numbers", "digits", "text", "charts", "state", "inputs"),
-    *("rule", "sections", "tables", "curves", "explorer", "fold", "page"),
+    *("rule", "sections", "tables", "curves", "explorer", "fold", "share", "page"),
 )
 
 
-def to_html(report: Report, path: str | Path | None = None) -> str:
+def to_html(
+    report: Report,
+    path: str | Path | None = None,
+    *,
+    title: str = "",
+    data: str = "",
+    date: str = "",
+    author: str = "",
+) -> str:
     """The page as text, written to a file when a path is given.
+
+    Its title, the name of the data, a date and an author stand at its head, as they are given.
 
     Labels and names of models may hold anything: they are escaped in the text of the page and in
     the embedded data, and the page's own content-security policy forbids every request and every
@@ -47,6 +57,7 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
     unit, still = report.problem.unit, _still(report)
     page = _template(lambda text: tied(text, unit)).render(
         report=report,
+        identity={"title": title, "data": data, "date": date, "author": author},
         sections=[*stakes_sections(report.problem), *sections(report)],
         number=number,
         percent=percent,

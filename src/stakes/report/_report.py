@@ -367,11 +367,22 @@ class Report(Value):
 
         return from_json(text)
 
-    def to_html(self, path: str | Path | None = None) -> str:
-        """The interactive page, self-contained, written to a file when a path is given."""
+    def to_html(
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str = "",
+        data: str = "",
+        date: str = "",
+        author: str = "",
+    ) -> str:
+        """The interactive page, self-contained, written to a file when a path is given.
+
+        Its title, the name of the data, a date and an author stand at its head, as they are given.
+        """
         from stakes.render import to_html
 
-        return to_html(self, path)
+        return to_html(self, path, title=title, data=data, date=date, author=author)
 
     def _repr_html_(self) -> str:
         from stakes.render import to_notebook

@@ -3,12 +3,12 @@
 const BARS = 48;
 const PANEL = { height: 86, gap: 20, top: 34, bottom: 40, side: 16 };
 
-const EXPLORABLE = (TWO && !TERMS ? MODELS : []).flatMap((model, index) => [
+const EXPLORABLE = (TWO && !TERMS ? MODELS.filter((model) => model.hull) : []).flatMap((model) => [
   ...(model.recalibrated
-    ? [{ name: `${model.name}, recalibrated`, table: model.recalibrated, raw: false, model, index }]
+    ? [{ name: `${model.name}, recalibrated`, table: model.recalibrated, raw: false, model }]
     : []),
   ...(model.table
-    ? [{ name: model.name, table: model.table, raw: model.kind !== "posteriors", model, index }]
+    ? [{ name: model.name, table: model.table, raw: model.kind !== "posteriors", model }]
     : []),
 ]);
 let exploredPlace = null; // which of them the reader picked; null: that of the cheapest system
@@ -19,7 +19,7 @@ const explored = () =>
   EXPLORABLE[exploredPlace] ??
   EXPLORABLE.find(
     (one) =>
-      one.index === result.best.model &&
+      one.model === MODELS[result.best.model] &&
       (one.table === one.model.recalibrated) === (result.best.way === "recalibrated"),
   ) ??
   EXPLORABLE[0];

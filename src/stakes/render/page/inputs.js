@@ -170,5 +170,5 @@ function buildGrid(host, change) {
 
 function showInputs() {
   inputs.forEach((show) => show());
-  place("reset").disabled = !result.changed;
+  place("reset").disabled = !result.changed && DATA.volume === REPORTED_VOLUME;
 }

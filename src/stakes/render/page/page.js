@@ -4,6 +4,7 @@
 const PARTS = [
   ["controls", showInputs],
   ["verdict-title", showVerdict],
+  ["facts", showTotal],
   ...(RULED ? [["rule-figure", showRule]] : []),
   ["systems", showFolded],
   ["money", showMoney],
@@ -17,6 +18,7 @@ const PARTS = [
 
 function showAll() {
   waiting = [];
+  rememberStakes();
   PARTS.forEach(([, show]) => show());
 }
 
@@ -31,7 +33,9 @@ function change(given) {
     due = false;
     showInputs();
     showVerdict();
-    showSoon(PARTS.slice(2));
+    showTotal();
+    showSoon(PARTS.slice(3));
+    rememberStakes();
   });
 }
 
@@ -82,7 +86,10 @@ function buildContents() {
 
 function listen() {
   const on = (id, event, act) => place(id).addEventListener(event, act);
-  on("reset", "click", () => setNow(copyOf(REPORTED)));
+  on("reset", "click", () => {
+    DATA.volume = REPORTED_VOLUME;
+    setNow(copyOf(REPORTED));
+  });
   on("toml", "click", () => save("stakes.toml", stakesToml(), "application/toml"));
   on("driven", "change", showCostCurves);
   on("whole", "change", showAll);
@@ -90,7 +97,7 @@ function listen() {
     button.setAttribute("aria-label", `CSV of “${button.parentNode.querySelector("h2").textContent}”`);
     button.addEventListener("click", () => {
       finishShowing();
-      saveCsv(button.dataset.csv, saved[button.dataset.csv]);
+      saveCsv(button.dataset.csv, withStakes(saved[button.dataset.csv]));
     });
   }
   for (const button of document.querySelectorAll("[data-svg]")) {
@@ -124,7 +131,9 @@ function start() {
   buildQuality();
   if (DATA.slices.length) buildSlices();
   ["slices", "quality", "losses", "advice"].map(place).forEach(shorten);
+  buildSharing(change);
   listen();
+  readAddress();
   showAll();
   window.stakesPage = Object.freeze({
     set: setNow,

@@ -28,7 +28,7 @@ function probabilityAxis(shares) {
   const gaps = [0, ...inner, top].map((edge, i, all) => (i ? (edge - all[i - 1]) / top : 1));
   if (Math.min(...gaps) >= SLIVER) return straight(0, top);
   const ends = [logOdds(least) - 2, logOdds(most) + 2];
-  const at = (share) => Math.max(ends[0], Math.min(ends[1], logOdds(share)));
+  const at = (share) => Math.max(ends[0], Math.min(ends[1], logOdds(Math.max(0, Math.min(1, share)))));
   return { low: ends[0], high: ends[1], at, from: fromLogOdds, log: true };
 }
 
@@ -46,6 +46,7 @@ function ruleOf(one) {
     return { parts, axis, say, of: `${kind} of ${classes[1]}` };
   }
   const cut = one.threshold;
+  if (Number.isNaN(cut)) return null;
   const parts = [
     { low: -Infinity, high: cut, decision: 0 },
     { low: cut, high: Infinity, decision: 1 },

@@ -203,6 +203,6 @@ function saveSvg(name, picture) {
   });
   twin.querySelectorAll(".hair").forEach((node) => node.remove());
   const paper = getComputedStyle(document.documentElement).getPropertyValue("--card").trim();
-  twin.prepend(svg("rect", { width: "100%", height: "100%", fill: paper }));
+  twin.prepend(svg("desc", {}, stakesLine()), svg("rect", { width: "100%", height: "100%", fill: paper }));
   save(`${name}.svg`, new XMLSerializer().serializeToString(twin), "image/svg+xml");
 }
