@@ -78,7 +78,8 @@ function bestCuts({ table, scores }, order, { costs, prior }) {
 function exploration() {
   const one = explored();
   const { costs, prior } = result;
-  const scores = one.raw ? one.table.scores : posteriorsOf(one.table, prior);
+  const moved = one.raw ? one.table.scores : posteriorsOf(one.table, prior);
+  const scores = moved.some(Number.isNaN) ? one.table.scores : moved; // certainty cannot be moved
   const view = { ...one, scores };
   const order = orderOfDecisions(costs);
   const bayes = one.raw ? null : decisionRanges(costs).slice(0, -1).map((part) => part.high);

@@ -111,6 +111,17 @@ function chooseFew() {
   range(MODELS.length).filter((i) => !shown.includes(i)).forEach((i) => hidden.add(i));
 }
 
+const PAPER = { width: 660, letters: 0.8 }; // pixels of a narrow sheet, and how much smaller its letters are
+
+/** Tables that a screen would scroll become small enough for paper: no column is lost. */
+function fitPaper() {
+  for (const table of document.querySelectorAll(".scroll > table")) {
+    const wide = table.scrollWidth > table.parentNode.clientWidth + 1;
+    const size = wide ? Math.min(1, PAPER.width / (PAPER.letters * table.scrollWidth)) : 1;
+    table.style.setProperty("--shrink", size.toFixed(3));
+  }
+}
+
 // What is in view comes first -----------------------------------------------------------------------
 
 let waiting = []; // what is still to be shown after a change

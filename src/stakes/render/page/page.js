@@ -110,7 +110,10 @@ function listen() {
     if (innerWidth !== width) redraw();
     width = innerWidth;
   });
-  addEventListener("beforeprint", redraw);
+  addEventListener("beforeprint", () => {
+    redraw();
+    fitPaper();
+  });
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") hideTip();
   });
