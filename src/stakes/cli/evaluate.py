@@ -111,6 +111,12 @@ _PASSED = (
     help="no-worse or better: end with exit code 1 unless it is so; see below.",
 )
 @click.option("--html", metavar="OUT", help="Write the interactive page.")
+@click.option("--title", default="", metavar="TEXT", help="With --html: what stands at its head.")
+@click.option(
+    "--data-name", default="", metavar="TEXT", help="With --html: how the data are called."
+)
+@click.option("--date", default="", metavar="TEXT", help="With --html: a date, as it is given.")
+@click.option("--author", default="", metavar="TEXT", help="With --html: who made it.")
 @click.option("--json", metavar="OUT", help="Write the report as JSON; - for standard output.")
 @click.option("--markdown", metavar="OUT", help="Write the report as Markdown; - for stdout.")
 @click.option("--brief", is_flag=True, help="With --markdown: ten lines for a pull request.")
@@ -155,7 +161,8 @@ def evaluate(
         baseline=_baseline(options["baseline"]),
         **{name: options[name] for name in _PASSED},
     )
-    write(report, targets, brief=brief)
+    heading = {name: options[name] for name in ("title", "date", "author")}
+    write(report, targets, brief=brief, heading={**heading, "data": options["data_name"]})
     if rule_out is not None:
         _write_rule(report, rule_out)
     closed = [_closes(report, name, system) for name, system in named]

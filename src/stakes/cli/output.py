@@ -103,9 +103,19 @@ def target_beside(path: str, inputs: Sequence[str]) -> Path:
     return target
 
 
-def write(report: Report, targets: Mapping[str, str], *, brief: bool = False) -> None:
+def write(
+    report: Report,
+    targets: Mapping[str, str],
+    *,
+    brief: bool = False,
+    heading: Mapping[str, str] | None = None,
+) -> None:
     """Write the files; the report itself goes to standard output unless one of them does."""
-    writers: dict[str, _Writer] = {**_WRITERS, "markdown": partial(Report.to_markdown, brief=brief)}
+    writers: dict[str, _Writer] = {
+        **_WRITERS,
+        "html": partial(Report.to_html, **(heading or {})),
+        "markdown": partial(Report.to_markdown, brief=brief),
+    }
     for kind, path in targets.items():
         if path != "-":
             writers[kind](report, Path(path))

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -28,16 +28,26 @@ from stakes.render.limit_tables import COVERAGE
 from stakes.render.page.data import page_data
 from stakes.render.tables import moves_factors, number, sections, stakes_sections
 from stakes.render.unknowns import UNKNOWN
-from stakes.report import FEWER_BINS, MOST_BINS, Report
+from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
     *("numbers", "digits", "text", "charts", "state", "inputs"),
-    *("sections", "tables", "curves", "page"),
+    *("rule", "sections", "tables", "curves", "explorer", "fold", "share", "page"),
 )
 
 
-def to_html(report: Report, path: str | Path | None = None) -> str:
+def to_html(
+    report: Report,
+    path: str | Path | None = None,
+    *,
+    title: str = "",
+    data: str = "",
+    date: str = "",
+    author: str = "",
+) -> str:
     """The page as text, written to a file when a path is given.
+
+    Its title, the name of the data, a date and an author stand at its head, as they are given.
 
     Labels and names of models may hold anything: they are escaped in the text of the page and in
     the embedded data, and the page's own content-security policy forbids every request and every
@@ -47,6 +57,7 @@ def to_html(report: Report, path: str | Path | None = None) -> str:
     unit, still = report.problem.unit, _still(report)
     page = _template(lambda text: tied(text, unit)).render(
         report=report,
+        identity={"title": title, "data": data, "date": date, "author": author},
         sections=[*stakes_sections(report.problem), *sections(report)],
         number=number,
         percent=percent,
@@ -111,7 +122,14 @@ def _template(tied: Callable[[str], str]) -> Any:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     world.filters["tied"] = tied
+    world.filters["groupby_kind"] = _by_kind
     return world.from_string(_part("page.html.j2"))
+
+
+def _by_kind(caveats: Sequence[Caveat]) -> list[tuple[str, list[Caveat]]]:
+    """Caveats of one kind together, in the order of the first of each."""
+    kinds = dict.fromkeys(caveat.kind for caveat in caveats)
+    return [(kind, [one for one in caveats if one.kind == kind]) for kind in kinds]
 
 
 def _wrapped(script: str) -> str:

@@ -442,12 +442,21 @@ class Report(Value):
 
         return from_json(text)
 
-    def to_html(self, path: str | Path | None = None) -> str:
+    def to_html(
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str = "",
+        data: str = "",
+        date: str = "",
+        author: str = "",
+    ) -> str:
         """The interactive page, self-contained, written to a file when a path is given.
 
         Parameters
         ----------
         path : where to write it; None does not
+        title, data, date, author : what stands at its head, as given; data is the name of the data
 
         Returns
         -------
@@ -455,7 +464,7 @@ class Report(Value):
         """
         from stakes.render import to_html
 
-        return to_html(self, path)
+        return to_html(self, path, title=title, data=data, date=date, author=author)
 
     def _repr_html_(self) -> str:
         from stakes.render import to_notebook

@@ -4,6 +4,7 @@ const hidden = new Set(); // models that the charts leave out
 const GRID = range(241).map((i) => i / 240);
 
 const visible = () => MODELS.filter((model, i) => model.hull && !hidden.has(i));
+const PROBABLE = MODELS.some((model) => model.hull && model.kind === "posteriors");
 const probable = () => visible().filter((model) => model.kind === "posteriors");
 const condition = (x, label) => (x >= 0 && x <= 1 ? [{ x, label: `${label} ${pointText(x)}` }] : []);
 const proportion = () => (BINARY && !TERMS ? bayesThreshold(result.costs) : NaN);
@@ -29,16 +30,34 @@ function showCurves() {
     made.addEventListener("click", () => {
       if (!hidden.delete(i)) hidden.add(i);
       showCurves();
-      place("chips").children[i].focus();
+      [...place("chips").children].find((one) => one.title === model.name)?.focus();
     });
     return made;
   });
-  place("chips").replaceChildren(...chips);
+  place("chips").replaceChildren(...(CROWDED ? fewChips(chips) : chips));
   if (!TERMS) (BINARY ? showCostCurves : showPriorCurves)();
   else if (STAKED) showThresholds();
   showRoc();
+  if (!PROBABLE) return;
   showNetBenefit();
   showReliability();
+}
+
+/** Of many models: a button for each that is shown, and a list to add one from. */
+function fewChips(chips) {
+  const others = range(MODELS.length).filter((i) => hidden.has(i) && MODELS[i].hull);
+  const list = html(
+    "select",
+    { "aria-label": "show another model" },
+    html("option", { value: "" }, "show another …"),
+    others.map((i) => html("option", { value: i }, MODELS[i].name)),
+  );
+  list.addEventListener("change", () => {
+    hidden.delete(Number(list.value));
+    showCurves();
+    place("chips").querySelector("select").focus();
+  });
+  return [...chips.filter((_, i) => !hidden.has(i)), list];
 }
 
 /** Cost per case where all cases share one threshold, though every case has its own costs. */

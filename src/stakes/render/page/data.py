@@ -48,6 +48,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "level": made.level,
         "cases": max(made.n_cases, made.n_rows, 1),
         "as_decided": AS_DECIDED,
+        "version": made.version,
         "verdict": {
             "deploy": report.verdict.cheapest,
             "model": report.verdict.model,

@@ -162,7 +162,7 @@ function buildGrid(host, change) {
   const table = html(
     "table",
     { class: "fields" },
-    html("thead", {}, html("tr", {}, head)),
+    headOf(head),
     html("tbody", {}, rows),
   );
   host.append(html("div", { class: "scroll fields-scroll" }, table), slot);
@@ -170,5 +170,5 @@ function buildGrid(host, change) {
 
 function showInputs() {
   inputs.forEach((show) => show());
-  place("reset").disabled = !result.changed;
+  place("reset").disabled = !result.changed && DATA.volume === REPORTED_VOLUME;
 }

@@ -154,11 +154,22 @@ function bayesThreshold(costs) {
   return alarm < 0 ? -Infinity : Infinity;
 }
 
+/** Cost per case of the second decision from each cut on. */
+function cutCosts({ below, totals, scores }, costs, prior) {
+  const each = new Array(scores.length + 1).fill(0);
+  prior.forEach((share, k) => {
+    if (!(share > 0)) return;
+    const [first, second] = costs[k];
+    for (let j = 0; j < each.length; j += 1) {
+      each[j] += share * (second + ((first - second) * below[k][j]) / totals[k]);
+    }
+  });
+  return each;
+}
+
 /** The cut of least cost on these very cases, the highest of those that tie. */
 function bestCut(table, costs, prior) {
-  const each = range(table.scores.length + 1).map((j) =>
-    expectedCost(cutCounts(table, j), costs, prior),
-  );
+  const each = cutCosts(table, costs, prior);
   const least = each.reduce((low, cost) => (cost < low ? cost : low), Infinity);
   if (Number.isNaN(bayesThreshold(costs)) || each.some(Number.isNaN)) return -1;
   return each.findLastIndex((cost) => cost <= least + tieOf(costs));
@@ -264,7 +275,10 @@ function reliabilityBlocks(table, hull, scores, prior) {
 // Where each one is the cheapest ------------------------------------------------------------------
 
 /** Intervals of [0, 1] on which straight lines are the lowest; ties are named together. */
-function lowestLines(lines) {
+function lowestLines(all) {
+  const room = TIE * largest(all.flatMap((line) => [line.start, line.end]));
+  const above = (line) => (one) => one.start < line.start - room && one.end < line.end - room;
+  const lines = all.filter((line) => !all.some(above(line))); // who is above another is never lowest
   const inner = [0, 1];
   lines.forEach((first, i) => {
     for (const second of lines.slice(i + 1)) {

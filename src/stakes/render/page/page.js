@@ -1,18 +1,25 @@
 // The page: builds the inputs, shows every section, and shows them again when the stakes move.
 
+/** What shows the stakes, by the place where it stands. */
+const PARTS = [
+  ["controls", showInputs],
+  ["verdict-title", showVerdict],
+  ["facts", showTotal],
+  ...(RULED ? [["rule-figure", showRule]] : []),
+  ["systems", showFolded],
+  ["money", showMoney],
+  ...(EXPLORABLE.length ? [["explorer", showExplorer]] : []),
+  ...(DATA.disagreement ? [["disagreement", showDisagreement]] : []),
+  ...(TWO && CURVED ? [["curves-section", showCurves]] : []),
+  ...(TWO && CURVED && !TERMS ? [["implied", showImplied]] : []),
+  ["prior-chart", showRegions],
+  ["margins", showMargins],
+];
+
 function showAll() {
-  showInputs();
-  showVerdict();
-  if (TWO && !TERMS) showRule();
-  showSystems();
-  showMoney();
-  if (DATA.disagreement) showDisagreement();
-  if (TWO && CURVED) {
-    showCurves();
-    if (!TERMS) showImplied();
-  }
-  showRegions();
-  showMargins();
+  waiting = [];
+  rememberStakes();
+  PARTS.forEach(([, show]) => show());
 }
 
 let due = false;
@@ -24,7 +31,11 @@ function change(given) {
   due = true;
   requestAnimationFrame(() => {
     due = false;
-    showAll();
+    showInputs();
+    showVerdict();
+    showTotal();
+    showSoon(PARTS.slice(3));
+    rememberStakes();
   });
 }
 
@@ -42,7 +53,11 @@ function redraw() {
 
 function unhide() {
   const needed = {
-    "rule-figure": TWO && !TERMS,
+    "rule-figure": RULED,
+    "explorer-section": EXPLORABLE.length,
+    "quality-section": MODELS.some((model) => model.table || model.advice || model.losses.length),
+    "net-benefit-figure": PROBABLE,
+    "reliability-figure": PROBABLE,
     "curves-section": TWO && CURVED,
     "implied-section": TWO && CURVED && !TERMS,
     "cost-curve-figure": !TERMS || STAKED,
@@ -59,17 +74,35 @@ function unhide() {
   for (const [id, wanted] of Object.entries(needed)) place(id).hidden = !wanted;
 }
 
+/** Links to what follows the head of the appendix. */
+function buildContents() {
+  const parts = [...document.querySelectorAll("#appendix ~ section:not([hidden])")];
+  const links = parts.map((part, i) => {
+    part.id ||= `part-${i}`;
+    return html("li", {}, html("a", { href: `#${part.id}` }, part.querySelector("h2").textContent));
+  });
+  place("contents").replaceChildren(...links);
+}
+
 function listen() {
   const on = (id, event, act) => place(id).addEventListener(event, act);
-  on("reset", "click", () => setNow(copyOf(REPORTED)));
+  on("reset", "click", () => {
+    DATA.volume = REPORTED_VOLUME;
+    setNow(copyOf(REPORTED));
+  });
   on("toml", "click", () => save("stakes.toml", stakesToml(), "application/toml"));
   on("driven", "change", showCostCurves);
   on("whole", "change", showAll);
   for (const button of document.querySelectorAll("[data-csv]")) {
-    button.addEventListener("click", () => saveCsv(button.dataset.csv, saved[button.dataset.csv]));
+    button.setAttribute("aria-label", `CSV of “${button.parentNode.querySelector("h2").textContent}”`);
+    button.addEventListener("click", () => {
+      finishShowing();
+      saveCsv(button.dataset.csv, withStakes(saved[button.dataset.csv]));
+    });
   }
   for (const button of document.querySelectorAll("[data-svg]")) {
     const name = button.dataset.svg;
+    button.setAttribute("aria-label", `SVG of “${button.parentNode.querySelector("b").textContent}”`);
     button.addEventListener("click", () => saveSvg(name, place(name).querySelector("svg")));
   }
   let width = innerWidth;
@@ -77,7 +110,10 @@ function listen() {
     if (innerWidth !== width) redraw();
     width = innerWidth;
   });
-  addEventListener("beforeprint", redraw);
+  addEventListener("beforeprint", () => {
+    redraw();
+    fitPaper();
+  });
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") hideTip();
   });
@@ -89,18 +125,28 @@ function start() {
   document.body.classList.add("live", GRIDDED ? "many" : "few");
   (GRIDDED ? buildGrid : buildSliders)(place("controls"), change);
   unhide();
+  buildContents();
   buildKey();
   buildPicker();
+  buildFilter();
+  chooseFew();
+  if (EXPLORABLE.length) buildExplorer();
   buildQuality();
   if (DATA.slices.length) buildSlices();
+  ["slices", "quality", "losses", "advice"].map(place).forEach(shorten);
+  buildSharing(change);
   listen();
+  readAddress();
   showAll();
   window.stakesPage = Object.freeze({
     set: setNow,
     state: () => copyOf(state),
     reported: () => copyOf(REPORTED),
     result: () => result,
-    tables: () => ({ ...saved }),
+    tables: () => {
+      finishShowing();
+      return { ...saved };
+    },
     read: readChart,
     dots: (id) => drawn[id].dots.map((dot) => [dot.x, dot.y]),
     write: { short, fixed, measured, measuredColumn, proportionText, percent, wholePercent, chanceText },

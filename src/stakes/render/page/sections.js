@@ -8,7 +8,7 @@ let picked = null; // the system whose cells are shown; null: the cheapest
 function ruleText(one) {
   if (one.rule === DATA.as_decided) return "its own decisions";
   const has = BINARY && one.threshold !== null && Number.isFinite(one.threshold);
-  return has ? `${one.rule} (${decisions[1]} above ${pointText(one.threshold, 4)})` : one.rule;
+  return has ? `${one.rule} (${decisions[1]} above ${thresholdText(one)})` : one.rule;
 }
 
 /** The verdict in sentences; at the stakes of the report those of the report stand instead. */
@@ -133,30 +133,6 @@ const factOf = ({ name, value, note, text }) =>
     html("small", {}, tied(note)),
   );
 
-/** Which decision a probability of the positive class leads to. */
-function showRule() {
-  const parts = decisionRanges(result.costs);
-  const bound = parts.length > 1 ? parts[parts.length - 2].high : 1;
-  const top = bound < 0.4 ? roundUp(1.6 * bound) : 1;
-  const upTo = top < 1 ? `, up to ${percent(top)}` : "";
-  const title = `Bayes decision at each probability of ${classes[1]}${upTo}`;
-  place("rule-name").textContent = tied(title);
-  drawBand(place("rule"), {
-    title,
-    ends: [0, top],
-    parts: parts.map((part) => ({
-      ...part,
-      label: decisions[part.decision],
-      look: tone(part.decision),
-      edge: pointText(part.high, 4),
-      lines: [
-        ["from", exact(part.low)],
-        ["to", exact(part.high)],
-      ],
-    })),
-  });
-}
-
 // Systems -----------------------------------------------------------------------------------------
 
 /** What is shown below the systems: what needs no model, and perfect decisions where known. */
@@ -266,7 +242,7 @@ function systemRow(one, top, cost, more) {
     ...more,
     one.counts ? decisionMix(one) : "",
   ];
-  if (BINARY) cells.push(system ? figure(one.threshold, null, pointText(one.threshold, 4)) : "");
+  if (BINARY) cells.push(system ? figure(one.threshold, null, thresholdText(one)) : "");
   if (!system) return { look: `reference-row${!looking && one.name === unaided.name ? " best" : ""}`, cells };
   return { look: one === best && looking ? "best" : one.candidate ? null : "barred", cells };
 }
@@ -367,15 +343,13 @@ function showMoney() {
       cells.filter((cell) => cell.k === k).map(cellOf),
     ),
   );
-  const head = ["", ...decisions].map((name) =>
-    html("th", { scope: "col", title: name }, middle(name, 26)),
-  );
+  const head = decisions.map((name) => html("th", { scope: "col", title: name }, middle(name, 26)));
   place("money").replaceChildren(
     readable(
       html(
         "table",
         { class: "cells" },
-        html("thead", {}, html("tr", {}, head)),
+        headOf([html("td", {}), head]),
         html("tbody", {}, body),
       ),
     ),

@@ -21,6 +21,20 @@ const embedded = ({ scores, negatives, positives }, holdsFor) => ({
   holdsFor, // the prior for which its scores are posteriors
 });
 
+// Colours go round; of many models, the cheapest have different ones.
+const MODEL_ORDER =
+  DATA.models.length > LOOKS
+    ? [
+        ...new Set([
+          ...DATA.systems
+            .filter((one) => one.candidate)
+            .sort((a, b) => number(a.cost[0]) - number(b.cost[0]))
+            .map((one) => one.model),
+          ...DATA.models.keys(),
+        ]),
+      ]
+    : DATA.models.map((_, index) => index);
+
 const MODELS = DATA.models.map((model, index) => {
   const table = model.table && embedded(model.table, DATA.holds_for);
   const recalibrated = model.recalibrated && embedded(model.recalibrated, DATA.prior);
@@ -32,7 +46,8 @@ const MODELS = DATA.models.map((model, index) => {
   };
   const own = DATA.systems.find((one) => one.model === index); // all cost the same to run
   const running = own ? own.running : 0;
-  const look = `m${index % LOOKS}`;
+  const place = MODEL_ORDER.indexOf(index);
+  const look = `m${place % LOOKS}`;
   return { ...model, table, recalibrated, hull, binned, stakes, running, look };
 });
 const SYSTEMS = DATA.systems.map((one) => ({

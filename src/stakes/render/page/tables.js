@@ -35,14 +35,14 @@ function showDisagreement() {
     const last = figure(regret, worse ? "worse" : "fine", costText(regret));
     const known = q === null || clear[q] === null ? ["", ""] : [ends(numbers(more[q])), yes[clear[q]]];
     const sure = result.changed ? [] : known;
-    return { look, cells: [name, ...cells, words(chosenModels.join(", ")), last, ...sure] };
+    return { look, cells: [name, words(chosenModels.join(", ")), last, ...sure, ...cells] };
   };
   const rows = [
     row("expected cost", costs, best, "best", inLine(costText)),
     ...metrics.map((name, q) => row(name, numbers(values[q]), picks[q], null, inLine((value) => metricText(value)), q)),
   ];
   place("disagreement").replaceChildren(
-    tableOf(["", ...models, words("picks"), "costs more", ...sureness], rows),
+    tableOf(["metric", words("picks"), "costs more", ...sureness, ...models], rows),
   );
 }
 

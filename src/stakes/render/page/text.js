@@ -54,11 +54,14 @@ const hideTip = () => tip.classList.remove("on");
 /** Show lines while the pointer is over a node, or the keyboard at it. */
 function explain(node, title, lines) {
   const show = (event) => showTip(title, lines, event.clientX, event.clientY);
-  node.addEventListener("focus", () => {
-    const box = node.getBoundingClientRect();
-    showTip(title, lines, box.left, box.bottom - 8);
-  });
-  node.addEventListener("blur", hideTip);
+  // A part of a picture that listens for the focus would be a stop of the tab key without a name.
+  if (node.tagName === "svg" || !(node instanceof SVGElement)) {
+    node.addEventListener("focus", () => {
+      const box = node.getBoundingClientRect();
+      showTip(title, lines, box.left, box.bottom - 8);
+    });
+    node.addEventListener("blur", hideTip);
+  }
   node.classList.add("told");
   node.addEventListener("pointermove", show);
   node.addEventListener("pointerdown", show);
@@ -73,18 +76,18 @@ const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowD
 
 /** One stop of the tab key for a whole table; arrow keys go from number to number. */
 function readable(table) {
-  const rows = [...table.querySelectorAll("tr")]
-    .map((row) => [...row.querySelectorAll(".told")])
-    .filter((row) => row.length);
-  rows.flat().forEach((node, i) => node.setAttribute("tabindex", i ? -1 : 0));
+  const rowsOf = () =>
+    [...table.querySelectorAll("tr")].map((row) => [...row.querySelectorAll(".told")]).filter((row) => row.length);
+  rowsOf().flat().forEach((node, i) => node.setAttribute("tabindex", i ? -1 : 0));
   table.addEventListener("keydown", (event) => {
-    const y = rows.findIndex((row) => row.includes(event.target));
+    const shown = rowsOf().filter(([first]) => first.checkVisibility());
+    const y = shown.findIndex((row) => row.includes(event.target));
     const step = STEPS[event.key];
     if (!step || y < 0) return;
     event.preventDefault();
     const within = (place, size) => Math.max(0, Math.min(size - 1, place));
-    const row = rows[within(y + step[0], rows.length)];
-    const next = row[within(rows[y].indexOf(event.target) + step[1], row.length)];
+    const row = shown[within(y + step[0], shown.length)];
+    const next = row[within(shown[y].indexOf(event.target) + step[1], row.length)];
     event.target.setAttribute("tabindex", -1);
     next.setAttribute("tabindex", 0);
     next.focus();
@@ -97,14 +100,20 @@ function readable(table) {
  * Groups of further rows stand apart, each {title, rows}.
  */
 function tableOf(head, rows, groups = []) {
-  const cell = (tag, scope) => (given) => {
+  const heads = head.map((given) => given?.text ?? (given instanceof Node ? given.textContent : given));
+  const cell = (tag, scope) => (given, column) => {
     const bare = given === null || typeof given !== "object" || given instanceof Node;
     const { text, title = "", lines = null, look = null } = bare ? { text: given ?? "" } : given;
     const long = typeof text === "string" && text.length > LONGEST;
     const named = typeof text === "string" && scope === "row"; // the style may cut names of rows
     const made = html(
       tag,
-      { class: look, scope, title: long || named ? text : null },
+      {
+        class: look,
+        scope,
+        title: long || named ? text : null,
+        "data-head": scope ? null : heads[column + 1] || null, // a phone has no head above its rows
+      },
       long ? middle(text, LONGEST) : text,
     );
     return lines ? explain(made, title, lines) : made;
@@ -122,12 +131,14 @@ function tableOf(head, rows, groups = []) {
     html(
       "table",
       {},
-      html("thead", {}, html("tr", {}, head.map(cell("th", "col")))),
+      headOf(head.map((given) => (given === "" ? html("td", {}) : cell("th", "col")(given)))),
       html("tbody", {}, rows.map(line)),
       groups.filter((one) => one.rows.length).map(group),
     ),
   );
 }
+
+const headOf = (cells) => html("thead", {}, html("tr", {}, cells));
 
 /** A number in short, whose tooltip has all digits. */
 const figure = (value, look = null, text = short(value)) => ({
@@ -192,6 +203,6 @@ function saveSvg(name, picture) {
   });
   twin.querySelectorAll(".hair").forEach((node) => node.remove());
   const paper = getComputedStyle(document.documentElement).getPropertyValue("--card").trim();
-  twin.prepend(svg("rect", { width: "100%", height: "100%", fill: paper }));
+  twin.prepend(svg("desc", {}, stakesLine()), svg("rect", { width: "100%", height: "100%", fill: paper }));
   save(`${name}.svg`, new XMLSerializer().serializeToString(twin), "image/svg+xml");
 }

@@ -1,0 +1,320 @@
+// Explorer: the scores of one model in each class, and cuts that a reader moves.
+
+const BARS = 48;
+const PANEL = { height: 86, gap: 20, top: 34, bottom: 40, side: 16 };
+
+const EXPLORABLE = (TWO && !TERMS ? MODELS.filter((model) => model.hull) : []).flatMap((model) => [
+  ...(model.recalibrated
+    ? [{ name: `${model.name}, recalibrated`, table: model.recalibrated, raw: false, model }]
+    : []),
+  ...(model.table
+    ? [{ name: model.name, table: model.table, raw: model.kind !== "posteriors", model }]
+    : []),
+]);
+let exploredPlace = null; // which of them the reader picked; null: that of the cheapest system
+let cutsMoved = null; // where the reader put the cuts; null: those of the rule
+let held = null; // the cut that is dragged
+
+const explored = () =>
+  EXPLORABLE[exploredPlace] ??
+  EXPLORABLE.find(
+    (one) =>
+      one.model === MODELS[result.best.model] &&
+      (one.table === one.model.recalibrated) === (result.best.way === "recalibrated"),
+  ) ??
+  EXPLORABLE[0];
+
+/** The decisions in the order in which the probability leads to them. */
+function orderOfDecisions(costs) {
+  const ordered = decisionRanges(costs).map((part) => part.decision);
+  return ordered.length === 1 && BINARY ? [0, 1] : ordered;
+}
+
+/** Counts when the decisions change, in this order, above these thresholds. */
+function countsOfCuts({ table, scores }, order, cuts) {
+  const edges = [0, ...cuts.map((cut) => cutAbove(scores, cut)), scores.length];
+  return table.below.map((below) => {
+    const row = decisions.map(() => 0);
+    order.forEach((d, i) => (row[d] += below[edges[i + 1]] - below[edges[i]]));
+    return row;
+  });
+}
+
+/** Cheapest cuts on these cases, for decisions in this order: dynamic programming over the scores. */
+function bestCuts({ table, scores }, order, { costs, prior }) {
+  const size = scores.length;
+  const unit = prior.map((share, k) => (share > 0 ? share / table.totals[k] : 0));
+  const spent = order.map((d) => {
+    const sums = [0];
+    for (const j of range(size)) {
+      sums.push(sums[j] + sum(unit.map((u, k) => u * table.weights[k][j] * costs[k][d])));
+    }
+    return sums;
+  });
+  let least = spent[0];
+  const choices = order.slice(1).map((_, i) => {
+    const own = spent[i + 1];
+    const choice = [];
+    let low = Infinity;
+    let where = 0;
+    const next = own.map((paid, j) => {
+      if (least[j] - own[j] <= low) [low, where] = [least[j] - own[j], j];
+      choice.push(where);
+      return paid + low;
+    });
+    least = next;
+    return choice;
+  });
+  const cuts = [];
+  let end = size;
+  for (const choice of choices.reverse()) {
+    end = choice[end];
+    cuts.unshift(end > 0 ? scores[end - 1] : -Infinity);
+  }
+  return cuts;
+}
+
+/** All that the explorer shows: axis, cuts of each kind, and what they cost. */
+function exploration() {
+  const one = explored();
+  const { costs, prior } = result;
+  const moved = one.raw ? one.table.scores : posteriorsOf(one.table, prior);
+  const scores = moved.some(Number.isNaN) ? one.table.scores : moved; // certainty cannot be moved
+  const view = { ...one, scores };
+  const order = orderOfDecisions(costs);
+  const bayes = one.raw ? null : decisionRanges(costs).slice(0, -1).map((part) => part.high);
+  const known = bayes && bayes.length === order.length - 1 ? bayes : null;
+  const best = bestCuts(view, order, result);
+  const cuts = cutsMoved && cutsMoved.length === order.length - 1 ? cutsMoved : (known ?? best);
+  const costOf = (where) => expectedCost(countsOfCuts(view, order, where), costs, prior) + one.model.running;
+  const counts = countsOfCuts(view, order, cuts);
+  return { ...view, order, bayes: known, best, cuts, counts, costOf, axis: scoreAxis(view, [...(known || []), ...best]) };
+}
+
+/** An axis that shows nearly all cases and all cuts. */
+function scoreAxis({ table, scores, raw }, cuts) {
+  const weight = (i) => sum(table.totals.map((total, k) => (total ? table.weights[k][i] / total : 0)));
+  const all = sum(range(scores.length).map(weight));
+  let run = 0;
+  const passed = (share) => (i) => (run += weight(i)) >= share * all;
+  const low = scores[range(scores.length).findIndex(passed(0.005))] ?? 0;
+  run = 0;
+  const high = scores[range(scores.length).findIndex(passed(0.995))] ?? 1;
+  if (!raw) return probabilityAxis([low, high, ...cuts]);
+  const inner = [low, high, ...cuts].filter(Number.isFinite);
+  const [least, most] = [Math.min(...inner), Math.max(...inner)];
+  const room = 0.03 * (most - least) || 1;
+  return straight(least - room, most + room);
+}
+
+/** Share of each class in each of the bars. */
+function histogram({ table, scores, axis }) {
+  const step = (axis.high - axis.low) / BARS;
+  return table.weights.map((own, k) => {
+    const bars = range(BARS).map(() => 0);
+    own.forEach((weight, i) => {
+      const at = Math.floor((axis.at(scores[i]) - axis.low) / step);
+      if (!Number.isNaN(at)) bars[Math.max(0, Math.min(BARS - 1, at))] += weight / (table.totals[k] || 1);
+    });
+    return bars;
+  });
+}
+
+function showExplorer() {
+  const view = exploration();
+  const host = place("explorer");
+  const focused = [...host.querySelectorAll(".cut")].indexOf(document.activeElement);
+  const width = Math.max(260, roomOf(host));
+  const x = scale([view.axis.low, view.axis.high], [PANEL.side, width - PANEL.side]);
+  const height = PANEL.top + 2 * PANEL.height + PANEL.gap + PANEL.bottom;
+  host.replaceChildren(
+    svg(
+      "svg",
+      { class: "band explorer", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": explorerTitle(view) },
+      classPanels(view, x, width),
+      explorerAxis(view, x, width, height),
+      ...(view.bayes || []).map((cut) => cutMark(view, x, cut, "Bayes", height)),
+      ...view.best.map((cut) => cutMark(view, x, cut, "best", height)),
+      view.cuts.map((cut, i) => cutHandle(view, x, cut, i, width, height)),
+    ),
+  );
+  if (focused >= 0) host.querySelectorAll(".cut")[focused]?.focus();
+  place("explorer-name").textContent = explorerTitle(view);
+  place("explorer-bayes").hidden = !view.bayes;
+  showExplorerNumbers(view);
+}
+
+const explorerTitle = ({ name, raw, axis }) =>
+  `Cases of each class by the ${raw ? "score" : `probability of ${classes[1]}`} of ${name}${axis.log ? " (axis of log-odds)" : ""}`;
+
+const sayCut = ({ raw }) => (raw ? (value) => pointText(value, 4) : probabilityText);
+const within = (value, [low, high]) => Math.max(low, Math.min(high, value));
+
+/** A panel for each class; its bars have the colour of the decision that their cases get. */
+function classPanels(view, x, width) {
+  const bars = histogram(view);
+  const { low, high, at } = view.axis;
+  const edges = [low, ...view.cuts.map((cut) => within(at(cut), [low, high])), high].map(x);
+  const step = (x(high) - x(low)) / BARS;
+  return bars.map((own, k) => {
+    const bottom = PANEL.top + (k + 1) * PANEL.height + k * PANEL.gap;
+    const peak = Math.max(...own, 1e-300);
+    const outline = own.map((share, i) => {
+      const tall = bottom - (share / peak) * (PANEL.height - 16);
+      return `M${x(low) + i * step} ${bottom}V${tall}h${step - 0.7}V${bottom}z`;
+    });
+    const parts = view.order.map((d, i) => [
+      svg("clipPath", { id: `explorer-${k}-${i}` }, svg("rect", { x: edges[i], y: 0, width: Math.max(0, edges[i + 1] - edges[i]), height: bottom })),
+      svg("path", { class: `area ${tone(d)}`, d: outline.join(""), "clip-path": `url(#explorer-${k}-${i})` }),
+    ]);
+    return svg(
+      "g",
+      {},
+      parts,
+      svg("line", { class: "axis", x1: PANEL.side, x2: width - PANEL.side, y1: bottom, y2: bottom }),
+      svg("text", { class: "axis-name", x: PANEL.side, y: bottom - PANEL.height + 11 }, fitted(classes[k], width - 2 * PANEL.side, LABEL)),
+    );
+  });
+}
+
+function explorerAxis(view, x, width, height) {
+  const { low, high, at, log } = view.axis;
+  const odds = [1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999];
+  const values = log ? odds.filter((p) => logOdds(p) > low && logOdds(p) < high) : ticks(low, high, 5);
+  const say = sayCut(view);
+  let free = -Infinity;
+  return values.map((value) => {
+    const text = say(value);
+    const [centre, half] = [x(at(value)), widthOf(text, TICK) / 2];
+    if (centre - half < Math.max(free, 0) || centre + half > width) return null;
+    free = centre + half + 6;
+    return svg("text", { class: "tick", x: centre, y: height - PANEL.bottom + 16, "text-anchor": "middle" }, text);
+  });
+}
+
+/** Where a rule cuts that was not moved: the Bayes rule's, and the cheapest on these cases. */
+function cutMark({ axis: { low, high, at } }, x, cut, name, height) {
+  const where = x(within(at(cut), [low, high]));
+  const y = height - PANEL.bottom + (name === "best" ? 36 : 27);
+  const half = widthOf(name, TICK) / 2;
+  const centre = within(where, [half, x(high) + PANEL.side - half]);
+  return svg(
+    "g",
+    { class: `cut-mark ${name === "best" ? "found" : "bayes"}` },
+    svg("line", { class: "mark", x1: where, x2: where, y1: PANEL.top, y2: height - PANEL.bottom }),
+    svg("text", { class: "tick", x: centre, y, "text-anchor": "middle" }, name),
+  );
+}
+
+/** A cut as a slider: it is dragged, or moved by arrow keys, a hundredth of the axis at a time. */
+function cutHandle(view, x, cut, i, width, height) {
+  const { low, high, at, from } = view.axis;
+  const where = x(within(at(cut), [low, high]));
+  const [below, above] = [decisions[view.order[i]], decisions[view.order[i + 1]]];
+  const text = sayCut(view)(cut);
+  const half = widthOf(text, LABEL) / 2;
+  const node = svg(
+    "g",
+    {
+      class: "cut",
+      role: "slider",
+      tabindex: 0,
+      "aria-label": `cut between ${below} and ${above}`,
+      "aria-valuemin": low,
+      "aria-valuemax": high,
+      "aria-valuenow": within(at(cut), [low, high]),
+      "aria-valuetext": text,
+    },
+    svg("rect", { class: "grip", x: where - 12, y: 0, width: 24, height: height - PANEL.bottom }),
+    svg("line", { x1: where, x2: where, y1: 18, y2: height - PANEL.bottom }),
+    svg("path", { d: `M${where - 8} 16h16l-8 12z` }),
+    svg("text", { class: "mark-name", x: within(where, [half, width - half]), y: 12, "text-anchor": "middle" }, text),
+  );
+  node.addEventListener("pointerdown", (event) => {
+    held = i;
+    place("explorer").setPointerCapture(event.pointerId);
+    node.focus();
+    event.preventDefault();
+  });
+  node.addEventListener("keydown", (event) => {
+    const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10 };
+    const ends = { Home: low, End: high };
+    if (!(event.key in steps) && !(event.key in ends)) return;
+    event.preventDefault();
+    const now = within(at(cut), [low, high]);
+    moveCut(view, i, from(ends[event.key] ?? within(now + (steps[event.key] * (high - low)) / 100, [low, high])));
+  });
+  return node;
+}
+
+/** Put a cut somewhere; it pushes the others before it. */
+function moveCut({ cuts }, i, value) {
+  cutsMoved = cuts.map((cut, j) => (j === i ? value : j < i ? Math.min(cut, value) : Math.max(cut, value)));
+  showExplorer();
+}
+
+function showExplorerNumbers(view) {
+  const { counts, costOf, cuts, best, bayes } = view;
+  const cost = costOf(cuts);
+  const more = (where, name) => {
+    const excess = settled(cost - costOf(where), result.naive.cost);
+    return Math.abs(excess) <= TIE * Math.abs(cost)
+      ? `as much as ${name}`
+      : `${spent(Math.abs(excess))} ${excess > 0 ? "more" : "less"} than ${name}`;
+  };
+  const others = [
+    ...(bayes ? [more(bayes, "the Bayes cuts")] : []),
+    more(best, "the best cuts on these cases, which know the answers"),
+  ];
+  const total = DATA.volume ? ` In all ${withUnit(totalText(DATA.volume * cost))}${DATA.period ? ` per ${DATA.period}` : ""}.` : "";
+  place("explorer-cost").replaceChildren(
+    html("b", {}, tied(`${spent(cost)} per case`)),
+    tied(`: ${others.join(", ")}.${total}`),
+  );
+  const rates = decisionRates(counts);
+  const share = (d) => sum(result.prior.map((own, k) => (own > 0 ? own * rates[k][d] : 0)));
+  const rows = classes.map((label, k) => ({
+    cells: [
+      label,
+      ...decisions.map((_, d) => figure(counts[k][d], null, `${short(counts[k][d])} (${wholePercent(rates[k][d])})`)),
+    ],
+  }));
+  const last = { look: "reference-row", cells: ["of all cases, once deployed", ...decisions.map((_, d) => wholePercent(share(d)))] };
+  place("explorer-table").replaceChildren(tableOf(["class", ...decisions], [...rows, last]));
+  saved.explorer = [
+    ["model", "class", "decision", "cases", "share of class", "above", "cost per case"],
+    ...classes.flatMap((label, k) =>
+      view.order.map((d, i) => [view.name, label, decisions[d], counts[k][d], rates[k][d], i ? cuts[i - 1] : -Infinity, cost]),
+    ),
+  ];
+}
+
+function buildExplorer() {
+  const picker = place("explorer-pick");
+  picker.append(
+    html("option", { value: "" }, "that of the cheapest system"),
+    ...EXPLORABLE.map((one, i) => html("option", { value: i }, one.name)),
+  );
+  const put = (cuts) => {
+    cutsMoved = cuts;
+    showExplorer();
+  };
+  picker.addEventListener("change", () => {
+    exploredPlace = picker.value === "" ? null : Number(picker.value);
+    put(null);
+  });
+  place("explorer-bayes").addEventListener("click", () => put(exploration().bayes));
+  place("explorer-best").addEventListener("click", () => put(exploration().best));
+  const host = place("explorer");
+  host.addEventListener("pointermove", (event) => {
+    if (held === null) return;
+    const view = exploration();
+    const { low, high, from } = view.axis;
+    const room = roomOf(host) - 2 * PANEL.side;
+    const inside = (event.clientX - host.getBoundingClientRect().left - PANEL.side) / room;
+    moveCut(view, held, from(within(low + inside * (high - low), [low, high])));
+  });
+  const release = () => (held = null);
+  host.addEventListener("pointerup", release);
+  host.addEventListener("pointercancel", release);
+}

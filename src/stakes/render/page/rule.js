@@ -1,0 +1,86 @@
+// Rule: at which probability or score the deployed rule changes its decision.
+
+const SLIVER = 0.04; // of an axis: what is narrower is not seen
+const logOdds = (share) => Math.log(share / (1 - share));
+const fromLogOdds = (odds) => 1 / (1 + Math.exp(-odds));
+
+/** A probability in percent, with three digits of it or two of what is missing to 100 %. */
+function probabilityText(share) {
+  if (!(share > 0 && share < 1)) return Number.isFinite(share) ? `${short(100 * share)} %` : short(share);
+  if (share <= 0.5) return `${short(100 * share, 3)} %`;
+  const places = Math.max(0, Math.min(12, 1 - Math.floor(Math.log10(100 * (1 - share)))));
+  return `${Number((100 * share).toFixed(places))} %`;
+}
+
+/** Whether the threshold of a system is a probability; else it is a score on a scale of its own. */
+const byProbability = ({ way, model }) => way !== "tuned" || MODELS[model].kind === "posteriors";
+const thresholdText = (one) =>
+  byProbability(one) ? probabilityText(one.threshold) : pointText(one.threshold, 4);
+
+/** An axis from low to high, `at` the place of a value on it and `from` the value at a place. */
+const straight = (low, high) => ({ low, high, at: (x) => x, from: (x) => x, log: false });
+
+/** An axis of probabilities that shows all these; of log-odds where a part would be a sliver. */
+function probabilityAxis(shares) {
+  const inner = shares.filter((share) => share > 0 && share < 1).sort((a, b) => a - b);
+  const [least, most] = [inner[0] ?? 0.5, inner[inner.length - 1] ?? 0.5];
+  const top = most < 0.4 ? roundUp(1.6 * most) : 1;
+  const gaps = [0, ...inner, top].map((edge, i, all) => (i ? (edge - all[i - 1]) / top : 1));
+  if (Math.min(...gaps) >= SLIVER) return straight(0, top);
+  const ends = [logOdds(least) - 2, logOdds(most) + 2];
+  const at = (share) => Math.max(ends[0], Math.min(ends[1], logOdds(Math.max(0, Math.min(1, share)))));
+  return { low: ends[0], high: ends[1], at, from: fromLogOdds, log: true };
+}
+
+const RULED = TWO && !TERMS && SYSTEMS.some((one) => one.way !== "fixed");
+
+/** The decisions of a system along its own axis, and how the axis is called; null without one. */
+function ruleOf(one) {
+  if (TERMS || one.rule === DATA.as_decided || one.way === "fixed") return null;
+  const model = MODELS[one.model];
+  const say = byProbability(one) ? probabilityText : (value) => pointText(value, 4);
+  if (one.way !== "tuned") {
+    const parts = decisionRanges(result.costs);
+    const axis = probabilityAxis(parts.slice(0, -1).map((part) => part.high));
+    const kind = one.way === "recalibrated" ? "recalibrated probability" : "probability";
+    return { parts, axis, say, of: `${kind} of ${classes[1]}` };
+  }
+  const cut = one.threshold;
+  if (Number.isNaN(cut)) return null;
+  const parts = [
+    { low: -Infinity, high: cut, decision: 0 },
+    { low: cut, high: Infinity, decision: 1 },
+  ];
+  if (byProbability(one)) return { parts, axis: probabilityAxis([cut]), say, of: `probability of ${classes[1]}` };
+  const { scores } = model.table;
+  const axis = straight(scores[0], scores[scores.length - 1]);
+  return { parts, axis, say, of: `score of ${model.name}` };
+}
+
+/** Which decision the rule of the cheapest system takes along its axis. */
+function showRule() {
+  const rule = ruleOf(result.best);
+  const from = rule && rule.axis.low > 0 && !rule.axis.log ? ` from ${rule.say(rule.axis.low)}` : "";
+  const upTo = rule && rule.axis.high < 1 && !rule.axis.log ? `, up to ${rule.say(rule.axis.high)}` : "";
+  const title = rule
+    ? `${result.best.name} decides by the ${rule.of}${from}${upTo}${rule.axis.log ? " (axis of log-odds)" : ""}`
+    : `${result.best.name} decides by itself: it has no threshold that could be drawn`;
+  place("rule-name").textContent = tied(title);
+  const parts = rule ? rule.parts : [];
+  const { low, high, at } = rule ? rule.axis : straight(0, 1);
+  drawBand(place("rule"), {
+    title: `${title}: ${parts.map((part) => `${decisions[part.decision]} up to ${rule.say(part.high)}`).join(", ")}`,
+    ends: [low, high],
+    parts: parts.map((part) => ({
+      low: at(part.low),
+      high: part.high < Infinity ? at(part.high) : high,
+      label: decisions[part.decision],
+      look: tone(part.decision),
+      edge: rule.say(part.high),
+      lines: [
+        ["from", exact(part.low)],
+        ["to", exact(part.high)],
+      ],
+    })),
+  });
+}
