@@ -60,7 +60,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(report, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert re.findall(r'(?:src|href)="(?!#)[^"]*"', html) == []
     assert re.findall(r"https?://[^\s\"']+", html) == ["http://www.w3.org/2000/svg"]
-    assert "url(" not in re.sub(r"url\(#clip", "", html)
+    assert "url(" not in html.replace("url(#", "")
 
 
 def test_the_same_report_gives_the_same_page(report):

@@ -113,7 +113,7 @@ def write(
     """Write the files; the report itself goes to standard output unless one of them does."""
     writers: dict[str, _Writer] = {
         **_WRITERS,
-        "html": partial(Report.to_html, **(heading or {})),
+        "html": lambda report, path: report.to_html(path, **(heading or {})),
         "markdown": partial(Report.to_markdown, brief=brief),
     }
     for kind, path in targets.items():
