@@ -914,3 +914,77 @@ def test_a_coverage_display_names_its_axes_and_refuses_what_it_cannot_draw():
         CoverageDisplay.from_predictions(Y, MODELS["sharp"], PROBLEM, coverages=[0, 1])
     with pytest.raises(InputError, match="must hold posteriors"):
         CoverageDisplay.from_predictions(Y, Scores(MODELS["sharp"]), PROBLEM)
+
+
+def test_equal_cases_have_the_interval_of_their_mean_cost_at_every_coverage():
+    y = np.array([0, 0, 1, 1] * 10)
+    p = np.array([0.3, 0.7, 0.3, 0.7, 0.3, 0.7, 0.7, 0.7] * 5)  # 1 - 0.7 is not quite 0.3
+    display = CoverageDisplay.from_predictions(
+        y, p, Problem.zero_one(2), abstention=0.3, coverages=[0.1, 0.5, 1]
+    )
+    report = evaluate(y, {"model": p}, Problem.zero_one(2), calibrator=None, replicates=20)
+    line, cost = curve(display, "model"), report.best.cost
+    np.testing.assert_allclose(line.y, cost.value)
+    np.testing.assert_allclose(line.low, cost.low)
+    np.testing.assert_allclose(line.high, cost.high)
+    assert line.mark == pytest.approx((1, cost.value))
+    assert [share for share, *_ in report.coverage] == [1]
+
+
+def test_equal_cases_share_a_capacity_by_chance_and_so_does_the_band():
+    y, problem = np.array([0, 1] * 30), Problem([[0, 3], [9, 0]])
+    points = [0, 0.25, 0.5, 1]
+    line = curve(
+        CapacityDisplay.from_predictions(y, np.full(60, 0.5), problem, 1, capacities=points),
+        "model",
+    )
+    np.testing.assert_allclose(line.y, [4.5 - 3 * share for share in points])
+    for at, decision in ((0, 0), (3, 1)):  # the same for all cases
+        alone = evaluate(y, {"m": Decisions(np.full(60, decision))}, problem, calibrator=None)
+        cost = alone.systems[0].cost
+        assert (line.low[at], line.high[at]) == pytest.approx((cost.low, cost.high), rel=0.05)
+    assert ((line.low <= line.y) & (line.y <= line.high)).all()
+
+
+def test_bands_of_coverages_stay_within_the_costs_of_decisions():
+    y, p = np.array([0, 1] * 10), np.linspace(0.01, 0.99, 20)
+    display = CoverageDisplay.from_predictions(np.sort(y), p, Problem.zero_one(2))
+    line = curve(display, "model")
+    assert line.low.min() == 0
+    assert line.high.max() <= 1
+    assert ((line.low <= line.y) & (line.y <= line.high)).all()
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("costs", [(1, 9), (0.3, 2.1), (0.7, 0.1)])
+def test_ties_between_decisions_cost_what_the_report_says(costs, kind):
+    y = np.array([0, 0, 0, 1, 1] * 6)
+    p = np.resize([costs[0] / sum(costs), 0.02, 0.97], 30).astype(kind)
+    problem = Problem([[0, costs[0]], [costs[1], 0]])
+    line = curve(CoverageDisplay.from_predictions(y, p, problem, coverages=[0.5, 1]), "model")
+    report = evaluate(y, {"model": p}, problem, calibrator=None, replicates=20)
+    assert float(line.y[-1]) == pytest.approx(report.best.cost.value)
+    assert report.coverage[-1][1] == pytest.approx(report.best.cost.value)
+
+
+def test_the_mark_of_a_coverage_lies_within_the_coverages_drawn():
+    display = CoverageDisplay.from_predictions(
+        Y, MODELS["sharp"], PROBLEM, abstention=1e9, coverages=[0.5, 0.8]
+    )
+    assert display.lines[0].mark is None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cost", [0.0, 0.1])
+def test_costs_that_never_differ_are_drawn_without_a_warning(cost):
+    problem = Problem(np.full((2, 2), cost))
+    y, p = [0, 1] * 10, np.linspace(0.1, 0.9, 20)
+    low, high = CoverageDisplay.from_predictions(y, p, problem).plot().get_ylim()
+    assert low < cost < high
+    CapacityDisplay.from_predictions(y, p, problem, 1).plot()
+
+
+def test_a_capacity_display_names_the_decision_as_the_problem_does():
+    y, p = [0, 1] * 10, np.linspace(0.1, 0.9, 20)
+    display = CapacityDisplay.from_predictions(y, p, Problem.zero_one(2), True)
+    assert type(display.decision) is int

@@ -153,6 +153,31 @@ def test_the_report_says_what_hard_cases_cost_and_what_leaving_them_may_cost(des
     assert Report.from_json(report.to_json()) == report
 
 
+def test_below_the_price_of_a_coverage_it_pays_to_decide_still_fewer_and_above_it_does_not():
+    """By a plain loop: the cheapest coverage for abstentions of other prices, by the posteriors."""
+    y, p = [0, 0, 0, 1] * 30, [0.05, 0.1, 0.4, 0.7] * 30
+    report = evaluate(y, {"m": p}, Problem.zero_one(2), **PLAIN)
+    assert "Deciding still fewer" in " ".join(report.to_text().split())
+    hardness = [min(one, 1 - one) for one in p]
+    for share, _, price in report.coverage:
+        for abstention, fewer in ((price - 0.01, True), (price + 0.01, False)):
+            decided = sum(one <= abstention for one in hardness) / len(p)
+            assert (decided < share - 1e-9) is fewer
+    assert [share for share, *_ in report.coverage] == pytest.approx([0.25, 0.5, 0.75, 1])
+
+
+def test_no_capacity_is_listed_twice():
+    y, p = np.array([0, 1] * 20), np.resize(np.linspace(0.05, 0.95, 20), 40)
+    problem = Problem([[0, 2, 9], [9, 2, 0]])
+    need = float(capacity_curve(p, problem, 1).shares[-1])
+    for factor in (0.25, 0.5, 1.5, 3, 8):
+        limit = Limit.share(1, at_most=min(need / factor * (1 - 1e-15), 1.0))
+        found = evaluate(y, {"m": p}, problem.with_limits([limit]), **PLAIN)
+        shares = [share for share, *_ in found.best.limits[0].capacity]
+        assert np.diff(shares).min() > 1e-6
+        assert shares[-1] == pytest.approx(need)
+
+
 def test_the_shipped_rule_keeps_the_limit_on_the_cases_it_was_made_of(report):
     rule = report.rule()
     decided = rule.decide(P)

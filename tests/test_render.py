@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stakes import Decisions, Problem, Report, evaluate
+from stakes import Decisions, Limit, Problem, Report, evaluate
 from stakes._text import measured, supported
 from stakes.render.layout import Section, middle
+from stakes.render.line_picture import LinePicture
 from stakes.render.tables import sections
 from stakes.report import Interval
 
@@ -307,3 +308,52 @@ def test_two_digits_of_half_the_width_are_shown_and_no_more(value, low, high):
     for number, text in zip(interval, measured(*interval), strict=True):
         read = float(text.replace(",", "").replace("−", "-"))
         assert abs(read - number) <= 0.5001 * 10.0**-places + 1e-14 * abs(number)
+
+
+# Pictures ----------------------------------------------------------------------------------------
+
+
+def drawn(*points: tuple[float, float], marks: dict[float, str] | None = None) -> str:
+    return LinePicture("Cost", {"": points}, "share", "cost", marks or {}).svg()
+
+
+@pytest.mark.parametrize(
+    "costs", [(0.7, 0.6999999999999995), (0.3, 0.1 + 0.2), (0, 0), (-3, -3), (1e-99, 1e99)]
+)
+def test_lines_that_are_flat_but_for_rounding_are_drawn(costs):
+    picture = drawn((0, costs[0]), (1, costs[1]))
+    heights = [float(one) for one in re.findall(r'cy="([\d.]+)"', picture)]
+    assert all(26 <= one <= 186 for one in heights)
+    assert "nan" not in picture
+
+
+def test_a_line_of_one_point_is_drawn():
+    assert drawn((0, 2.5), marks={0.0: "limit"}).count("<circle") == 1
+
+
+@pytest.mark.parametrize("costs", [(20000.1, 20000.4), (1.00001, 1.00002), (-7e6, -7e6 + 1)])
+def test_ticks_differ_by_their_text(costs):
+    ticks = re.findall(r'class="tick"[^>]*end">([^<]*)<', drawn((0, costs[0]), (1, costs[1])))
+    assert len(set(ticks)) == len(ticks) >= 4
+
+
+def test_pages_have_costs_that_never_differ():
+    y, p = [0, 1] * 20, np.linspace(0.1, 0.8, 40)
+    for cost in (0.7, 0.1):
+        problem = Problem(np.full((2, 3), cost))
+        for one in (problem, problem.with_limits([Limit.share(1, at_most=0.1)])):
+            assert "<html" in evaluate(y, {"m": p}, one, calibrator=None, replicates=5).to_html()
+
+
+def test_pictures_escape_hostile_units_and_decisions_and_cut_long_ones():
+    hostile = "</svg><script>alert(1)</script>" + 80 * "x"
+    names = [f"{hostile}{place}" for place in "abc"]
+    problem = Problem([[0, 2, 9], [9, 2, 0]], decisions=names, unit=hostile)
+    limited = problem.with_limits([Limit.share(names[1], at_most=0.1)])
+    y, p = [0, 1] * 20, np.linspace(0.1, 0.8, 40)
+    for one in (problem, limited):
+        page = evaluate(y, {"m": p}, one, calibrator=None, replicates=5).to_html()
+        assert page.count("<svg ") == page.count("</svg>") > 0
+        assert "<script>alert" not in page
+        for name in re.findall(r'class="axis-name"[^>]*>([^<]*)<', page):
+            assert len(name) < 120

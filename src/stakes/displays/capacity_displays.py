@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Label
-from stakes.decide import mean_costs, shift_prior
+from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes.decide import cheapest_decisions, class_ratios, mean_costs, shift_prior
 from stakes.displays.display import CurvesDisplay, band_note, extent
 from stakes.displays.scored_cases import grid_of
 from stakes.errors import InputError
@@ -35,6 +35,7 @@ from stakes.problem import Problem
 from stakes.rows import Posteriors
 
 _POINTS = 51  # shares at which a cost is drawn
+_NOISE = 1e-11  # of the largest gain: cases that differ by less are equal
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,7 +106,8 @@ class CapacityDisplay(CurvesDisplay):
         level = _check.level(level)
         lines = tuple(one.line(name, grid, level) for name, one in read.items())
         shared = _frame_of(lines, level, len(cases.truth), frame_library(y_true, models))
-        return cls(lines, *shared, decision, _limit(problem, decision), problem.unit)
+        label = problem.decisions[column]
+        return cls(lines, *shared, label, _limit(problem, label), problem.unit)
 
     def _x_label(self) -> str:
         return f"capacity: share of cases that may get {self.decision}"
@@ -210,9 +212,10 @@ def _frame_of(
 ) -> tuple[float, str, tuple[float, float], str | None]:
     """Level, note, ends of the vertical axis, and library."""
     bands = [end for line in lines for end in (line.low, line.high) if end is not None]
-    (low, high), room = extent(bands), 0.05
-    ends = low - room * (high - low), high + room * (high - low)
-    return level, band_note(level, f"{n_cases} cases"), ends, library
+    low, high = extent(bands)
+    size = max(abs(low), abs(high))
+    room = 0.05 * (high - low if high - low > 1e-9 * size else size or 1.0)
+    return level, band_note(level, f"{n_cases} cases"), (low - room, high + room), library
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,22 +231,26 @@ class _Ordered:
     instead: IntArray  # (n,) the best other decision
     column: int
 
-    def ends(self, price: float, level: float) -> tuple[float, float, float]:
+    def ends(self, price: float, share: float, level: float) -> tuple[float, float, float]:
         r"""Mean and interval of costs with the price in them.
 
         Which cases get the decision depends on all of them. To first order the cost at a share
         :math:`q` is a mean over cases, of what each costs and the price for what it takes of the
-        share: :math:`E[c_i + \lambda\,t_i] - \lambda q`.
+        share: :math:`E[c_i + \lambda\,t_i] - \lambda q`. Cases that save the price itself, which
+        are equal, share what is left by chance.
         """
         cases, costs = self.cases, self.charged.copy()
         costs[:, self.column] += price
-        decided = np.where(self.gains > price, self.column, self.instead)
         costs -= costs.min()
+        taken = self._taken(price, share)
+        own = costs[np.arange(taken.size), self.instead]
+        priced = costs[:, self.column]
+        tied = (taken > 0) & (taken < 1)
         sample = LossSample(
             names=("all",),
-            losses=costs[np.arange(decided.size), decided][None],
-            dearest=costs.max(axis=1),
-            perfect=costs.min(axis=1),
+            losses=(taken * priced + (1 - taken) * own)[None],
+            dearest=_mixed(tied, taken, priced, costs.max(axis=1)),
+            perfect=_mixed(tied, taken, priced, costs.min(axis=1)),
             truth=cases.truth,
             n_classes=cases.problem.n_classes,
             prior=cases.problem.prior,
@@ -256,11 +263,31 @@ class _Ordered:
         return sample.mean(sample.loss("all")), float(low), float(high)
 
     def band(
-        self, costs: FloatArray, prices: FloatArray, level: float
+        self, costs: FloatArray, prices: FloatArray, shares: FloatArray, level: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Both ends around the costs at shares that have these prices."""
-        value, low, high = np.array([self.ends(price, level) for price in prices.tolist()]).T
+        """Both ends around the costs where these shares get the decision, at these prices."""
+        points = zip(prices.tolist(), shares.tolist(), strict=True)
+        value, low, high = np.array([self.ends(*point, level) for point in points]).T
         return low + (costs - value), high + (costs - value)
+
+    def possible(self, end: FloatArray, costs: FloatArray) -> FloatArray:
+        """An end of intervals of these costs; within the costs of decisions, where these are known.
+
+        To first order alone it might lie beyond them.
+        """
+        if self.cases.costs is not None:
+            return end
+        known = np.append(self.cases.problem.costs, costs)
+        return np.clip(end, known.min(), known.max())
+
+    def _taken(self, price: float, share: float) -> FloatArray:
+        """What of each case gets the decision: all, none, or of equal cases a part, (n,)."""
+        noise, mass = _NOISE * float(np.abs(self.gains).max()), self.cases.mass
+        above = self.gains > price + noise
+        tied = (self.gains >= price - noise) & ~above
+        room, size = share * mass.sum() - mass @ above, float(mass @ tied)
+        part = min(max(room / size, 0.0), 1.0) if size > 0 else 0.0
+        return np.where(tied, part, above.astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +316,9 @@ class _Limited:
     def line(self, name: str, grid: FloatArray, level: float) -> BandedLine:
         """The cost at capacities, with the band of each point."""
         costs = self.curve.cost(grid)
-        low, high = self.ordered.band(costs, self.curve.price(grid), level)
+        shares, prices = np.minimum(grid, self.need), self.curve.price(grid)
+        low, high = self.ordered.band(costs, prices, shares, level)
+        low, high = (self.ordered.possible(end, costs) for end in (low, high))
         mark = (self.need, float(self.curve.cost(self.need))) if self.need <= grid[-1] else None
         return BandedLine(name, grid, costs, low, high, mark=mark)
 
@@ -304,8 +333,8 @@ class _Selective:
     @classmethod
     def of(cls, cases: Cases, name: str, given: Any) -> Self:
         """The same cases, with one decision more, which costs nothing: to abstain."""
-        expected = _expected(cases, name, given)
-        best, every = expected.argmin(axis=1), np.arange(len(expected))
+        expected, best = _expected(cases, name, given), _best(cases, name, given)
+        every = np.arange(len(expected))
         hardness = expected[every, best]
         charged = costs_by_class(cases.charges, cases.truth)
         curve = coverage_of(hardness, charged[every, best], cases.mass)
@@ -315,11 +344,19 @@ class _Selective:
     def line(self, name: str, grid: FloatArray, level: float, price: float) -> BandedLine:
         """The cost per decided case at coverages, with the band of each point."""
         costs = self.curve.cost(grid)
-        low, high = self.ordered.band(costs, self.curve.break_even(grid), level)
-        decided = self.ordered.gains <= price
-        share = float(self.ordered.cases.mass @ decided / self.ordered.cases.mass.sum())
-        mark = (share, float(self.curve.selective_cost(share))) if share >= grid[0] else None
-        return BandedLine(name, grid, costs / grid, low / grid, high / grid, mark=mark)
+        shown = costs / grid
+        ends = self.ordered.band(costs, self.curve.break_even(grid), 1 - grid, level)
+        low, high = (self.ordered.possible(end / grid, shown) for end in ends)
+        noise = _NOISE * float(np.abs(self.ordered.gains).max())
+        decided = self.curve.shares[self.curve.break_even_prices <= price + noise]
+        share = float(decided[-1]) if decided.size else 0.0
+        inside = grid[0] <= share <= grid[-1]
+        mark = (share, float(self.curve.selective_cost(share))) if inside else None
+        return BandedLine(name, grid, shown, low, high, mark=mark)
+
+
+def _mixed(tied: BoolArray, taken: FloatArray, one: FloatArray, other: FloatArray) -> FloatArray:
+    return np.where(tied, taken * one + (1 - taken) * other, other)
 
 
 def _limit(problem: Problem, decision: Label) -> float:
@@ -334,6 +371,14 @@ def _expected(cases: Cases, name: str, given: Any) -> FloatArray:
     return mean_costs(rows, cases.charges)
 
 
+def _best(cases: Cases, name: str, given: Any) -> IntArray:
+    """The cheapest decision about every case, ties as in a report."""
+    rows = cases.rows(_posteriors(name, given, cases.problem))
+    rounding = cases.rows(given.rounding(f"models[{name!r}]", cases.problem.classes))
+    ratios = class_ratios(cases.shares, cases.prior) if _moves(cases) else None
+    return cheapest_decisions(rows, cases.charges, rounding, ratios)
+
+
 def _posteriors(name: str, given: Any, problem: Problem) -> FloatArray:
     if not isinstance(given, Posteriors):
         raise InputError(
@@ -346,6 +391,8 @@ def _posteriors(name: str, given: Any, problem: Problem) -> FloatArray:
 
 def _moved(cases: Cases, rows: FloatArray) -> FloatArray:
     """Posteriors for the prior of deployment."""
-    if np.abs(cases.shares - cases.prior).max() <= 1e-12:
-        return rows
-    return shift_prior(rows, cases.shares, cases.prior)
+    return shift_prior(rows, cases.shares, cases.prior) if _moves(cases) else rows
+
+
+def _moves(cases: Cases) -> bool:
+    return bool(np.abs(cases.shares - cases.prior).max() > 1e-12)

@@ -81,8 +81,9 @@ class _Decider:
             limit.decision,
         )
         most = float(curve.shares[-1]) if curve.shares.size else 0.0
-        points = {0.0, most, *(limit.bound * factor for factor in _FACTORS)}
-        shares = np.array(sorted(point for point in points if point <= most))
+        points = {0.0, *(limit.bound * factor for factor in _FACTORS)}
+        inner = (point for point in points if point < most * (1 - 1e-9))
+        shares = np.array(sorted({*inner, most}))
         return tuple(
             zip(
                 shares.tolist(),

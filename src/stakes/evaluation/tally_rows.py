@@ -142,12 +142,14 @@ def _coverages(
 ) -> Iterator[tuple[str, Callable[[], Points]]]:
     """How to find, for each Bayes rule, what it costs where hard cases are left undecided.
 
-    Where score tables can say it, they do; under limits nothing does.
+    Where score tables can say it, they do; under limits nothing does. Tables do not know by how
+    much posteriors of single precision may be off, on which ties depend.
     """
-    if cases.problem.limits or (cases.problem.n_classes == 2 and cases.costs is None):
+    if cases.problem.limits:
         return
+    tables = cases.problem.n_classes == 2 and cases.costs is None
     for (one, rule), (name, codes) in zip(listed, decided.items(), strict=True):
-        if rule.name in POSTERIOR_RULES:
+        if rule.name in POSTERIOR_RULES and not (tables and one.rounding is None):
             yield name, partial(_coverage, one, rule.name, codes, cases)
 
 

@@ -11,7 +11,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label
 from stakes._value import Value
 from stakes.curve import Curve
-from stakes.decide import mean_costs
+from stakes.decide import cheapest_decisions, mean_costs
 from stakes.errors import InputError
 from stakes.limits.deployed_cases import read_deployed
 from stakes.problem import CaseCosts, Problem
@@ -262,7 +262,7 @@ def coverage_curve(
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
     expected = mean_costs(read.rows, read.costs)
-    best = expected.argmin(axis=1)
+    best = cheapest_decisions(read.rows, read.costs)
     every = np.arange(len(expected))
     hardness = expected[every, best]
     charged = hardness
@@ -298,7 +298,9 @@ def coverage_points(
     shares = np.arange(1, _POINTS) / _POINTS - _TIE
     places = np.minimum(np.searchsorted(reached, shares * reached[-1]), order.size - 1)
     prices = np.unique(np.append(sample[order[places]], hardness.max()))
-    group = np.searchsorted(prices, hardness)
+    noise = 1e-12 * float(np.abs(hardness).max())  # equal cases, but for rounding
+    prices = prices[np.append(np.diff(prices) > noise, True)]
+    group = np.searchsorted(prices + noise, hardness)
     decided = np.cumsum(np.bincount(group, mass, prices.size))
     costs = np.cumsum(np.bincount(group, spent, prices.size))
     known = decided > 0

@@ -87,7 +87,7 @@ def capacity_section(report: Report) -> Section | None:
         CAPACITY,
         {"": tuple((share, cost) for share, cost, _ in points)},
         f"capacity: share of cases that may get {middle(str(decision), NAME)}",
-        f"cost per case{unit}",
+        f"cost per case{_unit_of_picture(report)}",
         {best.limits[0].limit.bound: "limit"},
     )
     return Section(CAPACITY, (text,), Table(header, rows), picture)
@@ -102,8 +102,9 @@ def coverage_section(report: Report) -> Section | None:
     apart = ", running costs apart" if best.running_cost else ""
     text = (
         f"What {best.name} costs on these cases where the hardest ones, whose decisions it expects "
-        f"to cost the most, are left undecided{apart}{unit}. That, or leaving them to somebody "
-        f"else, pays where it costs less for each of them than the last column says."
+        f"to cost the most, are left undecided{apart}{unit}. Deciding still fewer, and leaving "
+        f"them undecided or to somebody else, pays where that is expected to cost less for each "
+        f"of them than the last column says."
     )
     shown = [points[_nearest(points, share)] for share in _COVERAGES]
     rows = tuple(
@@ -115,8 +116,12 @@ def coverage_section(report: Report) -> Section | None:
         "pays below": tuple((share, price) for share, _, price in points),
         "cost per decided case": tuple((share, cost) for share, cost, _ in points),
     }
-    names = "coverage: share of the cases that are decided", f"per case{unit}"
+    names = "coverage: share of the cases that are decided", f"per case{_unit_of_picture(report)}"
     return Section(COVERAGE, (text,), Table(header, rows), LinePicture(COVERAGE, lines, *names))
+
+
+def _unit_of_picture(report: Report) -> str:
+    return f", in {middle(report.problem.unit, NAME)}" if report.problem.unit else ""
 
 
 def _nearest(points: Points, share: float) -> int:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from html import escape
 from math import ceil, floor, log10
 
-from stakes._text import number
+from stakes._text import fixed, number
 
 _WIDTH, _HEIGHT = 440, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 424, 26, 186  # where lines are drawn
 _NAME = 140  # pixels that the name of a line may take
 _STEPS = (1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
+_FLAT = 1e-9  # of the values: what differs by less is a horizontal line
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,10 @@ class _Frame:
     def axes(self, across: list[float], up: list[float]) -> str:
         """Ticks with their values, shares in percent."""
         rules = [_line("rule", _LEFT, self.y(y), _RIGHT, self.y(y)) for y in up]
-        heights = [_text("tick", _LEFT - 6, self.y(y) + 4, number(y), "end") for y in up]
+        heights = [
+            _text("tick", _LEFT - 6, self.y(y) + 4, name, "end")
+            for y, name in zip(up, _tick_names(up), strict=True)
+        ]
         shares = [
             _text("tick", self.x(x), _BOTTOM + 16, f"{number(100 * x)} %", "middle") for x in across
         ]
@@ -112,7 +116,21 @@ def _range(values: list[float]) -> tuple[float, float]:
     """From the least to the largest, zero included where it is near."""
     low, high = min(values), max(values)
     low = 0.0 if 0 < low < 0.6 * high else low
-    return (low, high) if high > low else (low - 0.5 * abs(low), low + (0.5 * abs(low) or 1.0))
+    if high - low > _FLAT * max(abs(low), abs(high)):
+        return low, high
+    return low - 0.5 * abs(low), low + (0.5 * abs(low) or 1.0)
+
+
+def _tick_names(ticks: list[float]) -> list[str]:
+    """Ticks as text, with as many digits as keep them apart.
+
+    >>> _tick_names([0.0, 2.5, 5.0]), _tick_names([20000.1, 20000.2])
+    (['0', '2.5', '5'], ['20,000.10', '20,000.20'])
+    """
+    names = [number(tick) for tick in ticks]
+    if len(set(names)) == len(names):
+        return names
+    return [fixed(tick, 1 - floor(log10(ticks[1] - ticks[0] + 1e-300))) for tick in ticks]
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -169,8 +169,9 @@ class Report(Value):
     are counted. Where every case has its own costs, `no_model` takes for each case the decision
     that is the cheapest by its costs and the prior; a model that costs more is not deployed.
     `coverage` says what the best system costs where the hardest cases are left undecided: the share
-    that is decided, the cost per decided case, and the price of an undecided case below which that
-    pays. It is empty where the system decides by no posteriors, and under limits.
+    that is decided, the cost per decided case, and the price of an undecided case below which it
+    pays to decide still fewer. It is empty where the system decides by no posteriors, and under
+    limits.
     """
 
     problem: Problem
