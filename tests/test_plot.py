@@ -103,7 +103,8 @@ def test_capacity_and_coverage_curves_are_drawn_through_their_corners(tables):
     drawn = lines(plot.coverage_curves(covered, at=0.9))["sharp"]
     assert drawn[-1].tolist() == [1.0, float(covered["sharp"].cost(1.0))]
     ax = plot.break_even_curves(covered, at=8, unit="EUR")
-    np.testing.assert_array_equal(lines(ax)["sharp"][:, 1], covered["sharp"].break_even_prices)
+    prices = covered["sharp"].break_even_prices
+    np.testing.assert_array_equal(lines(ax)["sharp"][:, 1], [prices[0], *prices])
     assert ax.get_ylabel() == "price of an abstention, EUR"
 
 

@@ -120,7 +120,8 @@ def break_even_curves(
     """
     ax = axes_for(ax)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
-        ax.plot(curve.shares, curve.break_even(curve.shares), label=name, **style)
+        shares = np.append(0.0, curve.shares)
+        ax.plot(shares, curve.break_even(shares), label=name, drawstyle="steps-pre", **style)
     if at is not None:
         ax.axhline(at, color=GREY, linewidth=1, linestyle=":")
     ax.set_xlim(0, 1)
