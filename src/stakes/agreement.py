@@ -84,13 +84,13 @@ def power_mean(values: npt.ArrayLike, p: float, *, axis: int = -1) -> FloatArray
     [0.5, 0.667, 0.707, 0.75, 1.0]
     """
     order = _order("p", p)
-    given = reals("values", values)
-    if not -given.ndim <= whole("axis", axis, low=-64) < given.ndim:
+    numbers = reals("values", values)
+    if not -numbers.ndim <= whole("axis", axis, low=-64) < numbers.ndim:
         raise InputError(
-            f"axis must be one of the {given.ndim} axes of values; got {axis}. -1 is the last.",
+            f"axis must be one of the {numbers.ndim} axes of values; got {axis}. -1 is the last.",
             argument="axis",
         )
-    array = np.moveaxis(given, axis, -1)
+    array = np.moveaxis(numbers, axis, -1)
     if array.shape[-1] == 0:
         return unwrapped(np.full(array.shape[:-1], np.nan))
     if order == 1:
@@ -430,15 +430,15 @@ def pairwise(metric: Callable[[Counts], Numbers], counts: Counts) -> FloatArray:
         decisions=None,
         groups=counts.groups,
     )
-    found = np.asarray(metric(tables), dtype=np.float64)
-    if found.shape != tables.values.shape[:-2]:
+    of_pairs = np.asarray(metric(tables), dtype=np.float64)
+    if of_pairs.shape != tables.values.shape[:-2]:
         raise InputError(
             f"metric must give one value for every table; for tables of shape "
-            f"{tables.values.shape} it gave shape {found.shape}. "
+            f"{tables.values.shape} it gave shape {of_pairs.shape}. "
             f"Pick a class, as in lambda pair: recall(pair)[..., 1]."
         )
     result = np.full(values.shape, np.nan)
-    result[..., first, second] = found
+    result[..., first, second] = of_pairs
     return result
 
 

@@ -66,20 +66,20 @@ class Curve(Value):
 
     def __init__(self, knots: npt.ArrayLike, coefficients: npt.ArrayLike) -> None:
         ends = _check.floats("knots", knots, ndim=1)
-        given = _check.floats("coefficients", coefficients, ndim=2)
+        pieces = _check.floats("coefficients", coefficients, ndim=2)
         if ends.size < 2 or np.any(np.diff(ends) < 0):
             raise InputError(
                 f"knots must be two or more numbers that never decrease; got {ends.size}, "
                 f"{ends[:5].tolist()} first. Sort them together with their pieces."
             )
-        if given.shape[0] != ends.size - 1 or not 1 <= given.shape[1] <= 4:
+        if pieces.shape[0] != ends.size - 1 or not 1 <= pieces.shape[1] <= 4:
             raise InputError(
                 f"coefficients must have one row for each of the {ends.size - 1} pieces and one "
-                f"to four columns; its shape is {given.shape}. The columns are constant, linear, "
+                f"to four columns; its shape is {pieces.shape}. The columns are constant, linear, "
                 f"quadratic and odds."
             )
-        padded = np.zeros((given.shape[0], 4))
-        padded[:, : given.shape[1]] = given
+        padded = np.zeros((pieces.shape[0], 4))
+        padded[:, : pieces.shape[1]] = pieces
         self._fill({"knots": ends, "coefficients": padded})
 
     @classmethod
@@ -271,8 +271,8 @@ class Curve(Value):
         equal = np.all(difference.coefficients == 0, axis=1)
         sign = np.sign(difference._ends)
         jumped = sign[:-1, 1] * sign[1:, 0] < 0
-        found = [difference._roots(), left[equal], right[equal], right[:-1][jumped]]
-        points = np.unique(np.concatenate(found))
+        parting = [difference._roots(), left[equal], right[equal], right[:-1][jumped]]
+        points = np.unique(np.concatenate(parting))
         apart = np.diff(points, prepend=-np.inf) > 4 * np.spacing(np.abs(points))
         return points[apart]
 
@@ -343,9 +343,9 @@ class Curve(Value):
             steps = np.where(d == 0, np.stack([larger / c, a / larger]), np.nan)
             steps[0] = np.where(bare, a / (a - d) - self.knots[:-1], steps[0])
             inside = (steps >= -slack) & (steps <= width + slack)
-        found = (self.knots[:-1] + np.clip(steps, 0, width))[inside]
+        roots = (self.knots[:-1] + np.clip(steps, 0, width))[inside]
         mixed = [self._odds_roots(int(piece)) for piece in np.flatnonzero((d != 0) & ~bare)]
-        return np.concatenate([found, *mixed])
+        return np.concatenate([roots, *mixed])
 
     def _odds_roots(self, piece: int) -> FloatArray:
         """Roots of one piece with odds, from the cubic that (1 - x) times its value is."""

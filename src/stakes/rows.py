@@ -87,16 +87,16 @@ class Posteriors(_Predicted):
 
     def normalised(self, name: str, classes: Labels) -> tuple[FloatArray, tuple[int, float] | None]:
         """The same; rows that nearly sum to one are divided by their sum, counted, worst sum."""
-        given = self.unframed()
-        array = _check.array(name, given.values)
-        if array.ndim != 2 or array.dtype.kind != "f" or hasattr(given.values, "columns"):
-            return given.read(name, classes), None
+        bare = self.unframed()
+        array = _check.array(name, bare.values)
+        if array.ndim != 2 or array.dtype.kind != "f" or hasattr(bare.values, "columns"):
+            return bare.read(name, classes), None
         totals: FloatArray = np.nansum(array, axis=1, dtype=np.float64)
         off = np.abs(totals - 1)
         if off.max(initial=0.0) <= ROUNDED or off.max() > UNNORMALISED:
-            return given.read(name, classes), None
+            return bare.read(name, classes), None
         worst = float(totals[np.argmax(off)])
-        scaled = Posteriors(array / totals[:, None], given.classes)
+        scaled = Posteriors(array / totals[:, None], bare.classes)
         return scaled.read(name, classes), (int(np.sum(off > ROUNDED)), worst)
 
     def rounding(self, name: str, classes: Labels) -> FloatArray | None:

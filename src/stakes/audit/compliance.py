@@ -162,9 +162,9 @@ def compliance(
     tables, directions = tables[moving], directions[moving]
     for first, second in _by_angle(directions):
         change = np.tensordot(directions[first] - directions[second], _moves(shape), 1)
-        found = _witness(metric, tables[first], tables[second], change, whole=fixed is None)
-        if found is not None:
-            return _refuted(found)
+        witness = _witness(metric, tables[first], tables[second], change, whole=fixed is None)
+        if witness is not None:
+            return _refuted(witness)
     if not moving.all():
         return Compliance(
             utilities=None,
@@ -210,9 +210,9 @@ def _confirmed(
     for p in opposite[:_TABLES].tolist():
         turn = np.sign(worth[p])  # so that the change is for the better, by the utilities
         start, end = pairs[p] if turn > 0 else pairs[p, ::-1]
-        found = _witness_against(metric, table, start, end)
-        if found is not None:
-            return _refuted(found)
+        witness = _witness_against(metric, table, start, end)
+        if witness is not None:
+            return _refuted(witness)
     if opposite.size or not np.all(np.abs(gain[clear]) > 0):
         return Compliance(
             utilities=None,
@@ -325,13 +325,13 @@ def _witness(
         for size in sizes:
             steps = np.round(size * unit[:, 1:])  # the first decision balances each class
             step = np.concatenate([-steps.sum(axis=1, keepdims=True), steps], axis=1)
-            found = _checked(metric, np.maximum(np.round(starts), 1.0), step)
-            if found is not None:
-                return found
+            witness = _checked(metric, np.maximum(np.round(starts), 1.0), step)
+            if witness is not None:
+                return witness
     for size in (*sizes, 1.0, 0.1, 0.01):
-        found = _checked(metric, starts, size * unit)
-        if found is not None:
-            return found
+        witness = _checked(metric, starts, size * unit)
+        if witness is not None:
+            return witness
     return None
 
 
@@ -352,9 +352,9 @@ def _witness_against(
     for share in (0.5, 0.1, 0.01, 0.001):
         moved = table + share * (end - start)
         if np.all(moved >= 0):
-            found = _judged(metric, np.stack([table, moved]) * _CASES, worse)
-            if found is not None:
-                return found
+            witness = _judged(metric, np.stack([table, moved]) * _CASES, worse)
+            if witness is not None:
+                return witness
     return None
 
 

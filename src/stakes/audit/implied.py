@@ -129,8 +129,8 @@ class ImpliedCosts(Value):
             return "ImpliedCosts: the metric is undefined at every threshold"
         header = ["threshold", "right if a miss costs", "on these data"]
         rows = [
-            [f"{one.threshold:.4g}", _shown(one.bayes), _shown(one.empirical)]
-            for one in self.optima
+            [f"{optimum.threshold:.4g}", _shown(optimum.bayes), _shown(optimum.empirical)]
+            for optimum in self.optima
         ]
         caption = f"ImpliedCosts: {self.value:.4g} at best; costs of a miss in false alarms"
         return f"{caption}\n{text_table(header, rows)}"
@@ -286,11 +286,11 @@ def implied_costs_of_replicates(
     size = len(replicates.weights)
     each = [implied_costs(replicates[r], metric, scale=scale) for r in range(size)]
     nan, none = float("nan"), np.full(2, np.nan)
-    first = [one.optima[0] if one.optima else None for one in each]
+    first = [costs.optima[0] if costs.optima else None for costs in each]
     return ImpliedCostsOfReplicates._trusted(
         threshold=np.array([nan if o is None else o.threshold for o in first]),
-        value=np.array([one.value for one in each]),
-        ties=np.array([len(one.optima) for one in each], dtype=np.intp),
+        value=np.array([costs.value for costs in each]),
+        ties=np.array([len(costs.optima) for costs in each], dtype=np.intp),
         bayes=np.array([none if o is None else o.bayes.cost_proportion for o in first]),
         empirical=np.array([none if o is None else o.empirical.cost_proportion for o in first]),
         shares=replicates.shares,

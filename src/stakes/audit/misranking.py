@@ -86,9 +86,9 @@ class Misranking(Value):
         -------
         the difference and its standard error
         """
-        one, two = self._position(name), self._position(other)
-        only_one = (self.together[one, one] - self.together[one, two]) / self.pairs
-        only_two = (self.together[two, two] - self.together[one, two]) / self.pairs
+        first, two = self._position(name), self._position(other)
+        only_one = (self.together[first, first] - self.together[first, two]) / self.pairs
+        only_two = (self.together[two, two] - self.together[first, two]) / self.pairs
         gap = float(only_one - only_two)
         return gap, sqrt(max(float(only_one + only_two) - gap * gap, 0.0) / self.pairs)
 

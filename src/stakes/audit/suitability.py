@@ -211,12 +211,12 @@ def _orders_of(rng: np.random.Generator, size: int) -> list[tuple[int, ...]]:
 
 
 def _single(tables: FloatArray, values: FloatArray, fails: BoolArray) -> Counterexample | None:
-    found = np.flatnonzero(fails)
-    if not found.size:
+    failing = np.flatnonzero(fails)
+    if not failing.size:
         return None
     return Counterexample(
-        table=_counts(tables[found[0]]),
-        value=float(values[found[0]]),
+        table=_counts(tables[failing[0]]),
+        value=float(values[failing[0]]),
         twin=None,
         twin_value=None,
     )
@@ -227,10 +227,10 @@ def _twin(
 ) -> Counterexample | None:
     """The first table whose twin has another value; nan equals nan only."""
     same = np.isclose(values, twin_values, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True)
-    found = np.flatnonzero(~same)
-    if not found.size:
+    differing = np.flatnonzero(~same)
+    if not differing.size:
         return None
-    first = found[0]
+    first = differing[0]
     return Counterexample(
         table=_counts(tables[first]),
         value=float(values[first]),

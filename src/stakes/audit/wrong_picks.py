@@ -213,13 +213,13 @@ def _draw_problems(
 ) -> tuple[_Costs, str | None]:
     """One plausible problem for every draw."""
     several = problems(rng, draws) if callable(problems) else problems
-    given = list(several) if isinstance(several, list | tuple) else []
-    if not given or not all(isinstance(problem, Problem) for problem in given):
+    listed = list(several) if isinstance(several, list | tuple) else []
+    if not listed or not all(isinstance(problem, Problem) for problem in listed):
         raise InputError(
             "problems must be a list of at least one Problem; it is not. Write [first, second].",
             argument="problems",
         )
-    for problem in given:
+    for problem in listed:
         if problem.costs.shape != observed.values.shape[-2:]:
             raise InputError(
                 f"problems must fit the tables; one has costs {problem.costs.shape}, the tables "
@@ -227,22 +227,22 @@ def _draw_problems(
             )
         _check.same_labels("the classes", observed.classes, problem.classes)
         _check.same_labels("the decisions", observed.decisions, problem.decisions)
-    if callable(problems) and (len(given) != draws or weights is not None):
+    if callable(problems) and (len(listed) != draws or weights is not None):
         raise InputError(
             f"problems, when it is a sampler, must draw one problem for each of {draws} "
-            f"replicates, all of equal weight; it drew {len(given)}. Weights are for a list of "
+            f"replicates, all of equal weight; it drew {len(listed)}. Weights are for a list of "
             f"problems."
         )
-    shares = _check.weights("weights", weights, len(given), of="problems")
+    shares = _check.weights("weights", weights, len(listed), of="problems")
     chosen = (
         np.arange(draws)
         if callable(problems)
-        else rng.choice(len(given), size=draws, p=shares / shares.sum())
+        else rng.choice(len(listed), size=draws, p=shares / shares.sum())
     )
     empty = np.full(observed.n_classes, np.nan)
-    priors = np.array([empty if problem.prior is None else problem.prior for problem in given])
-    units = {problem.unit for problem in given}
-    costs = np.array([problem.costs for problem in given])
+    priors = np.array([empty if problem.prior is None else problem.prior for problem in listed])
+    units = {problem.unit for problem in listed}
+    costs = np.array([problem.costs for problem in listed])
     return _Costs(costs[chosen], priors[chosen]), units.pop() if len(units) == 1 else None
 
 

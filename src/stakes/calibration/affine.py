@@ -129,25 +129,25 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
             return fit_slopes(scores, cases, np.ones((scores.shape[1], 1)))
         odds = log_odds(scores)
         limit = largest_finite(odds)
-        found = fit_logistic(np.clip(odds, -limit, limit)[None], *cases.by_class, size=1.0)
+        coefficients = fit_logistic(np.clip(odds, -limit, limit)[None], *cases.by_class, size=1.0)
         return FittedAffine._trusted(
-            slope=float(found.slopes[0]),
-            intercept=found.intercept,
+            slope=float(coefficients.slopes[0]),
+            intercept=coefficients.intercept,
             limit=limit,
             classes=cases.classes,
-            converged=found.converged,
+            converged=coefficients.converged,
         )
 
 
 def _fitted_logistic(
     scores: FloatArray, cases: Cases, negative: FloatArray, positive: FloatArray
 ) -> FittedLogistic:
-    found = fit_logistic(scores[None], negative, positive)
+    coefficients = fit_logistic(scores[None], negative, positive)
     return FittedLogistic._trusted(
-        slope=float(found.slopes[0]),
-        intercept=found.intercept,
+        slope=float(coefficients.slopes[0]),
+        intercept=coefficients.intercept,
         classes=cases.classes,
-        converged=found.converged,
+        converged=coefficients.converged,
     )
 
 
@@ -193,10 +193,10 @@ class Platt(CheckedCalibrator[FittedLogistic]):
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedLogistic:
         negative, positive = cases.by_class
         sizes = np.array([negative.sum(), positive.sum()])
-        own = (sizes + 1) / (sizes + 2)
+        targets = (sizes + 1) / (sizes + 2)
         return _fitted_logistic(
             scores,
             cases,
-            negative * own[0] + positive * (1 - own[1]),
-            positive * own[1] + negative * (1 - own[0]),
+            negative * targets[0] + positive * (1 - targets[1]),
+            positive * targets[1] + negative * (1 - targets[0]),
         )

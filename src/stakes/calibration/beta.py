@@ -55,8 +55,10 @@ class FittedBeta(CalibrationMap):
 
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, 2), of posteriors of the same shape."""
-        rest, own = bounded_logs(read_posteriors("scores", scores, self.classes), self.limit).T
-        odds = self.a * own - self.b * rest + self.intercept
+        log_negative, log_positive = bounded_logs(
+            read_posteriors("scores", scores, self.classes), self.limit
+        ).T
+        odds = self.a * log_positive - self.b * log_negative + self.intercept
         return posteriors_of(odds, scores)
 
 
@@ -79,16 +81,16 @@ class BetaMap(CheckedCalibrator[FittedBeta]):
 
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedBeta:
         logs, limit = finite_logs(scores)
-        rest, own = logs.T
-        found = _rising_fit(own, -rest, cases)
-        a, b = found.slopes.tolist()
+        log_negative, log_positive = logs.T
+        coefficients = _rising_fit(log_positive, -log_negative, cases)
+        a, b = coefficients.slopes.tolist()
         return FittedBeta._trusted(
             a=a,
             b=b,
-            intercept=found.intercept,
+            intercept=coefficients.intercept,
             limit=limit,
             classes=cases.classes,
-            converged=found.converged,
+            converged=coefficients.converged,
         )
 
 

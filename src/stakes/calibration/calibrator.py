@@ -155,7 +155,7 @@ def _positive_prior(prior: object, names: Labels) -> FloatArray:
 
 
 def _refuse_absent(names: Labels, mass: Any) -> None:
-    absent = [name for name, one in zip(names, mass, strict=True) if not one > 0]
+    absent = [name for name, weight in zip(names, mass, strict=True) if not weight > 0]
     if absent:
         raise InputError(
             f"y must hold cases of every class; there is none of {absent[0]!r}. How often a class "
@@ -175,8 +175,8 @@ def is_posteriors(scores: object) -> bool:
 
 def is_one_column(scores: object) -> bool:
     """Whether posteriors of two classes came as P(second class)."""
-    given: Any = scores.values if isinstance(scores, Posteriors) else scores
-    return not hasattr(given, "columns") and _check.array("scores", given).ndim == 1
+    values: Any = scores.values if isinstance(scores, Posteriors) else scores
+    return not hasattr(values, "columns") and _check.array("scores", values).ndim == 1
 
 
 def n_classes_of(scores: object) -> int:
@@ -302,8 +302,8 @@ def log_odds(pairs: FloatArray) -> FloatArray:
     array([ 0., inf])
     """
     with np.errstate(divide="ignore"):
-        rest, own = np.log(pairs).T  # at once, because columns are slower one by one
-    return np.asarray(own - rest)
+        log_negative, log_positive = np.log(pairs).T  # at once: columns are slower one by one
+    return np.asarray(log_positive - log_negative)
 
 
 def finite_logs(rows: FloatArray) -> tuple[FloatArray, float]:

@@ -111,11 +111,13 @@ class CheckedRows:
         """Posteriors of every fold by the map of all others."""
         result: FloatArray | None = None
         for fold in range(int(number.max()) + 1):
-            own = number == fold
-            posteriors = self.fitted(calibrator, ~own, clusters)(self.wrapped(self.scores[own]))
+            in_fold = number == fold
+            posteriors = self.fitted(calibrator, ~in_fold, clusters)(
+                self.wrapped(self.scores[in_fold])
+            )
             if result is None:
                 result = np.empty((len(self.codes), *posteriors.shape[1:]))
-            result[own] = posteriors
+            result[in_fold] = posteriors
         assert result is not None  # there are two folds at least
         return result
 
@@ -149,15 +151,15 @@ def _read_scores(
         if is_one_column(scores):
             return rows[:, 1], 2, names, lambda some: some
         return rows, size, names, lambda some: Posteriors(some, classes=range(size))
-    given = scores.values if isinstance(scores, Scores) else scores
-    bare = _check.array("scores", given)
+    values = scores.values if isinstance(scores, Scores) else scores
+    bare = _check.array("scores", values)
     if bare.ndim not in (1, 2):
         raise InputError(
             f"scores must have one entry or one row for every case; the shape is {bare.shape}. "
             f"Pass (n,) scores, or (n, K) posteriors."
         )
-    if np.ma.is_masked(given):
-        masked = int(np.sum(np.ma.getmaskarray(np.ma.asarray(given))))
+    if np.ma.is_masked(values):
+        masked = int(np.sum(np.ma.getmaskarray(np.ma.asarray(values))))
         raise InputError(
             f"scores must hold a number for every case; {masked} of {bare.size} are masked. "
             f"Remove these cases first."
@@ -268,8 +270,8 @@ def fold_numbers(
 def _refuse_lonely(codes: IntArray, number: IntArray, classes: tuple[object, ...]) -> None:
     """A class whose cases all lie in one fold is unknown to the map of that fold."""
     for k, label in enumerate(classes):
-        found = np.unique(number[codes == k])
-        if found.size < 2:
+        occupied = np.unique(number[codes == k])
+        if occupied.size < 2:
             raise InputError(
                 f"every class must occur in two folds at least; the cases of {label!r} are all in "
                 f"one. Gather more of them, or cut their clusters smaller."

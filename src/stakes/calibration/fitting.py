@@ -101,8 +101,8 @@ def fit_convex(
     if n_cases >= _LARGE:
         some = minimised(on(slice(None, None, n_cases // (_LARGE // 10))), start)
         start = some.parameters if some.converged else start
-    found = minimised(objective, start)
-    return found if found.converged else fit_bounded(objective, start, penalised)
+    minimum = minimised(objective, start)
+    return minimum if minimum.converged else fit_bounded(objective, start, penalised)
 
 
 def fit_bounded(objective: Objective, start: FloatArray, penalised: FloatArray) -> Fit:

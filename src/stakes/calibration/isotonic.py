@@ -112,8 +112,8 @@ def fit_blocks(
     """Pool equal scores, then adjacent violators."""
     from scipy.optimize import isotonic_regression
 
-    own = None if (weights == 1).all() else weights
-    table = ScoreTable._of_codes(positive.astype(np.intp), scores, own, classes)
+    unequal = None if (weights == 1).all() else weights
+    table = ScoreTable._of_codes(positive.astype(np.intp), scores, unequal, classes)
     ordered, sums = table.scores, table.weights
     hits, mass = np.ascontiguousarray(sums[:, 1]), sums[:, 0] + sums[:, 1]
     fitted = isotonic_regression(hits / mass, weights=mass)
@@ -162,7 +162,7 @@ class FittedOneVsRest(CalibrationMap):
         if len(self.maps) != size or not all(isinstance(m, FittedIsotonic) for m in self.maps):
             raise InputError(
                 f"maps must be {size} isotonic maps, one for each class; these are "
-                f"{[one.kind for one in self.maps]}. Fit again."
+                f"{[part.kind for part in self.maps]}. Fit again."
             )
         return self
 
@@ -174,7 +174,7 @@ class FittedOneVsRest(CalibrationMap):
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
         rows = read_posteriors("scores", scores, self.classes)
-        values = np.stack([one(rows[:, k]) for k, one in enumerate(self.maps)], axis=1)
+        values = np.stack([part(rows[:, k]) for k, part in enumerate(self.maps)], axis=1)
         totals = values.sum(axis=1, keepdims=True)
         values = np.where(totals > 0, values, 1.0)
         return in_shape_of(scores, values / values.sum(axis=1, keepdims=True))

@@ -51,14 +51,14 @@ def fit_logistic(
     features, exponents = _moderate(features)
     rows, centre = centred(features, share, size=size)
     axes = broad_axes((rows * share) @ rows.T)
-    found = _fit_moderate(rows, axes, negative, positive)
-    slopes = axes @ found.parameters[1:]
-    intercept = float(found.parameters[0] - slopes @ centre)
+    coefficients = _fit_moderate(rows, axes, negative, positive)
+    slopes = axes @ coefficients.parameters[1:]
+    intercept = float(coefficients.parameters[0] - slopes @ centre)
     with np.errstate(over="ignore"):
         slopes = np.ldexp(slopes, -exponents)
     largest = np.finfo(np.float64).max
-    converged = found.converged and bool((np.abs(slopes) <= largest).all())
-    return LogisticFit(intercept, np.clip(slopes, -largest, largest), found.loss, converged)
+    converged = coefficients.converged and bool((np.abs(slopes) <= largest).all())
+    return LogisticFit(intercept, np.clip(slopes, -largest, largest), coefficients.loss, converged)
 
 
 def _covariance(
@@ -117,12 +117,12 @@ def coefficient_variances(
     -------
     variances, (p,)
     """
-    found = [_covariance(design, residual, weights, owner=None)]
+    covariances = [_covariance(design, residual, weights, owner=None)]
     if owner is not None:
         if not np.array_equal(weights, np.floor(weights)):
-            found[0] = found[0] * (np.sum(weights**2) / np.sum(weights))
-        found.append(_covariance(design, residual, weights, owner=owner))
-    return np.asarray(np.max([np.einsum("dp,de,ep->p", at, c, at) for c in found], axis=0))
+            covariances[0] = covariances[0] * (np.sum(weights**2) / np.sum(weights))
+        covariances.append(_covariance(design, residual, weights, owner=owner))
+    return np.asarray(np.max([np.einsum("dp,de,ep->p", at, c, at) for c in covariances], axis=0))
 
 
 def _fit_moderate(

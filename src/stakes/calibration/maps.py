@@ -191,12 +191,12 @@ def decoded(body: object) -> CalibrationMap:
     if set(wanted) != set(body) - {"kind"}:
         odd = sorted(set(wanted) ^ (set(body) - {"kind"}))
         raise InputError(f"a {kind} map must have {sorted(wanted)}; {odd[0]!r} is odd. Fit again.")
-    found = {name: _part(name, body[name], type_) for name, type_ in wanted.items()}
-    if len(found["classes"]) < 2:
+    parts = {name: _part(name, body[name], type_) for name, type_ in wanted.items()}
+    if len(parts["classes"]) < 2:
         raise InputError(
-            f"classes must be 2 labels or more; got {len(found['classes'])}. Fit again."
+            f"classes must be 2 labels or more; got {len(parts['classes'])}. Fit again."
         )
-    return cls._trusted(**found)._checked()
+    return cls._trusted(**parts)._checked()
 
 
 def _part(name: str, value: Any, type_: str) -> Any:

@@ -136,10 +136,10 @@ def cost_of_miscalibration(
     _check.aligned(y_true=y_true, posteriors=posteriors, recalibrated=recalibrated, weights=weights)
     truth = _check.codes("y_true", y_true, problem.classes)
     weight = _check.weights("weights", weights, truth.size)
-    given = {"posteriors": posteriors, "recalibrated": recalibrated}
-    rows = {name: read_posteriors(name, one, problem.classes) for name, one in given.items()}
+    named = {"posteriors": posteriors, "recalibrated": recalibrated}
+    rows = {name: read_posteriors(name, values, problem.classes) for name, values in named.items()}
     _check.same_length(y_true=truth, **rows)
-    before, after = (_row_cost(truth, one, problem, weight) for one in rows.values())
+    before, after = (_row_cost(truth, values, problem, weight) for values in rows.values())
     optimal = unwrapped(np.nan)
     if problem.n_classes == 2:
         table = ScoreTable.from_scores(truth, rows["posteriors"][:, 1], weights=weight)

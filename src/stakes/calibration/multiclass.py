@@ -154,8 +154,8 @@ class FullAffine(CheckedCalibrator[FittedFullAffine]):
         def on(some: slice) -> Objective:
             return _objective(_SharedFeatures, features[:, some], cases.codes[some], share[some])
 
-        found = fit_convex(on, share.size, start.ravel(), np.tile(slopes, (others, 1, 1)))
-        free = np.pad(found.parameters.reshape(others, width), ((1, 0), (0, 0)))
+        coefficients = fit_convex(on, share.size, start.ravel(), np.tile(slopes, (others, 1, 1)))
+        free = np.pad(coefficients.parameters.reshape(others, width), ((1, 0), (0, 0)))
         free = free - free.mean(axis=0)
         matrix = free[:, 1:] @ axes.T
         return FittedFullAffine._trusted(
@@ -163,7 +163,7 @@ class FullAffine(CheckedCalibrator[FittedFullAffine]):
             intercepts=free[:, 0] - matrix @ centre,
             limit=limit,
             classes=cases.classes,
-            converged=found.converged,
+            converged=coefficients.converged,
         )
 
 
@@ -185,15 +185,15 @@ def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVe
 
     start = np.append(np.zeros(slopes.shape[1]), _log_shares(cases.codes, share))
     penalised = (axes[:, 0].T * spreads) @ axes[:, 0]
-    found = fit_convex(on, share.size, start, penalised[None])
-    best, intercepts = (axes @ found.parameters).T
+    minimum = fit_convex(on, share.size, start, penalised[None])
+    best, intercepts = (axes @ minimum.parameters).T
     intercepts = intercepts - best * centre
     return FittedVector._trusted(
         slopes=best,
         intercepts=intercepts - intercepts.mean(),
         limit=limit,
         classes=cases.classes,
-        converged=found.converged,
+        converged=minimum.converged,
     )
 
 
@@ -277,9 +277,11 @@ def _objective(
     """Mean log loss of cases of these classes as a function of the coefficients."""
     share, width = weights / weights.sum(), max(_BLOCK // len(features), 1)
     blocks = [
-        _Block(np.ascontiguousarray(features[:, some]), (one, np.arange(one.size)), share[some])
+        _Block(
+            np.ascontiguousarray(features[:, some]), (labels, np.arange(labels.size)), share[some]
+        )
         for some in (slice(first, first + width) for first in range(0, codes.size, width))
-        for one in (codes[some],)
+        for labels in (codes[some],)
     ]
 
     def at(coefficients: FloatArray) -> Evaluation:
@@ -328,12 +330,12 @@ def _surplus(logits: FloatArray, true: tuple[IntArray, IntArray]) -> tuple[Float
     logits -= logits.max(axis=0)
     reached = logits[true]
     raised = np.exp(logits, out=logits)
-    own = raised[true]
+    of_truth = raised[true]
     raised[true] = 0.0
     rest = raised.sum(axis=0)
     raised[true] = -rest
-    raised /= own + rest
-    return raised, np.log1p(rest + (own - 1.0)) - reached
+    raised /= of_truth + rest
+    return raised, np.log1p(rest + (of_truth - 1.0)) - reached
 
 
 def _bent(surplus: FloatArray, change: FloatArray, block: _Block) -> FloatArray:

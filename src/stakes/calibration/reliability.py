@@ -74,11 +74,11 @@ def reliability(table: ScoreTable, bins: Bins) -> Reliability:
     probability_scores(table)
     single(table, "the reliability curve")
     pooled = bin_sums(table, bins)
-    held = table.weights.sum(axis=1) > 0
+    occupied = table.weights.sum(axis=1) > 0
     full = pooled.mass > 0
     return Reliability._trusted(
-        scores=table.scores[held],
-        observed=pooled.shares[pooled.numbers[held]],
+        scores=table.scores[occupied],
+        observed=pooled.shares[pooled.numbers[occupied]],
         bin_scores=pooled.scores[full],
         bin_shares=pooled.shares[full],
         bin_weights=pooled.mass[full],
@@ -152,8 +152,10 @@ def consistency_band(
     >>> bool(lower[1] <= 0.4 <= upper[1])
     False
     """
-    held = _whole_cases(table, bins)
-    return _band(held, bins, held.scores, _check.draws("replicates", replicates, low=1), rng)
+    occupied = _whole_cases(table, bins)
+    return _band(
+        occupied, bins, occupied.scores, _check.draws("replicates", replicates, low=1), rng
+    )
 
 
 def confidence_band(
@@ -187,17 +189,17 @@ def confidence_band(
     >>> type(band).__name__
     'Band'
     """
-    held = _whole_cases(table, bins)
-    pooled = bin_sums(held, bins)
+    occupied = _whole_cases(table, bins)
+    pooled = bin_sums(occupied, bins)
     chances = (pooled.weights[:, 1] + 0.5) / (pooled.mass + 1)
     count = _check.draws("replicates", replicates, low=1)
     if bins.follow_classes:
-        return _band(held, bins, chances[pooled.numbers], count, rng)
+        return _band(occupied, bins, chances[pooled.numbers], count, rng)
     _check.generator(rng)  # within a bin the chances are equal, so that the bin is drawn as one
     full, places = np.unique(pooled.numbers, return_inverse=True)
     mass = pooled.mass[full]
     hits = rng.binomial(mass.astype(np.int64), chances[full], size=(count, full.size))
-    return Band._trusted(scores=held.scores, shares=hits / mass, places=places)
+    return Band._trusted(scores=occupied.scores, shares=hits / mass, places=places)
 
 
 def _whole_cases(table: ScoreTable, bins: Bins) -> ScoreTable:
@@ -208,9 +210,12 @@ def _whole_cases(table: ScoreTable, bins: Bins) -> ScoreTable:
             "table must hold whole cases to be resampled; some weights are fractions. "
             "Leave the weights out, or multiply them to whole numbers."
         )
-    held = table.weights.sum(axis=1) > 0
+    occupied = table.weights.sum(axis=1) > 0
     return ScoreTable._trusted(
-        scores=table.scores[held], weights=table.weights[held], classes=table.classes, groups=None
+        scores=table.scores[occupied],
+        weights=table.weights[occupied],
+        classes=table.classes,
+        groups=None,
     )
 
 
@@ -375,15 +380,15 @@ def calibration_line(table: ScoreTable) -> CalibrationLine:
     """
     odds = finite_log_odds(table)
     shape = table.weights.shape[:-2]
-    found = np.full((3, *shape), np.nan)
+    fitted = np.full((3, *shape), np.nan)
     for place in np.ndindex(shape):
         weights = table.weights[place]
         if (weights.sum(axis=0) > 0).all():
             kept = weights.sum(axis=1) > 0
             fit = fit_logistic(odds[None, kept], *weights[kept].T, size=1.0)
-            found[(slice(None), *place)] = fit.intercept, fit.slopes[0], fit.converged
+            fitted[(slice(None), *place)] = fit.intercept, fit.slopes[0], fit.converged
     return CalibrationLine._trusted(
-        intercept=unwrapped(found[0]), slope=unwrapped(found[1]), converged=(found[2] == 1)[()]
+        intercept=unwrapped(fitted[0]), slope=unwrapped(fitted[1]), converged=(fitted[2] == 1)[()]
     )
 
 
@@ -407,13 +412,13 @@ def calibration_in_the_large(table: ScoreTable) -> FloatArray:
     -1.0986
     """
     odds = finite_log_odds(table)
-    found = np.full(table.weights.shape[:-2], np.nan)
-    for place in np.ndindex(found.shape):
+    shifts = np.full(table.weights.shape[:-2], np.nan)
+    for place in np.ndindex(shifts.shape):
         weights = table.weights[place]
         if (weights.sum(axis=0) > 0).all():
             kept = weights.sum(axis=1) > 0
-            found[place] = _shift(odds[kept], weights[kept])
-    return unwrapped(found)
+            shifts[place] = _shift(odds[kept], weights[kept])
+    return unwrapped(shifts)
 
 
 def _shift(odds: FloatArray, weights: FloatArray) -> float:

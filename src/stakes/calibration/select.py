@@ -66,8 +66,10 @@ class Select(Calibrator):
         if self.candidates is None:
             return
         listed = self.candidates if isinstance(self.candidates, list | tuple) else (None,)
-        for one in listed or (None,):
-            _check.require("candidates", one, Calibrator, "Write Select([Affine(), Isotonic()]).")
+        for candidate in listed or (None,):
+            _check.require(
+                "candidates", candidate, Calibrator, "Write Select([Affine(), Isotonic()])."
+            )
         self._fill({"candidates": tuple(listed)})
 
     def __repr__(self) -> str:
@@ -105,11 +107,11 @@ class Select(Calibrator):
         owners = None if clusters is None else read_clusters(clusters, rows.codes)
         candidates = tuple(self.candidates or _usual(rows, isinstance(scores, Scores)))
         faults = []
-        for one in _ranked(candidates, rows, owners):
+        for candidate in _ranked(candidates, rows, owners):
             try:
-                return one.fit(scores, y, classes=classes, weights=weights, prior=prior)
+                return candidate.fit(scores, y, classes=classes, weights=weights, prior=prior)
             except _FAULTS as fault:
-                faults.append(f"{one!r}: {fault}")
+                faults.append(f"{candidate!r}: {fault}")
         raise InputError(
             f"candidates must have one that can be fitted; none can. {' '.join(faults)}"
         )
@@ -155,7 +157,7 @@ def _ranked(
     number = fold_numbers(rows.codes, folds, clusters=clusters, rng=np.random.default_rng(_SEED))
     if two and n_cases > _FEW:
         rows, number = _binned(rows, number)
-    losses = [_loss(one, rows, number, 0.5 / n_cases) for one in candidates]
+    losses = [_loss(candidate, rows, number, 0.5 / n_cases) for candidate in candidates]
     return tuple(candidates[place] for place in np.argsort(losses, kind="stable"))
 
 
@@ -170,15 +172,15 @@ def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: fl
         weights = weights * (rows.prior / shares)[rows.codes]
     total = 0.0
     for fold in range(int(number.max()) + 1):
-        own = number == fold
-        if not np.bincount(rows.codes[~own], minlength=rows.n_classes).all():
+        in_fold = number == fold
+        if not np.bincount(rows.codes[~in_fold], minlength=rows.n_classes).all():
             continue
         try:
-            posteriors = rows.fitted(calibrator, ~own, None)(rows.wrapped(rows.scores[own]))
+            posteriors = rows.fitted(calibrator, ~in_fold, None)(rows.wrapped(rows.scores[in_fold]))
         except _FAULTS:
             return float("inf")
-        chances = np.maximum(_true(posteriors, rows.codes[own]), least)
-        total -= float(weights[own] @ np.log(chances))
+        chances = np.maximum(_true(posteriors, rows.codes[in_fold]), least)
+        total -= float(weights[in_fold] @ np.log(chances))
     return total
 
 
@@ -212,7 +214,9 @@ def _binned(rows: CheckedRows, number: IntArray) -> tuple[CheckedRows, IntArray]
     """
     scores = rows.scores if rows.scores.ndim == 1 else rows.scores[:, 1]
     classes = [scores[rows.codes == k] for k in range(2)]
-    sample = np.sort(np.concatenate([own[:: -(-own.size // (8 * _BINS))] for own in classes]))
+    sample = np.sort(
+        np.concatenate([column[:: -(-column.size // (8 * _BINS))] for column in classes])
+    )
     step = -(-sample.size // _BINS)
     edges = sample[step::step]
     size = len(edges) + 1
@@ -220,10 +224,10 @@ def _binned(rows: CheckedRows, number: IntArray) -> tuple[CheckedRows, IntArray]
     mass = np.bincount(cell, rows.weights)
     used = np.flatnonzero(mass)
     middle = sample[np.minimum(np.arange(size) * step + step // 2, sample.size - 1)]
-    held = middle[used // 2 % size]
+    pooled = middle[used // 2 % size]
     binned = replace(
         rows,
-        scores=held if rows.scores.ndim == 1 else np.stack([1 - held, held], axis=1),
+        scores=pooled if rows.scores.ndim == 1 else np.stack([1 - pooled, pooled], axis=1),
         codes=used % 2,
         weights=mass[used].astype(np.float64),
     )

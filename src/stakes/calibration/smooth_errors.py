@@ -45,10 +45,10 @@ def smooth_calibration_errors(table: ScoreTable) -> FloatArray:
     array([0.16, 0.17, 0.24, 0.25])
     """
     scores = probability_scores(table)
-    found = np.empty((*table.leading, 4))
+    distances = np.empty((*table.leading, 4))
     for place in np.ndindex(table.leading):
-        found[place] = lowess_distances(scores, table.weights[place])
-    return found
+        distances[place] = lowess_distances(scores, table.weights[place])
+    return distances
 
 
 def lowess_distances(scores: FloatArray, weights: FloatArray) -> FloatArray:
@@ -65,11 +65,11 @@ def lowess_distances(scores: FloatArray, weights: FloatArray) -> FloatArray:
     -------
     ICI, E50, E90 and Emax, (4,)
     """
-    held = weights.sum(axis=1) > 0
-    if not held.any():
+    occupied = weights.sum(axis=1) > 0
+    if not occupied.any():
         return np.full(4, np.nan)
-    mass = weights[held].sum(axis=1)
-    errors = np.abs(scores[held] - lowess(scores[held], weights[held]))
+    mass = weights[occupied].sum(axis=1)
+    errors = np.abs(scores[occupied] - lowess(scores[occupied], weights[occupied]))
     return np.array([errors @ mass / mass.sum(), *_quantiles(errors, mass, _SHARES)])
 
 
@@ -89,10 +89,10 @@ def smooth_curve(table: ScoreTable) -> FloatArray:
     >>> smooth_curve(ScoreTable([0.2, 0.4, 0.6, 0.8], [[9, 1], [7, 3], [5, 5], [3, 7]])).round(2)
     array([0.1, 0.3, 0.5, 0.7])
     """
-    scores, held = probability_scores(table), table.weights.sum(axis=1) > 0
+    scores, occupied = probability_scores(table), table.weights.sum(axis=1) > 0
     curve = np.full(scores.shape, np.nan)
-    if held.any():
-        curve[held] = lowess(scores[held], table.weights[held])
+    if occupied.any():
+        curve[occupied] = lowess(scores[occupied], table.weights[occupied])
     return curve
 
 
@@ -147,14 +147,14 @@ def _local(
     """The height at zero of a straight line through what lies within the radius."""
     first = np.searchsorted(apart, -radius, side="left")
     end = np.searchsorted(apart, radius, side="right")
-    x, own, hits = apart[first:end], mass[first:end], positive[first:end]
+    x, weight, hits = apart[first:end], mass[first:end], positive[first:end]
     distance = np.abs(x)
     share = np.divide(distance, radius, out=np.zeros_like(x), where=distance > 0.001 * radius)
     pull = np.where(share <= 0.999, (1 - share**3) ** 3, 0.0)
-    total = pull @ own
-    centre = (pull * own) @ x / total
+    total = pull @ weight
+    centre = (pull * weight) @ x / total
     height = pull @ hits / total
-    spread = (pull * own) @ (x - centre) ** 2 / total
+    spread = (pull * weight) @ (x - centre) ** 2 / total
     if np.sqrt(spread) <= 0.001 * span:  # as good as one score
         return float(height)
     slope = (pull * hits) @ (x - centre) / total / spread
@@ -164,9 +164,9 @@ def _local(
 def _quantiles(values: FloatArray, mass: FloatArray, shares: FloatArray) -> FloatArray:
     """Quantiles of cases, interpolated between neighbours as R and numpy do; weights repeat."""
     order = np.argsort(values)
-    value, own = values[order], mass[order]
-    end = np.cumsum(own)
-    start = end - own
+    value, weight = values[order], mass[order]
+    end = np.cumsum(weight)
+    start = end - weight
     knots = np.stack([start, np.maximum(start, end - 1)], axis=1).ravel()
     at = shares * max(float(knots[-1]), 0.0)
     return np.interp(at, knots, np.repeat(value, 2))

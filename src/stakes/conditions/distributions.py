@@ -306,9 +306,9 @@ class Truncated(Distribution):
         left = np.clip(low, self.low, top)
         right = np.maximum(np.clip(high, self.low, top), left)
         mass = self.distribution.moment(0, left, right)
-        found = self.distribution.moment(order, left, right)
+        inside = self.distribution.moment(order, left, right)
         # In a narrow interval the difference of two tails loses digits, but not these bounds.
-        return np.clip(found, left**order * mass, right**order * mass) / self._mass
+        return np.clip(inside, left**order * mass, right**order * mass) / self._mass
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,9 +375,9 @@ def _proportions(name: str, values: npt.ArrayLike) -> FloatArray:
     array = _check.floats(name, values, ndim=1)
     bad = np.flatnonzero(~((array >= 0) & (array <= 1)))
     if bad.size or not array.size:
-        found = f"{array[bad[0]]:g} at position {bad[0]}" if bad.size else "none at all"
+        evidence = f"{array[bad[0]]:g} at position {bad[0]}" if bad.size else "none at all"
         raise InputError(
-            f"{name} must hold numbers in [0, 1]; got {found}. "
+            f"{name} must hold numbers in [0, 1]; got {evidence}. "
             f"A cost proportion is false-alarm cost / (false-alarm cost + miss cost)."
         )
     return array

@@ -80,5 +80,5 @@ def _rows(table: ScoreTable, problem: Problem) -> tuple[FloatArray, IntArray, Fl
     weights = single(table, "a capacity curve")
     scores = np.repeat(probability_scores(table), 2)
     truth = np.tile([0, 1], len(weights))
-    held = weights.ravel() > 0
-    return scores[held], truth[held], weights.ravel()[held]
+    occupied = weights.ravel() > 0
+    return scores[occupied], truth[occupied], weights.ravel()[occupied]

@@ -196,7 +196,7 @@ def _least_excess(costs: FloatArray, decision: int) -> float:
 
     size = len(costs)
     against = np.delete(costs[:, [decision]] - costs, decision, axis=1)
-    found = linprog(
+    solution = linprog(
         np.append(np.zeros(size), 1.0),  # the posteriors, and the excess that is minimised
         A_ub=np.column_stack([against.T, -np.ones(against.shape[1])]),
         b_ub=np.zeros(against.shape[1]),
@@ -204,7 +204,7 @@ def _least_excess(costs: FloatArray, decision: int) -> float:
         b_eq=[1.0],
         bounds=[(0.0, 1.0)] * size + [(-1.0, 1.0)],
     )
-    return float(found.fun)
+    return float(solution.fun)
 
 
 def label_array(names: Labels) -> npt.NDArray[Any]:

@@ -104,9 +104,9 @@ def cheapest_decisions(
     """
     chosen = np.empty(len(rows), dtype=np.intp)
     if isinstance(costs, CaseCosts):
-        for block, own in costs.blocks():
+        for block, costs_of_block in costs.blocks():
             off = None if rounding is None else rounding[block].T
-            chosen[block] = _cheapest_of_each(rows[block].T, _worth(own, ratios), off)
+            chosen[block] = _cheapest_of_each(rows[block].T, _worth(costs_of_block, ratios), off)
         return chosen
     costs = _worth(costs, ratios)
     slack, regret = tie_slack(costs), regrets(costs)
@@ -128,9 +128,9 @@ def _worth(costs: FloatArray, ratios: FloatArray | None) -> FloatArray:
 def _cheapest_of_each(rows: FloatArray, costs: FloatArray, off: FloatArray | None) -> IntArray:
     """The cheapest decision (B,) by posteriors (K, B) and costs (K, M, B) of the same cases."""
     regret, slack = costs - costs.min(axis=1, keepdims=True), tie_slack(costs)
-    expected = sum(p * own for p, own in zip(rows, regret, strict=True))
+    expected = sum(p * column for p, column in zip(rows, regret, strict=True))
     if off is not None:
-        slack = slack + sum(p * own for p, own in zip(off, regret, strict=True))
+        slack = slack + sum(p * column for p, column in zip(off, regret, strict=True))
     return _first_cheapest(np.asarray(expected), slack)
 
 
@@ -181,9 +181,9 @@ def tie_slack(costs: FloatArray) -> FloatArray:
     a bound of the rounding error, (M, …)
     """
     cheapest = costs.min(axis=1, keepdims=True)
-    own, least = (_rounded_size(one).max(axis=0) for one in (costs, cheapest))
+    largest, least = (_rounded_size(table).max(axis=0) for table in (costs, cheapest))
     regret = (costs - cheapest).sum(axis=0)
-    return np.asarray(ROUNDING * regret + _EPS / 2 * (own + least))
+    return np.asarray(ROUNDING * regret + _EPS / 2 * (largest + least))
 
 
 def _rounded_size(costs: FloatArray) -> FloatArray:

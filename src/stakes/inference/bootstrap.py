@@ -61,9 +61,9 @@ def bootstrap(
     ...                 replicates=2000, rng=np.random.default_rng(7)))
     0.5216 (95% 0.3786 to 0.6638, 2000 bootstrap replicates of all cases)
     """
-    own, chosen = of_problem(measure, problem), _scheme(scheme, tally, problem)
-    whole, values = _replicates(own, tally, chosen, replicates, rng)
-    return estimate_of(whole, values, intervals_of(own, tally, chosen, rng), chosen)
+    of_tally, chosen = of_problem(measure, problem), _scheme(scheme, tally, problem)
+    whole, values = _replicates(of_tally, tally, chosen, replicates, rng)
+    return estimate_of(whole, values, intervals_of(of_tally, tally, chosen, rng), chosen)
 
 
 def bootstrap_bca(
@@ -100,9 +100,9 @@ def bootstrap_bca(
     ...                     replicates=2000, rng=np.random.default_rng(7)))
     0.9661 (95% 0.959 to 0.9725, 2000 bootstrap replicates of all cases)
     """
-    own, chosen = of_problem(measure, problem), _scheme(scheme, tally, problem)
-    whole, values = _replicates(own, tally, chosen, replicates, rng)
-    deleted = jackknife(own, tally, scheme=chosen, rng=rng)
+    of_tally, chosen = of_problem(measure, problem), _scheme(scheme, tally, problem)
+    whole, values = _replicates(of_tally, tally, chosen, replicates, rng)
+    deleted = jackknife(of_tally, tally, scheme=chosen, rng=rng)
     return estimate_of(whole, values, BCa(deleted.acceleration), chosen)
 
 

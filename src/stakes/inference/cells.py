@@ -123,9 +123,9 @@ def each(measure: Callable[[T], object]) -> Measure[T]:
 def numbers(value: object) -> FloatArray:
     """What a measure gave, as an array of floats; anything else is refused."""
     try:
-        found = np.asarray(value)
-        if found.dtype.kind in "biuf":
-            return found.astype(np.float64, copy=False)
+        array = np.asarray(value)
+        if array.dtype.kind in "biuf":
+            return array.astype(np.float64, copy=False)
     except ValueError:  # lists of several lengths
         pass
     raise InputError(
@@ -136,11 +136,11 @@ def numbers(value: object) -> FloatArray:
 
 def checked_squares(squares: object, shape: tuple[int, ...]) -> FloatArray:
     """Sums of squared weights, one for each weight of a tally of this shape."""
-    given = _check.non_negative("squares", squares)
-    if given.shape != shape:
+    squared = _check.non_negative("squares", squares)
+    if squared.shape != shape:
         raise InputError(
             f"squares must have the shape {shape} of the weights of the tally, a sum of squared "
-            f"weights for each; the shape is {given.shape}. Add them up as the weights.",
+            f"weights for each; the shape is {squared.shape}. Add them up as the weights.",
             argument="squares",
         )
-    return given
+    return squared

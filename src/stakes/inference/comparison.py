@@ -93,8 +93,8 @@ class Comparison(Value):
         the estimate of the difference
         """
         unit = np.eye(len(self.names))
-        one, other = self._position(first, "first"), self._position(second, "second")
-        return self._of(unit[one] - unit[other])
+        position, other = self._position(first, "first"), self._position(second, "second")
+        return self._of(unit[position] - unit[other])
 
     def probability_lowest(self) -> FloatArray:
         """Share of the replicates (J,) in which each model is the lowest; ties are split.
@@ -152,8 +152,8 @@ class Comparison(Value):
         contrast, values = contrast[used], self.values[used]
         if len(self.replicates):
             drawn = self.replicates[:, used] @ contrast
-            made = estimate_of(np.asarray(values @ contrast), drawn, intervals)
-            return made._trusted(**{**vars(made), "method": self.method})
+            estimate = estimate_of(np.asarray(values @ contrast), drawn, intervals)
+            return estimate._trusted(**{**vars(estimate), "method": self.method})
         square = contrast @ self.covariance[np.ix_(used, used)] @ contrast
         error = np.sqrt(np.maximum(square, 0.0))
         return Estimate(values @ contrast, error, np.empty(0), intervals, self.method)
@@ -313,8 +313,8 @@ def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
         decisions=problem.decisions,
         prior=problem.prior,
     )
-    made = compare_losses(cost_moments(joint, centred), prior=problem.prior)
-    return made._trusted(**{**vars(made), "values": made.values + offset})
+    compared = compare_losses(cost_moments(joint, centred), prior=problem.prior)
+    return compared._trusted(**{**vars(compared), "values": compared.values + offset})
 
 
 def refuse_groups(joint: JointCounts, scheme: Scheme | None) -> None:

@@ -127,9 +127,9 @@ def delong(scores: JointScores) -> Comparison:
     placements = [_placements(table.weights) for table in tables]
     covariance = np.zeros((len(tables), len(tables)))
     for k in (0, 1):
-        own = scores.cells[:, 0] == k
-        weight = scores.weights[own]
-        columns = [pair[k][scores.cells[own, 1 + j]] for j, pair in enumerate(placements)]
+        of_class = scores.cells[:, 0] == k
+        weight = scores.weights[of_class]
+        columns = [pair[k][scores.cells[of_class, 1 + j]] for j, pair in enumerate(placements)]
         covariance = covariance + _spread(np.stack(columns, axis=1), weight)
     return Comparison._trusted(
         names=scores.models,

@@ -54,12 +54,12 @@ def _moments(
     weights: FloatArray, truth: IntArray, losses: FloatArray, joint: JointCounts
 ) -> LossMoments:
     """Moments by class of losses (C, J) of cells that have weights (…, C)."""
-    own = (truth[:, None] == np.arange(len(joint.classes))).astype(np.float64)
+    of_class = (truth[:, None] == np.arange(len(joint.classes))).astype(np.float64)
     n_losses = losses.shape[1]
     squares = (losses[:, :, None] * losses[:, None, :]).reshape(len(losses), -1)
     columns = np.concatenate([np.ones((len(losses), 1)), losses, squares], axis=1)
-    flat = (own[:, :, None] * columns[:, None, :]).reshape(len(losses), -1)
-    sums = (weights @ flat).reshape(*weights.shape[:-1], own.shape[1], -1)
+    flat = (of_class[:, :, None] * columns[:, None, :]).reshape(len(losses), -1)
+    sums = (weights @ flat).reshape(*weights.shape[:-1], of_class.shape[1], -1)
     products = sums[..., 1 + n_losses :]
     return LossMoments._trusted(
         weight=np.array(sums[..., 0]),

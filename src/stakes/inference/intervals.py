@@ -148,8 +148,8 @@ class ExpandedPercentile(IntervalType):
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(square > 0, np.sum((self.pulls**2 / square) ** 2, axis=0), 0.0)
         excess = 2 / self.count + share - 3 / len(self.pulls)
-        found = 2 / np.maximum(excess, 2 / self.count)
-        return np.asarray(np.where(np.isnan(square), 2.0, np.maximum(found, 2.0)))
+        count = 2 / np.maximum(excess, 2 / self.count)
+        return np.asarray(np.where(np.isnan(square), 2.0, np.maximum(count, 2.0)))
 
     def along(self, contrast: FloatArray) -> ExpandedPercentile:
         """For the sum of the last axis, weighted by the contrast."""

@@ -106,17 +106,17 @@ class Support(Value):
 
 def stacked(supports: list[Support]) -> Support:
     """Supports of several quantities side by side; cells that one lacks have no count."""
-    size = max(one.values.shape[-1] for one in supports)
+    size = max(support.values.shape[-1] for support in supports)
 
     def padded(cells: FloatArray) -> FloatArray:
         return np.pad(cells, ((0, 0), (0, size - cells.shape[-1])), mode="constant")
 
     return Support(
-        values=np.stack([padded(one.values) for one in supports]),
-        counts=np.stack([padded(one.counts) for one in supports]),
-        lowest=np.stack([one.lowest for one in supports]),
-        highest=np.stack([one.highest for one in supports]),
-        degrees=np.stack([one.degrees for one in supports]),
+        values=np.stack([padded(support.values) for support in supports]),
+        counts=np.stack([padded(support.counts) for support in supports]),
+        lowest=np.stack([support.lowest for support in supports]),
+        highest=np.stack([support.highest for support in supports]),
+        degrees=np.stack([support.degrees for support in supports]),
     )
 
 
@@ -323,8 +323,8 @@ def dearest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) 
     bounded = (scale > 0) & np.isfinite(threshold)
     goal = np.where(bounded, threshold, 1.0)
     guess = (np.log(goal) - np.log(_first_guess(gaps, counts, total))) / 2
-    found = _tilted_to(goal, _ratio_itself, (gaps, counts, total), guess, bounded)
-    return np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, found.shares)
+    tilt = _tilted_to(goal, _ratio_itself, (gaps, counts, total), guess, bounded)
+    return np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, tilt.shares)
 
 
 class _Tilted(NamedTuple):

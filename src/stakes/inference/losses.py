@@ -112,8 +112,8 @@ class LossSample:
         for r in counted:
             rows = self._strata[r]
             with np.errstate(invalid="ignore"):
-                own = values[rows]
-                total = own.sum() if self.weights is None else self._weights(rows) @ own
+                of_class = values[rows]
+                total = of_class.sum() if self.weights is None else self._weights(rows) @ of_class
                 parts.append(self.shares[r] * (total / self._masses[r]))
         return float(np.sum(parts))
 
@@ -122,16 +122,20 @@ class LossSample:
         pulls = np.zeros(values.size)
         for share, rows, mass in zip(self.shares, self._strata, self._masses, strict=True):
             if share > 0 and mass > 0:
-                own = values[rows]
-                mean = own.mean() if self.weights is None else self._weights(rows) @ own / mass
-                pulls[rows] = (own - mean) * (share / mass)
+                of_class = values[rows]
+                mean = (
+                    of_class.mean()
+                    if self.weights is None
+                    else self._weights(rows) @ of_class / mass
+                )
+                pulls[rows] = (of_class - mean) * (share / mass)
         return pulls
 
     def errors(self, fitting: FloatArray | None) -> CostErrors:
         """Costs of all systems and the covariance of their errors, as `cost_errors` has them."""
-        costs = np.array([self.mean(own) for own in self.losses])
+        costs = np.array([self.mean(loss) for loss in self.losses])
         extra = np.zeros((len(costs),) * 2) if fitting is None else fitting
-        pulls = np.stack([self._pulls(own) for own in self.losses])
+        pulls = np.stack([self._pulls(loss) for loss in self.losses])
         if self.clusters is not None:
             degrees, covariance = self._between(pulls)
         else:
@@ -153,8 +157,12 @@ class LossSample:
         """Bessel's n / (n − 1) of each case's stratum, n its cases, or what weights leave."""
         each = np.empty(self.truth.size)
         for rows in self._strata:
-            own = self._weights(rows)
-            n = own.sum() if self.whole or not own.size else own.sum() ** 2 / (own**2).sum()
+            weights = self._weights(rows)
+            n = (
+                weights.sum()
+                if self.whole or not weights.size
+                else weights.sum() ** 2 / (weights**2).sum()
+            )
             each[rows] = n / (n - 1) if n > 1 else 0.0
         return each
 
@@ -180,11 +188,11 @@ class LossSample:
             if share == 0 or self._masses[r] == 0:
                 continue
             codes, weights = self.clusters[rows], self._weights(rows)
-            held = np.bincount(codes, weights, size) / self._masses[r]
-            left = np.where(held < 1, 1 - held, 1.0)
-            known[r] = np.count_nonzero(held) > 1
-            for own, out in zip(pulls, sums, strict=True):
-                out += np.bincount(codes, weights * own[rows], size) / left
+            shares = np.bincount(codes, weights, size) / self._masses[r]
+            left = np.where(shares < 1, 1 - shares, 1.0)
+            known[r] = np.count_nonzero(shares) > 1
+            for pull, out in zip(pulls, sums, strict=True):
+                out += np.bincount(codes, weights * pull[rows], size) / left
         return sums, known
 
     def class_sums(self, name: Label) -> FloatArray:
@@ -201,10 +209,10 @@ class LossSample:
 
     def cost_support(self, name: Label) -> Support:
         """What the cost of one system can be."""
-        own = self.loss(name)
+        loss = self.loss(name)
         least = [self.perfect[rows].min(initial=np.inf) for rows in self._strata]
         lowest = np.where(np.isinf(least), 0.0, least)
-        return self._support(own, self._beyond(own, self.most(name)), lowest)
+        return self._support(loss, self._beyond(loss, self.most(name)), lowest)
 
     def costs_support(self, names: Labels) -> Support:
         """The same for several systems, along the last leading axis."""
@@ -229,12 +237,12 @@ class LossSample:
 
     def _beyond(self, values: FloatArray, reach: FloatArray) -> FloatArray:
         """Where the 0.4 of a case stands in each stratum, (R,), d being the reach; see above."""
-        found = []
+        parts = []
         for rows, typical in zip(self._strata, self._typical(reach), strict=True):
             seen = float(values[rows].max(initial=0.0))
             largest = float(reach[rows].max(initial=0.0))
-            found.append(max(seen, min(2 * max(seen, typical), largest)))
-        return np.array(found)
+            parts.append(max(seen, min(2 * max(seen, typical), largest)))
+        return np.array(parts)
 
     @property
     def beyond_all(self) -> float:
@@ -260,8 +268,8 @@ class LossSample:
         size = max(len(means) for means, _ in binned)
         grid = np.zeros((len(binned), size))
         counts = np.zeros((len(binned), size))
-        for r, (means, own) in enumerate(binned):
-            grid[r, : len(means)], counts[r, : len(means)] = means, own
+        for r, (means, weights_of_bins) in enumerate(binned):
+            grid[r, : len(means)], counts[r, : len(means)] = means, weights_of_bins
         factors, shares = self._factors(values), self.shares
         top = np.maximum(highest, grid.max(axis=1, initial=-np.inf, where=counts > 0))
         bottom = np.minimum(lowest, grid.min(axis=1, initial=np.inf, where=counts > 0))
@@ -297,8 +305,8 @@ class LossSample:
         return np.asarray(known * (expected / variance if variance > 0 else 1.0) / kish)
 
     def _kish(self, rows: IntArray | slice) -> float:
-        own = self._weights(rows)
-        return float((own**2).sum() / own.sum()) if own.any() else 1.0
+        weights = self._weights(rows)
+        return float((weights**2).sum() / weights.sum()) if weights.any() else 1.0
 
     def _between_clusters(self, squares: FloatArray) -> float:
         degrees, total = max(self.degrees, 1.0), squares.sum()
@@ -319,7 +327,7 @@ class LossSample:
             mass = np.bincount(codes, weights).astype(np.float64)
             safe = np.where(mass > 0, mass, 1.0)
             means = [
-                np.bincount(codes, _times(own[rows], weights)) / safe for own in (above, below)
+                np.bincount(codes, _times(loss[rows], weights)) / safe for loss in (above, below)
             ]
             parts.append([*means, mass * factor])
         size = max(len(part[0]) for part in parts)
@@ -442,6 +450,6 @@ def _bins(values: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, F
         return np.zeros(1), np.zeros(1)
     codes = _codes(values)
     counts = np.bincount(codes, weights)
-    held = counts > 0
+    occupied = counts > 0
     sums = np.bincount(codes, _times(values, weights))
-    return sums[held] / counts[held], counts[held].astype(np.float64)
+    return sums[occupied] / counts[occupied], counts[occupied].astype(np.float64)

@@ -140,4 +140,4 @@ def _answered(joint: JointCounts, problem: Problem | None) -> IntArray:
             f"{joint.decisions} do. Pass the problem, which says so: Problem(…, answers={{…}}); "
             f"compare_costs weighs any decisions by their costs."
         )
-    return np.array([joint.classes.index(one) for one in answers if one is not None])
+    return np.array([joint.classes.index(label) for label in answers if label is not None])

@@ -118,9 +118,9 @@ class _Race:
         far = np.minimum(most, (1 - _CLOSE) * self._sure_ends())
         rough = partial(self._excess, self._rough_limits())
         near = _crossings(rough, np.minimum(0.1, far), far, _ROUGH)
-        found = _crossings(partial(self._excess, self._limits(near)), near, far, _CLOSE)
+        crossing = _crossings(partial(self._excess, self._limits(near)), near, far, _CLOSE)
         never = np.copysign(np.inf, self._units)
-        return np.where(found < most, self._starts + self._units * found, never)
+        return np.where(crossing < most, self._starts + self._units * crossing, never)
 
     def _sure_ends(self) -> FloatArray:
         """How far (B,) blind choices go: a stated prior says when another one is cheaper."""
@@ -152,9 +152,9 @@ class _Race:
         )
         self._tilts[:, *searched] = tilts.reshape(-1, times, len(places))
         ratio = ratio.reshape(times, -1)
-        own = limits[:times, places]
-        known = np.isfinite(own)  # else one cluster says nothing about others
-        shown = np.where(known, ratio, 0.0) / np.where(known, own, 1.0)
+        limit = limits[:times, places]
+        known = np.isfinite(limit)  # else one cluster says nothing about others
+        shown = np.where(known, ratio, 0.0) / np.where(known, limit, 1.0)
         return np.asarray(np.minimum(np.sqrt(np.maximum(shown.max(axis=0), 0.0)) - 1, 1.0))
 
     def _ratio(
@@ -194,8 +194,8 @@ class _Race:
         known: dict[Label, list[float]] = {}
         for place, move in enumerate(self.moves):
             if move.choice not in known:
-                own = None if prior is None else prior[place]
-                known[move.choice] = self._limit(move, costs[place], own)
+                shares = None if prior is None else prior[place]
+                known[move.choice] = self._limit(move, costs[place], shares)
         return np.array([known[move.choice] for move in self.moves]).T
 
     def _limits(self, away: FloatArray) -> FloatArray:
@@ -203,7 +203,7 @@ class _Race:
         costs, prior = self._problems(self._every, away)
         priors = [None] * len(costs) if prior is None else prior
         every = zip(self.moves, costs, priors, strict=True)
-        return np.array([self._limit(*one) for one in every]).T
+        return np.array([self._limit(*arguments) for arguments in every]).T
 
     def _limit(self, move: Move, costs: FloatArray, prior: FloatArray | None) -> list[float]:
         joint = self.joint
@@ -286,13 +286,13 @@ def _crossings(
     Roots of ratios grow about in proportion to the distance, from −1 at the start: secants, between
     a point that is too near and one that is not.
     """
-    found: FloatArray = far.copy()
+    crossing: FloatArray = far.copy()
     places: IntArray = np.arange(len(far))
     now, near, beyond = guess, np.zeros(far.shape), np.full(far.shape, np.inf)
     last, last_value = near, np.full(far.shape, -1.0)
     for step in range(_STEPS):
         value = excess(places, now)
-        found[places] = now
+        crossing[places] = now
         near, beyond = np.where(value < 0, now, near), np.where(value < 0, beyond, now)
         ended = (np.abs(value) < close) | (near >= np.minimum(far, beyond * (1 - close)))
         if ended.all():
@@ -305,4 +305,4 @@ def _crossings(
         now = np.minimum(np.minimum(np.where(sound, secant, between), 10 * now), far)
         places, rows = places[~ended], (now, near, beyond, last, last_value, far)
         now, near, beyond, last, last_value, far = (row[~ended] for row in rows)
-    return found
+    return crossing

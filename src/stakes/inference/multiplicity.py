@@ -41,17 +41,17 @@ def holm(p_values: object) -> FloatArray:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    given = _check.reals("p_values", p_values)
-    if given.ndim != 1:
+    values = _check.reals("p_values", p_values)
+    if values.ndim != 1:
         raise InputError(
-            f"p_values must be one row of numbers; the shape is {given.shape}. Pass a flat list."
+            f"p_values must be one row of numbers; the shape is {values.shape}. Pass a flat list."
         )
-    defined = np.flatnonzero(~np.isnan(given))
-    _check.probabilities("p_values", given[defined])
-    order = defined[np.argsort(given[defined], kind="stable")]
+    defined = np.flatnonzero(~np.isnan(values))
+    _check.probabilities("p_values", values[defined])
+    order = defined[np.argsort(values[defined], kind="stable")]
     factors = np.arange(order.size, 0, -1)
-    adjusted = np.full(given.shape, np.nan)
-    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, factors * given[order]))
+    adjusted = np.full(values.shape, np.nan)
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, factors * values[order]))
     return adjusted
 
 
@@ -135,18 +135,20 @@ def max_t(
             f"({comparison.method}). Make it with compare_costs, call drawn(replicates=…, rng=…), "
             f"or take holm_pairs."
         )
-    made = [comparison.difference(first, second) for first, second in chosen]
-    value = np.array([float(one.value) for one in made])
-    error = np.array([float(one.standard_error) for one in made])
-    count = np.array([float(one.intervals.effective_count(())) for one in made])
-    drawn = np.stack([one.replicates for one in made], axis=1)
+    differences = [comparison.difference(first, second) for first, second in chosen]
+    value = np.array([float(difference.value) for difference in differences])
+    error = np.array([float(difference.standard_error) for difference in differences])
+    count = np.array(
+        [float(difference.intervals.effective_count(())) for difference in differences]
+    )
+    drawn = np.stack([difference.replicates for difference in differences], axis=1)
     drawn = drawn[~np.isnan(drawn).any(axis=1)]
     error = np.where(error > 0, error, np.nan)
     distance = np.nan_to_num(np.abs(drawn - value) / error, nan=-np.inf)
     furthest = quantile(distance.max(axis=1), np.asarray(level))
     reach = _student_reach(count, furthest, (1 - level) / max(1, np.isfinite(error).sum())) * error
     scores = normal_scores(count, np.abs(value) / error)
-    safe = holm([float(p_value(one, null=0.0)) for one in made])
+    safe = holm([float(p_value(difference, null=0.0)) for difference in differences])
     return Pairwise._trusted(
         pairs=chosen,
         differences=value,
@@ -167,12 +169,12 @@ def _chosen_pairs(comparison: Comparison, pairs: object) -> tuple[tuple[Label, L
         )
     if pairs is None:
         return comparison.pairs
-    given = tuple(pairs) if isinstance(pairs, list | tuple) else ()
-    if not given or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in given):
+    listed = tuple(pairs) if isinstance(pairs, list | tuple) else ()
+    if not listed or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in listed):
         raise InputError(
             f"pairs must be a list of pairs of models; got {pairs!r}. Write [(first, second), …]."
         )
-    return tuple((first, second) for first, second in given)
+    return tuple((first, second) for first, second in listed)
 
 
 def _student_reach(count: FloatArray, furthest: FloatArray, share: float) -> FloatArray:
@@ -223,16 +225,16 @@ def holm_pairs(comparison: Comparison, *, level: float = 0.95) -> Pairwise:
     a − b       -0.25  -0.3353  -0.1647  9.216e-09
     """
     level = _check.level(level)
-    made = [comparison.difference(*pair) for pair in _chosen_pairs(comparison, None)]
-    ends = [one.interval(1 - (1 - level) / len(made)) for one in made]
+    differences = [comparison.difference(*pair) for pair in _chosen_pairs(comparison, None)]
+    ends = [difference.interval(1 - (1 - level) / len(differences)) for difference in differences]
     labels: Labels = comparison.names
     return Pairwise._trusted(
         pairs=comparison.pairs,
-        differences=np.array([float(one.value) for one in made]),
-        low=np.array([float(one.low) for one in ends]),
-        high=np.array([float(one.high) for one in ends]),
-        p_values=holm([float(p_value(one, null=0.0)) for one in made]),
+        differences=np.array([float(difference.value) for difference in differences]),
+        low=np.array([float(difference.low) for difference in ends]),
+        high=np.array([float(difference.high) for difference in ends]),
+        p_values=holm([float(p_value(difference, null=0.0)) for difference in differences]),
         level=level,
-        method=f"Holm over {counted(len(made), 'pair')}, {comparison.method}"
+        method=f"Holm over {counted(len(differences), 'pair')}, {comparison.method}"
         + (f" of {len(labels)} models" if len(labels) > 3 else ""),
     )

@@ -129,14 +129,14 @@ def _scaled(
             f"{name} must be above zero; the smallest is {wanted.min():g}. Pass the smallest that "
             f"matters to you."
         )
-    given = _check.floats("n_cases", n_cases)
-    if not (given > 0).all():
+    cases = _check.floats("n_cases", n_cases)
+    if not (cases > 0).all():
         raise InputError(
-            f"n_cases must be above zero; the smallest is {given.min():g}. Pass the number of "
+            f"n_cases must be above zero; the smallest is {cases.min():g}. Pass the number of "
             f"cases behind the estimate."
         )
     with np.errstate(over="ignore"):
-        return np.asarray(np.ceil(given * (reach * estimate.standard_error / wanted) ** 2))
+        return np.asarray(np.ceil(cases * (reach * estimate.standard_error / wanted) ** 2))
 
 
 # From assumed values ------------------------------------------------------------------------------

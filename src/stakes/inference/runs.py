@@ -34,8 +34,8 @@ def pooled_runs(table: ScoreTable) -> ScoreTable:
            [1., 0.],
            [0., 2.]])
     """
-    held = (table.weights > 0).reshape(-1, *table.weights.shape[-2:])
-    holds = np.asarray(held.any(axis=0))
+    occupied = (table.weights > 0).reshape(-1, *table.weights.shape[-2:])
+    holds = np.asarray(occupied.any(axis=0))
     kind = holds[:, 0] + 2 * holds[:, 1]
     new = np.concatenate([[True], (kind[1:] != kind[:-1]) | (kind[1:] == 3)])
     starts = np.flatnonzero(new)

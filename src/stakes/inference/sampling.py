@@ -118,11 +118,11 @@ def cost_errors(
     cell = joint.cells[:, 1:].T + problem.n_decisions * truth
     losses = problem.costs.ravel().take(cell)  # (J, T)
     stratum, shares = (0 * truth, np.ones(1)) if prior is None else (truth, prior)
-    own = np.equal(stratum[:, None], np.arange(len(shares))).astype(np.float64)
-    size = weights @ own
+    in_stratum = np.equal(stratum[:, None], np.arange(len(shares))).astype(np.float64)
+    size = weights @ in_stratum
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = (losses @ (weights[:, None] * own) / size).T
-        count = size**2 / (squared @ own)  # of cases of equal weight that tell as much
+        means = (losses @ (weights[:, None] * in_stratum) / size).T
+        count = size**2 / (squared @ in_stratum)  # of cases of equal weight that tell as much
         more = np.where(count > 1, count / (count - 1), 0.0)
         pull = np.where(size > 0, shares / size, 0.0)
     losses -= np.where(size[:, None] > 0, means, 0.0).T.take(stratum, axis=1)  # residuals from here
@@ -131,7 +131,7 @@ def cost_errors(
         degrees, covariance = np.inf, weighed @ losses.T
     else:
         residual = losses * np.where(weights > 0, pull[stratum], 0.0)
-        degrees, covariance = _between(clusters, residual.T, own[:, shares > 0])
+        degrees, covariance = _between(clusters, residual.T, in_stratum[:, shares > 0])
     extra = _checked_fitting(fitting, len(joint.models))
     return CostErrors._trusted(
         names=joint.models,
@@ -193,8 +193,8 @@ def added_variances(fitting: FloatArray) -> FloatArray:
 
 def _of_differences(covariance: FloatArray) -> FloatArray:
     """Variances (J, J) of differences; 0 where only rounding is left."""
-    own = np.diagonal(covariance)
-    sums = own[:, None] + own
+    variances = np.diagonal(covariance)
+    sums = variances[:, None] + variances
     squares = sums - 2 * covariance
     return np.where(np.abs(squares) <= 1e-12 * sums, 0.0, squares)
 
@@ -228,11 +228,11 @@ def fitting_covariance(costs: FloatArray) -> FloatArray:
     array([[0.0003, 0.    ],
            [0.    , 0.    ]])
     """
-    given = _check.floats("costs", costs, ndim=2)
-    if len(given) < 2:
+    checked = _check.floats("costs", costs, ndim=2)
+    if len(checked) < 2:
         raise InputError(
-            f"costs must hold those of two partitions at least; the shape is {given.shape}. Deal "
+            f"costs must hold those of two partitions at least; the shape is {checked.shape}. Deal "
             f"the cases into folds again."
         )
-    centred = given - given.mean(axis=0)
-    return np.asarray(_FITTING * centred.T @ centred / (len(given) - 1))
+    centred = checked - checked.mean(axis=0)
+    return np.asarray(_FITTING * centred.T @ centred / (len(checked) - 1))

@@ -156,7 +156,7 @@ class WithinClasses(Scheme):
     def drawer(self, tally: T) -> Drawer[T]:
         """Multinomial draws over the cells of each class."""
         cells, owner = whole_cells(tally), self.strata(tally)
-        draws = [_multinomial(own) for own in np.split(cells, _run_starts(owner), axis=-1)]
+        draws = [_multinomial(part) for part in np.split(cells, _run_starts(owner), axis=-1)]
 
         def draw(rng: np.random.Generator, size: int) -> T:
             drawn = [of_class(rng, size) for of_class in draws]
@@ -328,8 +328,8 @@ def checked_scheme(scheme: object) -> None:
     >>> checked_scheme(AllCases())
     """
     if not isinstance(scheme, Scheme):
-        given = f"the class {scheme.__name__}" if isinstance(scheme, type) else repr(scheme)
-        raise InputError(f"scheme must be a scheme; got {given}. Pass one, such as AllCases().")
+        evidence = f"the class {scheme.__name__}" if isinstance(scheme, type) else repr(scheme)
+        raise InputError(f"scheme must be a scheme; got {evidence}. Pass one, such as AllCases().")
 
 
 def _run_starts(owner: IntArray) -> IntArray:

@@ -233,14 +233,14 @@ def contenders_among(
     p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
     low, high = profile_ends(supports[0], threshold, differences[0], added[0])
     stays = ~(p_values < 1 - level)
-    own = np.arange(ratio.size) == tied[0]
+    is_best = np.arange(ratio.size) == tied[0]
     return Contenders._trusted(
         names=rivals.names,
         costs=rivals.costs,
         cheapest=int(tied[0]),
         differences=differences[0],
-        low=np.where(own, 0.0, np.where(stays, np.minimum(low, 0.0), low)),
-        high=np.where(own, 0.0, high),
+        low=np.where(is_best, 0.0, np.where(stays, np.minimum(low, 0.0), low)),
+        high=np.where(is_best, 0.0, high),
         p_values=p_values,
         critical=np.sqrt(threshold),
         level=level,
@@ -330,9 +330,9 @@ def _checked_names(joint: JointCounts, among: object) -> Labels:
     names = _check.labels("among", among)
     strangers = [name for name in names if name not in joint.models]
     if strangers or not names:
-        found = f"{strangers[0]!r} is none" if strangers else "it names none"
+        evidence = f"{strangers[0]!r} is none" if strangers else "it names none"
         raise InputError(
-            f"among must name systems of the tally, {joint.models}; {found}. "
+            f"among must name systems of the tally, {joint.models}; {evidence}. "
             f"Leave it out to compare all."
         )
     return names
@@ -363,26 +363,26 @@ class _MaxLaw:
 
     def beyond(self, square: FloatArray) -> FloatArray:
         """The chance (J,) of a larger square, between that of one comparison and Bonferroni's."""
-        one = 2 * self._student_tail(np.sqrt(square))
-        most = np.minimum(1.0, max(1, self.comparisons) * one)
+        tail = 2 * self._student_tail(np.sqrt(square))
+        most = np.minimum(1.0, max(1, self.comparisons) * tail)
         if not len(self.extent):
             return most
-        return np.clip(self._mean_tail(square), one, most)
+        return np.clip(self._mean_tail(square), tail, most)
 
     def quantile(self, share: float) -> FloatArray:
         """The square (J,) beyond which `beyond` is smaller than the share."""
         size = self.extent.shape[1]
-        one = np.full(size, self._student(share / 2) ** 2)
+        single = np.full(size, self._student(share / 2) ** 2)
         most = np.full(size, self._student(share / 2 / max(1, self.comparisons)) ** 2)
         if not len(self.extent):
             return most
-        last, square = one, most
+        last, square = single, most
         before, now = (np.log(self._mean_tail(end) / share) for end in (last, square))
         for _ in range(20):  # the secant method for the logarithm, which is nearly linear
             apart = (now != before) & (square != last)
             slope = np.where(apart, now - before, -1.0) / np.where(apart, square - last, 1.0)
             last, before = square, now
-            square = np.clip(square - np.where(apart, now / slope, 0.0), one, most)
+            square = np.clip(square - np.where(apart, now / slope, 0.0), single, most)
             if np.allclose(last, square, rtol=1e-9, atol=0.0):
                 break
             now = np.log(self._mean_tail(square) / share)

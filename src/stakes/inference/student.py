@@ -20,9 +20,9 @@ def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:
     from scipy.special import ndtri, stdtrit
 
     few = np.isfinite(n)
-    own = np.where(few, n, 2.0)
+    degrees = np.where(few, n, 2.0)
     return np.asarray(
-        np.where(few, np.sqrt(own / (own - 1)) * stdtrit(own - 1, share), ndtri(share))
+        np.where(few, np.sqrt(degrees / (degrees - 1)) * stdtrit(degrees - 1, share), ndtri(share))
     )
 
 
@@ -35,9 +35,9 @@ def student_tail(n: FloatArray, distance: FloatArray) -> FloatArray:
     from scipy.special import ndtr, stdtr
 
     few = np.isfinite(n)
-    own = np.where(few, n, 2.0)
-    scaled = np.asarray(-distance) * np.sqrt((own - 1) / own)
-    return np.asarray(np.where(few, stdtr(own - 1, scaled), ndtr(-np.asarray(distance))))
+    degrees = np.where(few, n, 2.0)
+    scaled = np.asarray(-distance) * np.sqrt((degrees - 1) / degrees)
+    return np.asarray(np.where(few, stdtr(degrees - 1, scaled), ndtr(-np.asarray(distance))))
 
 
 def normal_scores(n: FloatArray, distance: FloatArray) -> FloatArray:

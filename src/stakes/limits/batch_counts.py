@@ -61,10 +61,10 @@ def _counted(limit: Limit, n_cases: int) -> tuple[int, int]:
 
 def _refuse_impossible(bounds: dict[int, tuple[int, int]], decisions: Labels, n_cases: int) -> None:
     """Counts that this batch cannot have."""
-    low = sum(own[0] for own in bounds.values())
-    high = sum(own[1] for own in bounds.values())
+    low = sum(bound[0] for bound in bounds.values())
+    high = sum(bound[1] for bound in bounds.values())
     free = len(bounds) < len(decisions)
-    crossed = [place for place, own in bounds.items() if own[0] > own[1]]
+    crossed = [place for place, bound in bounds.items() if bound[0] > bound[1]]
     if not crossed and low <= n_cases and (free or high >= n_cases):
         return
     if low > n_cases:
@@ -138,8 +138,8 @@ def _assigned(costs: FloatArray, bounds: dict[int, tuple[int, int]]) -> IntArray
     one_each = csr_array((np.ones(n * size), (places // size, places)), shape=(n, n * size))
     rows, limits = [], []
     for place, (low, high) in bounds.items():
-        own = (places % size == place).astype(np.float64)
-        rows += [own, -own]
+        in_column = (places % size == place).astype(np.float64)
+        rows += [in_column, -in_column]
         limits += [high, -low]
     solved = linprog(
         (costs - costs.min(axis=1, keepdims=True)).ravel(),

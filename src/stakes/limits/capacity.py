@@ -329,10 +329,10 @@ def costs_by_class(costs: FloatArray | CaseCosts, truth: IntArray) -> FloatArray
     """
     if not isinstance(costs, CaseCosts):
         return np.asarray(costs[truth])
-    made = np.empty((truth.size, costs.shape[1]))
-    for rows, own in costs.of_class(truth):
-        made[rows] = own.T
-    return made
+    charged = np.empty((truth.size, costs.shape[1]))
+    for rows, charges in costs.of_class(truth):
+        charged[rows] = charges.T
+    return charged
 
 
 def _within(shares: FloatArray, prices: FloatArray) -> FloatArray:

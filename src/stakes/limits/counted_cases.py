@@ -61,7 +61,7 @@ class CountedCases:
 
     def _summed(self, counted: FloatArray, decided: npt.NDArray[np.integer[Any]]) -> FloatArray:
         pairs = zip(self.columns, counted, strict=True)
-        return np.array([float((self.mass * own) @ (decided == d)) for d, own in pairs])
+        return np.array([float((self.mass * weight) @ (decided == d)) for d, weight in pairs])
 
     def excess(self, values: FloatArray) -> FloatArray:
         """By how much values break each limit, (L,)."""
@@ -73,10 +73,10 @@ class CountedCases:
 
     def thinned(self, size: int) -> CountedCases:
         """About so many of the cases, by posteriors alone."""
-        own = slice(None, None, max(1, self.mass.size // size))
-        mass = self.mass[own] / self.mass[own].sum()
+        kept = slice(None, None, max(1, self.mass.size // size))
+        mass = self.mass[kept] / self.mass[kept].sum()
         return CountedCases(
-            self.costs[:, own], mass, self.limits, self.columns, self.counted[:, own]
+            self.costs[:, kept], mass, self.limits, self.columns, self.counted[:, kept]
         )
 
     def only(self, own: BoolArray) -> CountedCases:
@@ -87,9 +87,9 @@ class CountedCases:
 
     def first(self, size: int) -> CountedCases:
         """The same under the first limits only."""
-        own = slice(size)
+        kept = slice(size)
         return replace(
-            self, limits=self.limits[own], columns=self.columns[own], counted=self.counted[own]
+            self, limits=self.limits[kept], columns=self.columns[kept], counted=self.counted[kept]
         )
 
     def counting(self, place: int) -> CountedCases:
@@ -110,6 +110,6 @@ def counted_cases(
 ) -> CountedCases:
     """Cases by posteriors (n, K) for the prior of deployment and cells (L, K, M) of the limits."""
     costs = np.ascontiguousarray(costs.T)
-    own = np.stack([table[:, d] for table, d in zip(cells, columns, strict=True)])  # (L, K)
-    seen = None if truth is None else own[:, truth]
-    return CountedCases(costs, mass / mass.sum(), limits, columns, own @ rows.T, seen)
+    weights = np.stack([table[:, d] for table, d in zip(cells, columns, strict=True)])  # (L, K)
+    seen = None if truth is None else weights[:, truth]
+    return CountedCases(costs, mass / mass.sum(), limits, columns, weights @ rows.T, seen)

@@ -65,8 +65,8 @@ def read_deployed(
     truth = None if y_true is None else _check.codes("y_true", y_true, problem.classes)
     if truth is not None:
         _check.same_length(posteriors=rows, y_true=truth)
-    given = _check.weights("weights", weights, len(rows), of="posteriors")
-    shares = _shares(rows, problem, truth, given)
+    checked = _check.weights("weights", weights, len(rows), of="posteriors")
+    shares = _shares(rows, problem, truth, checked)
     start = shares
     if posterior_prior is not None:
         start = _check.prior("posterior_prior", posterior_prior, problem.classes)
@@ -74,7 +74,7 @@ def read_deployed(
     prior = shares if problem.prior is None else problem.prior
     _refuse_lost(shares, prior, problem, labelled=truth is not None)
     ratio = class_ratios(shares, prior)
-    mass = given * (rows @ ratio if truth is None else ratio[truth])
+    mass = checked * (rows @ ratio if truth is None else ratio[truth])
     costs, is_moved = costs_of_cases(rows, problem, data, None), _differ(start, prior)
     return DeployedCases(
         rows=_moved(rows, start, prior) if is_moved else rows,

@@ -58,12 +58,12 @@ def fit_prices(
     if len(cases.limits) == 1:
         price, sides = one_price(cases)
         prices = np.array([price])
-        found = _first_kept(cases, signed, decide, (np.array([side]) for side in sides))
-        dual = _dual_of_one(cases, price, found[1])
+        kept = _first_kept(cases, signed, decide, (np.array([side]) for side in sides))
+        dual = _dual_of_one(cases, price, kept[1])
     else:
         prices, dual = several_prices(cases, start=start)
-        found = _cheapest_kept(cases, signed, decide, prices)
-    side, decided = found
+        kept = _cheapest_kept(cases, signed, decide, prices)
+    side, decided = kept
     added = side[:, None, None] * signed
     return FittedPrices(prices, added, decided, dual, cases.cost(decided))
 
@@ -134,8 +134,8 @@ def _sides(prices: FloatArray, nudge: float) -> Iterator[FloatArray]:
     size = prices.size
     steps = list(product((0, 1, -1), repeat=size)) if size <= _ALL_SIDES else None
     if steps is None:
-        own = np.eye(size, dtype=int).tolist()
-        steps = [(0,) * size, (1,) * size, (-1,) * size, *map(tuple, own)]
+        units = np.eye(size, dtype=int).tolist()
+        steps = [(0,) * size, (1,) * size, (-1,) * size, *map(tuple, units)]
     seen: set[tuple[float, ...]] = set()
     for step in steps:
         moved = np.maximum(prices + nudge * np.array(step) * np.maximum(1.0, prices), 0.0)

@@ -69,24 +69,24 @@ def one_price(cases: CountedCases) -> tuple[float, Iterator[float]]:
     The first is the lowest optimal dual value: what one more case is worth, at the margin. The
     others lie between breakpoints, so that no case is tied: the first is the cheapest.
     """
-    limit, found = cases.limits[0], breakpoints(cases)
+    limit, breaks = cases.limits[0], breakpoints(cases)
     slack = cases.span * _TIED
     if limit.sign > 0:
-        broken = found.reached > limit.bound + ROUNDING
-        first = int(np.argmax(broken)) if broken.any() else found.prices.size
-        if first < found.prices.size and found.prices[first] == np.inf:
-            raise infeasible(limit, float(found.reached[first]), _CERTAIN)
-        if first == found.prices.size or found.prices[first] < -slack:
-            return 0.0, _with_none(_between(found, first - 1, -1, 1.0, cases.span))
-        return max(float(found.prices[first]), 0.0), _between(found, first, -1, 1.0, cases.span)
-    enough = found.reached >= limit.bound - ROUNDING
+        broken = breaks.reached > limit.bound + ROUNDING
+        first = int(np.argmax(broken)) if broken.any() else breaks.prices.size
+        if first < breaks.prices.size and breaks.prices[first] == np.inf:
+            raise infeasible(limit, float(breaks.reached[first]), _CERTAIN)
+        if first == breaks.prices.size or breaks.prices[first] < -slack:
+            return 0.0, _with_none(_between(breaks, first - 1, -1, 1.0, cases.span))
+        return max(float(breaks.prices[first]), 0.0), _between(breaks, first, -1, 1.0, cases.span)
+    enough = breaks.reached >= limit.bound - ROUNDING
     first = int(np.argmax(enough)) if limit.bound > 0 else -1
-    if limit.bound > 0 and (not enough.any() or found.prices[first] == -np.inf):
-        reached = float(found.reached[found.prices > -np.inf][-1:].sum())
+    if limit.bound > 0 and (not enough.any() or breaks.prices[first] == -np.inf):
+        reached = float(breaks.reached[breaks.prices > -np.inf][-1:].sum())
         raise infeasible(limit, reached, _CERTAIN)
-    if first < 0 or found.prices[first] > slack:
-        return 0.0, _with_none(_between(found, max(first, 0), 1, -1.0, cases.span))
-    return max(-float(found.prices[first]), 0.0), _between(found, first, 1, -1.0, cases.span)
+    if first < 0 or breaks.prices[first] > slack:
+        return 0.0, _with_none(_between(breaks, max(first, 0), 1, -1.0, cases.span))
+    return max(-float(breaks.prices[first]), 0.0), _between(breaks, first, 1, -1.0, cases.span)
 
 
 def _with_none(prices: Iterator[float]) -> Iterator[float]:

@@ -75,12 +75,12 @@ def several_prices(
     points = [np.zeros(len(cases.limits)), *([] if start is None else [start])]
     for dearest in _DEAREST:
         most = dearest * cases.span
-        found, points, cuts = _maximum(cases, targets, most, points, enough)
+        prices, points, cuts = _maximum(cases, targets, most, points, enough)
         if enough == -np.inf:
-            found = _lowest(cases, targets, most, found, cuts)
-        if (found.prices < 0.99 * most).all():
+            prices = _lowest(cases, targets, most, prices, cuts)
+        if (prices.prices < 0.99 * most).all():
             break
-    return found
+    return prices
 
 
 def _near(cases: CountedCases, bounds: FloatArray, start: FloatArray) -> Dual | None:
@@ -101,10 +101,10 @@ def _near(cases: CountedCases, bounds: FloatArray, start: FloatArray) -> Dual | 
             return None
         fixed, moving = cases.only(still), cases.only(~still)
         reached = fixed.values(decided[still])
-        found = several_prices(moving, bounds - reached, start)
-        inside = (found.prices > ends[0]) | (ends[0] == 0)
-        if (inside & (found.prices < ends[1])).all():
-            return Dual(found.prices, found.value + fixed.cost(decided[still]))
+        prices = several_prices(moving, bounds - reached, start)
+        inside = (prices.prices > ends[0]) | (ends[0] == 0)
+        if (inside & (prices.prices < ends[1])).all():
+            return Dual(prices.prices, prices.value + fixed.cost(decided[still]))
     return None
 
 
@@ -165,15 +165,15 @@ def _lowest(
     gap, last = 10 * _gap(cases), best.prices
     cuts, enough = list(cuts), best.value - gap
     for _ in range(_MOST_CUTS):
-        found = _highest(cuts, dearest, cases.span, enough)
-        if found is None or found[0].sum() >= (1 - 1e-9) * best.prices.sum():
+        prices = _highest(cuts, dearest, cases.span, enough)
+        if prices is None or prices[0].sum() >= (1 - 1e-9) * best.prices.sum():
             break
-        value, slope = _evaluated(cases, bounds, found[0])
+        value, slope = _evaluated(cases, bounds, prices[0])
         if value >= enough - gap:
-            return Dual(found[0], best.value)
-        if np.array_equal(found[0], last):  # the program cannot tell it from better ones
+            return Dual(prices[0], best.value)
+        if np.array_equal(prices[0], last):  # the program cannot tell it from better ones
             break
-        last = found[0]
+        last = prices[0]
         cuts.append((value - float(slope @ last), slope))
     return best
 

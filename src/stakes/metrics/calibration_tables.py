@@ -155,9 +155,9 @@ def _read(
         owner = np.arange(scores.size)
     kept = weights > 0
     place = np.searchsorted(table.scores, scores[kept])
-    own = None if owner is None else np.unique(owner[kept], return_inverse=True)[1]
+    cluster = None if owner is None else np.unique(owner[kept], return_inverse=True)[1]
     odds = finite_log_odds(table)[place]
-    return _Cases(place, odds, truth[kept], weights[kept], own, degrees)
+    return _Cases(place, odds, truth[kept], weights[kept], cluster, degrees)
 
 
 def _lines(table: ScoreTable, cases: _Cases, level: float) -> list[MetricRow]:

@@ -75,15 +75,15 @@ def _correlation(sample: Sample, first: Label, second: Label, metric: str) -> fl
     """
     joint, columns = sample.joint, [0, *(1 + sample.joint.models.index(t) for t in (first, second))]
     of_pair = np.eye(8)[joint.cells[:, columns] @ [4, 2, 1]]
-    own = (joint.weights @ of_pair).reshape(-1, 8)  # a row for each cluster, or one
-    held = own if sample.squares is None else (sample.squares.weights @ of_pair).reshape(-1, 8)
-    size = held.sum() / own.sum()
-    table, more = own.sum(axis=0) + size / 2, np.full(8, size**2 / 2)
+    sums = (joint.weights @ of_pair).reshape(-1, 8)  # a row for each cluster, or one
+    squared = sums if sample.squares is None else (sample.squares.weights @ of_pair).reshape(-1, 8)
+    size = squared.sum() / sums.sum()
+    table, more = sums.sum(axis=0) + size / 2, np.full(8, size**2 / 2)
     of_test, stated = _JOINED[metric], sample.prior is not None
     pulls = np.stack([of_test(table.reshape(2, 2, 2), test, stated).ravel() for test in (1, 2)])
-    spreads = [(pulls * (held.sum(axis=0) + more)) @ pulls.T]
+    spreads = [(pulls * (squared.sum(axis=0) + more)) @ pulls.T]
     if sample.scheme is not None:
-        totals = own @ pulls.T
+        totals = sums @ pulls.T
         spreads.append(totals.T @ totals + (pulls * more) @ pulls.T)
     return min(float(c[0, 1] / np.sqrt(c[0, 0] * c[1, 1])) for c in spreads)
 

@@ -68,8 +68,8 @@ class Sample:
             clusters=clusters,
         )
         columns = {"y_true": _check.codes("y_true", y_true, problem.classes)}
-        for name, given in tests.items():
-            columns[names[name]] = _coded(names[name], given, problem)
+        for name, decisions in tests.items():
+            columns[names[name]] = _coded(names[name], decisions, problem)
         n_cases = _check.same_length(**columns)
         mass = None if weights is None else _check.weights("sample_weight", weights, n_cases)
         _refuse_one_cluster(clusters)

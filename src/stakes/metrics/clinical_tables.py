@@ -175,10 +175,10 @@ def _of_test(sample: Sample, name: Label, gains: dict[str, Problem]) -> list[Met
     """All rows of one test."""
     counts, squares = sample.model(name)
     table, studied = sample.counts(name), at_prevalence(summed(counts, sample.scheme), None)
-    found: dict[str, tuple[float, Ends]] = {}
+    values: dict[str, tuple[float, Ends]] = {}
     for metric, rate, place in (("sensitivity", recall, 1), ("specificity", specificity, 0)):
         ends = _proportion(sample, counts, squares, place, place)
-        found[metric] = float(rate(studied)[1]), ends
+        values[metric] = float(rate(studied)[1]), ends
     ratios = {
         metric: (float(measure(studied)[1]), _ratio_ends(sample, counts, squares, column))
         for metric, measure, column in _RATIOS
@@ -190,13 +190,13 @@ def _of_test(sample: Sample, name: Label, gains: dict[str, Problem]) -> list[Met
             ends = _proportion(sample, flipped, other, place, place)
         else:
             ends = _posterior_ends(sample.prior, ratios["LR+" if place else "LR−"][1], place)
-        found[metric] = float(measure(table)[1]), ends
-    found |= ratios
+        values[metric] = float(measure(table)[1]), ends
+    values |= ratios
     for metric in ("net benefit", "interventions avoided", "found"):
-        found[metric] = _mean(sample, counts, squares, gains[metric])
-    found["NNS"] = _reciprocal(found.pop("found"))
-    found["NNT"] = _reciprocal(found["PPV"])
-    return [metric_row(name, metric, *found[metric]) for metric in METRICS]
+        values[metric] = _mean(sample, counts, squares, gains[metric])
+    values["NNS"] = _reciprocal(values.pop("found"))
+    values["NNT"] = _reciprocal(values["PPV"])
+    return [metric_row(name, metric, *values[metric]) for metric in METRICS]
 
 
 def _proportion(
@@ -206,14 +206,16 @@ def _proportion(
     hit = np.zeros((2, 2))
     hit[row, column] = 1.0
     table, degrees = effective_counts(counts, hit, squares=squares, scheme=sample.scheme)
-    own = summed(counts, sample.scheme).values[row]
-    return wilson_ends(ratio(own[column], own.sum()), table[row].sum(), sample.threshold(degrees))
+    row_counts = summed(counts, sample.scheme).values[row]
+    return wilson_ends(
+        ratio(row_counts[column], row_counts.sum()), table[row].sum(), sample.threshold(degrees)
+    )
 
 
 def _ratio_ends(sample: Sample, counts: Counts, squares: FloatArray | None, column: int) -> Ends:
     """Interval of the rate of a decision among the positives over that among the negatives."""
-    own = summed(counts, sample.scheme).values
-    rates = (own[:, column] + 0.5) / (own.sum(axis=-1) + 1)
+    cells = summed(counts, sample.scheme).values
+    rates = (cells[:, column] + 0.5) / (cells.sum(axis=-1) + 1)
     pull = np.zeros((2, 2))
     pull[:, column] = -1 / rates[0], 1 / rates[1]  # of the logarithm of the ratio
     table, degrees = effective_counts(counts, pull, squares=squares, scheme=sample.scheme)

@@ -174,7 +174,7 @@ def cell_text(cost: float | str | Mapping[str, Any], digits: int = 7) -> str:
         return f"{cost:.7g}" if digits == 7 else number(cost, digits)
     if "between" in cost:
         return " to ".join(number(end) for end in cost["between"])
-    parts = [f"{one:g}" for one in cost.get("args", ())]
+    parts = [f"{argument:g}" for argument in cost.get("args", ())]
     parts += [f"{k}={v:g}" for k, v in cost.items() if k not in ("distribution", "args")]
     return f"{cost['distribution']}({', '.join(parts)})"
 
@@ -209,9 +209,9 @@ def _belief(cell: Any) -> Belief:
     if isinstance(cell, Between | Distributed):
         return cell
     if not isinstance(cell, Mapping):
-        made = _distributed(cell.dist.name, cell.args, cell.kwds)
-        made.frozen  # noqa: B018 - refused where it cannot be written down
-        return made
+        belief = _distributed(cell.dist.name, cell.args, cell.kwds)
+        belief.frozen  # noqa: B018 - refused where it cannot be written down
+        return belief
     if set(cell) == {"between"}:
         return Between(*_range(cell["between"]))
     if "distribution" in cell:
@@ -226,8 +226,8 @@ def _belief(cell: Any) -> Belief:
 
 def _distributed(name: str, arguments: Any, keywords: Mapping[str, Any]) -> Distributed:
     try:
-        given = tuple(map(float, arguments))
-        return Distributed(name, given, tuple((k, float(v)) for k, v in keywords.items()))
+        numbers = tuple(map(float, arguments))
+        return Distributed(name, numbers, tuple((k, float(v)) for k, v in keywords.items()))
     except (TypeError, ValueError):
         stated = {**({"args": arguments} if np.size(arguments) else {}), **keywords}
         raise InputError(

@@ -51,8 +51,8 @@ class CaseCosts:
 
     def cell(self, k: int, d: int, rows: Any) -> FloatArray | float:
         """What decision d costs in cases of class k: one number, or (B,) of these cases."""
-        own = self._unpriced(k, d, rows)
-        return own if self.added is None else own + float(self.added[k, d])
+        cost = self._unpriced(k, d, rows)
+        return cost if self.added is None else cost + float(self.added[k, d])
 
     def _unpriced(self, k: int, d: int, rows: Any) -> FloatArray | float:
         if self.array is not None:
@@ -145,7 +145,9 @@ def column_costs(
     """Costs as expressions of the columns of a frame or mapping; undefined ones are refused."""
     columns = {Name(name): _column(data, name) for name in column_names(expressions)}
     _check.aligned(data=data)
-    n_cases = _check.same_length(**{f"data[{str(name)!r}]": one for name, one in columns.items()})
+    n_cases = _check.same_length(
+        **{f"data[{str(name)!r}]": column for name, column in columns.items()}
+    )
     costs = CaseCosts(n_cases, classes, decisions, constants, expressions, columns)
     for k, d in np.ndindex(*costs.shape):
         expression = expressions[k][d]
@@ -170,12 +172,12 @@ def _refuse_undefined(costs: CaseCosts, k: int, d: int, rows: IntArray) -> None:
     assert expression is not None
     first = int(rows[0])
     value = float(np.asarray(costs.cell(k, d, slice(first, first + 1)))[0])
-    held = ", ".join(f"{name} = {columns[name][first]:g}" for name in expression.names)
+    evidence = ", ".join(f"{name} = {columns[name][first]:g}" for name in expression.names)
     raise InputError(
         f"costs must be numbers in every row, within {LARGEST:g} of zero; that of "
         f"{costs.decisions[d]!r} for {costs.classes[k]!r}, {expression.text!r}, is not in "
         f"{rows.size} of {costs.n_cases} rows, the first being {value:g} in row {first} "
-        f"(counted from 0; {held}). "
+        f"(counted from 0; {evidence}). "
         f"Ask first, as in where(amount > 0, 5 / amount, 0), or leave these rows out.",
         argument="data",
     )

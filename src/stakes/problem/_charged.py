@@ -60,8 +60,11 @@ class Charged(Value):
     def written(self) -> tuple[tuple[float | str | dict[str, Any], ...], ...]:
         """The costs as they are written: numbers, the text of expressions, and distributions."""
         rows: list[list[Any]] = self._constants.tolist()
-        for row, own in zip(rows, self._expressions, strict=False):
-            row[:] = [cost if one is None else one.text for cost, one in zip(row, own, strict=True)]
+        for row, expressions in zip(rows, self._expressions, strict=False):
+            row[:] = [
+                cost if expression is None else expression.text
+                for cost, expression in zip(row, expressions, strict=True)
+            ]
         for k, d, belief in self._beliefs:
             rows[k][d] = belief.written
         return tuple(map(tuple, rows))
@@ -84,10 +87,10 @@ class Charged(Value):
         array([ 10., 200.])
         """
         costs = self._of_columns(data)
-        made = np.empty((costs.n_cases, *costs.shape))
+        array = np.empty((costs.n_cases, *costs.shape))
         for rows, block in costs.blocks():
-            made[rows] = np.moveaxis(block, -1, 0)
-        return made
+            array[rows] = np.moveaxis(block, -1, 0)
+        return array
 
     def at(self, **values: float) -> Self:
         """The problem of cases with these values: costs are numbers.
@@ -160,10 +163,10 @@ class Charged(Value):
         for k, label in enumerate(self.classes):
             row: list[float | str] = []
             for d, decision in enumerate(self.decisions):
-                own, name = costs.array[:, k, d], f"cost of {decision} for {label}"
-                same = own.size > 0 and bool((own == own[0]).all())
-                row.append(float(own[0]) if same else column_text(name))
-                columns |= {} if same else {name: own}
+                cost, name = costs.array[:, k, d], f"cost of {decision} for {label}"
+                same = cost.size > 0 and bool((cost == cost[0]).all())
+                row.append(float(cost[0]) if same else column_text(name))
+                columns |= {} if same else {name: cost}
             written.append(row)
         constants, expressions = read_table(written, self.classes, self.decisions)
         return self._but(_constants=constants, _expressions=expressions), columns

@@ -36,7 +36,10 @@ def read_table(costs: Any, classes: Labels, decisions: Labels) -> tuple[FloatArr
     numbers: list[list[Any]] = []
     read: list[tuple[Expression | None, ...]] = []
     for label, row in zip(classes, np.array(costs, dtype=object).tolist(), strict=True):
-        cells = [_cell(cost, label, one, taken) for cost, one in zip(row, decisions, strict=True)]
+        cells = [
+            _cell(cost, label, decision, taken)
+            for cost, decision in zip(row, decisions, strict=True)
+        ]
         numbers.append([number for number, _ in cells])
         read.append(tuple(expression for _, expression in cells))
     some = any(cell is not None for row in read for cell in row)
@@ -99,12 +102,15 @@ def cost_terms(constants: FloatArray, expressions: Expressions) -> CostTerms:
     """The terms of all costs in the order in which they are written, and their coefficients."""
     plain = [(None,) * constants.shape[1]] * len(constants)
     cells = [
-        [{"1": float(cost)} if one is None else one.terms for cost, one in zip(*row, strict=True)]
+        [
+            {"1": float(cost)} if expression is None else expression.terms
+            for cost, expression in zip(*row, strict=True)
+        ]
         for row in zip(constants, expressions or plain, strict=True)
     ]
     names = tuple(dict.fromkeys(["1", *(term for row in cells for cell in row for term in cell)]))
-    found = [[[cell.get(term, np.nan) for term in names] for cell in row] for row in cells]
-    return CostTerms(names, np.array(found))
+    coefficients = [[[cell.get(term, np.nan) for term in names] for cell in row] for row in cells]
+    return CostTerms(names, np.array(coefficients))
 
 
 def negated(costs: Any) -> Any:

@@ -291,6 +291,6 @@ def average_precision(table: ScoreTable) -> Numbers:
     """
     positive = table.weights[..., 1]
     above = weights_above(table.weights)[..., :-1, :]
-    found = above.sum(axis=-1)
-    terms = np.where(positive == 0, 0.0, positive * ratio(above[..., 1], found))
+    decided = above.sum(axis=-1)
+    terms = np.where(positive == 0, 0.0, positive * ratio(above[..., 1], decided))
     return ratio(np.sum(terms, axis=-1), positive.sum(axis=-1))

@@ -104,7 +104,7 @@ def _pooled(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArra
         removed = starts.size - kept.size
         if removed == 0:
             break
-        starts, blocks = starts[kept], np.stack([np.add.reduceat(one, kept) for one in blocks])
+        starts, blocks = starts[kept], np.stack([np.add.reduceat(block, kept) for block in blocks])
         if removed < _SWEEP * (removed + starts.size):
             return _walked(starts, blocks, slack)
     return starts, blocks

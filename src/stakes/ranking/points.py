@@ -155,8 +155,8 @@ def precision_at_recall(table: ScoreTable, recall: float) -> Numbers:
     0.667
     """
     target = _check.number("recall", recall, low=0, high=1)
-    found, right = _precisions(table)
-    return _highest(right, where=found >= target - _REACHED, known=~np.isnan(found[..., 0]))
+    recalls, right = _precisions(table)
+    return _highest(right, where=recalls >= target - _REACHED, known=~np.isnan(recalls[..., 0]))
 
 
 def recall_at_precision(table: ScoreTable, precision: float) -> Numbers:
@@ -182,8 +182,8 @@ def recall_at_precision(table: ScoreTable, precision: float) -> Numbers:
     0.5
     """
     target = _check.number("precision", precision, low=0, high=1)
-    found, right = _precisions(table)
-    return _highest(found, where=right >= target - _REACHED, known=~np.isnan(found[..., 0]))
+    recalls, right = _precisions(table)
+    return _highest(recalls, where=right >= target - _REACHED, known=~np.isnan(recalls[..., 0]))
 
 
 def _precisions(table: ScoreTable) -> tuple[FloatArray, FloatArray]:

@@ -250,8 +250,8 @@ class Classifiers(Axis):
         def nearest(one: JointScores) -> FloatArray:
             """Of the borders between the same two, in the same order, the nearest one."""
             regions = self.regions(one)
-            found = list(zip(borders_of(regions), regions.crossings, strict=True))
-            same = [[at for border, at in found if border == wanted] for wanted in borders]
+            pairs = list(zip(borders_of(regions), regions.crossings, strict=True))
+            same = [[at for border, at in pairs if border == wanted] for wanted in borders]
             return np.array(
                 [
                     at[int(np.argmin(np.abs(np.subtract(at, place))))] if at else np.nan
@@ -294,14 +294,14 @@ def counts_of(models: Models) -> dict[Label, Counts]:
     """The counts of every model, whose cases must be the same."""
     if isinstance(models, JointCounts):
         return {model: models.model(model) for model in models.models}
-    found = _mapping(models, Counts, "JointCounts", "Counts.from_decisions")
-    first = next(iter(found.values()))
+    tables = _mapping(models, Counts, "JointCounts", "Counts.from_decisions")
+    first = next(iter(tables.values()))
     decisions: Labels | None = None
-    for counts in found.values():
+    for counts in tables.values():
         decisions = _check.same_labels("the decisions of the models", decisions, counts.decisions)
         if counts.values.shape != first.values.shape:
             _refuse_other_cases()
-    return found
+    return tables
 
 
 def _tables(models: Tables) -> dict[Label, ScoreTable]:
@@ -348,10 +348,10 @@ def _named(tables: dict[Label, ScoreTable], model: Label) -> ScoreTable:
 
 def _single(models: Models) -> dict[Label, Counts]:
     """Counts without leading axes."""
-    found = counts_of(models)
-    for counts in found.values():
+    tables = counts_of(models)
+    for counts in tables.values():
         _check.no_leading_axes("models", counts.leading, remedy="Index one group.")
-    return found
+    return tables
 
 
 def _line(ends: Ends) -> Curve:

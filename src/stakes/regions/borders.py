@@ -190,12 +190,14 @@ def bootstrap_crossings(
     def measure(resampled: Any) -> FloatArray:
         return axis.located(resampled, borders, whole.crossings)
 
-    made = bootstrap(measure, tally, replicates=replicates, rng=rng, scheme=chosen)
+    estimate = bootstrap(measure, tally, replicates=replicates, rng=rng, scheme=chosen)
     return tuple(
         Crossing(
             below,
             above,
-            estimate_of(made.value[place], made.replicates[:, place], made.intervals.along(unit)),
+            estimate_of(
+                estimate.value[place], estimate.replicates[:, place], estimate.intervals.along(unit)
+            ),
         )
         for place, ((below, above), unit) in enumerate(
             zip(borders, np.eye(len(borders)), strict=True)
@@ -254,8 +256,8 @@ def probability_cheapest(
         return least_shares(np.stack(lines, axis=-1))
 
     chosen = _scheme(scheme, axis, joint)
-    made = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=chosen)
-    return mean_defined(made.replicates)
+    estimate = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=chosen)
+    return mean_defined(estimate.replicates)
 
 
 def _checked(axis: object) -> Axis:

@@ -85,13 +85,13 @@ class Regions(Value):
         labels of the cheapest models
         """
         point = float(_check.reals("x", x, ndim=0))
-        found = [part.cheapest for part in self.parts if part.low <= point <= part.high]
-        if not found:
+        winners = [part.cheapest for part in self.parts if part.low <= point <= part.high]
+        if not winners:
             low, high = self.parts[0].low, self.parts[-1].high
             raise InputError(
                 f"x must lie in [{low:g}, {high:g}]; got {point:g}. The axis is {self.axis}."
             )
-        return tuple(dict.fromkeys(label for labels in found for label in labels))
+        return tuple(dict.fromkeys(label for labels in winners for label in labels))
 
     def of(self, model: Label) -> tuple[tuple[float, float], ...]:
         """The intervals in which this model is the cheapest.
@@ -172,10 +172,10 @@ def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
     models = _check.labels("curves", curves)
     if not models:
         raise InputError("curves must hold at least one curve; the mapping is empty. Add one.")
-    given = list(curves.values())
-    points = _points(given)
+    listed = list(curves.values())
+    points = _points(listed)
     middles = (points[:-1] + points[1:]) / 2
-    values = np.stack([curve(middles) for curve in given], axis=1)
+    values = np.stack([curve(middles) for curve in listed], axis=1)
     slack = _TIE * np.abs(values[~np.isnan(values)]).max(initial=0.0)
     parts: list[Region] = []
     for start, end, row in zip(points[:-1], points[1:], values, strict=True):
@@ -192,8 +192,8 @@ def _points(curves: list[Curve]) -> FloatArray:
     """All pairwise crossing points inside the common domain, between its two ends."""
     low = max(curve.domain[0] for curve in curves)
     high = min(curve.domain[1] for curve in curves)
-    found = [first.crossings(second) for first, second in combinations(curves, 2)]
-    points = np.unique(np.concatenate([np.empty(0), *found]))
+    crossings = [first.crossings(second) for first, second in combinations(curves, 2)]
+    points = np.unique(np.concatenate([np.empty(0), *crossings]))
     sliver = _TIE * (high - low)
     points = points[(points > low + sliver) & (points < high - sliver)]
     apart = np.diff(points, prepend=low) > sliver

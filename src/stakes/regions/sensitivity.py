@@ -134,9 +134,9 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     """
     counts = counts_of(models)
     prior = _prior(next(iter(counts.values())), problem)
-    rates = np.stack([decision_rates(one) for one in counts.values()])
+    rates = np.stack([decision_rates(table) for table in counts.values()])
     regret = problem.regret()  # what all decisions of a class cost makes no difference
-    per_class = np.stack([expected_cost_per_class(one, regret) for one in counts.values()])
+    per_class = np.stack([expected_cost_per_class(table, regret) for table in counts.values()])
     totals = np.where(prior > 0, per_class, 0.0) @ prior
     if np.isnan(totals).any():
         raise InputError(

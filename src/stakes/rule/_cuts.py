@@ -62,15 +62,15 @@ def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -
         open_pairs = [(a, b) for a, b in open_pairs if b - a > 1]
         middles = [(a + b) // 2 for a, b in open_pairs]
         if middles:
-            found = decide(_score(np.array(middles, dtype=np.int64)))
-            known.update(zip(middles, found.tolist(), strict=True))
+            decided = decide(_score(np.array(middles, dtype=np.int64)))
+            known.update(zip(middles, decided.tolist(), strict=True))
         open_pairs = [
             pair
             for (a, b), middle in zip(open_pairs, middles, strict=True)
             for pair in ((a, middle), (middle, b))
         ]
     borders.sort()
-    places = [*(known[one] for one in borders), known[int(ends[1])]]
+    places = [*(known[border] for border in borders), known[int(ends[1])]]
     return Cuts._trusted(
         at=_score(np.array(borders, dtype=np.int64)),
         decisions=np.array(places, dtype=np.intp),

@@ -21,12 +21,12 @@ WRAPPERS: dict[str, type[Predicted]] = {
 
 def wrapped(predictions: Any, takes: str) -> Predicted:
     """The predictions as what a rule takes; others are refused."""
-    given = predictions.values if isinstance(predictions, Predicted) else predictions
-    _check.refuse_lazy("predictions", given)
+    values = predictions.values if isinstance(predictions, Predicted) else predictions
+    _check.refuse_lazy("predictions", values)
     if not isinstance(predictions, Predicted):
-        if takes == POSTERIORS and not hasattr(given, "columns"):
-            _refuse_labels(given)
-        return WRAPPERS[takes](given)
+        if takes == POSTERIORS and not hasattr(values, "columns"):
+            _refuse_labels(values)
+        return WRAPPERS[takes](values)
     if not isinstance(predictions, WRAPPERS[takes]):
         raise InputError(
             f"predictions must be {takes}, which the rule takes; got "
@@ -48,12 +48,12 @@ def _refuse_labels(predictions: object) -> None:
 
 def in_kind(predictions: Any, labels: npt.NDArray[Any]) -> Any:
     """Labels as a series of the library that the predictions came from, else as an array."""
-    given = predictions.values if isinstance(predictions, Predicted) else predictions
-    library = type(given).__module__.partition(".")[0]
+    values = predictions.values if isinstance(predictions, Predicted) else predictions
+    library = type(values).__module__.partition(".")[0]
     if library == "pandas":
-        kind = type(given.iloc[:, 0]) if given.ndim == 2 else type(given)
-        return kind(labels, index=given.index, name="decision")
+        kind = type(values.iloc[:, 0]) if values.ndim == 2 else type(values)
+        return kind(labels, index=values.index, name="decision")
     if library == "polars":
-        kind = type(given.to_series(0)) if hasattr(given, "columns") else type(given)
+        kind = type(values.to_series(0)) if hasattr(values, "columns") else type(values)
         return kind("decision", labels)
     return sys.modules["pyarrow"].array(labels) if library == "pyarrow" else labels

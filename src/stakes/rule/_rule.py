@@ -217,15 +217,15 @@ class Rule(Value):
         """
         if limits is not None:
             return self._counted(predictions, data, case_costs, limits)
-        given = wrapped(predictions, self.takes)
-        _check.aligned(predictions=given, data=data)
-        if isinstance(given, Decisions):
-            return given.read("predictions", self.problem.decisions)
-        rows, rounding = self._read(given)
+        wrapped_predictions = wrapped(predictions, self.takes)
+        _check.aligned(predictions=wrapped_predictions, data=data)
+        if isinstance(wrapped_predictions, Decisions):
+            return wrapped_predictions.read("predictions", self.problem.decisions)
+        rows, rounding = self._read(wrapped_predictions)
         if self.threshold is not None:
             return self._above(rows if rows.ndim == 1 else rows[:, 1])
         is_line = rows.ndim == 1 or self.map is not None
-        is_line = is_line or (np.ndim(given.values) == 1 and rounding is None)
+        is_line = is_line or (np.ndim(wrapped_predictions.values) == 1 and rounding is None)
         if is_line and case_costs is None and self.cuts is not None:
             return self.cuts(rows if rows.ndim == 1 else rows[:, 1])  # so that SQL says the same
         costs = costs_of_cases(rows, self.problem, data, case_costs)

@@ -33,13 +33,13 @@ class Rules(Mapping[str, Rule]):
 
     def made(self) -> dict[str, Rule]:
         """All rules that can be made; a map may be impossible to fit to all cases."""
-        found = {}
+        rules = {}
         for name in self:
             try:
-                found[name] = self[name]
+                rules[name] = self[name]
             except InputError:
                 continue
-        return found
+        return rules
 
     def with_columns(self, columns: Mapping[str, tuple[str, ...]]) -> Rules:
         """The same, each with the columns from which its model was read, where they are known."""

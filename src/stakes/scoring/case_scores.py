@@ -80,10 +80,10 @@ def column_classes(name: str, posteriors: object) -> Labels | None:
     >>> column_classes("posteriors", [0.2, 0.7]) is None
     True
     """
-    given, columns = posteriors, None
-    if isinstance(given, Posteriors):
-        given, columns = given.values, given.classes
-    columns = frame_columns(given) if columns is None else columns
+    values, columns = posteriors, None
+    if isinstance(values, Posteriors):
+        values, columns = values.values, values.classes
+    columns = frame_columns(values) if columns is None else columns
     return None if columns is None else _check.labels(f"the classes of {name}", columns)
 
 
@@ -104,8 +104,8 @@ def n_columns(name: str, posteriors: object) -> int:
     >>> n_columns("posteriors", [0.2, 0.7])
     2
     """
-    given = posteriors.values if isinstance(posteriors, Posteriors) else posteriors
-    shape = shape_of(name, given)
+    values = posteriors.values if isinstance(posteriors, Posteriors) else posteriors
+    shape = shape_of(name, values)
     return shape[1] if len(shape) == 2 else 2
 
 
@@ -331,16 +331,16 @@ def score_moments(
     """
     require_rule(rule)
     if not isinstance(forecasts, Mapping) or not len(forecasts):
-        found = "an empty one" if isinstance(forecasts, Mapping) else type(forecasts).__name__
+        evidence = "an empty one" if isinstance(forecasts, Mapping) else type(forecasts).__name__
         raise InputError(
-            f"forecasts must be a mapping from names to posteriors; got {found}. "
+            f"forecasts must be a mapping from names to posteriors; got {evidence}. "
             f"A single system is {{'model': posteriors}}."
         )
     named = [column_classes(name, posteriors) for name, posteriors in forecasts.items()]
-    names: Any = next((one for one in named if one is not None), None)
+    names: Any = next((labels for labels in named if labels is not None), None)
     names = names if classes is None else classes
     read = {name: read_forecasts(y_true, q, names, name=name) for name, q in forecasts.items()}
-    losses = {name: rule.losses(one.rows, one.truth) for name, one in read.items()}
+    losses = {name: rule.losses(system.rows, system.truth) for name, system in read.items()}
     names = next(iter(read.values())).classes
     return LossMoments.from_losses(y_true, losses, classes=names, weights=weights)
 

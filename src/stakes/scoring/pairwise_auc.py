@@ -50,8 +50,8 @@ def one_vs_one_auc(
         pair = (truth == k) | (truth == other)
         if not mass[pair].any():
             return float("nan")
-        for own in (k, other):
-            own_case, scores = truth[pair] == own, rows[pair, own]
+        for positive in (k, other):
+            own_case, scores = truth[pair] == positive, rows[pair, positive]
             table = ScoreTable.from_scores(own_case, scores, weights=mass[pair])
             areas.append(float(auc(table)))
     return float(np.mean(areas)) if areas else float("nan")

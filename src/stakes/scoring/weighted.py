@@ -42,8 +42,8 @@ class BinaryRule(ScoringRule):
             )
         result = np.empty(len(posteriors))
         for code, loss in ((0, self.negative_loss), (1, self.positive_loss)):
-            own = codes == code
-            result[own] = loss(posteriors[own, 0], posteriors[own, 1])
+            of_class = codes == code
+            result[of_class] = loss(posteriors[of_class, 0], posteriors[of_class, 1])
         return result
 
 
@@ -79,8 +79,8 @@ class BetaScore(BinaryRule):
                 f"alpha and beta must be above -1; got {alpha:g} and {beta:g}. "
                 f"At -1 the loss of almost every forecast is infinite."
             )
-        for own, other in ((alpha, beta), (beta, alpha)):
-            if own > 0 and betaln(own, other + 1) < _UNDERFLOW:
+        for exponent, other in ((alpha, beta), (beta, alpha)):
+            if exponent > 0 and betaln(exponent, other + 1) < _UNDERFLOW:
                 raise InputError(
                     f"alpha and beta must leave losses that are numbers; with {alpha:g} and "
                     f"{beta:g} the largest is below 1e-307. The same rule, normalised, is "

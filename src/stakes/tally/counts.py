@@ -304,9 +304,9 @@ class Counts(CellTally):
                 f"{dict(zip(decisions, problem.answers, strict=True))}. "
                 f"State them: Problem(…, answers={{decision: class, …}})."
             )
-        own = np.array(problem.answers, dtype=object)[:, None] == np.array(classes, dtype=object)
+        answer = np.array(problem.answers, dtype=object)[:, None] == np.array(classes, dtype=object)
         return self._trusted(
-            values=self.values @ own.astype(np.float64),
+            values=self.values @ answer.astype(np.float64),
             classes=classes,
             decisions=classes,
             groups=self.groups,
@@ -366,8 +366,10 @@ def _encoded(y_true: object, y_pred: object) -> tuple[Labels, IntArray, IntArray
     names = _check.distinct("the labels of y_true and y_pred", list(both))
     place = {label: k for k, label in enumerate(names)}
     truth, predicted = (
-        codes if own == names[: len(own)] else np.array([place[one] for one in own])[codes]
-        for own, codes in ((first, truth), (second, predicted))
+        codes
+        if labels == names[: len(labels)]
+        else np.array([place[name] for name in labels])[codes]
+        for labels, codes in ((first, truth), (second, predicted))
     )
     return names, truth, predicted
 

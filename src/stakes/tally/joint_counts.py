@@ -64,25 +64,25 @@ class JointCounts(CellTally):
         groups: object = None,
     ) -> None:
         names = {
-            name: _check.labels(name, given)
-            for name, given in (("models", models), ("classes", classes), ("decisions", decisions))
+            name: _check.labels(name, values)
+            for name, values in (("models", models), ("classes", classes), ("decisions", decisions))
         }
         tuples = _checked_cells(cells, *names.values())
-        held = _check.non_negative("weights", weights)
-        if held.ndim == 0 or held.shape[-1] != len(tuples):
+        checked = _check.non_negative("weights", weights)
+        if checked.ndim == 0 or checked.shape[-1] != len(tuples):
             raise InputError(
                 f"weights must have shape (…, {len(tuples)}), one for each tuple of cells; the "
-                f"shape is {held.shape}. JointCounts.from_decisions counts rows."
+                f"shape is {checked.shape}. JointCounts.from_decisions counts rows."
             )
         labels = None if groups is None else _check.labels("groups", groups)
-        if labels is not None and held.shape[:-1][:1] != (len(labels),):
+        if labels is not None and checked.shape[:-1][:1] != (len(labels),):
             raise InputError(
                 f"groups must name the first leading axis of weights; there are {len(labels)} "
-                f"labels, and the leading axes are {held.shape[:-1]}. Name as many groups."
+                f"labels, and the leading axes are {checked.shape[:-1]}. Name as many groups."
             )
         distinct, where = np.unique(tuples, axis=0, return_inverse=True)
-        sums = np.zeros((len(distinct), *held.shape[:-1]))
-        np.add.at(sums, where.reshape(-1), np.moveaxis(held, -1, 0))
+        sums = np.zeros((len(distinct), *checked.shape[:-1]))
+        np.add.at(sums, where.reshape(-1), np.moveaxis(checked, -1, 0))
         weights = np.ascontiguousarray(np.moveaxis(sums, 0, -1))
         self._fill({"cells": distinct, "weights": weights, **names, "groups": labels})
 
@@ -277,19 +277,19 @@ def _checked_cells(
     cells: npt.ArrayLike, models: Labels, classes: Labels, decisions: Labels
 ) -> IntArray:
     """Tuples of positions: of the class, then of each model's decision."""
-    given = _check.floats("cells", cells, ndim=2)
-    if given.shape[1] != 1 + len(models) or not len(given):
+    rows = _check.floats("cells", cells, ndim=2)
+    if rows.shape[1] != 1 + len(models) or not len(rows):
         raise InputError(
             f"cells must have shape (T, {1 + len(models)}), the class and the decision of each "
-            f"model; the shape is {given.shape}. JointCounts.from_decisions makes them of rows."
+            f"model; the shape is {rows.shape}. JointCounts.from_decisions makes them of rows."
         )
     most = np.array([len(classes), *(len(decisions) for _ in models)])
-    bad = np.argwhere(~((given >= 0) & (given < most) & (given == np.floor(given))))
+    bad = np.argwhere(~((rows >= 0) & (rows < most) & (rows == np.floor(rows))))
     if len(bad):
         row, column = bad[0].tolist()
         raise InputError(
             f"cells must hold positions, whole numbers from 0, below {most[0]} for the class and "
             f"{most[1]} for decisions; that of tuple {row}, column {column} is "
-            f"{given[row, column]:g}. from_decisions takes labels."
+            f"{rows[row, column]:g}. from_decisions takes labels."
         )
-    return given.astype(np.intp)
+    return rows.astype(np.intp)

@@ -92,12 +92,12 @@ class JointScores(CellTally):
         parts = [np.unique(column + 0, return_inverse=True) for column in rows.columns]
         codes = (rows.columns[0], *(position.reshape(-1) for _, position in parts[1:]))
         cells, sums = distinct_cells(
-            rows._replace(columns=codes), (2, *(found.size for found, _ in parts[1:]))
+            rows._replace(columns=codes), (2, *(distinct.size for distinct, _ in parts[1:]))
         )
         return cls._trusted(
             cells=cells[:, : 1 + len(models)],
             weights=sums,
-            scores=tuple(_check.frozen(found) for found, _ in parts[1 : 1 + len(models)]),
+            scores=tuple(_check.frozen(distinct) for distinct, _ in parts[1 : 1 + len(models)]),
             models=models,
             classes=names,
             groups=rows.groups,
@@ -130,8 +130,8 @@ class JointScores(CellTally):
     def sum_clusters(self, times: FloatArray) -> Self:  # noqa: D102
         if self.clusters is None:
             return super().sum_clusters(times)
-        own = times[:, self.clusters].reshape(len(times), *(1,) * (self.weights.ndim - 1), -1)
-        return self.with_cell_weights(own * self.weights)
+        factors = times[:, self.clusters].reshape(len(times), *(1,) * (self.weights.ndim - 1), -1)
+        return self.with_cell_weights(factors * self.weights)
 
     def table(self, name: object) -> ScoreTable:
         """The score table of one model, with the leading axes of the weights.
@@ -235,7 +235,7 @@ def _columns(scores: object) -> tuple[Labels, list[FloatArray]]:
 def _recoded(tally: JointScores, scores: tuple[FloatArray, ...]) -> IntArray:
     """The cells of a tally by the positions of its scores among others that hold them all."""
     columns = [
-        np.searchsorted(held, own)[tally.cells[:, 1 + j]]
-        for j, (held, own) in enumerate(zip(scores, tally.scores, strict=True))
+        np.searchsorted(known, present)[tally.cells[:, 1 + j]]
+        for j, (known, present) in enumerate(zip(scores, tally.scores, strict=True))
     ]
     return np.stack([tally.cells[:, 0], *columns], axis=1).astype(np.intp)

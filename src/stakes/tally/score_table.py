@@ -332,20 +332,20 @@ def two_classes(y_true: object, positive: Label | None) -> tuple[Labels | None, 
     >>> two_classes(["no", "yes", "yes"], "yes")
     (('no', 'yes'), array([0, 1, 1]))
     """
-    found = _check.distinct("y_true", y_true)
+    labels = _check.distinct("y_true", y_true)
     if positive is None:
-        if not set(found) <= {0, 1}:
+        if not set(labels) <= {0, 1}:
             raise InputError(
                 f"positive must be stated unless the labels are 0/1 or booleans; y_true holds "
-                f"{', '.join(map(repr, found[:4]))}. Pass positive=<label of the positive class>."
+                f"{', '.join(map(repr, labels[:4]))}. Pass positive=<label of the positive class>."
             )
         return (0, 1), _check.codes("y_true", y_true, (0, 1))
     (positive,) = _check.labels("positive", [positive])
-    others = tuple(label for label in found if label != positive)
-    if len(others) > 1 or (len(others) == len(found) and len(found) > 1):
+    others = tuple(label for label in labels if label != positive)
+    if len(others) > 1 or (len(others) == len(labels) and len(labels) > 1):
         raise InputError(
             f"y_true must hold two labels, one of them positive={positive!r}; it holds "
-            f"{', '.join(map(repr, found[:4]))}{', …' * (len(found) > 4)}. "
+            f"{', '.join(map(repr, labels[:4]))}{', …' * (len(labels) > 4)}. "
             f"For one class against the rest, pass y_true == {positive!r}."
         )
     names = (*others, positive)

@@ -369,8 +369,8 @@ class Optimal(Method):
         cuts = hull_cuts(table.weights)
         segments = np.add.reduceat(table.weights, cuts[:-1], axis=0)
         share = segments[:, 1] / segments.sum(axis=1)
-        held = np.searchsorted(share, _check.probabilities("value", value), side="right")
-        return threshold_of_cut(table, cuts[held])
+        position = np.searchsorted(share, _check.probabilities("value", value), side="right")
+        return threshold_of_cut(table, cuts[position])
 
     def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
         """Expected loss, table by table: each has a hull of its own."""

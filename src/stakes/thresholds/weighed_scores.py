@@ -98,14 +98,14 @@ def stakes_table(
     of_costs = np.empty(costs.n_cases, dtype=np.bool_)
     n_cases = _check.same_length(y_true=truth, scores=score, data=of_costs)
     weight = _check.weights("weights", weights, n_cases)
-    found = weighed(truth, score, weight, costs, problem)
-    if found is None:
+    table = weighed(truth, score, weight, costs, problem)
+    if table is None:
         raise InputError(
             "costs must differ between the two decisions in some case; they do not. Nothing is at "
             "stake here.",
             argument="problem",
         )
-    return found
+    return table
 
 
 def _constant(problem: Problem, n_cases: int) -> CaseCosts:
@@ -147,9 +147,9 @@ def weighed(
         with np.errstate(divide="ignore", invalid="ignore"):
             weight = weight * np.where(mass > 0, problem.prior * mass.sum() / mass, 0.0)[truth]
     worth, least = np.empty(truth.size), 0.0
-    for rows, own in costs.of_class(truth):
-        worth[rows] = own[1] - own[0]
-        least += float(weight[rows] @ own.min(axis=0))
+    for rows, costs_of_block in costs.of_class(truth):
+        worth[rows] = costs_of_block[1] - costs_of_block[0]
+        least += float(weight[rows] @ costs_of_block.min(axis=0))
     stake = np.abs(worth) * weight
     if not stake.any():
         return None
