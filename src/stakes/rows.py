@@ -135,6 +135,10 @@ class Posteriors(_Predicted):
 class Decisions(_Predicted):
     """Decisions that were taken: one label of the problem's decisions for every case.
 
+    Parameters
+    ----------
+    values : labels, (n,)
+
     Examples
     --------
     >>> Decisions(["approve", "block"]).values
@@ -159,6 +163,10 @@ class Decisions(_Predicted):
 @dataclass(frozen=True, eq=False)
 class Scores(_Predicted):
     """Raw scores for two classes, on any scale: a higher one speaks for the second class.
+
+    Parameters
+    ----------
+    values : numbers, (n,)
 
     Examples
     --------

@@ -119,6 +119,11 @@ class ImpliedCosts(Value):
     """The best value of a metric and the thresholds, several if they tie, that reach it.
 
     `value` is nan, and there is no optimum, where the metric is undefined at every threshold.
+
+    Parameters
+    ----------
+    value : the best value of the metric
+    optima : thresholds that reach it, with the costs that they imply
     """
 
     value: float

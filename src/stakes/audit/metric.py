@@ -60,6 +60,10 @@ class Metric(Value, ABC):
 class Gain(Metric):
     """A metric whose higher values are better.
 
+    Parameters
+    ----------
+    measure : a function of `Counts`
+
     Examples
     --------
     >>> from stakes.measures import accuracy
@@ -75,6 +79,10 @@ class Gain(Metric):
 class Loss(Metric):
     """A metric whose lower values are better.
 
+    Parameters
+    ----------
+    measure : a function of `Counts`
+
     Examples
     --------
     >>> from stakes.measures import error_rate
@@ -89,6 +97,10 @@ class Loss(Metric):
 @dataclass(frozen=True, eq=False)
 class PositiveClass(Value):
     """The value that a per-class measure gives to the positive class, the last one.
+
+    Parameters
+    ----------
+    measure : a function of `Counts` with a value for each class
 
     Examples
     --------

@@ -141,6 +141,10 @@ class AssessmentError(Value):
     (dyrland, section 4.2). sd = 0.1 reads "10 % error"; because of the redrawing the realised
     standard deviation is smaller.
 
+    Parameters
+    ----------
+    sd : standard deviation, as a share of the largest difference
+
     Examples
     --------
     >>> identity = np.eye(2)[None]

@@ -205,6 +205,10 @@ def _uniform_points(rng: np.random.Generator, size: int) -> FloatArray:
 class NormalUtilities(UtilityDistribution):
     """Normal x and y about the identity, cut off at the hexagon (dyrland, figure 4: sd = 1/3).
 
+    Parameters
+    ----------
+    sd : standard deviation of x and y
+
     Examples
     --------
     >>> NormalUtilities(sd=1 / 3).expected.round(4)

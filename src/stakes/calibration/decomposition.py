@@ -37,6 +37,13 @@ from stakes.tally import ScoreTable
 class Decomposition(Value):
     """Parts of a mean score: score = miscalibration − discrimination + uncertainty, each (…).
 
+    Parameters
+    ----------
+    score : the mean score
+    miscalibration : what recalibration would save
+    discrimination : what looking at the cases earns
+    uncertainty : score of the class shares
+
     Examples
     --------
     >>> from stakes.scoring import HalfBrier

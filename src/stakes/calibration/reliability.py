@@ -295,7 +295,13 @@ def mean_score_gap(table: ScoreTable) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class CalibrationTest(Value):
-    """A statistic that is standard normal for calibrated scores, and its two-sided p-value, (…)."""
+    """A statistic that is standard normal for calibrated scores, and its two-sided p-value, (…).
+
+    Parameters
+    ----------
+    statistic : standard normal for calibrated scores
+    p_value : two-sided
+    """
 
     statistic: FloatArray
     p_value: FloatArray
@@ -343,6 +349,12 @@ class CalibrationLine(Value):
 
     Calibrated scores have slope 1 and intercept 0. A slope below 1 says that the scores are too
     sure of themselves. Not `converged`: a bounded fit, because a threshold separates the classes.
+
+    Parameters
+    ----------
+    intercept : 0 for calibrated scores
+    slope : 1 for calibrated scores; below it they exaggerate
+    converged : whether the fit came to rest
 
     Examples
     --------

@@ -43,6 +43,10 @@ class CostProportions(Condition):
 
     The factor 2 makes the loss at c = 1/2 the error rate (hernandez-orallo, eq 3).
 
+    Parameters
+    ----------
+    distribution : distribution of c; uniform unless stated
+
     Examples
     --------
     >>> CostProportions(Uniform(0, 0.2)).distribution.mean  # a miss costs at least four alarms
@@ -130,6 +134,10 @@ class Skews(Condition):
 
     This is `CostProportions` on a table whose classes have equal shares (hernandez-orallo,
     lemma 2); rates are those of that population too.
+
+    Parameters
+    ----------
+    distribution : distribution of z; uniform unless stated
 
     Examples
     --------

@@ -70,6 +70,11 @@ class Distribution(Value, ABC):
 class Uniform(Distribution):
     """All values between low and high are equally likely.
 
+    Parameters
+    ----------
+    low : lower limit
+    high : upper limit
+
     Examples
     --------
     >>> float(Uniform().moment(1, 0, 0.5))
@@ -106,6 +111,11 @@ class Uniform(Distribution):
 @dataclass(frozen=True, eq=False)
 class Beta(Distribution):
     r"""Density proportional to :math:`x^{a-1} (1-x)^{b-1}`; Beta(2, 2) is Hand's of 2009.
+
+    Parameters
+    ----------
+    a : first exponent, plus one
+    b : second exponent, plus one
 
     Examples
     --------
@@ -183,6 +193,10 @@ class _Atoms(Distribution):
 class Point(Distribution):
     """One value that is known: the costs are what they are.
 
+    Parameters
+    ----------
+    value : between 0 and 1
+
     Examples
     --------
     >>> float(Point(0.2).cdf(0.2))
@@ -203,6 +217,11 @@ class Point(Distribution):
 @dataclass(frozen=True, eq=False, init=False)
 class Points(_Atoms):
     """Finitely many values with their probabilities, which sum to one.
+
+    Parameters
+    ----------
+    values : between 0 and 1
+    probabilities : of the values; they sum to one
 
     Examples
     --------
@@ -227,6 +246,11 @@ class Points(_Atoms):
 class Sample(_Atoms):
     """Draws from a distribution that nobody wrote down, each with a weight (ones when None).
 
+    Parameters
+    ----------
+    draws : between 0 and 1
+    weights : of the draws; None for equal ones
+
     Examples
     --------
     >>> Sample([0.1, 0.3, 0.8]).mean
@@ -249,6 +273,11 @@ class Sample(_Atoms):
 @dataclass(frozen=True, eq=False, init=False)
 class Mixture(Distribution):
     """One of several distributions, each with its probability.
+
+    Parameters
+    ----------
+    distributions : the parts
+    probabilities : of the parts; they sum to one
 
     Examples
     --------
@@ -273,6 +302,12 @@ class Mixture(Distribution):
 @dataclass(frozen=True, eq=False)
 class Truncated(Distribution):
     """A distribution, given that the value lies between low and high, both included.
+
+    Parameters
+    ----------
+    distribution : what to cut
+    low : lower limit
+    high : upper limit
 
     Examples
     --------
@@ -316,6 +351,10 @@ class Continuous(Distribution):
     """A frozen SciPy distribution with a density on [0, 1]; its moments come from quadrature.
 
     Conditions, `Mixture` and `Truncated` take frozen SciPy distributions as they are.
+
+    Parameters
+    ----------
+    frozen : such as ``scipy.stats.beta(2, 5)``
 
     Examples
     --------

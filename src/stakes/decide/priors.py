@@ -165,7 +165,14 @@ def _moved(rows: FloatArray, ratio: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class PriorEstimate(Value):
-    """An estimated prior, after how many steps, and whether the steps had come to rest."""
+    """An estimated prior, after how many steps, and whether the steps had come to rest.
+
+    Parameters
+    ----------
+    prior : class shares, (K,)
+    iterations : how many steps it took
+    converged : whether the last step changed nothing
+    """
 
     prior: FloatArray
     iterations: int

@@ -105,6 +105,10 @@ def evaluate(
         Cases with one key stay in one fold. Left out, folds are dealt at random, and anew several
         times where the cases are few.
 
+    Returns
+    -------
+    the report
+
     Examples
     --------
     >>> from stakes import Problem, evaluate

@@ -35,6 +35,10 @@ class Dirichlet(Value):
 
     ``Dirichlet([95, 5])`` is what a hundred cases with five positives would teach.
 
+    Parameters
+    ----------
+    cases : how many cases of each class the belief is worth, (K,)
+
     Examples
     --------
     >>> Dirichlet([95, 5])(np.random.default_rng(0), 3).shape

@@ -22,6 +22,14 @@ _SHOWN = 20  # elements of an array of estimates that a print shows
 class Interval(Value):
     """Two ends and the level: how often such intervals are meant to hold the truth.
 
+    Parameters
+    ----------
+    low : lower limit, (…)
+    high : upper limit, (…)
+    level : confidence level
+
+    Examples
+    --------
     >>> str(Interval(np.array(0.1), np.array(0.25), 0.95))
     '95% 0.1 to 0.25'
     """

@@ -168,6 +168,10 @@ class BCa(IntervalType):
     :math:`z_0` is the normal quantile of the share of replicates below the value (half of those
     equal to it), a the acceleration: what `bootstrap_bca` takes from the jackknife. nan where the
     acceleration is, as when a class has a single case.
+
+    Parameters
+    ----------
+    acceleration : how the standard error changes with the value, (…)
     """
 
     acceleration: FloatArray
@@ -207,6 +211,10 @@ class Studentised(IntervalType):
 
     `errors` (R, …) are the standard errors of the replicates. A replicate whose standard error is
     zero pushes an end to infinity, as it should: that sample would have claimed certainty.
+
+    Parameters
+    ----------
+    errors : standard error of the value and of each replicate
     """
 
     errors: FloatArray
@@ -270,6 +278,10 @@ class Wilson(IntervalType):
     .. math:: \frac{p + z^2/2n \pm z \sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}
 
     All rates that a normal test with their own standard error would not reject. nan without cases.
+
+    Parameters
+    ----------
+    n_cases : cases behind each rate, (…)
     """
 
     n_cases: FloatArray

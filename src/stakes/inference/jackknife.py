@@ -29,6 +29,11 @@ class Jackknife(Value):
 
     The acceleration is the skewness of the influence of single cases, over six times the root of
     their number: what `BCa` needs. Both are nan where leaving out a case makes the measure so.
+
+    Parameters
+    ----------
+    standard_error : of the shape of the measure
+    acceleration : of the same shape
     """
 
     standard_error: FloatArray
@@ -58,7 +63,7 @@ def jackknife(
 
     Returns
     -------
-    values with one case left out, and how often each counts
+    standard error and acceleration, of the shape of the measure
 
     Examples
     --------

@@ -25,7 +25,14 @@ _SHRINKAGES = 64
 
 @dataclass(frozen=True)
 class Corrected:
-    """A number and its interval, corrected for the choice."""
+    """A number and its interval, corrected for the choice.
+
+    Parameters
+    ----------
+    value : the corrected number
+    low : lower limit
+    high : upper limit
+    """
 
     value: float
     low: float

@@ -272,7 +272,18 @@ def coverage_curve(
 
 
 def coverage_of(hardness: FloatArray, charged: FloatArray, mass: FloatArray) -> CoverageCurve:
-    """The curve of cases whose decisions are expected to cost `hardness`, and cost `charged`."""
+    """The curve of cases whose decisions are expected to cost `hardness`, and cost `charged`.
+
+    Parameters
+    ----------
+    hardness : expected cost of deciding each case, (n,)
+    charged : cost of its decision, (n,)
+    mass : weight of each case, (n,)
+
+    Returns
+    -------
+    the curve
+    """
     mass = mass / mass.sum()
     shares, easiness, sums = _grouped(-hardness, mass, mass * charged)
     x = np.minimum(np.concatenate([[0.0], shares]), 1.0)
@@ -291,6 +302,16 @@ def coverage_points(
 
     Cases, or groups of equal ones, have a mass and a sum of costs. The points are those that
     abstentions of certain prices lead to, which spread coverages evenly over a sample of the cases.
+
+    Parameters
+    ----------
+    hardness : expected cost of deciding each case, (n,)
+    mass : weight of each case, (n,)
+    spent : sum of the costs of each, (n,)
+
+    Returns
+    -------
+    points, from low to high coverage
     """
     step = max(1, hardness.size // _SAMPLE)
     sample, order = hardness[::step], np.argsort(hardness[::step], kind="stable")

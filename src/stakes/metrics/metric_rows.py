@@ -12,7 +12,16 @@ from stakes.errors import InputError
 
 
 class MetricRow(NamedTuple):
-    """One metric of one test or model, and its interval; nan where undefined."""
+    """One metric of one test or model, and its interval; nan where undefined.
+
+    Parameters
+    ----------
+    name : label of the test or model
+    metric : name of the metric
+    value : its value
+    low : lower limit of the interval
+    high : upper limit of the interval
+    """
 
     name: Label  # of the test, or "new − old" for a difference
     metric: str

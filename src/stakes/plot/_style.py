@@ -74,6 +74,17 @@ def short_names(names: Iterable[object], room: int = 28) -> list[str]:
 
     What all long ones begin or end with tells nothing, and goes first, as far as it must.
 
+    Parameters
+    ----------
+    names : the names
+    room : how many characters there is room for
+
+    Returns
+    -------
+    names of at most that length, still different from each other
+
+    Examples
+    --------
     >>> short_names(["forest of the second year, tuned", "tree of the second year, tuned"], 24)
     ['forest of the second…', 'tree of the second…']
     """

@@ -69,6 +69,10 @@ def banded_lines(
     note : a small line above the axes that says what the bands are
     ylim : ends of the vertical axis; None: by the data
     verticals : values of x that are marked, by name
+
+    Returns
+    -------
+    the axes
     """
     names = [line.name for line in lines] + list(verticals or ())
     detail = max((len(line.detail) for line in lines), default=0)
@@ -171,6 +175,16 @@ def reliability_panels(
     Dots are bins with their intervals, the line is the smooth curve in its band, and bars at the
     bottom say how many cases each bin holds; the longest one is written out. Several panels stand
     inside `ax`, whose own axes are then hidden.
+
+    Parameters
+    ----------
+    panels : one for each model or class
+    note : a line of small print
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes of the first panel
     """
     columns = min(len(panels), 5 if len(panels) > 6 else 3)
     rows = -(-len(panels) // columns)
@@ -260,6 +274,15 @@ class CostRow(Value):
     """What a system costs per case, with its interval.
 
     The `best` is written in bold; one that is no `candidate` has an open circle.
+
+    Parameters
+    ----------
+    name : of the system
+    cost : per case
+    low : lower limit of the interval
+    high : upper limit of the interval
+    best : whether it is recommended
+    candidate : whether it may be
     """
 
     name: str
@@ -278,7 +301,20 @@ def cost_rows(
     references: Mapping[str, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Costs of systems, one below the other, with intervals; references are costs of no model."""
+    """Costs of systems, one below the other, with intervals; references are costs of no model.
+
+    Parameters
+    ----------
+    rows : systems with their costs
+    x : label of the horizontal axis
+    note : a line of small print
+    references : costs to mark, by name
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
+    """
     lines = references or {}
     names = short_names([*(row.name for row in rows), *lines], 40)
     space = 0.085 * max(map(len, names), default=0)

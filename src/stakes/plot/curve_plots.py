@@ -32,6 +32,17 @@ def cost_curves(
 
     `at` marks the cost proportion at hand.
 
+    Parameters
+    ----------
+    curves : curves by model
+    at : cost proportion to mark
+    x : label of the horizontal axis
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
+
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -65,6 +76,17 @@ def capacity_curves(
 
     `at` marks the limit at hand.
 
+    Parameters
+    ----------
+    curves : curves by model
+    at : share to mark
+    unit : unit of the costs, for the label
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
+
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -97,6 +119,17 @@ def coverage_curves(
     """Cost per decided case over the share of cases that are decided.
 
     `at` marks the coverage at hand.
+
+    Parameters
+    ----------
+    curves : curves by model
+    at : coverage to mark
+    unit : unit of the costs, for the label
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
     """
     ax = axes_for(ax)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -117,6 +150,17 @@ def break_even_curves(
     """The price of an abstention at which each share of decided cases is the best.
 
     `at` marks the price at hand.
+
+    Parameters
+    ----------
+    curves : curves by model
+    at : coverage to mark
+    unit : unit of the costs, for the label
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
     """
     ax = axes_for(ax)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -141,6 +185,17 @@ def roc(
     ax: Axes | None = None,
 ) -> Axes:
     """Hit rate over false-alarm rate, with hulls, and with the tangents of best thresholds.
+
+    Parameters
+    ----------
+    curves : curves by model
+    hulls : convex hulls by model
+    best : best thresholds by model, drawn with their tangents
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
 
     Examples
     --------
@@ -178,6 +233,15 @@ def _tangent(ax: Axes, best: BestThreshold, colour: str) -> None:
 def precision_recall(curves: Mapping[str, PrecisionRecall], *, ax: Axes | None = None) -> Axes:
     """Precision over recall, as steps: between two thresholds there is nothing to join.
 
+    Parameters
+    ----------
+    curves : curves by model
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
+
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -199,6 +263,15 @@ def detection_error_tradeoff(
     curves: Mapping[str, DetectionErrorTradeoff], *, ax: Axes | None = None
 ) -> Axes:
     """Miss rate over false-alarm rate, in percent on probit axes.
+
+    Parameters
+    ----------
+    curves : curves by model
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
 
     Examples
     --------
@@ -229,6 +302,16 @@ def decision_curves(
     ax: Axes | None = None,
 ) -> Axes:
     """Net benefit over the threshold probability, beside treating all and treating nobody.
+
+    Parameters
+    ----------
+    curves : curves by model
+    threshold : threshold probability to mark
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
 
     Examples
     --------
@@ -262,6 +345,15 @@ def _net_benefit(ax: Axes, curve: Curve, **style: Any) -> None:
 def gains(curves: Mapping[str, Curve], *, ax: Axes | None = None) -> Axes:
     """Share of the positives found over the share of the cases looked at.
 
+    Parameters
+    ----------
+    curves : curves by model
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
+
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -283,6 +375,17 @@ def reliability(
     curve: Reliability, *, band: Band | None = None, level: float = 0.95, ax: Axes | None = None
 ) -> Axes:
     """Observed share of positives over the score, with a band of what chance alone would do.
+
+    Parameters
+    ----------
+    curve : mean score and share of positives, bin by bin
+    band : what chance alone would do; None draws none
+    level : share of the band's draws to cover
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
 
     Examples
     --------
@@ -312,6 +415,16 @@ def score_histogram(table: ScoreTable, *, bins: int = 30, ax: Axes | None = None
     """Scores of the two classes, the positives above the axis and the negatives below.
 
     Heights are shares within each class, so that a rare class is as visible as the other.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+    bins : how many bars
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
 
     Examples
     --------

@@ -25,6 +25,16 @@ def decision_table(
 
     `shares`, such as ``cost_shares(counts, problem)``, are written below the counts as parts of
     the whole cost.
+
+    Parameters
+    ----------
+    counts : cases by true class and decision, (K, M)
+    shares : part of the cost of each cell, (K, M)
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
     """
     ax = axes_for(ax)
     values = counts.values
@@ -49,6 +59,15 @@ def metric_disagreement(table: Disagreement, *, ax: Axes | None = None) -> Axes:
     """What following each metric costs per case above the cheapest model.
 
     Above each bar stands the model that the metric picks.
+
+    Parameters
+    ----------
+    table : what each metric picks, and what that costs
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
     """
     ax = axes_for(ax)
     regret = table.regret
@@ -78,6 +97,10 @@ def regions_map(
     ----------
     regions : over the skew, as ``cheapest_regions(models, CostProportion([0.5, 0.5]))`` gives
     at : the point (cost proportion, share of positives) at hand
+
+    Returns
+    -------
+    the axes
     """
     ax = axes_for(ax, square=True)
     c = np.linspace(0, 1, 201)
@@ -110,6 +133,16 @@ def utility_hexagon(
     """Where binary problems sit in the space of utility matrices (dyrland, figure 1).
 
     `outline` holds the corners (n, 2) of the admissible set.
+
+    Parameters
+    ----------
+    problems : binary problems by name
+    outline : corners of the space
+    ax : axes to draw on; None makes new ones
+
+    Returns
+    -------
+    the axes
     """
     ax = axes_for(ax, square=True)
     closed = np.concatenate([outline, outline[:1]])

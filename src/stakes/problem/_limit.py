@@ -24,6 +24,14 @@ class Limit(Value):
     Written as `Limit.share`, `Limit.rate` or `Limit.count`. Shares and rates are those at the
     deployment prior; they belong to a problem. Counts belong to one batch, in ``rule.decide``.
 
+    Parameters
+    ----------
+    decision : label of the decision
+    given : class within which it is counted; None for all cases
+    at_most : upper bound
+    at_least : lower bound
+    counted : whether the bounds are counts of a batch
+
     Examples
     --------
     >>> print(Limit.share("review", at_most=0.05))

@@ -16,6 +16,12 @@ class Naive:
     """The best decision made without looking at the case.
 
     `decision` is the first of the `tied` ones in the problem's order; `cost` is per case.
+
+    Parameters
+    ----------
+    decision : its label
+    cost : what it costs per case
+    tied : decisions that cost the same
     """
 
     decision: Label

@@ -121,6 +121,10 @@ class CostProportion(StraightAxis):
     For two classes and two decisions. Under a prior (None: the class shares of the data) the loss
     of decisions that stay as they are is :math:`2\{c\,\pi_0 FPR + (1-c)\,\pi_1 FNR\}`.
 
+    Parameters
+    ----------
+    prior : class shares; None for those of the data
+
     Examples
     --------
     >>> CostProportion([0.9, 0.1])
@@ -161,6 +165,10 @@ class CostRatio(CostProportion):
 
     Curves are drawn over the cost proportion, whose scale is finite; regions and crossings are
     those of the ratio c / (1 − c).
+
+    Parameters
+    ----------
+    prior : class shares; None for those of the data
     """
 
     @property
@@ -178,6 +186,11 @@ class Prior(StraightAxis):
 
     The other classes keep their proportions to each other: those of the problem's prior, or of the
     data where it states none.
+
+    Parameters
+    ----------
+    problem : the costs
+    label : the class whose share varies
     """
 
     problem: Problem

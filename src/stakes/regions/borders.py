@@ -138,6 +138,12 @@ class Crossing(Value):
     `below` is the cheapest model on its lower side, `above` on its upper side. Replicates in which
     the two do not cross, or cross the other way round, are nan: counted, shown and left out of the
     interval. Many of them say that one of the two may be cheaper everywhere.
+
+    Parameters
+    ----------
+    below : model that is cheaper below it
+    above : model that is cheaper above it
+    at : where, with its interval
     """
 
     below: Label

@@ -23,7 +23,14 @@ _TIE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Region(Value):
-    """An interval, and the models that are cheapest in all of it (several when they tie)."""
+    """An interval, and the models that are cheapest in all of it (several when they tie).
+
+    Parameters
+    ----------
+    low : where it begins
+    high : where it ends
+    cheapest : labels of the models
+    """
 
     low: float
     high: float

@@ -43,6 +43,15 @@ class Origin(Value):
     """Where a rule was made: the release, the seed, the cases, and the columns that were read.
 
     `columns` is empty where the predictions came as arrays.
+
+    Parameters
+    ----------
+    version : release of the library
+    seed : of the report
+    n_rows : rows that were read
+    n_cases : their weight
+    prior : class shares
+    columns : names of the columns
     """
 
     version: str

@@ -101,6 +101,10 @@ class CutBins(Bins):
 class Edges(CutBins):
     """Bins (low, high] between increasing edges, and one beyond each outer edge.
 
+    Parameters
+    ----------
+    edges : increasing scores
+
     Examples
     --------
     >>> Edges([0.2, 0.8]).numbers(ScoreTable([0.1, 0.2, 0.5, 0.9], [[1, 1]] * 4))
@@ -123,6 +127,10 @@ class Edges(CutBins):
 class EqualWidth(CutBins):
     """Bins (i/count, (i + 1)/count] of probabilities; the first one holds 0 too.
 
+    Parameters
+    ----------
+    count : how many bins
+
     Examples
     --------
     >>> EqualWidth(4).numbers(ScoreTable([0.0, 0.25, 0.3, 1.0], [[1, 1]] * 4))
@@ -143,6 +151,10 @@ class EqualMass(CutBins):
     """Bins of nearly equal weight: a score goes where the middle of its cases falls.
 
     Equal scores stay together, so that heavy ties make bins unequal and may leave some empty.
+
+    Parameters
+    ----------
+    count : how many bins
 
     Examples
     --------

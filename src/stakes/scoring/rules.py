@@ -119,6 +119,10 @@ class LogLoss(ScoringRule):
 
     Infinite when the forecast rules out what happened.
 
+    Parameters
+    ----------
+    base : of the logarithm
+
     Examples
     --------
     >>> from stakes.scoring import mean_score

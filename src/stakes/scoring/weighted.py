@@ -60,6 +60,11 @@ class BetaScore(BinaryRule):
     the losses fall below the smallest number (500 each is still fine) are refused; CostWeighted of
     a Beta distribution, which is normalised, takes them.
 
+    Parameters
+    ----------
+    alpha : first exponent, plus one
+    beta : second exponent, plus one
+
     Examples
     --------
     >>> from stakes.scoring import LogLoss, mean_score

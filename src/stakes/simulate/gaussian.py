@@ -367,6 +367,13 @@ class GaussianWorld(Value):
 class SimulatedCases(Value):
     """Cases of a gaussian world: labels, features (n,) and the posteriors (n, K) it reports.
 
+    Parameters
+    ----------
+    world : where they come from
+    y_true : true classes, (n,)
+    features : (n,)
+    posteriors : as the world reports them, (n, K)
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)

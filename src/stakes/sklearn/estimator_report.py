@@ -85,6 +85,10 @@ def evaluate_estimators(
         level, replicates, seed and others. Weights count in the report; for weights in fits, there
         is `fit_params`.
 
+    Returns
+    -------
+    the report
+
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression

@@ -19,7 +19,12 @@ from stakes.tally.score_table import ScoreTable
 
 @dataclass(frozen=True)
 class BitGrid:
-    """Bins that zoom by powers of two: towards 0 and 1 (`probabilities`), or towards 0 only."""
+    """Bins that zoom by powers of two: towards 0 and 1 (`probabilities`), or towards 0 only.
+
+    Parameters
+    ----------
+    probabilities : whether bins get finer towards 1, too
+    """
 
     RUN: ClassVar = 1 << 10  # bins of an octave; the first run begins at distance nought
     OCTAVES: ClassVar = 32

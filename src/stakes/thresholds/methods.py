@@ -149,6 +149,10 @@ class ScoreFixed(_Blind):
     (hernandez-orallo, theorem 5 and footnote 2). Any real scores; a threshold of -inf gives all
     cases the positive decision, scores of -inf included.
 
+    Parameters
+    ----------
+    t : the threshold
+
     Examples
     --------
     >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
@@ -178,6 +182,10 @@ class RateFixed(_Blind):
     A rate that falls inside a group of equal scores is realised by interpolation: its cases get
     the positive decision with the chance that makes up the rate (hernandez-orallo, definition 7,
     where the rate is that of the other class: 1 - r). Any real scores.
+
+    Parameters
+    ----------
+    r : share of the cases
 
     Examples
     --------
@@ -210,6 +218,11 @@ class ScoreUniform(_Blind):
     .. math:: L = 2\{E\{c\}\,\pi_0 \bar s_0 + (1 - E\{c\})\,\pi_1 (1 - \bar s_1)\}
 
     for low = 0 and high = 1 (hernandez-orallo, theorem 11). Scores must lie in [low, high].
+
+    Parameters
+    ----------
+    low : lowest threshold
+    high : highest threshold
 
     Examples
     --------
