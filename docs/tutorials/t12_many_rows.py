@@ -21,7 +21,7 @@ from stakes.calibration import Isotonic
 
 folder = Path(tempfile.mkdtemp())
 n_rows = 1_000_000
-duckdb.execute("SET threads = 1; SELECT setseed(0.5)")
+duckdb.execute("SET threads = 1; SELECT setseed(0.5)").fetchall()
 duckdb.sql(f"""
     COPY (
         SELECT payment, CASE WHEN y THEN 'fraud' ELSE 'legit' END AS label,

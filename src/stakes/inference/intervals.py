@@ -214,7 +214,7 @@ class Studentised(IntervalType):
 
     Parameters
     ----------
-    errors : standard error of the value and of each replicate
+    errors : standard errors of the replicates, (R, …)
     """
 
     errors: FloatArray

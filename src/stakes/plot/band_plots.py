@@ -184,7 +184,7 @@ def reliability_panels(
 
     Returns
     -------
-    the axes of the first panel
+    the axes that were passed or made, which hold the panels
     """
     columns = min(len(panels), 5 if len(panels) > 6 else 3)
     rows = -(-len(panels) // columns)
