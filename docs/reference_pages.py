@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import GenericAlias, ModuleType
 
 import stakes
 from stakes import MissingExtraError
@@ -80,7 +80,8 @@ def entry(module: ModuleType, name: str) -> str:
     thing = thing_at(where, name)
     if inspect.isclass(thing) or (name[0].isupper() and thing is None):
         return f".. autoclass:: {where}.{name}\n   :members:\n"
-    if callable(thing) or thing is None:
+    alias = isinstance(thing, GenericAlias)  # ``tuple[float, ...]`` can be called, too
+    if thing is None or (callable(thing) and not alias):
         return f".. autofunction:: {where}.{name}\n"
     return f".. py:data:: {where}.{name}\n\n   {constant(where, name)}\n"
 
