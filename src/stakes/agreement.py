@@ -398,7 +398,7 @@ def pairwise(metric: Callable[[Counts], Numbers], counts: Counts) -> FloatArray:
     """Evaluate a metric on every pair of classes, all other classes and decisions left out.
 
     Entry (i, j) is the metric of the table with rows and columns i, j alone, j being the second
-    and hence the positive class. For a metric that knows no positive class the answer is symmetric.
+    and so the positive class. For a metric that knows no positive class the answer is symmetric.
     The diagonal is nan. The metric gives one value for every table; of those that give one for
     every class, pick one: ``lambda pair: f_beta(pair, 1)[..., 1]``. Shape (..., K, K). Reference:
     itai-katz, section 3.2.1.

@@ -72,7 +72,7 @@ class Disagreement(Value):
     def regret(self) -> FloatArray:
         """What following each metric costs per case above the best model, (…, Q).
 
-        Where a metric cannot tell models apart this is the dearest of its picks, since the metric
+        Where a metric cannot tell models apart this is the costliest of its picks, since the metric
         gives no reason to avoid it. nan where the metric is undefined for all models, and where
         the cost of a pick is.
         """

@@ -37,7 +37,7 @@ from stakes._check import FloatArray
 
 RIDGE = 1e-6  # weight of half the squared slopes in a bounded fit
 _NEAR = 0.5  # change of log-odds by a Newton step that proves, with room for rounding, an optimum
-_FAR = 10.0  # change of log-odds by one step, at most, lest what is left to gain gets out of sight
+_FAR = 10.0  # largest change of log-odds in one step: beyond it, progress could not be measured
 _THERE = 1e-5  # change of log-odds by a Newton step after which there is nothing left to do
 _AT_REST = 1e-12  # gain still expected, relative to the loss, at which a search far off ends
 _MOST_STEPS = 200  # what has an optimum is there after twenty or so

@@ -26,7 +26,7 @@ _DEARER = 8  # fewer of them, beyond two classes
 _FEW = 4096  # cases of two classes up to which they choose one by one, not in bins of their scores
 _BINS = 512
 _FEW_FOR_SLOPES = 200  # cases of the rarest class below which slopes of its own are noise
-_MANY_SLOPES, _MANY_OFFSETS = 16, 32  # classes from which a map of so many numbers is too dear
+_MANY_SLOPES, _MANY_OFFSETS = 16, 32  # classes from which a map of so many numbers is too costly
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -106,7 +106,7 @@ def precision_recall(table: ScoreTable) -> PrecisionRecall:
     """Share of positives among positive decisions, against the share of positives found.
 
     Precision depends on the class shares: ``table.with_prior(p)`` gives the curve in deployment.
-    Between two thresholds precision is not linear in recall, hence columns and not a `Curve`;
+    Between two thresholds precision is not linear in recall, so this is columns and not a `Curve`;
     `average_precision` is the area under their steps. ferrer-ec, appendix C.3.
 
     Parameters

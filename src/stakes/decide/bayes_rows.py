@@ -15,7 +15,7 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Posteriors, read_posteriors
 
-_UNREACHED = 1e-9  # of the largest regret: how much dearer a decision is that is never the cheapest
+_UNREACHED = 1e-9  # of the largest regret: what a decision costs more that is never the cheapest
 
 
 def expected_costs(
@@ -175,7 +175,7 @@ def reachable_decisions(problem: Problem) -> BoolArray:
 
     Examples
     --------
-    Asking for 4 is dearer than the better of the others at every probability, for 2 it is not:
+    Asking for 4 is costlier than the better of the others at every probability, for 2 it is not:
 
     >>> reachable_decisions(Problem([[0, 10, 4], [5, 0, 4]], decisions=["go", "stop", "ask"]))
     array([ True,  True, False])
@@ -191,7 +191,7 @@ def reachable_decisions(problem: Problem) -> BoolArray:
 
 
 def _least_excess(costs: FloatArray, decision: int) -> float:
-    """By how much, at the posterior that suits it best, a decision is dearer than another."""
+    """By how much, at the posterior that suits it best, a decision is costlier than another."""
     from scipy.optimize import linprog
 
     size = len(costs)

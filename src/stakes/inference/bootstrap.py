@@ -34,8 +34,8 @@ def bootstrap(
 
     A replicate costs as much as the tally is large, whatever the number of rows. Leading axes of
     the tally (groups) are resampled independently of each other, except by `Clusters`. One case
-    does not tell how cases vary: where the value hangs on the only case of a sample (that of all
-    cases, or that of a class by `WithinClasses`), all its replicates are nan. A value hangs on a
+    does not tell how cases vary: where the value depends on the only case of a sample (that of all
+    cases, or that of a class by `WithinClasses`), all its replicates are nan. A value depends on a
     case when it changes without it; a class of prior zero does not matter.
 
     Parameters

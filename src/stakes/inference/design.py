@@ -9,7 +9,7 @@ An estimate is linear in the weights to first order: cell i pulls by :math:`w_i 
 :math:`z = (c - \bar c) / W` (of its stratum, if a prior is stated). Its variance is the larger of
 
 - that of the weights, where they are fractional: :math:`\sum_i q_i z_i^2` with the sums of squared
-  weights q. A cell of few cases knows little about the size of its weights: a dear mistake that
+  weights q. A cell of few cases knows little about the size of its weights: a costly mistake that
   happens to weigh little would make the estimate look sure. So it is at least what it would be
   if every cell had the ratio of squares to weights of its class.
 - that between clusters, by leaving one out at a time: :math:`\frac{G-1}{G} \sum_g e_g^2` with

@@ -107,7 +107,7 @@ class ExpandedPercentile(IntervalType):
     t_{n-1}\, se`. Where an end would lie beyond the outermost replicate for another reason, it is
     Student's or that replicate, whichever is further.
 
-    A few clusters that hold the rare class or the dear mistakes may count for all others. With
+    A few clusters that hold the rare class or the costly mistakes may count for all others. With
     `pulls` (G, …), the pull d of each cluster or random group of clusters on the estimate, n is
     Satterthwaite's (1946) number of clusters that would know the spread as well, were they all
     normal:

@@ -7,7 +7,7 @@ that amounts which no case shows take part: with no mistake among n cases the up
 that of the rule of three, not zero.
 
 Let stratum k have weight :math:`\pi_k`, values :math:`c_{kj}` with counts :math:`n_{kj}`,
-:math:`n_k = \sum_j n_{kj}`, and dearest possible value :math:`C_k`. The upper end is the largest
+:math:`n_k = \sum_j n_{kj}`, and costliest possible value :math:`C_k`. The upper end is the largest
 :math:`\theta = \sum_k \pi_k \sum_j p_{kj} c_{kj}` with
 
 .. math:: 2 \sum_{kj} n_{kj} \log \frac{n_{kj} / n_k}{p_{kj}} \le q .
@@ -16,16 +16,16 @@ Lagrange multipliers give the probabilities on its boundary, a curve with one pa
 
 .. math:: p_{kj} = \frac{n_{kj}}{u_k + s\, \pi_k (C_k - c_{kj})}
 
-where :math:`u_k \ge 0` makes stratum k sum to one; where no u does (its dearest value has no count
-and s is large) :math:`u_k = 0`, and the rest of the mass goes to the dearest value. Both the mean
+where :math:`u_k \ge 0` makes stratum k sum to one; where no u does (its costliest value has no
+count and s is large) :math:`u_k = 0`, and the rest of the mass goes to that value. Both the mean
 and the ratio grow with s, so that one root in s is the upper end. The lower end is the upper end of
 the negated values.
 
 Two things keep such intervals honest in small samples, where the ratio is not yet :math:`\chi^2`:
 
-- *0.4 of a case at the dearest value* when the upper end is computed (at the cheapest for the lower
-  end). A sample with few dear mistakes, or none, tells less about them than its likelihood claims:
-  where two dear mistakes are expected, nominal 95 % are 84 % without the 0.4 and 98 % with it. With
+- *0.4 of a case at the costliest value* when the upper end is computed (at the cheapest for the
+  lower end). A sample with few costly mistakes, or none, says less about them than its likelihood
+  claims: where two of them are expected, nominal 95 % are 84 % without the 0.4, 98 % with it. With
   0.4 no design of ``docs/coverage.py`` without clusters falls below 93 %; the pseudo-case
   fades as 1/n.
 - With several strata, the 0.4 goes *into each stratum in turn*, and the widest interval counts. In
@@ -36,7 +36,7 @@ For :math:`\theta` above the estimate the ratio is
 :math:`\max_t 2 \sum n \log(1 - t (c - \theta))` over t ≥ 0 (one stratum; alike for several), which
 falls when a value rises: the ends are monotone in every cost. Values of equal cost may be merged
 without changing the ratio, so that the ends are continuous in the costs even where another value
-becomes the dearest.
+becomes the costliest.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ def _ratio_above(
         return climb, tilted.slope * (scale / (2 * tilted.tilt) + eased)
 
     goal = scale * start - left
-    # No tilt reaches the dearest value, but for a further error.
+    # No tilt reaches the costliest value, but for a further error.
     beyond = (left < 0) | (goal > 0) & (left <= _ROUNDING * scale) & (variance == 0)
     inside = (goal > 0) & ~beyond
     first = _first_guess(gaps, counts, total) * np.where(scale > 0, scale, 1.0)
@@ -302,7 +302,7 @@ def _ratio_above(
 def _with_pseudo_cases(
     values: FloatArray, counts: FloatArray, highest: FloatArray, leading: tuple[int, ...]
 ) -> tuple[FloatArray, FloatArray]:
-    """Gaps below the dearest value and counts, (R, …, R, C + 1), the 0.4 in each in turn."""
+    """Gaps below the costliest value and counts, (R, …, R, C + 1), the 0.4 in each in turn."""
     gaps = np.maximum(highest[..., None] - values, 0.0)  # what is out of reach was never seen
     strata = gaps.shape[-2]
     shape = (strata, *np.broadcast_shapes(gaps.shape, counts.shape, (*leading, 1, 1)))
@@ -315,11 +315,11 @@ def _with_pseudo_cases(
 def dearest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) -> FloatArray:
     """The probabilities p (…, R, C) of greatest mean among those whose ratio is within (…).
 
-    `gaps` (…, R, C) say how far each value is below the dearest of its stratum. What is missing
-    from one in a stratum belongs to its dearest value.
+    `gaps` (…, R, C) say how far each value is below the costliest of its stratum. What is missing
+    from one in a stratum belongs to its costliest value.
     """
     total, scale, gaps = _scaled(gaps, counts)
-    # Where nothing was seen but dearest values, no tilt changes anything.
+    # Where nothing was seen but costliest values, no tilt changes anything.
     bounded = (scale > 0) & np.isfinite(threshold)
     goal = np.where(bounded, threshold, 1.0)
     guess = (np.log(goal) - np.log(_first_guess(gaps, counts, total))) / 2
@@ -328,7 +328,7 @@ def dearest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) 
 
 
 class _Tilted(NamedTuple):
-    """Shares (…, R, C) tilted by s towards the dear values, their ratio (…), its slope in log s.
+    """Shares (…, R, C) tilted by s towards the costly values, their ratio (…), its slope in log s.
 
     The level (…, R) is the u above.
     """
@@ -367,7 +367,7 @@ def _tilted_to(
         low, high = np.where(short, log_s, low), np.where(short, high, log_s)
         step = _newton_step(value, slope, goal)
         # Halve the bracket where Newton leaves it or does not halve its own step: where nearly all
-        # mass hangs on the 0.4, the ratio bends so sharply that it would jump back and forth.
+        # mass depends on the 0.4, the ratio bends so sharply that it would jump back and forth.
         jumps = (log_s + step < low) | (log_s + step > high)
         jumps |= np.abs(step) > np.maximum(last / 2, _NEAR)
         halve = jumps & np.isfinite(high - low)

@@ -3,11 +3,11 @@ r"""Intervals of mean losses: what profile likelihood makes of costs that differ
 The costs of a table take few known values; losses of single cases take as many as there are cases,
 and the largest that is possible was not seen. The likelihood is that of the losses seen (Owen
 1990), in at most 512 bins of which the outermost hold single cases, and the 0.4 of a case of
-`likelihood`, which stands for a dear case that this sample happens to lack, is put at
+`likelihood`, which stands for a costly case that this sample happens to lack, is put at
 
 .. math:: \max\bigl(\max_i l_i,\ \min(2 \max(\max_i l_i, \bar d),\ \max_i d_i)\bigr)
 
-with the losses l, what the dearest decision costs each case, d, and its mean in the class where
+with the losses l, what the costliest decision costs each case, d, and its mean in the class where
 that is largest. Of differences and of normalised losses, d is what the decision about each case can
 make of a difference: an amount that a case costs whatever is decided moves none of them. Twice the
 largest loss is for heavy tails: it lies below what the next n cases will bring. The mean is for
@@ -43,7 +43,7 @@ class LossSample:
     ----------
     names : J systems
     losses : (J, n)
-    dearest : (n,) what the dearest decision costs each case
+    dearest : (n,) what the costliest decision costs each case
     perfect : (n,) what the cheapest decision costs each case
     truth : (n,) positions of the classes
     n_classes : K
@@ -52,7 +52,7 @@ class LossSample:
     whole : whether weights are numbers of cases
     clusters : (n,) codes, or None where cases were drawn one by one
     unaided : how many of the last systems need no predictions: what they cost each case is known
-    reached : (n,) what the dearest decision costs each case that some posterior makes the cheapest
+    reached : (n,) the same among decisions that some posterior makes the cheapest
     bayes : systems that take no other decisions than these
     """
 
@@ -246,7 +246,7 @@ class LossSample:
 
     @property
     def beyond_all(self) -> float:
-        """More than any mean loss is expected to be: what the dearest case costs."""
+        """More than any mean loss is expected to be: what the costliest case costs."""
         return float(self.dearest.max(initial=0.0))
 
     @cached_property
@@ -346,7 +346,7 @@ def ratio_ends(
 ) -> tuple[float, float]:
     r"""Ends of E[above] / E[below] (n,), both losses above perfect decisions and not negative.
 
-    `most` (n,) is what the decisions of `above` can cost each case, by default the dearest.
+    `most` (n,) is what the decisions of `above` can cost each case, by default the costliest.
 
     The test of :math:`E[a - \rho\, b] = 0` is inverted; an upper end that no ratio
     bounds is infinite. nan where the ratio is undefined.

@@ -165,7 +165,7 @@ class _Race:
         prior: FloatArray | None,
         near: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
-        """The likelihood ratio (P,) of no difference; zero where the first is no dearer; tilts."""
+        """The likelihood ratio (P,) of no difference; zero where the first costs no more; tilts."""
         squares, fitting = self.design["squares"], self.design["fitting"]
         scheme = Clusters() if self.joint.weights.ndim == 2 else None
         support = pair_support(

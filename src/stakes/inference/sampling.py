@@ -204,7 +204,7 @@ def fitting_covariance(costs: FloatArray) -> FloatArray:
 
     What counts is the cost, on new cases, of the rule that is fitted on all cases. Out of fold it
     is measured with rules that were fitted on fewer, and a sample that misleads the fit also makes
-    it look good. Both grow with how much the fit hangs on single cases, which shows when the cases
+    it look good. Both grow with how much the fit depends on single cases, seen when the cases
     are dealt into folds again: the covariance is three times that of the costs between partitions,
 
     .. math:: \frac{3}{P - 1} \sum_p (X_p - \bar X)(X_p - \bar X)^\top

@@ -136,7 +136,7 @@ class WithinClasses(Scheme):
     """The cases of each class are a sample of their own; class sizes stay as they are.
 
     The scheme for problems that state a prior: no replicate loses a class. A class of one case
-    would be resampled as itself; what hangs on it is undefined, see `bootstrap`.
+    would be resampled as itself; what depends on it is undefined, see `bootstrap`.
 
     Examples
     --------

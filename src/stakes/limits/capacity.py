@@ -31,7 +31,7 @@ class CapacityCurve(Value):
         Inside a group of equal cases some get it by chance; beyond the share that gets it without
         a limit the curve is flat.
     shares : (T,) shares up to which each group of equal cases reaches
-    prices : (T,) what one more case of that group saves, the dearest first
+    prices : (T,) what one more case of that group saves, the costliest first
 
     Examples
     --------
@@ -106,7 +106,7 @@ class CoverageCurve(Value):
     def break_even(self, coverage: npt.ArrayLike) -> FloatArray:
         """The price of an abstention at which that coverage is the best, elementwise.
 
-        Dearer abstentions are worth it for fewer cases; at a price above ``break_even(1)`` for
+        Costlier abstentions are worth it for fewer cases; at a price above ``break_even(1)`` for
         none. It is nan outside [0, 1].
 
         Parameters

@@ -98,7 +98,7 @@ def _with_none(prices: Iterator[float]) -> Iterator[float]:
 def _between(
     found: Breakpoints, place: int, step: int, sign: float, span: float
 ) -> Iterator[float]:
-    """Prices between a breakpoint and the next dearer one, each tighter than the last."""
+    """Prices between a breakpoint and the next higher one, each tighter than the last."""
     size = found.prices.size
     while 0 <= place < size:
         edge = sign * float(found.prices[place])

@@ -61,7 +61,7 @@ def several_prices(
 
     `start` are prices near which to look; of many cases, some say where that is. The search ends
     where the dual is known to be below `enough`. Prices that would have to be infinite, because
-    limits contradict each other, end at the dearest that is looked at.
+    limits contradict each other, end at the highest that is looked at.
     """
     targets = cases.bounds if bounds is None else bounds
     if not cases.limits:
@@ -159,7 +159,7 @@ def _lowest(
 ) -> Dual:
     """Of all optimal prices, those with the lowest sum: what looser limits are worth.
 
-    Where a limit is met to the case, or is zero or one, dearer prices are optimal as well; they say
+    Where a limit is met to the case, or is zero or one, higher prices are optimal as well; they say
     what tighter limits would cost.
     """
     gap, last = 10 * _gap(cases), best.prices

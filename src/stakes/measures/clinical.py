@@ -1,6 +1,6 @@
 """Measures of diagnostic tests: likelihood ratios, odds, informedness, and net benefit.
 
-Likelihood ratios and their kin give one value for every class, that class against the rest: for
+Likelihood ratios and their relatives give a value for every class, it against the rest: for
 two classes the last entry, ``[..., 1]``, is the value of the positive class. Net benefit is for two
 classes and two decisions, the second of each being the positive one. Higher is better, except for
 `likelihood_ratio_negative`. Undefined is nan.

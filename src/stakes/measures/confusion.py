@@ -353,7 +353,7 @@ def f_beta(counts: Counts, beta: float) -> FloatArray:
 
     .. math:: \frac{(1 + \beta^2) N_{kk}}{\beta^2 N_{k*} + N_{*k}}
 
-    One minus it is the expected cost with misses :math:`\beta^2` times as dear as false alarms,
+    One minus it is the expected cost with misses :math:`\beta^2` times as costly as false alarms,
     divided by :math:`\beta^2 P_k + R_{*k}`, so that it favours whoever decides k more often.
     By counts: 0 for a class that is present and never decided, or the other way round; undefined
     only where the class occurs on neither side. Shape (..., K). Reference: ferrer-ec, eq 9, 12.

@@ -1,4 +1,4 @@
-"""Expected cost and its kin: where a tally meets a problem.
+"""Expected cost and its relatives: where a tally meets a problem.
 
 All functions take Counts of shape (…, K, M) and carry the leading axes through.
 """

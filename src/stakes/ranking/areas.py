@@ -194,7 +194,7 @@ def auc_of_hull(table: ScoreTable) -> Numbers:
     """
     weights = scaled(table.weights)
     flat = weights.reshape(-1, *weights.shape[-2:])
-    # Every table has segments of its own, hence the loop over leading axes.
+    # Every table has segments of its own, which needs the loop over leading axes.
     areas = [_ordered_pairs(np.add.reduceat(w, hull_cuts(w)[:-1], axis=0))[0] for w in flat]
     return ratio(np.reshape(areas, weights.shape[:-2]), _pairs(weights))
 

@@ -57,7 +57,7 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     Cut j gives the positive decision to ``scores[j:]``. Between two successive cuts the cases form
     one segment of the hull, and the share of positives rises strictly from segment to segment:
     segments are maximal, points on a line are dropped. The trivial cuts 0 and S are always there.
-    Scores without weight are skipped. Comparisons are by cross-multiplication, hence exact for
+    Scores without weight are skipped. Comparisons are by cross-multiplication, and so exact for
     whole weights up to 10**8 cases; for fractional weights a bend of less than 1e-13 is straight.
 
     Parameters

@@ -163,7 +163,7 @@ class _Cells:
 def _decide(cells: _Cells, costs: FloatArray, tie: float) -> tuple[IntArray, BoolArray]:
     """The decision at each centre, and whether it is certainly that of the whole cell.
 
-    It is the first of those that are at most a tie dearer than the cheapest one.
+    It is the first of those that are at most a tie costlier than the cheapest one.
     """
     cheapest = np.zeros(len(cells.exponents), dtype=np.intp)
     for other in range(1, costs.shape[1]):
