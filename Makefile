@@ -63,7 +63,8 @@ test-newest: .venv-newest/newest.stamp  ## the newest Python that is found, the 
 
 test-torch: .venv-torch/torch.stamp  ## tensors and modules of torchmetrics, with torch for CPUs
 	STAKES_NO_SKIP=1 .venv-torch/bin/python $(PYTEST) -o addopts="$(TENSORS)" \
-		--doctest-glob=training_loop.md src/stakes/torch tests/tensors docs/training_loop.md
+		--doctest-glob=training_loop.md --doctest-glob=torch.md \
+		src/stakes/torch tests/tensors docs/training_loop.md docs/torch.md
 
 # One process: all tests share one session of Spark.
 test-spark: .venv-spark/spark.stamp  ## frames of Spark and Dask; needs Java 17 or newer

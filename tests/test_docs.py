@@ -125,3 +125,36 @@ def test_the_drawing_of_the_floor_plan_is_that_of_the_plan() -> None:
     floor_plan = load("floor_plan")
     drawn = (DOCS / "images" / "floor_plan.svg").read_text(encoding="utf-8")
     assert drawn == floor_plan.drawing(floor_plan.read_plan())
+
+
+def executed_pages() -> set[str]:
+    """Pages whose examples run: with the suite, with the site, or in environments of their own."""
+    targets = (ROOT / "Makefile").read_text(encoding="utf-8")
+    suite = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    with_site = re.search(r"^PAGES := (.*?)\)\n", targets, re.M | re.S)
+    assert with_site is not None
+    return set(re.findall(r"\w+\.md", with_site[1])) | set(
+        re.findall(r"--doctest-glob=(\w+\.md)", suite + targets)
+    )
+
+
+NOT_RUN = {  # what is shown without being run, and why
+    "add_a_measure.md": 1,  # a line of the register of laws
+    "index.md": 1,  # the call in brief; the page of the start runs it
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_of_a_page_is_executed(page: Path) -> None:
+    blocks = re.findall(r"^ *```python\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.M | re.S)
+    shown = [block for block in blocks if not block.lstrip().startswith(">>>")]
+    assert len(shown) == NOT_RUN.get(page.name, 0)
+    assert len(blocks) == len(shown) or page.name in executed_pages()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_has_an_example_or_a_table_before_a_wall_of_text(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    first = re.search(r"^(```|\||!\[)", text, re.M)
+    assert first is not None
+    assert len(text[: first.start()].split()) <= 110
