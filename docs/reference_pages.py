@@ -1,4 +1,4 @@
-"""The pages of the reference: one for each room, the command line, and the schema of a report.
+"""The pages of the reference: one for each room, the command line, and the formats of JSON.
 
 `conf.py` has them written into ``docs/reference`` before Sphinx reads the sources. They name every
 public object; what they say about it is its docstring. Nothing here needs Sphinx, so that the
@@ -47,6 +47,7 @@ def pages() -> Iterator[tuple[str, str]]:
         yield room, room_page(room)
     yield "command_line", command_line_page()
     yield "schema", schema_page()
+    yield "rule_format", rule_page()
 
 
 def write(folder: Path) -> None:
@@ -146,7 +147,7 @@ def index_page() -> str:
             said = first_line(import_module(f"stakes.{room}").__doc__)
             parts += [f"   * - :doc:`stakes.{room} <{room}>`\n     - {said}"]
         parts += ["", ".. toctree::\n   :hidden:\n", *(f"   {room}" for room in names.split()), ""]
-    parts += [heading("Formats", "-"), ".. toctree::\n", "   command_line\n   schema\n"]
+    parts += [heading("Formats", "-"), ".. toctree::\n", "   command_line\n   schema\n   rule_format\n"]
     return "\n".join(parts)
 
 
@@ -194,5 +195,43 @@ def schema_page() -> str:
             "of the format: a new field keeps the version, anything else raises it, and older "
             "reports can still be read.\n",
             f".. code-block:: json\n\n{indented(text)}\n",
+        ]
+    )
+
+
+RULE_KEYS = {
+    "format": "``stakes.rule``, so that no other file is taken for a rule",
+    "version": "of the format; a library refuses rules of a newer one",
+    "system": "name of the system in the report",
+    "model": "name of the model in the report",
+    "takes": "what the model gives: ``posteriors``, ``scores`` or ``decisions``",
+    "problem": "costs, classes, decisions, prior, unit and answers, as numbers and labels",
+    "map": "the fitted calibration map, or null",
+    "from_prior": "class shares for which the posteriors hold, or null",
+    "to_prior": "class shares to which they are moved, or null",
+    "threshold": "of raw scores; the second decision is taken above it; or null",
+    "origin": "release, seed, rows, cases, class shares and columns of the report, or null",
+    "checksum": "SHA-256 of everything else; a file that was edited is refused",
+}
+
+
+def rule_page() -> str:
+    """The JSON of a rule: every key, and an example."""
+    from stakes import Problem, Rule
+
+    problem = Problem(
+        {"well": {"wait": 0, "treat": 1}, "ill": {"wait": 9, "treat": 0}}, unit="days"
+    )
+    text = json.dumps(json.loads(Rule(problem).to_json()), indent=2, ensure_ascii=False)
+    rows = "\n".join(f"   * - ``{key}``\n     - {said}" for key, said in RULE_KEYS.items())
+    return "\n".join(
+        [
+            heading("The JSON of a rule"),
+            "``rule.to_json()`` and ``stakes evaluate --rule-out`` write a rule, ``Rule.from_json`` "
+            "and ``stakes decide --rule`` read it.\n",
+            f".. code-block:: json\n\n{indented(text)}\n",
+            f".. list-table::\n   :widths: 20 80\n\n{rows}\n",
+            "Rules under limits have two more keys: ``limits`` in the problem, and ``added``, what "
+            "the price of each limit adds to the costs. Costs that are expressions are text.\n",
         ]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -76,6 +77,12 @@ def test_the_page_of_the_command_line_has_the_help_of_every_command() -> None:
 
 def test_the_page_of_the_schema_has_the_fields_of_a_report() -> None:
     assert '"verdict"' in reference_pages.schema_page()
+
+
+def test_the_page_of_the_rule_has_every_key_of_a_rule() -> None:
+    rule = stakes.Rule(stakes.Problem.binary(false_alarm=1, miss=9))
+    assert set(json.loads(rule.to_json())) == set(reference_pages.RULE_KEYS)
+    assert all(f"``{key}``" in reference_pages.rule_page() for key in reference_pages.RULE_KEYS)
 
 
 def contents(page: Path) -> set[str]:
