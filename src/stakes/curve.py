@@ -121,6 +121,11 @@ class Curve(Value):
         Returns
         -------
         the curve
+
+        Examples
+        --------
+        >>> Curve.undefined(0.0, 1.0)(0.5)
+        array(nan)
         """
         return cls._trusted(
             knots=np.array([low, high], dtype=np.float64),
@@ -218,6 +223,11 @@ class Curve(Value):
         Returns
         -------
         ``x`` and ``y`` of the corners
+
+        Examples
+        --------
+        >>> Curve.through([0, 1, 2], [0, 2, 0]).columns()["y"].tolist()
+        [0.0, 2.0, 0.0]
         """
         return self.points(2)
 

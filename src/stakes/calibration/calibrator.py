@@ -55,6 +55,12 @@ class Calibrator(Value, ABC):
         Returns
         -------
         the fitted map
+
+        Examples
+        --------
+        >>> from stakes.calibration import Isotonic
+        >>> Isotonic().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])([0.5]).tolist()
+        [0.5]
         """
 
     def _fit_in_groups(

@@ -92,6 +92,13 @@ class CalibrationMap(Value, ABC):
         Returns
         -------
         the JSON
+
+        Examples
+        --------
+        >>> from stakes.calibration import Isotonic, from_json
+        >>> fitted = Isotonic().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+        >>> from_json(fitted.to_json()) == fitted
+        True
         """
         return sealed_map(self, {}, path)
 

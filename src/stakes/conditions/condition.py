@@ -32,6 +32,12 @@ class Condition(Value, ABC):
         Returns
         -------
         the table
+
+        Examples
+        --------
+        >>> from stakes.tally import ScoreTable
+        >>> Skews().population(ScoreTable([0.2, 0.7], [[3, 0], [1, 1]])).shares.tolist()
+        [0.5, 0.5]
         """
 
 

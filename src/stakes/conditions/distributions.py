@@ -57,6 +57,11 @@ class Distribution(Value, ABC):
         Returns
         -------
         probabilities, elementwise
+
+        Examples
+        --------
+        >>> Uniform().cdf([0.2, 0.7]).tolist()
+        [0.2, 0.7]
         """
         return self.moment(0, -np.inf, np.nextafter(x, np.inf))
 

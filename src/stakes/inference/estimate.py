@@ -53,6 +53,11 @@ class Interval(Value):
         Returns
         -------
         booleans
+
+        Examples
+        --------
+        >>> Interval(np.array(0.1), np.array(0.4), 0.95).covers([0.2, 0.5]).tolist()
+        [True, False]
         """
         point = _check.reals("truth", truth)
         return np.asarray((self.low <= point) & (point <= self.high))

@@ -98,6 +98,14 @@ class CoverageCurve(Value):
         Returns
         -------
         costs, elementwise
+
+        Examples
+        --------
+        >>> from stakes.limits import coverage_curve
+        >>> from stakes.problem import Problem
+        >>> curve = coverage_curve([0.01, 0.2, 0.7], Problem.binary(false_alarm=1, miss=9))
+        >>> curve.selective_cost([1 / 3, 1]).round(3).tolist()
+        [0.09, 0.397]
         """
         share = _check.reals("coverage", coverage)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -116,6 +124,14 @@ class CoverageCurve(Value):
         Returns
         -------
         prices, elementwise
+
+        Examples
+        --------
+        >>> from stakes.limits import coverage_curve
+        >>> from stakes.problem import Problem
+        >>> curve = coverage_curve([0.01, 0.2, 0.7], Problem.binary(false_alarm=1, miss=9))
+        >>> curve.break_even([0.5, 1]).round(3).tolist()
+        [0.3, 0.8]
         """
         share = _check.reals("coverage", coverage)
         place = np.searchsorted(self.shares, share - 1e-12, side="left")

@@ -69,6 +69,11 @@ class Between(Value):
         Returns
         -------
         amounts, of the same shape
+
+        Examples
+        --------
+        >>> Between(80, 300).quantiles(np.array([0.0, 0.5])).tolist()
+        [80.0, 190.0]
         """
         return self.low + shares * (self.high - self.low)
 

@@ -187,6 +187,11 @@ class Limit(Value):
         Returns
         -------
         the excess, of the shape of `value`
+
+        Examples
+        --------
+        >>> round(Limit.share("review", at_most=0.05).excess(0.08), 3)
+        0.03
         """
         return self.sign * (value - self.bound)
 

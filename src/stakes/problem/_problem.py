@@ -205,6 +205,11 @@ class Problem(Charged):
         Returns
         -------
         the problem
+
+        Examples
+        --------
+        >>> Problem.balanced([0.9, 0.1]).costs.round(3).tolist()
+        [[0.0, 0.556], [5.0, 0.0]]
         """
         size = len(prior) if isinstance(prior, Mapping) else _check.array("prior", prior).size
         if classes is None and isinstance(prior, Mapping):
@@ -231,6 +236,11 @@ class Problem(Charged):
         Returns
         -------
         the problem
+
+        Examples
+        --------
+        >>> Problem.from_utilities([[15, -35], [-335, 165]]).costs.tolist()
+        [[-15.0, 35.0], [335.0, -165.0]]
         """
         utilities = named_table(utilities)
         if isinstance(utilities, Mapping):
@@ -256,6 +266,11 @@ class Problem(Charged):
         Returns
         -------
         the problem
+
+        Examples
+        --------
+        >>> Problem.from_threshold(0.1).costs.tolist()
+        [[0.0, 0.1], [0.9, 0.0]]
         """
         p = _check.number("p", p, low=0, high=1)
         return cls.binary(false_alarm=p, miss=1 - p, **common)
@@ -328,6 +343,11 @@ class Problem(Charged):
         Returns
         -------
         the problem of the mean costs
+
+        Examples
+        --------
+        >>> Problem.expected([Problem.from_threshold(0.1), Problem.from_threshold(0.3)]).threshold
+        0.2
         """
         array = isinstance(problems, np.ndarray)
         given = list(problems) if isinstance(problems, Iterable) and not array else []
@@ -388,6 +408,11 @@ class Problem(Charged):
         Returns
         -------
         the problem with that prior
+
+        Examples
+        --------
+        >>> Problem.from_threshold(0.1).with_prior([0.95, 0.05]).prior.tolist()
+        [0.95, 0.05]
         """
         checked = None if prior is None else _check.prior("prior", prior, self.classes)
         return self._but(prior=checked)
@@ -454,6 +479,11 @@ class Problem(Charged):
         Returns
         -------
         the problem in which the best decision of each class costs nothing
+
+        Examples
+        --------
+        >>> Problem([[1, 4], [9, 3]]).regret().costs.tolist()
+        [[0.0, 3.0], [6.0, 0.0]]
         """
         return self._but(_constants=self.costs - self.costs.min(axis=1, keepdims=True))
 
@@ -463,6 +493,11 @@ class Problem(Charged):
         Returns
         -------
         the problem with utilities between 0 and 1
+
+        Examples
+        --------
+        >>> Problem.from_utilities([[15, -35], [-335, 165]]).rescaled().utilities.tolist()
+        [[0.7, 0.6], [0.0, 1.0]]
         """
         span = np.ptp(self.costs)
         if span == 0:
@@ -552,6 +587,11 @@ class Problem(Charged):
         Returns
         -------
         whether they are
+
+        Examples
+        --------
+        >>> Problem([[0, 1], [9, 0]]).is_affine_of(Problem([[5, 7], [23, 5]]))
+        True
         """
         self._same_decisions(other)
         ours, theirs = self.costs - self.costs.min(), other.costs - other.costs.min()
@@ -571,6 +611,11 @@ class Problem(Charged):
         Returns
         -------
         whether they do
+
+        Examples
+        --------
+        >>> Problem([[0, 1], [9, 0]]).is_equivalent(Problem([[5, 7], [18, 0]]))
+        True
         """
         self._same_decisions(other)
         if (self.prior is None) != (other.prior is None) or set(self.limits) != set(other.limits):

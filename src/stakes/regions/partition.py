@@ -90,6 +90,13 @@ class Regions(Value):
         Returns
         -------
         labels of the cheapest models
+
+        Examples
+        --------
+        >>> from stakes.problem import Problem
+        >>> from stakes.regions import decision_regions
+        >>> decision_regions(Problem([[0, 3, 25], [180, 8, 0]])).at(0.5)
+        (1,)
         """
         point = float(_check.reals("x", x, ndim=0))
         winners = [part.cheapest for part in self.parts if part.low <= point <= part.high]
@@ -110,6 +117,13 @@ class Regions(Value):
         Returns
         -------
         intervals, each a pair
+
+        Examples
+        --------
+        >>> from stakes.problem import Problem
+        >>> from stakes.regions import decision_regions
+        >>> decision_regions(Problem.from_threshold(0.25)).of(1)
+        ((0.25, 1.0),)
         """
         _check.one_of("model", model, self.models, "models")
         return tuple((part.low, part.high) for part in self.parts if model in part.cheapest)

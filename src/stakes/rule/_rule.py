@@ -192,6 +192,12 @@ class Rule(Value):
         Returns
         -------
         labels of decisions, (n,); of a lazy frame, the frame with one more column
+
+        Examples
+        --------
+        >>> problem = Problem.binary(false_alarm=1, miss=9, decisions=["wait", "treat"])
+        >>> Rule(problem).decide([0.05, 0.2]).tolist()
+        ['wait', 'treat']
         """
         if _check.is_lazy(predictions, columns, data=data, case_costs=case_costs, limits=limits):
             return self._column(predictions, columns)
@@ -223,6 +229,11 @@ class Rule(Value):
         Returns
         -------
         positions of decisions, (n,)
+
+        Examples
+        --------
+        >>> Rule(Problem.binary(false_alarm=1, miss=9)).decision_indices([0.05, 0.2]).tolist()
+        [0, 1]
         """
         if limits is not None:
             return self._counted(predictions, data, case_costs, limits)
@@ -278,6 +289,11 @@ class Rule(Value):
         Returns
         -------
         expected costs, (n, M)
+
+        Examples
+        --------
+        >>> Rule(Problem.binary(false_alarm=1, miss=9)).expected_costs([0.05]).round(3).tolist()
+        [[0.45, 0.95]]
         """
         given = self._with_posteriors(predictions)
         _check.aligned(predictions=given, data=data)
@@ -294,6 +310,11 @@ class Rule(Value):
         Returns
         -------
         posteriors, (n, K)
+
+        Examples
+        --------
+        >>> Rule(Problem.binary(false_alarm=1, miss=9)).posteriors([0.05]).tolist()
+        [[0.95, 0.05]]
         """
         given = self._with_posteriors(predictions)
         return self._posteriors(self._read(given)[0])
@@ -344,6 +365,13 @@ class Rule(Value):
         Returns
         -------
         the expression
+
+        Examples
+        --------
+        >>> problem = Problem.binary(false_alarm=1, miss=3, decisions=["wait", "treat"])
+        >>> print(Rule(problem, "scores", threshold=2.5).to_sql("score"))
+        CASE WHEN "score" <= 2.5e0 THEN 'wait'
+        WHEN "score" <= CAST('Infinity' AS DOUBLE) THEN 'treat' END
         """
         _check.require("column", column, str, "Name the column of the scores.")
         if self.cuts is None:
@@ -429,6 +457,12 @@ class Rule(Value):
         Returns
         -------
         the JSON
+
+        Examples
+        --------
+        >>> rule = Rule(Problem.binary(false_alarm=1, miss=9))
+        >>> Rule.from_json(rule.to_json()) == rule
+        True
         """
         version = _VERSION if self.added is None else _WITH_PRICES
         text = sealed({"format": _FORMAT, "version": version, **self.plain()})
@@ -472,6 +506,12 @@ class Rule(Value):
         Returns
         -------
         the rule
+
+        Examples
+        --------
+        >>> rule = Rule(Problem.binary(false_alarm=1, miss=9))
+        >>> Rule.from_json(rule.to_json()).takes
+        'posteriors'
         """
         body = parsed(
             "source", source, _WHAT, form=_FORMAT, version=_WITH_PRICES, older=(_VERSION,)

@@ -70,6 +70,11 @@ class ScoringRule(Value, ABC):
         Returns
         -------
         expected losses, (…)
+
+        Examples
+        --------
+        >>> float(HalfBrier().expected([0.8, 0.2], [0.7, 0.3]).round(3))
+        0.22
         """
         q, p = np.broadcast_arrays(forecasts, truths)
         return weighted_sum(p, self.losses_by_class(np.ascontiguousarray(q)), axis=-1)
@@ -84,6 +89,11 @@ class ScoringRule(Value, ABC):
         Returns
         -------
         expected losses, (…)
+
+        Examples
+        --------
+        >>> float(HalfBrier().entropy([0.7, 0.3]).round(3))
+        0.21
         """
         return self.expected(prior, prior)
 
@@ -98,6 +108,11 @@ class ScoringRule(Value, ABC):
         Returns
         -------
         excess losses, (…), never negative
+
+        Examples
+        --------
+        >>> float(HalfBrier().divergence([0.8, 0.2], [0.7, 0.3]).round(3))
+        0.01
         """
         return self.expected(forecasts, truths) - self.entropy(truths)
 

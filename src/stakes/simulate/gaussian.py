@@ -187,6 +187,12 @@ class GaussianWorld(Value):
         Returns
         -------
         the cases
+
+        Examples
+        --------
+        >>> world = GaussianWorld([0, 1], variance=0.2, prior=[0.5, 0.5])
+        >>> world.sample(6, rng=np.random.default_rng(0)).posteriors.shape
+        (6, 2)
         """
         total = _check.number("n_cases", n_cases, low=1)
         return self.sample_each(np.rint(total * self.prior), rng=rng)
@@ -231,6 +237,11 @@ class GaussianWorld(Value):
         Returns
         -------
         posteriors, (n, K)
+
+        Examples
+        --------
+        >>> GaussianWorld([0, 1], variance=0.2, prior=[0.5, 0.5]).posteriors([0.5]).tolist()
+        [[0.5, 0.5]]
         """
         exponents = self._bells().at(_check.squarable("features", features, ndim=1))
         raised = np.exp(exponents - exponents.max(axis=1, keepdims=True))
@@ -246,6 +257,11 @@ class GaussianWorld(Value):
         Returns
         -------
         log-odds, (n,)
+
+        Examples
+        --------
+        >>> GaussianWorld([0, 1], variance=0.2, prior=[0.5, 0.5]).log_odds([0.5, 1.0]).tolist()
+        [0.0, 2.5]
         """
         exponents = self._two_bells().at(_check.squarable("features", features, ndim=1))
         return np.asarray(exponents[:, 1] - exponents[:, 0])
@@ -270,6 +286,12 @@ class GaussianWorld(Value):
         Returns
         -------
         shares of the population, (K, M)
+
+        Examples
+        --------
+        >>> world = GaussianWorld([0, 1], variance=0.2, prior=[0.5, 0.5])
+        >>> world.bayes_counts(Problem.zero_one(2)).values.round(3).tolist()
+        [[0.434, 0.066], [0.066, 0.434]]
         """
         _check.same_labels("the classes of world and problem", self.classes, problem.classes)
         sd = np.sqrt(self.variances)

@@ -88,6 +88,13 @@ class Tally(Value, ABC):
         Returns
         -------
         its tally
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> counts = Counts.from_labels([0, 1, 1], [0, 1, 0], by=["DE", "FR", "FR"])
+        >>> counts.group("FR").values.tolist()
+        [[0.0, 0.0], [1.0, 1.0]]
         """
         groups = self.groups or ()
         if not groups:
@@ -109,6 +116,12 @@ class Tally(Value, ABC):
         Returns
         -------
         the reweighted tally
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> Counts([[6, 2], [1, 1]]).with_prior([0.5, 0.5]).values.round(2).tolist()
+        [[3.75, 1.25], [2.5, 2.5]]
         """
         shares = _check.prior("prior", prior, self.class_names)
         return self._times(class_factors(shares, self.class_weights))

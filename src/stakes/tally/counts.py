@@ -265,6 +265,11 @@ class Counts(CellTally):
         Returns
         -------
         shares, (…, K, M)
+
+        Examples
+        --------
+        >>> Counts([[6, 2], [1, 1]]).normalized().values.tolist()
+        [[0.6, 0.2], [0.1, 0.1]]
         """
         with np.errstate(invalid="ignore"):
             return self._with(

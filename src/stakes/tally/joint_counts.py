@@ -114,6 +114,14 @@ class JointCounts(CellTally):
         Returns
         -------
         the joint counts
+
+        Examples
+        --------
+        >>> from stakes.problem import Problem
+        >>> decided = {"old": [0, 1, 0, 1], "new": [0, 0, 1, 1]}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1], decided, Problem.zero_one(2))
+        >>> joint.model("new").values.tolist()
+        [[2.0, 0.0], [0.0, 2.0]]
         """
         if not isinstance(decided, Mapping) or not decided:
             raise InputError(

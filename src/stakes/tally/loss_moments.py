@@ -78,6 +78,11 @@ class LossMoments(Tally):
         Returns
         -------
         the moments
+
+        Examples
+        --------
+        >>> LossMoments.from_losses([0, 0, 1], {"old": [0, 2, 5], "new": [1, 1, 3]}).names
+        ('old', 'new')
         """
         labels: Labels = (
             _check.distinct("y_true", y_true)
@@ -186,6 +191,12 @@ class LossMoments(Tally):
         Returns
         -------
         means, (…, J)
+
+        Examples
+        --------
+        >>> moments = LossMoments.from_losses([0, 0, 1], {"old": [0, 2, 5], "new": [1, 1, 3]})
+        >>> moments.mean([0.5, 0.5]).tolist()
+        [3.0, 2.0]
         """
         shares = self.shares if prior is None else _check.prior("prior", prior, self.classes)
         weighted = np.where(shares[..., None] > 0, self.means, 0.0) * shares[..., None]

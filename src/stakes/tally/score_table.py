@@ -84,6 +84,11 @@ class ScoreTable(CellTally):
         Returns
         -------
         the table, with a leading axis of slices or clusters where there are any
+
+        Examples
+        --------
+        >>> ScoreTable.from_scores([0, 0, 1, 1], [0.2, 0.6, 0.6, 0.9]).weights.tolist()
+        [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
         """
         _check.aligned(y_true=y_true, scores=scores, weights=weights, by=by, clusters=clusters)
         names, truth = two_classes(y_true, positive)

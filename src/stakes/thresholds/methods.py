@@ -73,6 +73,14 @@ class Method(Value, ABC):
         Returns
         -------
         the curve
+
+        Examples
+        --------
+        >>> from stakes.conditions import CostProportions
+        >>> table = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])
+        >>> curve = ScoreDriven().loss_curve(table, CostProportions)
+        >>> round(curve.integral(), 3)
+        0.2
         """
         single(table, "a threshold")
         population = population_of(table, over)
