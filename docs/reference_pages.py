@@ -147,7 +147,8 @@ def index_page() -> str:
             said = first_line(import_module(f"stakes.{room}").__doc__)
             parts += [f"   * - :doc:`stakes.{room} <{room}>`\n     - {said}"]
         parts += ["", ".. toctree::\n   :hidden:\n", *(f"   {room}" for room in names.split()), ""]
-    parts += [heading("Formats", "-"), ".. toctree::\n", "   command_line\n   schema\n   rule_format\n"]
+    formats = "   command_line\n   schema\n   rule_format\n"
+    parts += [heading("Formats", "-"), ".. toctree::\n", formats]
     return "\n".join(parts)
 
 
@@ -227,8 +228,8 @@ def rule_page() -> str:
     return "\n".join(
         [
             heading("The JSON of a rule"),
-            "``rule.to_json()`` and ``stakes evaluate --rule-out`` write a rule, ``Rule.from_json`` "
-            "and ``stakes decide --rule`` read it.\n",
+            "``rule.to_json()`` and ``stakes evaluate --rule-out`` write a rule; ``Rule.from_json``"
+            " and ``stakes decide --rule`` read it.\n",
             f".. code-block:: json\n\n{indented(text)}\n",
             f".. list-table::\n   :widths: 20 80\n\n{rows}\n",
             "Rules under limits have two more keys: ``limits`` in the problem, and ``added``, what "

@@ -34,10 +34,11 @@ y_true = np.where(ill, "cancer", "no cancer")
 stakes.metrics.calibration_table(ill.astype(int), risk, replicates=50, rng=rng)
 
 # %%
-# The marker exaggerates. Its slope says so:
+# The marker exaggerates. A slope below one says so:
 
 table = stakes.metrics.calibration_table(ill.astype(int), marker, replicates=50, rng=rng)
-table["slope"]
+slope = table["slope"]
+print(f"slope {slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f})")
 
 # %%
 # At which risk would you act?
