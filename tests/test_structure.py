@@ -122,10 +122,10 @@ FLOORS: dict[str, str] = {
     "ranking": "roc hull points areas rescaling",
     "regions": "partition axes decisions borders sensitivity",
     "render": (
-        "json line_picture layout rounding against systems limit_tables unknowns tables page "
-        "page.data html markdown notebook plain_text schema"
+        "reading json line_picture layout rounding against systems limit_tables unknowns tables "
+        "page page.data html markdown notebook plain_text schema"
     ),
-    "report": "_parts _gates _report",
+    "report": "_parts _gates _report _checked_parts",
     "rule": "_reading _cuts _json _consistent _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
     "simulate": "_line random_counts gaussian",

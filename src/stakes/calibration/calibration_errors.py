@@ -67,7 +67,7 @@ def calibration_error(
             f"square."
         )
     several: list[Any] = list(tables) if isinstance(tables, list | tuple) else [tables]
-    for table in several:
+    for table in several or [None]:
         _check.require("tables", table, ScoreTable, "Pass one, or a list of them.")
     errors = np.stack([_gap_norm(table, bins, power) for table in several])
     if np.isinf(power):

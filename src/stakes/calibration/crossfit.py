@@ -150,7 +150,7 @@ def _read_scores(
             return rows[:, 1], 2, names, lambda some: some
         return rows, size, names, lambda some: Posteriors(some, classes=range(size))
     given = scores.values if isinstance(scores, Scores) else scores
-    bare = _check.array("scores", given)
+    bare = _check.reals("scores", given)
     if bare.ndim not in (1, 2):
         raise InputError(
             f"scores must have one entry or one row for every case; the shape is {bare.shape}. "

@@ -234,9 +234,10 @@ class Problem(Charged):
         """
         utilities = named_table(utilities)
         if isinstance(utilities, Mapping):
-            classes, decisions, utilities = from_mapping(
-                utilities, common.pop("classes", None), common.pop("decisions", None)
-            )
+            with _check.renamed(costs="utilities"):
+                classes, decisions, utilities = from_mapping(
+                    utilities, common.pop("classes", None), common.pop("decisions", None)
+                )
             common.update(classes=classes, decisions=decisions)
         with _check.renamed(costs="utilities"):
             return cls(negated(utilities), **common)
@@ -330,7 +331,7 @@ class Problem(Charged):
         the problem of the mean costs
         """
         array = isinstance(problems, np.ndarray)
-        given = list(problems) if isinstance(problems, Iterable) and not array else []
+        given = list(problems) if _check.is_listed(problems) and not array else []
         if not given or not all(isinstance(problem, Problem) for problem in given):
             raise InputError("problems must be at least one Problem; they are not. Write [a, b].")
         first = given[0]
