@@ -30,7 +30,7 @@ KINDS: dict[str, Callable[[], Report]] = {
     "baseline": lambda: evaluate(
         Y, {"new": P, "old": Decisions(SIGNAL > 1)}, BINARY, baseline="old", **QUICK
     ),
-    "unpaired": lambda: evaluate(Y, P, BINARY, baseline=report_of("baseline"), margin=0.1, **QUICK),
+    "unpaired": lambda: evaluate(Y, P, BINARY, baseline=_baseline(), margin=0.1, **QUICK),
     "recalibrated": lambda: evaluate(Y, {"p": P, "s": Scores(SIGNAL)}, BINARY),
     "slices": lambda: evaluate(
         LABELS, P, WIDE, by=Y, weights=P + 1, volume=100, period="day", **QUICK
@@ -39,6 +39,10 @@ KINDS: dict[str, Callable[[], Report]] = {
     "three": lambda: evaluate(Y, THREE, Problem.zero_one(3), clusters=np.arange(N) // 5, **QUICK),
     "limited": lambda: evaluate(LABELS, P, LIMITED, volume=100, **QUICK),
 }
+
+
+def _baseline() -> Report:
+    return report_of("baseline")
 
 
 @cache

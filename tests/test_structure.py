@@ -102,8 +102,8 @@ FLOORS: dict[str, str] = {
     ),
     "inference": (
         "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "
-        "losses intervals planning schemes delta jackknife profile proportions bootstrap "
-        "comparison delong selection deployment multiplicity moves winner"
+        "losses intervals planning schemes delta jackknife blind_ratios profile proportions "
+        "bootstrap comparison delong selection deployment multiplicity moves winner"
     ),
     "limits": (
         "batch_counts counted_cases deployed_cases capacity limit_check one_price several_prices "

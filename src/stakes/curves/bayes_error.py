@@ -115,7 +115,7 @@ class BayesErrorPlot(Value):
         columns of equal length
         """
         return {
-            "prior_log_odds": np.array(prior_log_odds, dtype=np.float64),
+            "prior_log_odds": _check.reals("prior_log_odds", prior_log_odds),
             "actual": self.actual(prior_log_odds),
             "minimum": self.minimum(prior_log_odds),
             "reference": self.reference(prior_log_odds),

@@ -232,14 +232,13 @@ class Problem(Charged):
         -------
         the problem
         """
-        utilities = named_table(utilities)
-        if isinstance(utilities, Mapping):
-            with _check.renamed(costs="utilities"):
+        with _check.renamed(costs="utilities"):
+            utilities = named_table(utilities)
+            if isinstance(utilities, Mapping):
                 classes, decisions, utilities = from_mapping(
                     utilities, common.pop("classes", None), common.pop("decisions", None)
                 )
-            common.update(classes=classes, decisions=decisions)
-        with _check.renamed(costs="utilities"):
+                common.update(classes=classes, decisions=decisions)
             return cls(negated(utilities), **common)
 
     @classmethod
