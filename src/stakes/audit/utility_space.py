@@ -47,7 +47,8 @@ def is_admissible(x: npt.ArrayLike, y: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     [True, False, True]
     """
     x, y = _check.reals("x", x), _check.reals("y", y)
-    return np.asarray((np.abs(x) <= 1) & (np.abs(y) <= 1) & (np.abs(y - x) <= 1))
+    with np.errstate(invalid="ignore"):  # of two infinities
+        return np.asarray((np.abs(x) <= 1) & (np.abs(y) <= 1) & (np.abs(y - x) <= 1))
 
 
 def utilities_at(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:

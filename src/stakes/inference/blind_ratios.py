@@ -11,7 +11,7 @@ from stakes.inference.design import Cells, effective_factors
 from stakes.inference.likelihood import PSEUDO_CASES, dearest_shares
 
 _STEPS = 50  # Dinkelbach's method needs about six
-_MOST_BLIND = 256  # of more blind decisions, those that were the cheapest are looked at
+MOST_BLIND = 256  # of more blind decisions, those that were the cheapest are looked at
 
 
 def normalized_ends(
@@ -70,11 +70,11 @@ def _pooled(
 
 def _blind_regrets(cells: Cells, regrets: FloatArray) -> FloatArray:
     """Regrets (D, K) of blind decisions: of all, or of those that were the cheapest."""
-    if regrets.shape[1] <= _MOST_BLIND:
+    if regrets.shape[1] <= MOST_BLIND:
         return regrets.T
     seen = cells.weights.reshape(-1, cells.classes.size).sum(axis=0)
     costs = np.bincount(cells.classes, seen, cells.n_classes) @ regrets
-    return regrets.T[np.sort(np.argpartition(costs, _MOST_BLIND)[:_MOST_BLIND])]
+    return regrets.T[np.sort(np.argpartition(costs, MOST_BLIND)[:MOST_BLIND])]
 
 
 def _greatest_ratio(

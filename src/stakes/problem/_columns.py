@@ -19,6 +19,8 @@ Expressions = tuple[tuple[Expression | None, ...], ...]  # K rows of M; () where
 
 def has_text(costs: Any) -> bool:
     """Whether some entry of a table is text, which is an expression then."""
+    if isinstance(costs, np.ndarray) and costs.dtype.kind in "biuf":
+        return False
     try:
         cells = np.array(costs, dtype=object)
     except ValueError:  # rows of different lengths
