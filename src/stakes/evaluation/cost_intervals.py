@@ -395,7 +395,8 @@ def _loss_costs(sample: Sample, problem: Problem, evidence: Evidence, level: flo
 def _tables(joint: JointCounts, names: list[str]) -> Counts:
     """Counts (…, J, K, M) of some systems."""
     values = np.stack([joint.model(name).values for name in names], axis=-3)
-    return Counts(values, classes=joint.classes, decisions=joint.decisions)
+    labels: dict[str, Any] = {"classes": joint.classes, "decisions": joint.decisions}
+    return Counts._trusted(values=values, **labels, groups=None)
 
 
 def _summed(counts: Counts, joint: JointCounts) -> Counts:

@@ -51,12 +51,15 @@ def _pooled(
     Blind decisions cost all cells of a class the same, so that nothing else tells these apart.
     """
     n_classes, n_decisions = regrets.shape
-    order = np.argsort(regrets, axis=1, kind="stable") + n_decisions * np.arange(n_classes)[:, None]
+    order = np.argsort(regrets, axis=1, kind="stable")
+    order += n_decisions * np.arange(n_classes)[:, None]
     order = order.ravel()
     own = regrets.ravel()[order]
-    starts = np.diff(own, prepend=np.nan) != 0
+    starts = np.ones(own.size, dtype=np.bool_)
+    np.not_equal(own[1:], own[:-1], out=starts[1:])
     starts[::n_decisions] = True
     first = np.flatnonzero(starts)
+    own = own[first]
 
     def pooled(weights: FloatArray | None) -> Any:
         return None if weights is None else np.add.reduceat(weights[..., order], first, axis=-1)
@@ -65,7 +68,7 @@ def _pooled(
     weights, squares, clusters = parts
     possible = np.logical_or.reduceat(able[..., order % n_decisions], first, axis=-1)
     classes = order[first] // n_decisions
-    return Cells(weights, classes, n_classes, squares, clusters), own[None, first], possible
+    return Cells(weights, classes, n_classes, squares, clusters), own[None], possible
 
 
 def _blind_regrets(cells: Cells, regrets: FloatArray) -> FloatArray:

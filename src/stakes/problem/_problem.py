@@ -145,7 +145,9 @@ class Problem(Charged):
                [1., 1., 0.]])
         """
         names = class_names(classes)
-        return cls(1 - np.eye(len(names)), classes=names, **common)
+        costs = np.ones((len(names), len(names)))
+        np.fill_diagonal(costs, 0.0)
+        return cls(costs, classes=names, **common)
 
     @classmethod
     def binary(

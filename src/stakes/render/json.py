@@ -65,6 +65,8 @@ def from_json(source: str | Path) -> Report:
 
 def plain(value: Any) -> Any:
     """The value made of dicts, lists, text, numbers and None alone."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
     if isinstance(value, Problem):
         return {"costs": plain(value.written), **_parts(value)}
     if isinstance(value, Rules):
@@ -72,11 +74,9 @@ def plain(value: Any) -> Any:
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return value.tolist() if np.isfinite(value).all() else plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
     return value
 
 
