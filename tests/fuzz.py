@@ -1,11 +1,12 @@
 """Call every public function with garbage: it answers with a value or with an `InputError`.
 
-``python tests/fuzz.py [CALLS] [SEED] [SECONDS]`` (``make fuzz``) takes every public function, constructor and
-method of the core, makes a call that works (see ``fuzz_recipes``), and then puts strange values in
-the place of each argument, and of random pairs of arguments. A leak is anything else than a value
-or an `InputError` that names an argument and has a remedy: another exception, a warning, a changed
-argument, more than five seconds. Row-level functions also get equal rows in other representations
-(lists, tuples, dtypes, frames, read-only and strided arrays) and must give equal answers.
+``python tests/fuzz.py [CALLS] [SEED] [SECONDS]`` (``make fuzz``) takes every public function,
+constructor and method of the core, makes a call that works (see ``fuzz_recipes``), and then puts
+strange values in the place of each argument, and, as long as there is time, of random pairs of
+arguments. A leak is anything else than a value or an `InputError` that names an argument and has a
+remedy: another exception, a warning, a changed argument, more than five seconds. Row-level
+functions also get equal rows in other representations (lists, tuples, dtypes, frames, read-only and
+strided arrays) and must give equal answers.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Everything here is deterministic and a function of tallies; `stakes.inference` h
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
@@ -264,20 +265,18 @@ class Costs:
         known = self.problem.prior is not None and span > 0
         return (self.choice.most - self._perfect) / span if known else np.inf
 
-    @cached_property
-    def _blocks(self) -> list[tuple[list[str], Counts, dict[str, Any]]]:
+    @property
+    def _blocks(self) -> Iterator[tuple[list[str], Counts, dict[str, Any]]]:
         """Systems side by side, as many at a time as memory is meant for; without blind ones."""
         names = [str(name) for name in self.joint.models[: -self._n_blind]]
         table = self.problem.costs.size * max(1, self.joint.weights.size // len(self.joint.cells))
         size = max(1, _AT_ONCE // table)
-        blocks = []
         for first in range(0, len(names), size):
             own = names[first : first + size]
             design = self._design | {"reachable": self.reachable[first : first + len(own)]}
             if self.squares is not None:
                 design["squares"] = _tables(self.joint.with_cell_weights(self.squares), own).values
-            blocks.append((own, _tables(self.joint, own), design))
-        return blocks
+            yield own, _tables(self.joint, own), design
 
 
 @dataclass(frozen=True, eq=False)
