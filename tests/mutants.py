@@ -77,9 +77,9 @@ def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int]]:
 
 
 def _code(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but annotations and texts, which are never run."""
+    """All nodes but annotations, decorators, texts and complaints."""
     for name, part in ast.iter_fields(tree):
-        if name in ("annotation", "returns", "type_comment") or isinstance(tree, ast.JoinedStr):
+        if name in ("annotation", "returns", "decorator_list") or isinstance(tree, ast.JoinedStr):
             continue
         for node in part if isinstance(part, list) else [part]:
             if isinstance(node, ast.AST) and not isinstance(node, ast.Raise):

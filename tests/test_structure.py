@@ -95,7 +95,7 @@ FLOORS: dict[str, str] = {
         "capacity_displays reliability_display systems_display threshold_display"
     ),
     "evaluation": (
-        "sentences cases operation decision_rules folds charging predictions limited_rules "
+        "sentences memory cases operation decision_rules folds charging predictions limited_rules "
         "evidence beliefs limit_sentences limit_checks frozen backwards shipping score_bins "
         "cost_intervals baseline changes information remaking miscalibration tally_rows "
         "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"

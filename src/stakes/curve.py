@@ -103,6 +103,12 @@ class Curve(Value):
         knots = _check.floats("x", x, ndim=1)
         values = _check.floats("y", y, ndim=1)
         _check.same_length(x=knots, y=values)
+        if knots.size < 2 or np.any(np.diff(knots) < 0):
+            raise InputError(
+                f"x must be two or more numbers that never decrease; got {knots.size}, "
+                f"{knots[:5].tolist()} first. Sort the corners by x.",
+                argument="x",
+            )
         width, rise = np.diff(knots), np.diff(values)
         slope = np.divide(rise, width, out=np.zeros_like(rise), where=width > 0)
         left, right = values[:-1], values[1:]
