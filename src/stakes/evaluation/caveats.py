@@ -10,7 +10,7 @@ from stakes._text import number, percent, whole_percent
 from stakes.evaluation.charging import FEW, MUCH, few_cases
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence, ModelTallies
-from stakes.evaluation.flips import MOST_COSTS
+from stakes.evaluation.flips import MOST_COSTS, n_costs
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.sentences import money, rounded
 from stakes.evaluation.slice_costs import SMALLEST
@@ -61,11 +61,11 @@ def caveats_of(
 
 
 def _many_costs(problem: Problem) -> Iterator[Caveat]:
-    if problem.costs.size > MOST_COSTS:
+    if n_costs(problem) > MOST_COSTS:
         yield Caveat(
             LEFT_OUT,
             f"Where the verdict would flip is not looked for: that is done for up to "
-            f"{MOST_COSTS:,} costs, and the problem has {problem.costs.size:,}.",
+            f"{MOST_COSTS:,} costs, and the problem has {n_costs(problem):,}.",
         )
 
 

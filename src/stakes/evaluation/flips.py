@@ -38,6 +38,11 @@ MOST_COSTS = 10_000  # of a problem whose flips are looked for: a hundred classe
 _Pair = tuple[float, float]
 
 
+def n_costs(problem: Problem) -> int:
+    """How many costs a problem has, be they numbers or expressions."""
+    return problem.n_classes * problem.n_decisions
+
+
 def flips_of(
     systems: tuple[System, ...], evidence: Evidence, costs: Costs
 ) -> tuple[tuple[Regions, ...], tuple[Margin, ...]]:
@@ -46,7 +51,7 @@ def flips_of(
     Decisions stay as they are.
     """
     problem, prior = evidence.problem, evidence.prior
-    if not (evidence.shares > 0).all() or problem.limits or problem.costs.size > MOST_COSTS:
+    if not (evidence.shares > 0).all() or problem.limits or n_costs(problem) > MOST_COSTS:
         return (), ()  # where costs move, the prices of limits would have to be fitted again
     if problem.columns or evidence.operation.running_costs:
         return case_regions(systems, evidence), case_margins(systems, evidence)

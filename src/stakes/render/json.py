@@ -53,7 +53,7 @@ def from_json(source: str | Path) -> Report:
         refuse_inconsistent(report)
     except KeyError as error:
         fault = f"{error} is missing"
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         fault = str(error)
     else:
         return report

@@ -25,6 +25,8 @@ def _faults(report: Report) -> Iterator[str]:
     if not names or len(set(names)) < len(names):
         yield "systems must be one or more, with a name of its own each"
     yield from _unknown("rules", report.rules, names)
+    models = [one.model for one in report.models]
+    yield from _unknown("systems", [system.model for system in report.systems], models)
     verdict = report.verdict
     deployed = [] if verdict.deploy is None else [verdict.deploy]
     if any(system not in report.systems for system in deployed):
