@@ -38,7 +38,7 @@ test test-all test-lowest test-newest test-torch test-spark test-sklearn: export
 .NOTPARALLEL:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: help demo fuzz test test-all test-lowest test-newest test-torch test-spark test-sklearn lint docs papers bench clean
+.PHONY: help demo fuzz mutants tamper test test-all test-lowest test-newest test-torch test-spark test-sklearn lint docs papers bench clean
 
 help:  ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -76,8 +76,14 @@ test-sklearn: .venv-sklearn/sklearn.stamp  ## estimators and displays, with the 
 		src/stakes/sklearn tests/estimators docs/sklearn.md \
 		src/stakes/displays tests/test_displays.py tests/test_plot.py docs/displays.md
 
-fuzz: .venv/test.stamp  ## call every public function with strange arguments, CALLS=200000 times; a leak is a failure
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python tests/fuzz.py $(or $(CALLS),200000) $(or $(SEED),0)
+fuzz: .venv/test.stamp  ## call every public function with strange arguments, CALLS=200000 times, at most SECONDS=3600; a leak is a failure
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python tests/fuzz.py $(or $(CALLS),200000) $(or $(SEED),0) $(or $(SECONDS),3600)
+
+mutants: .venv/test.stamp  ## change single operators and constants, MUTANTS=300 times; lists what no test notices
+	.venv/bin/python tests/mutants.py $(or $(MUTANTS),300) $(or $(SEED),0) $(or $(SECONDS),3600)
+
+tamper: .venv/test.stamp  ## change reports, rules and maps in MUTANTS=20000 places; each is refused or harmless
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python tests/tamper.py $(or $(MUTANTS),20000) $(or $(SEED),0)
 
 lint: .venv-lint/lint.stamp  ## ruff and mypy
 	.venv-lint/bin/ruff check .

@@ -1,11 +1,12 @@
 """Call every public function with garbage: it answers with a value or with an `InputError`.
 
-``python tests/fuzz.py [CALLS] [SEED]`` (``make fuzz``) takes every public function, constructor and
-method of the core, makes a call that works (see ``fuzz_recipes``), and then puts strange values in
-the place of each argument, and of random pairs of arguments. A leak is anything else than a value
-or an `InputError` that names an argument and has a remedy: another exception, a warning, a changed
-argument, more than five seconds. Row-level functions also get equal rows in other representations
-(lists, tuples, dtypes, frames, read-only and strided arrays) and must give equal answers.
+``python tests/fuzz.py [CALLS] [SEED] [SECONDS]`` (``make fuzz``) takes every public function,
+constructor and method of the core, makes a call that works (see ``fuzz_recipes``), and then puts
+strange values in the place of each argument, and, as long as there is time, of random pairs of
+arguments. A leak is anything else than a value or an `InputError` that names an argument and has a
+remedy: another exception, a warning, a changed argument, more than five seconds. Row-level
+functions also get equal rows in other representations (lists, tuples, dtypes, frames, read-only and
+strided arrays) and must give equal answers.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ import re
 import signal
 import sys
 import tempfile
+import time
 import types
 import typing
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -418,13 +421,14 @@ def _is_theirs(call: Call, argument: str, label: str) -> bool:
     return label in ("class", "function") and takes
 
 
-def pairs(calls: list[Call], leaks: Leaks, most: int, seed: int) -> None:
-    """Two arguments changed at random, until there are enough calls."""
+def pairs(calls: list[Call], leaks: Leaks, most: int, seed: int, seconds: float = inf) -> None:
+    """Two arguments changed at random, until there are enough calls or the time is up."""
+    end = time.monotonic() + seconds
     rng = np.random.default_rng(seed)
     values = zoo()
     keys = list(values)
     some = [call for call in calls if len(call.arguments) > 1]
-    while leaks.calls < most and some:
+    while leaks.calls < most and some and time.monotonic() < end:
         call = some[rng.integers(len(some))]
         chosen = rng.choice(list(call.arguments), 2, replace=False)
         labels = {str(name): keys[rng.integers(len(keys))] for name in chosen}
@@ -432,14 +436,15 @@ def pairs(calls: list[Call], leaks: Leaks, most: int, seed: int) -> None:
             leaks.add(call, labels, {**values, "generator": (k for k in range(3))})
 
 
-def main(most: int, seed: int) -> int:
+def main(most: int, seed: int, seconds: int) -> int:
     """Run the calls, and list the leaks by function and argument."""
     signal.signal(signal.SIGVTALRM, _too_long)
     os.chdir(tempfile.mkdtemp(prefix="stakes-fuzz-"))  # some of the calls write files
     calls, inside, unknown = all_calls()
-    leaks = Leaks()
+    leaks, start = Leaks(), time.monotonic()
     one_at_a_time(calls, leaks)
-    pairs(calls, leaks, most, seed)
+    single = leaks.calls
+    pairs(calls, leaks, most, seed, seconds - (time.monotonic() - start))
     compared, differing = differences()
     print(leaks)
     print("\n".join(differing))
@@ -449,7 +454,8 @@ def main(most: int, seed: int) -> int:
         print(f"no call is known for {name}: {_WHY.get(name, 'an argument without a recipe')}")
     total = sum(leaks.times.values())
     print(
-        f"{len(calls)} callables, {leaks.calls:,} calls, {total:,} leaks, {len(unknown)} callables "
+        f"{len(calls)} callables, {leaks.calls:,} calls ({leaks.calls - single:,} with two "
+        f"strange arguments), {total:,} leaks, {len(unknown)} callables "
         f"without a call (stakes {stakes.__version__}, seed {seed})"
     )
     return 1 if total or unknown or differing else 0
@@ -457,4 +463,4 @@ def main(most: int, seed: int) -> int:
 
 if __name__ == "__main__":
     numbers = [int(float(one)) for one in sys.argv[1:]]
-    sys.exit(main(*(numbers + [200_000, 0][len(numbers) :])))
+    sys.exit(main(*(numbers + [200_000, 0, 3600][len(numbers) :])))

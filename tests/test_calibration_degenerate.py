@@ -21,6 +21,7 @@ from stakes.calibration import (
     calibration_in_the_large,
     spiegelhalter,
 )
+from stakes.calibration.fitting import RIDGE
 from stakes.tally import ScoreTable
 
 BENT: tuple[Calibrator, ...] = (BetaMap(), VectorScaling(), FullAffine())
@@ -205,3 +206,21 @@ def test_spiegelhalters_statistic_is_infinite_where_certainty_was_wrong() -> Non
     assert np.isnan(right.statistic)
     assert np.isnan(right.p_value)
     assert np.isnan(spiegelhalter(ScoreTable([0.2], [[0, 0]])).statistic)
+
+
+def test_the_temperature_of_cases_that_are_all_right_is_bounded_by_the_ridge():
+    """On logarithms of spread one the slope is that of the log loss plus the ridge."""
+    q = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.25, 0.35, 0.4]])
+    codes = np.array([0, 1, 2, 2])
+    fitted = Temperature().fit(q, codes)
+    assert not fitted.converged
+    lead = np.log(q) - np.log(q[np.arange(4), codes])[:, None]
+    spread = np.sqrt(np.mean(lead**2))
+    coldness, lead = spread / fitted.temperature, lead / spread
+
+    def loss(cold):
+        return np.mean(np.log(np.exp(cold * lead).sum(axis=1))) + RIDGE * cold**2 / 2
+
+    step = 1e-3 * coldness
+    assert loss(coldness) < min(loss(coldness - step), loss(coldness + step))
+    assert 0 < fitted.temperature < 1

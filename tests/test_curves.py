@@ -284,6 +284,25 @@ def test_decision_curve_has_exact_jumps_and_areas_and_ends() -> None:
     assert np.isnan(curve.interventions_avoided([-0.1, 1.1])).all()
 
 
+def test_scores_of_one_are_treated_at_every_threshold_below_one() -> None:
+    """Shares 0.6 and 0.4; the case of score 1 is a true positive until p reaches 1."""
+    curve = curves.decision_curve(ScoreTable([0.0, 0.5, 1.0], [[3, 0], [2, 1], [1, 3]]))
+    assert curve.net_benefit(0.75) == pytest.approx(0.3 - 0.1 * 3)
+    assert curve.net_benefit(1.0) == 0
+    assert curve.net_benefit(0.0) == pytest.approx(0.4)
+    only = curves.decision_curve(ScoreTable([1.0], [[1, 3]]))
+    assert only.net_benefit([0.0, 0.5, 1.0]).tolist() == [0.75, 0.5, 0.0]
+
+
+def test_interventions_avoided_at_zero_are_true_negatives_unless_positives_are_missed() -> None:
+    none_missed = curves.decision_curve(ScoreTable([0.0, 0.4], [[3, 0], [2, 5]]))
+    assert none_missed.interventions_avoided(0.0) == pytest.approx(0.3)
+    missed = curves.decision_curve(ScoreTable([0.0, 0.4], [[3, 1], [2, 4]]))
+    assert missed.interventions_avoided(0.0) == -np.inf
+    assert np.isnan(missed.interventions_avoided([-0.1, 1.1])).all()
+    assert missed.interventions_avoided(1.0) == pytest.approx(0.5)
+
+
 def test_decision_curve_in_deployment_uses_the_prior() -> None:
     table = ScoreTable([0.1, 0.4], [[6, 1], [1, 2]])
     curve = curves.decision_curve(table.with_prior([0.9, 0.1]))

@@ -25,7 +25,7 @@ from stakes import (
     posteriors_from_log_odds,
     shift_prior,
 )
-from stakes.decide import reachable_decisions
+from stakes.decide import cheapest_decisions, class_ratios, reachable_decisions
 
 numbers = st.floats(-50, 50).map(lambda x: round(x, 2))
 probability = st.floats(0, 1)
@@ -285,3 +285,14 @@ def test_decisions_that_are_never_the_cheapest_are_not_reached():
     assert reachable_decisions(abstaining.with_abstention(0.74)).all()
     assert not reachable_decisions(abstaining.with_abstention(0.76))[-1]
     assert reachable_decisions(Problem([[3, 3], [2, 2], [1, 1]])).all()
+
+
+def test_cases_that_are_worth_more_by_their_class_are_decided_as_moved_posteriors():
+    rng = np.random.default_rng(3)
+    rows = rng.dirichlet([1.0, 1.0, 1.0], 200)
+    problem = Problem([[0, 1, 4, 2], [3, 0, 1, 1], [9, 5, 0, 2]])
+    old, new = np.array([0.2, 0.3, 0.5]), np.array([0.7, 0.2, 0.1])
+    moved = bayes_decisions(shift_prior(rows, old, new), problem)
+    worth = cheapest_decisions(rows, problem.costs, None, class_ratios(old, new))
+    assert np.array_equal(moved, np.array(problem.decisions)[worth])
+    assert not np.array_equal(worth, cheapest_decisions(rows, problem.costs))

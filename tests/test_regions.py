@@ -794,3 +794,20 @@ def test_of_rivals_that_arrive_together_the_steepest_is_named_whatever_rounding_
         assert found.cheapest == "best"
         assert margin.low == pytest.approx(0.168, rel=1e-12)
         assert str(margin.low_rival).startswith("grants 0")
+
+
+def test_crossings_closer_than_rounding_to_an_end_or_to_each_other_make_no_sliver():
+    flat = Curve([0, 1], [[0.5]])
+    near_end = {"flat": flat, "line": Curve([0, 1], [[0.5 - 1e-14, 1.0]])}
+    assert [part.cheapest for part in lowest(near_end, axis="x").parts] == [("flat",)]
+    at_end = {"flat": flat, "line": Curve([0, 1], [[1.5 - 1e-14, -1.0]])}
+    assert [part.cheapest for part in lowest(at_end, axis="x").parts] == [("flat",)]
+    bend = Curve([0, 0.5, 0.5 + 1e-13, 1], [[0.6, 0.0], [0.4, 0.0], [0.6, 0.0]])
+    assert [part.cheapest for part in lowest({"a": flat, "b": bend}, axis="x").parts] == [("a",)]
+
+
+def test_a_part_that_is_narrow_but_beyond_rounding_is_a_part():
+    bend = Curve([0, 0.5, 0.5 + 1e-9, 1], [[0.6, 0.0], [0.4, 0.0], [0.6, 0.0]])
+    parts = lowest({"a": Curve([0, 1], [[0.5]]), "b": bend}, axis="x").parts
+    assert [part.cheapest for part in parts] == [("a",), ("b",), ("a",)]
+    assert parts[1].high - parts[1].low == pytest.approx(1e-9, rel=1e-4)

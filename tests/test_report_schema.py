@@ -6,48 +6,21 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 pytest.importorskip("jsonschema")
 
 import jsonschema
 
-from stakes import Between, Decisions, Problem, Report, Scores, evaluate
+from report_kinds import KINDS, report_of
+from stakes import Report
 from stakes.evaluation import changes_between
 from stakes.render import report_schema
-
-RNG = np.random.default_rng(0)
-N = 150
-Y = (RNG.random(N) < 0.3).astype(int)
-SIGNAL = RNG.normal(2.0 * Y - 1, 1)
-P = 1 / (1 + np.exp(-2 * SIGNAL))
-BINARY = Problem.binary(false_alarm=1, miss=9, unit="EUR")
-WIDE = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"])
-QUICK: Any = {"calibrator": None, "replicates": 10}
-
-
-def reports() -> dict[str, Report]:
-    labels = np.array(WIDE.classes)[Y]
-    amounts = Problem([[0, 3, "5 + 0.02*amount"], ["amount", 8, 0]])
-    data = {"amount": RNG.lognormal(4, 1, N)}
-    three = np.stack([1 - P, P / 2, P / 2], axis=1)
-    binary = evaluate(Y, {"new": P, "old": Decisions(SIGNAL > 1)}, BINARY, baseline="old", **QUICK)
-    unknown = Problem([[0, Between(1, 5)], [9, 0]])
-    return {
-        "unknown": evaluate(Y, P, unknown, **QUICK),
-        "baseline": binary,
-        "unpaired": evaluate(Y, P, BINARY, baseline=binary, margin=0.1, **QUICK),
-        "recalibrated": evaluate(Y, {"p": P, "s": Scores(SIGNAL)}, BINARY),
-        "slices": evaluate(labels, P, WIDE, by=Y, weights=P + 1, volume=100, period="day", **QUICK),
-        "amounts": evaluate(Y, P, amounts, data=data, running_costs={"model": 0.1}, **QUICK),
-        "three": evaluate(Y, three, Problem.zero_one(3), clusters=np.arange(N) // 5, **QUICK),
-    }
 
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, Report]:
-    return reports()
+    return {kind: report_of(kind) for kind in KINDS}
 
 
 @pytest.mark.slow

@@ -95,15 +95,15 @@ FLOORS: dict[str, str] = {
         "capacity_displays reliability_display systems_display threshold_display"
     ),
     "evaluation": (
-        "sentences cases operation decision_rules folds charging predictions limited_rules "
+        "sentences memory cases operation decision_rules folds charging predictions limited_rules "
         "evidence beliefs limit_sentences limit_checks frozen backwards shipping score_bins "
         "cost_intervals baseline changes information remaking miscalibration tally_rows "
         "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
         "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "
-        "losses intervals planning schemes delta jackknife profile proportions bootstrap "
-        "comparison delong selection deployment multiplicity moves winner"
+        "losses intervals planning schemes delta jackknife blind_ratios profile proportions "
+        "bootstrap comparison delong selection deployment multiplicity moves winner"
     ),
     "limits": (
         "batch_counts counted_cases deployed_cases capacity limit_check one_price several_prices "
@@ -122,10 +122,10 @@ FLOORS: dict[str, str] = {
     "ranking": "roc hull points areas rescaling",
     "regions": "partition axes decisions borders sensitivity",
     "render": (
-        "json line_picture layout rounding against systems limit_tables unknowns tables page "
-        "page.data html markdown notebook plain_text schema"
+        "reading json line_picture layout rounding against systems limit_tables unknowns tables "
+        "page page.data html markdown notebook plain_text schema"
     ),
-    "report": "_parts _gates _report",
+    "report": "_parts _gates _report _checked_parts",
     "rule": "_reading _cuts _json _consistent _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
     "simulate": "_line random_counts gaussian",

@@ -35,6 +35,8 @@ _UNFINISHED: set[Path] = set()  # files and folders that no run may leave behind
 
 def check_target(path: str | Path) -> Path:
     """A path that can be written, known before hours of work are spent."""
+    if not str(path):
+        raise InputError("path must be the name of a file; it is empty. Name one.", argument="path")
     target = Path(path)
     folder = target.parent
     if target.exists() and not target.is_file():

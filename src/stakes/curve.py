@@ -103,6 +103,12 @@ class Curve(Value):
         knots = _check.floats("x", x, ndim=1)
         values = _check.floats("y", y, ndim=1)
         _check.same_length(x=knots, y=values)
+        if knots.size < 2 or np.any(np.diff(knots) < 0):
+            raise InputError(
+                f"x must be two or more numbers that never decrease; got {knots.size}, "
+                f"{knots[:5].tolist()} first. Sort the corners by x.",
+                argument="x",
+            )
         width, rise = np.diff(knots), np.diff(values)
         slope = np.divide(rise, width, out=np.zeros_like(rise), where=width > 0)
         left, right = values[:-1], values[1:]
@@ -139,7 +145,7 @@ class Curve(Value):
 
     def __call__(self, x: npt.ArrayLike) -> FloatArray:
         """Value at x, elementwise; nan outside the domain."""
-        points = np.asarray(x, dtype=np.float64)
+        points = _check.reals("x", x)
         low, high = self.domain
         inside = (points >= low) & (points <= high)
         within = np.where(inside, points, low)
@@ -247,7 +253,8 @@ class Curve(Value):
         >>> Curve([0, 1], [[0, 0, 1]]).points(3)["y"].tolist()
         [0.0, 0.25, 1.0]
         """
-        steps = np.linspace(0.0, 1.0, max(per_piece, 2))
+        count = _check.whole("per_piece", per_piece, low=0, high=10**6)
+        steps = np.linspace(0.0, 1.0, max(count, 2))
         left, right = self.knots[:-1, None], self.knots[1:, None]
         x = np.where(steps == 1, right, left + steps * (right - left))  # ends without rounding
         y = self._on_piece(np.broadcast_to(np.arange(len(x))[:, None], x.shape), x)

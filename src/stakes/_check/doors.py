@@ -96,8 +96,10 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **named)
         except (StakesError, OSError, Warning):
             raise
-        except Exception:
+        except Exception as error:
             _look(then, args, named)
+            if isinstance(error, ValueError) and "broadcast" in str(error):
+                _look_at_shapes(then, args, named)
             raise
 
     checked._guarded = True  # type: ignore[attr-defined]
@@ -112,6 +114,25 @@ def _look(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> None:
                 check(name, value)
             except InputError as error:
                 raise error from None
+
+
+def _look_at_shapes(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Refuse numbers that an elementwise function cannot put together."""
+    given = {
+        name: args[place] if place < len(args) else named.get(name)
+        for place, name, check in wanted
+        if check is numbers
+    }
+    shapes = {name: np.shape(value) for name, value in given.items() if value is not None}
+    try:
+        np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        listed = ", ".join(f"{name} has {shape}" for name, shape in shapes.items())
+        raise InputError(
+            f"{' and '.join(shapes)} must be numbers, or arrays whose shapes go together; "
+            f"{listed}. Pass arrays of one shape.",
+            argument=next(iter(shapes)),
+        ) from None
 
 
 _ABSENT = object()

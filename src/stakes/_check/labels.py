@@ -53,9 +53,9 @@ def plain(value: object) -> object:
     return value
 
 
-def labels(name: str, values: object) -> Labels:
+def labels(name: str, values: Any) -> Labels:
     """Distinct labels, each a str, int or bool."""
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__") or _is_scalar(values):
+    if isinstance(values, str | bytes) or not is_listed(values):
         raise InputError(
             f"{name} must be a sequence of labels; got {described(values)}. Pass a list of them.",
             argument=name,
@@ -86,15 +86,17 @@ def labels(name: str, values: object) -> Labels:
     return cast(Labels, found)
 
 
-def _is_scalar(values: Any) -> bool:
-    """Whether there is nothing to go through, as in an array without dimensions or one tally."""
+def is_listed(values: Any) -> bool:
+    """Whether it can be gone through; arrays without dimensions and single tallies cannot."""
+    if not hasattr(values, "__iter__"):
+        return False
     if isinstance(values, np.ndarray):
-        return values.ndim == 0
+        return values.ndim > 0
     try:
         len(values)
     except TypeError:
-        return hasattr(values, "__len__")
-    return False
+        return not hasattr(values, "__len__")
+    return True
 
 
 def _refuse_unwritable(name: str, label: object) -> None:

@@ -137,7 +137,7 @@ def suitability(metric: Metric, *, n_classes: int, rng: np.random.Generator) -> 
     """
     read_metric(metric)
     _check.generator(rng)
-    size = _check.whole("n_classes", n_classes, low=2)
+    size = _check.whole("n_classes", n_classes, low=2, high=100)
     tables = _tables(rng, size)
     values = _evaluate(metric, tables)
     perfect = (tables * (1 - np.eye(size))).sum(axis=(1, 2)) == 0

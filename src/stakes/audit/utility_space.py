@@ -46,8 +46,9 @@ def is_admissible(x: npt.ArrayLike, y: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     >>> is_admissible([0.3, 0.9, -0.8], [-0.6, -0.6, 0.1]).tolist()
     [True, False, True]
     """
-    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    return np.asarray((np.abs(x) <= 1) & (np.abs(y) <= 1) & (np.abs(y - x) <= 1))
+    x, y = _check.reals("x", x), _check.reals("y", y)
+    with np.errstate(invalid="ignore"):  # of two infinities
+        return np.asarray((np.abs(x) <= 1) & (np.abs(y) <= 1) & (np.abs(y - x) <= 1))
 
 
 def utilities_at(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
@@ -74,7 +75,7 @@ def utilities_at(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
     array([[0.7, 0.6],
            [0. , 1. ]])
     """
-    x, y = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
+    x, y = np.broadcast_arrays(_check.reals("x", x), _check.reals("y", y))
     return np.where(is_admissible(x, y)[..., None, None], _matrices(x, y), np.nan)
 
 

@@ -67,7 +67,7 @@ def calibration_error(
             f"square."
         )
     several: list[Any] = list(tables) if isinstance(tables, list | tuple) else [tables]
-    for table in several:
+    for table in several or [None]:
         _check.require("tables", table, ScoreTable, "Pass one, or a list of them.")
     errors = np.stack([_gap_norm(table, bins, power) for table in several])
     if np.isinf(power):
@@ -77,7 +77,8 @@ def calibration_error(
 
 def _gap_norm(table: ScoreTable, bins: Bins, power: float) -> FloatArray:
     """The norm (…) of the gaps of one table; empty bins have none."""
-    probability_scores(table)
+    with _check.renamed(table="tables"):
+        probability_scores(table)
     pooled = bin_sums(table, bins)
     gaps = np.abs(np.where(pooled.mass == 0, 0.0, pooled.scores - pooled.shares))
     share = ratio(pooled.mass, np.asarray(table.n_cases)[..., None])

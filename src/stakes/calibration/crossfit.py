@@ -152,7 +152,7 @@ def _read_scores(
             return rows[:, 1], 2, names, lambda some: some
         return rows, size, names, lambda some: Posteriors(some, classes=range(size))
     values = scores.values if isinstance(scores, Scores) else scores
-    bare = _check.array("scores", values)
+    bare = _check.reals("scores", values)
     if bare.ndim not in (1, 2):
         raise InputError(
             f"scores must have one entry or one row for every case; the shape is {bare.shape}. "

@@ -22,6 +22,7 @@ from stakes.errors import InputError
 _FORMAT = "stakes.calibration"
 _VERSION = 1
 _WHAT = "a calibration map"
+_MOST = 1e200  # size of a number of a map: products with larger ones overflow
 _AROUND = {"format", "version", "checksum", "prior"}  # prior: a note of the command line
 _REMEDY = "Fit again, or pass the text as to_json wrote it."
 
@@ -223,7 +224,7 @@ def _part(name: str, value: Any, type_: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float | list):
         raise InputError(f"{name} must hold numbers; got {value!r}. {_REMEDY}")
     if type_ == "float":
-        return _check.number(name, value)
+        return _check.number(name, value, low=-_MOST, high=_MOST)
     array = _check.floats(name, value)
     return array if array.ndim else array[None]  # a lone number is refused by its shape
 

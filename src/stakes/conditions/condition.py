@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
+import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
@@ -122,7 +123,15 @@ class CostProportions(Condition):
         alarms = _check.non_negative("false_alarm", false_alarm, ndim=1)
         misses = _check.non_negative("miss", miss, ndim=1)
         _check.same_length(false_alarm=alarms, miss=misses)
-        magnitude = alarms + misses
+        with np.errstate(over="ignore"):
+            magnitude = alarms + misses
+            total = float(magnitude.sum())
+        if total and not 1e-150 < total < 1e150:
+            raise InputError(
+                f"false_alarm and miss must have a total between 1e-150 and 1e+150; it is "
+                f"{total:g}. Choose another unit.",
+                argument="false_alarm",
+            )
         counts = magnitude > 0
         if not counts.any():
             raise InputError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from stakes import _check
 from stakes._arithmetic import ratio
 from stakes._check import FloatArray
 from stakes._value import Value
@@ -38,7 +39,7 @@ class BayesErrorRate(Value):
         """Error rate at these prior log-odds."""
         from scipy.special import expit
 
-        log_odds = np.asarray(prior_log_odds, dtype=np.float64)
+        log_odds = _check.reals("prior_log_odds", prior_log_odds)
         false_alarm_rate, miss_rate = self._rates(log_odds)
         return np.asarray(expit(log_odds) * miss_rate + expit(-log_odds) * false_alarm_rate)
 
@@ -56,7 +57,7 @@ class BayesErrorRate(Value):
         -------
         normalised error rates, elementwise
         """
-        log_odds = np.asarray(prior_log_odds, dtype=np.float64)
+        log_odds = _check.reals("prior_log_odds", prior_log_odds)
         false_alarm_rate, miss_rate = self._rates(log_odds)
         with np.errstate(over="ignore", invalid="ignore"):
             alarms = np.exp(np.maximum(-log_odds, 0)) * false_alarm_rate
@@ -100,7 +101,7 @@ class BayesErrorPlot(Value):
         """
         from scipy.special import expit
 
-        return np.asarray(expit(-np.abs(np.asarray(prior_log_odds, dtype=np.float64))))
+        return np.asarray(expit(-np.abs(_check.reals("prior_log_odds", prior_log_odds))))
 
     def columns(self, prior_log_odds: npt.ArrayLike) -> dict[str, FloatArray]:
         """All curves at these prior log-odds, plain and normalised.
@@ -114,7 +115,7 @@ class BayesErrorPlot(Value):
         columns of equal length
         """
         return {
-            "prior_log_odds": np.array(prior_log_odds, dtype=np.float64),
+            "prior_log_odds": _check.reals("prior_log_odds", prior_log_odds),
             "actual": self.actual(prior_log_odds),
             "minimum": self.minimum(prior_log_odds),
             "reference": self.reference(prior_log_odds),

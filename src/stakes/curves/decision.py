@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.curve import Curve
@@ -74,7 +75,7 @@ class DecisionCurve(Value):
         >>> curve.interventions_avoided(0.2).round(3).tolist()
         0.2
         """
-        points = np.asarray(p, dtype=np.float64)
+        points = _check.reals("p", p)
         found, alarms = (
             _part(self.net_benefit, column)(points)
             for column in (0, 3)  # the shares TP/n and -FP/n

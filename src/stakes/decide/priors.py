@@ -12,6 +12,8 @@ from stakes._value import Value
 from stakes.decide.cheapest import blocks
 from stakes.errors import InputError
 
+_LARGEST = 1e300  # ratio of a new share to an old one: beyond it, sums overflow
+
 
 def posteriors_from_log_odds(log_odds: object) -> FloatArray:
     """P(second class), of shape (n,), from log(P(second)/P(first)); infinities are certainty.
@@ -154,7 +156,9 @@ def class_ratios(old: FloatArray, new: FloatArray) -> FloatArray:
     >>> class_ratios(np.array([0.5, 0.5]), np.array([0.9, 0.1]))
     array([1.8, 0.2])
     """
-    return np.divide(new, old, out=np.zeros(old.size), where=old > 0)
+    with np.errstate(over="ignore"):
+        found = np.divide(new, old, out=np.zeros(old.size), where=old > 0)
+    return np.minimum(found, _LARGEST)
 
 
 def _moved(rows: FloatArray, ratio: FloatArray) -> FloatArray:

@@ -10,12 +10,14 @@ from stakes._text import number, percent, whole_percent
 from stakes.evaluation.charging import FEW, MUCH, few_cases
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence, ModelTallies
+from stakes.evaluation.flips import MOST_COSTS, n_costs
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.sentences import money, rounded
 from stakes.evaluation.slice_costs import SMALLEST
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,
+    LEFT_OUT,
     MOVED,
     RECALIBRATED,
     TUNED,
@@ -53,8 +55,18 @@ def caveats_of(
         *_unchecked(evidence, miscalibrations),
         *_few_carry(evidence, verdict, systems),
         *_sampling(evidence),
+        *_many_costs(evidence.problem),
         *evidence.left_out,
     )
+
+
+def _many_costs(problem: Problem) -> Iterator[Caveat]:
+    if n_costs(problem) > MOST_COSTS:
+        yield Caveat(
+            LEFT_OUT,
+            f"Where the verdict would flip is not looked for: that is done for up to "
+            f"{MOST_COSTS:,} costs, and the problem has {n_costs(problem):,}.",
+        )
 
 
 def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[Caveat]:

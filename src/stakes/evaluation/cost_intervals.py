@@ -5,6 +5,7 @@ Everything here is deterministic and a function of tallies; `stakes.inference` h
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
@@ -16,6 +17,7 @@ from stakes._check import BoolArray, FloatArray, Label, Labels
 from stakes.decide import reachable_decisions
 from stakes.evaluation.evidence import Evidence, Sample
 from stakes.inference import (
+    MOST_BLIND,
     Clusters,
     Contenders,
     LossSample,
@@ -148,7 +150,7 @@ class Costs:
 
     def leaving(self, moves: list[Move]) -> FloatArray:
         """Where choices leave the contenders while a number of the problem moves."""
-        names, size = self.joint.models, self.problem.n_decisions
+        names, size = self.joint.models, self._n_blind
         return leaving_points(
             self.joint,
             moves,
@@ -177,6 +179,11 @@ class Costs:
 
     # Below ---------------------------------------------------------------------------------------
 
+    @property
+    def _n_blind(self) -> int:
+        """How many blind decisions are among the systems, the last of these."""
+        return min(self.problem.n_decisions, MOST_BLIND)
+
     def _pair_support(self, first: str, second: str, factor: float) -> Support:
         places = self.joint.models.index(first), self.joint.models.index(second)
         support = difference_support(
@@ -196,7 +203,7 @@ class Costs:
     @property
     def _span(self) -> float:
         """What the best constant decision costs above perfect ones, limits or not."""
-        constant = self.joint.models[-self.problem.n_decisions :]
+        constant = self.joint.models[-self._n_blind :]
         return min(self._value(str(name)) for name in constant) - self._perfect
 
     def _value(self, name: str) -> float:
@@ -258,20 +265,18 @@ class Costs:
         known = self.problem.prior is not None and span > 0
         return (self.choice.most - self._perfect) / span if known else np.inf
 
-    @cached_property
-    def _blocks(self) -> list[tuple[list[str], Counts, dict[str, Any]]]:
+    @property
+    def _blocks(self) -> Iterator[tuple[list[str], Counts, dict[str, Any]]]:
         """Systems side by side, as many at a time as memory is meant for; without blind ones."""
-        names = [str(name) for name in self.joint.models[: -self.problem.n_decisions]]
+        names = [str(name) for name in self.joint.models[: -self._n_blind]]
         table = self.problem.costs.size * max(1, self.joint.weights.size // len(self.joint.cells))
         size = max(1, _AT_ONCE // table)
-        blocks = []
         for first in range(0, len(names), size):
             own = names[first : first + size]
             design = self._design | {"reachable": self.reachable[first : first + len(own)]}
             if self.squares is not None:
                 design["squares"] = _tables(self.joint.with_cell_weights(self.squares), own).values
-            blocks.append((own, _tables(self.joint, own), design))
-        return blocks
+            yield own, _tables(self.joint, own), design
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,7 +394,8 @@ def _loss_costs(sample: Sample, problem: Problem, evidence: Evidence, level: flo
 def _tables(joint: JointCounts, names: list[str]) -> Counts:
     """Counts (…, J, K, M) of some systems."""
     values = np.stack([joint.model(name).values for name in names], axis=-3)
-    return Counts(values, classes=joint.classes, decisions=joint.decisions)
+    labels: dict[str, Any] = {"classes": joint.classes, "decisions": joint.decisions}
+    return Counts._trusted(values=values, **labels, groups=None)
 
 
 def _summed(counts: Counts, joint: JointCounts) -> Counts:
@@ -412,7 +418,9 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
         decisions=problem.decisions,
         prior=problem.prior,
     )
-    joint, reachable = with_blind(sample.joint, above)
+    shares = sample.pooled.shares if problem.prior is None else problem.prior
+    blind = evidence.blind_decision(above.with_prior(shares))
+    joint, reachable = with_blind(sample.joint, above, blind)
     bayes = [rule.name in POSTERIOR_RULES for rule in evidence.rules.values()]
     if not evidence.problem.limits:  # prices may make any decision the cheapest
         reachable[np.flatnonzero(bayes)] = reachable_decisions(above)  # people may take the others
@@ -431,8 +439,7 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
         fitting=fitting,
         added=added,
     )
-    shares = sample.pooled.shares if problem.prior is None else problem.prior
-    named = f"always {evidence.blind_decision(above.with_prior(shares))}"
+    named = f"always {blind}"
     return Costs(joint, above, base, reachable, sample.squares, choice, named, level, added)
 
 

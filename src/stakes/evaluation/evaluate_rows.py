@@ -22,6 +22,7 @@ from stakes.evaluation.cases import (
     refuse_needless,
 )
 from stakes.evaluation.folds import Folds, folds_of_key
+from stakes.evaluation.memory import refuse_too_large
 from stakes.evaluation.operation import read_operation
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.remaking import remake_of
@@ -142,6 +143,7 @@ def evaluate(
     unknown = read_unknown(uncertain, problem, cases.shares, level)
     held = None if posterior_prior is None else _held(posterior_prior, problem)
     named = read_models(models, cases.n_rows)
+    refuse_too_large(problem, named, cases.n_rows)
     if all(isinstance(given, Decisions) for given in named.values()):
         calibrator = None  # there is nothing to recalibrate
     operation = read_operation(running_costs, volume, period, named)

@@ -34,7 +34,13 @@ from stakes.report import System
 from stakes.tally import Counts
 
 _NEAREST = 12  # reports show fewer
+MOST_COSTS = 10_000  # of a problem whose flips are looked for: a hundred classes
 _Pair = tuple[float, float]
+
+
+def n_costs(problem: Problem) -> int:
+    """How many costs a problem has, be they numbers or expressions."""
+    return problem.n_classes * problem.n_decisions
 
 
 def flips_of(
@@ -45,7 +51,7 @@ def flips_of(
     Decisions stay as they are.
     """
     problem, prior = evidence.problem, evidence.prior
-    if not (evidence.shares > 0).all() or problem.limits:
+    if not (evidence.shares > 0).all() or problem.limits or n_costs(problem) > MOST_COSTS:
         return (), ()  # where costs move, the prices of limits would have to be fitted again
     if problem.columns or evidence.operation.running_costs:
         return case_regions(systems, evidence), case_margins(systems, evidence)
@@ -54,9 +60,12 @@ def flips_of(
     margins = (*found.costs, *found.priors)
     over_priors = list(_prior_lines(costs, prior))
     choice = found.cheapest
-    lines = [*_cost_lines(costs), *over_priors]
     near = _nearest(margins, problem)
-    walks = [_Walk(lines[k], (choice, choice), (margins[k].low, margins[k].high)) for k in near]
+    walks = []
+    for k in near:
+        of_prior = k - problem.costs.size
+        line = _cost_line(costs, k) if of_prior < 0 else over_priors[of_prior]
+        walks.append(_Walk(line, (choice, choice), (margins[k].low, margins[k].high)))
     axes: dict[StraightAxis, _Line] = {Prior(problem, problem.classes[-1]): over_priors[-1]}
     if problem.costs.shape == (2, 2):
         axes = {CostProportion(prior): _proportion_line(costs), **axes}
@@ -142,12 +151,13 @@ def _left(walks: list[_Walk], costs: Costs) -> list[_Pair]:
     return [(points.get((i, 0), -inf), points.get((i, 1), inf)) for i in range(len(walks))]
 
 
-def _cost_lines(costs: Costs) -> Iterator[_Line]:
-    """Of each cost, class by class."""
+def _cost_line(costs: Costs, place: int) -> _Line:
+    """Of one cost, counted class by class."""
     problem = costs.problem
-    for cell in np.eye(problem.costs.size).reshape(-1, *problem.costs.shape):
-        others = np.where(cell > 0, -costs.base, problem.costs)  # the base is in no cost
-        yield _Line(others, cell, problem.prior, None, (-inf, inf))
+    cell = np.zeros(problem.costs.shape)
+    cell.flat[place] = 1.0
+    others = np.where(cell > 0, -costs.base, problem.costs)  # the base is in no cost
+    return _Line(others, cell, problem.prior, None, (-inf, inf))
 
 
 def _prior_lines(costs: Costs, prior: FloatArray) -> Iterator[_Line]:

@@ -12,6 +12,7 @@ Takes tallies.
 """
 
 from stakes._check import guard
+from stakes.inference.blind_ratios import MOST_BLIND
 from stakes.inference.bootstrap import bootstrap, bootstrap_bca, bootstrap_t, estimate_of
 from stakes.inference.cells import Measure, each
 from stakes.inference.comparison import (
@@ -97,6 +98,7 @@ from stakes.inference.winner import (
 )
 
 __all__ = [
+    "MOST_BLIND",
     "AllCases",
     "BCa",
     "BayesianBootstrap",

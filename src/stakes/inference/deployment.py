@@ -58,7 +58,7 @@ class Dirichlet(Value):
 
     def __call__(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Draw `size` priors, of shape (size, K)."""
-        return rng.dirichlet(self.cases, size=_check.whole("size", size, low=0))
+        return rng.dirichlet(self.cases, size=_check.draws("size", size, low=0))
 
 
 def uncertain_problems(

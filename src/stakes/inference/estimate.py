@@ -149,7 +149,12 @@ class Estimate(Value):
         method: str,
     ) -> None:
         numbers, errors, drawn = (
-            np.array(part, dtype=np.float64) for part in (value, standard_error, replicates)
+            _check.reals(name, part)
+            for name, part in (
+                ("value", value),
+                ("standard_error", standard_error),
+                ("replicates", replicates),
+            )
         )
         if numbers.shape != errors.shape:
             raise InputError(
@@ -162,6 +167,7 @@ class Estimate(Value):
                 f"for each replicate; the shape is {drawn.shape}. Replicates are the first axis.",
                 argument="replicates",
             )
+        _check.require("method", method, str, "Say in words how the numbers were found.")
         parts = {"value": numbers, "standard_error": errors, "replicates": drawn}
         self._fill({**parts, "intervals": _checked_type(intervals), "method": method})
 

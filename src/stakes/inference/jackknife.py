@@ -167,7 +167,8 @@ def _values(
 ) -> tuple[FloatArray, FloatArray]:
     """Measures (D, …) with something left out, and how often each counts, broadcast to them."""
     made = (cells_of(tally).with_cell_weights(block) for block in without)
-    values = np.concatenate([numbers(measure(one)) for one in made])
+    kept = [numbers(measure(one)) for one in made]
+    values = np.concatenate(kept) if kept else np.empty((0, *numbers(measure(tally)).shape))
     times = times.reshape(*times.shape, *(1,) * (values.ndim - times.ndim))
     return values, np.broadcast_to(times, values.shape)
 

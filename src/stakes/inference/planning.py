@@ -135,6 +135,14 @@ def _scaled(
             f"n_cases must be above zero; the smallest is {cases.min():g}. Pass the number of "
             f"cases behind the estimate."
         )
+    try:
+        np.broadcast_shapes(given.shape, wanted.shape, estimate.value.shape)
+    except ValueError:
+        raise InputError(
+            f"n_cases and {name} must be numbers, or arrays whose shapes go together; they have "
+            f"{given.shape} and {wanted.shape}. Pass one number for each.",
+            argument="n_cases",
+        ) from None
     with np.errstate(over="ignore"):
         return np.asarray(np.ceil(cases * (reach * estimate.standard_error / wanted) ** 2))
 

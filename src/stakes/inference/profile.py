@@ -15,17 +15,18 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.errors import InputError
+from stakes.inference.blind_ratios import normalized_ends
 from stakes.inference.cells import cells_of, checked_squares, whole_cells
 from stakes.inference.design import Cells, effective_factors
 from stakes.inference.estimate import Interval
-from stakes.inference.likelihood import PSEUDO_CASES, Support, dearest_shares, profile_ends
+from stakes.inference.likelihood import Support, profile_ends
 from stakes.inference.schemes import Clusters
 from stakes.measures import prior_of
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
 
 _REMEDY = "pass squares=, the sums of the squared weights of each cell."
-_STEPS = 50  # Dinkelbach's method needs about six
+_DENSE = 1 << 16  # cells of a table of two models, up to which tuples are summed into it
 
 
 def profile_interval(
@@ -149,7 +150,7 @@ def profile_normalized_interval(
     cells = _cells(counts, squares, scheme)
     able = _checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
     threshold = profile_threshold(level, cells.degrees)
-    low, high = _normalized_ends(cells, able, regret.costs, threshold, np.asarray(added))
+    low, high = normalized_ends(cells, able, regret.costs, threshold, np.asarray(added))
     return _interval(low, high, level)
 
 
@@ -309,14 +310,18 @@ def pair_support(
     low, high = _range(costs, able[first][:, None, :])  # (P, K)
     other_low, other_high = _range(costs, able[second][:, None, :])
     values = np.zeros((len(first), 1))  # no values are asked for where each case counts as one
-    if not cells.plain:
+    dense = costs.shape[-2] * costs.shape[-1] ** 2 <= max(_DENSE, len(joint.cells))
+    if not (cells.plain and dense):
         every = np.broadcast_to(costs, (len(first), *costs.shape[-2:]))
         own = np.arange(len(first))[:, None], joint.cells[:, 0]
         values = every[(*own, joint.cells[:, 1 + first].T)]
         values = values - factor * every[(*own, joint.cells[:, 1 + second].T)]
-    grid = (costs[..., :, None] - factor * costs[..., None, :]).reshape(*costs.shape[:-1], -1)
-    tables = _pair_tables(cells.weights, joint.cells, first, second, costs.shape[-2:])
     ends = low - factor * other_high, high - factor * other_low
+    if dense:
+        grid = (costs[..., :, None] - factor * costs[..., None, :]).reshape(*costs.shape[:-1], -1)
+        tables = _pair_tables(cells.weights, joint.cells, first, second, costs.shape[-2:])
+    else:
+        grid, tables = _tuple_tables(cells, values, by_class=prior is not None)
     return _support(cells, values, tables, grid, ends, prior)
 
 
@@ -356,12 +361,13 @@ def _support(
 
 def _merged(grid: FloatArray, tables: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Values (R, C) and their weights (…, R, C), equal values together and without empty ones."""
-    if len(grid) == 1:
+    some = tables.any(axis=tuple(range(tables.ndim - 1)))
+    grid, tables = grid[:, some], tables[..., some]
+    if len(grid) == 1 and some.any():
         order = np.argsort(grid[0], kind="stable")
         first = np.flatnonzero(np.diff(grid[0, order], prepend=np.nan) != 0)
         grid, tables = grid[:, order[first]], np.add.reduceat(tables[..., order], first, axis=-1)
-    some = tables.any(axis=tuple(range(tables.ndim - 1)))
-    return grid[:, some], tables[..., some]
+    return grid, tables
 
 
 def _cells(tally: Counts | JointCounts, squares: object, scheme: Clusters | None) -> Cells:
@@ -414,6 +420,26 @@ def _pair_tables(
     return sums.reshape(*weights.shape[:-1], len(first), size)
 
 
+def _tuple_tables(
+    cells: Cells, values: FloatArray, *, by_class: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Values (P, R, Q) and weights (…, P, R Q) of tuples as they are, class by class if asked for.
+
+    With many classes, tables of all pairs of decisions would be empty but for these.
+    """
+    rows = cells.classes if by_class else np.zeros_like(cells.classes)
+    order = np.argsort(rows, kind="stable")
+    sizes = np.bincount(rows, minlength=cells.n_classes if by_class else 1)
+    slots = np.empty_like(rows)
+    slots[order] = np.arange(rows.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    shape = (sizes.size, sizes.max(initial=1))
+    grid, tables = np.zeros((len(values), *shape)), np.zeros((*cells.weights.shape[:-1], 1, *shape))
+    grid[:, rows, slots] = values
+    tables[..., 0, rows, slots] = cells.weights
+    flat = tables.reshape(*tables.shape[:-2], -1)
+    return grid, np.broadcast_to(flat, (*flat.shape[:-2], len(values), flat.shape[-1]))
+
+
 def _checked_reachable(reachable: object, shape: tuple[int, ...]) -> BoolArray:
     if reachable is None:
         return np.ones(shape, dtype=np.bool_)
@@ -440,67 +466,3 @@ def _checked_pairs(pairs: Iterable[tuple[int, int]], size: int) -> IntArray:
 
 def _interval(low: FloatArray, high: FloatArray, level: float) -> Interval:
     return Interval._trusted(low=np.array(low), high=np.array(high), level=level)
-
-
-# Normalised cost ---------------------------------------------------------------------------------
-
-
-def _normalized_ends(
-    cells: Cells, able: BoolArray, regrets: FloatArray, threshold: FloatArray, added: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The largest of the ends over the blind decisions, (…); regrets are (K, M), `added` (…)."""
-    own = regrets.reshape(1, -1)
-    losses = own + added[..., None, None]
-    blind = np.repeat(regrets.T, regrets.shape[1], axis=-1)  # (D, K M): of decision d in each cell
-    weights = cells.weights[..., None, :]
-    of_model, of_blind = np.sum(weights * losses, axis=-1), np.sum(weights * blind, axis=-1)
-    linear = losses * of_blind[..., None] - blind * of_model[..., None]
-    # A rare class that few clusters hold tells little about its own design effect; that of the cost
-    # itself knows more cases.
-    factors = (effective_factors(cells, v, by_class=False) for v in (linear, own))
-    counts = weights * np.minimum(*factors)
-    possible = np.tile(able, regrets.shape[0])[..., None, :] | (counts > 0)
-    # Where a blind decision was perfect, any ratio from which the first step is defined will do.
-    some = of_blind > 0
-    top = 1 + losses.max() / regrets.min(initial=np.inf, where=regrets > 0)
-    ratio = np.where(some, of_model / np.where(some, of_blind, 1.0), top)
-    known = np.isfinite(threshold)[..., None]
-    goal = np.broadcast_to(np.where(known, threshold[..., None], 1.0), ratio.shape)
-    low = -_greatest_ratio(-losses, blind, counts, possible, -ratio, goal)
-    high = _greatest_ratio(losses, blind, counts, possible, ratio, goal)
-    low, high = np.where(known, low, 0.0), np.where(known & some, high, np.inf)
-    undefined = (regrets.max(axis=0) == 0).any()
-    ends = low.max(axis=-1), high.max(axis=-1)
-    return tuple(np.where(undefined, np.nan, end) for end in ends)  # type: ignore[return-value]
-
-
-def _greatest_ratio(
-    losses: FloatArray,
-    blind: FloatArray,
-    counts: FloatArray,
-    possible: BoolArray,
-    ratio: FloatArray,
-    threshold: FloatArray,
-) -> FloatArray:
-    r"""The greatest :math:`E[r] / E[r_d]` (…, D) within the threshold (Dinkelbach 1967).
-
-    The greatest mean of :math:`r - \rho\, r_d` falls with ρ and is convex in it, being a maximum of
-    linear functions; Newton's step towards its zero is the ratio at its maximum, and never
-    overshoots from the second step on. The 0.4 of a case stand at the dearest possible cell.
-    """
-    for _ in range(_STEPS):
-        values = np.where(possible, losses - ratio[..., None] * blind, -np.inf)
-        dearest = values.max(axis=-1, keepdims=True)
-        extra = PSEUDO_CASES * (np.arange(losses.shape[-1]) == values.argmax(axis=-1)[..., None])
-        gaps = np.where(possible, dearest - values, 0.0)
-        shares = dearest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)[
-            ..., 0, :
-        ]
-        above, below = np.sum(shares * losses, axis=-1), np.sum(shares * blind, axis=-1)
-        step = above / np.where(below > 0, below, 1.0)
-        step = np.where(below > 0, step, ratio)
-        done = np.abs(step - ratio).max() <= 1e-12 * np.abs(step).max()
-        ratio = step
-        if done:
-            break
-    return ratio

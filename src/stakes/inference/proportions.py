@@ -108,8 +108,8 @@ def _accepts(
     phi = np.exp(log_ratio)
     # The most likely second proportion q when the first is φ q: a root of a q² − b q + c.
     a, b, c = phi * (m + n), phi * (m + y) + x + n, x + y
-    q = 2 * c / (b + np.sqrt(np.maximum(b**2 - 4 * a * c, 0.0)))
     with np.errstate(divide="ignore", invalid="ignore"):
+        q = 2 * c / (b + np.sqrt(np.maximum(b**2 - 4 * a * c, 0.0)))
         variance = phi * q * (1 - phi * q) / m + phi**2 * q * (1 - q) / n
         distance = (x / m - phi * y / n) ** 2
     return np.asarray(distance <= threshold * np.maximum(variance, 0.0))

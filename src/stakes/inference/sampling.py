@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, Label, Labels
+from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.cells import checked_squares
@@ -118,11 +118,14 @@ def cost_errors(
     cell = joint.cells[:, 1:].T + problem.n_decisions * truth
     losses = problem.costs.ravel().take(cell)  # (J, T)
     stratum, shares = (0 * truth, np.ones(1)) if prior is None else (truth, prior)
-    in_stratum = np.equal(stratum[:, None], np.arange(len(shares))).astype(np.float64)
-    size = weights @ in_stratum
+
+    def by_stratum(values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(stratum, values, len(shares)), dtype=np.float64)
+
+    size = by_stratum(weights)
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = (losses @ (weights[:, None] * in_stratum) / size).T
-        count = size**2 / (squared @ in_stratum)  # of cases of equal weight that tell as much
+        means = np.stack([by_stratum(weights * own) / size for own in losses], axis=1)
+        count = size**2 / by_stratum(squared)  # of cases of equal weight that tell as much
         more = np.where(count > 1, count / (count - 1), 0.0)
         pull = np.where(size > 0, shares / size, 0.0)
     losses -= np.where(size[:, None] > 0, means, 0.0).T.take(stratum, axis=1)  # residuals from here
@@ -131,7 +134,7 @@ def cost_errors(
         degrees, covariance = np.inf, weighed @ losses.T
     else:
         residual = losses * np.where(weights > 0, pull[stratum], 0.0)
-        degrees, covariance = _between(clusters, residual.T, in_stratum[:, shares > 0])
+        degrees, covariance = _between(clusters, residual.T, _indicator(stratum, shares))
     extra = _checked_fitting(fitting, len(joint.models))
     return CostErrors._trusted(
         names=joint.models,
@@ -140,6 +143,11 @@ def cost_errors(
         degrees=degrees,
         fitting=extra,
     )
+
+
+def _indicator(stratum: IntArray, shares: FloatArray) -> FloatArray:
+    """Which stratum of a share above zero each tuple belongs to, (T, R)."""
+    return np.asarray(stratum[:, None] == np.flatnonzero(shares > 0), dtype=np.float64)
 
 
 def _between(

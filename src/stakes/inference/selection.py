@@ -19,6 +19,7 @@ from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
 from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
+from stakes.inference.blind_ratios import MOST_BLIND
 from stakes.inference.comparison import triangular_root
 from stakes.inference.fixed_normals import directions
 from stakes.inference.likelihood import Support, profile_ends, profile_ratio
@@ -283,11 +284,14 @@ def _range(problem: Problem) -> dict[str, float]:
     return {"least_cost": float(problem.prior @ low), "most": float(problem.prior @ high)}
 
 
-def with_blind(joint: JointCounts, problem: Problem) -> tuple[JointCounts, BoolArray]:
+def with_blind(
+    joint: JointCounts, problem: Problem, named: Label | None = None
+) -> tuple[JointCounts, BoolArray]:
     """The tally with the blind decisions as further systems, and what all can reach, (J + M, M).
 
     They are called "always DECISION". Such a system takes one decision whatever the case, which
-    data cannot show; the others are taken to reach every decision.
+    data cannot show; the others are taken to reach every decision. Of more than 256 decisions only
+    those that are the cheapest for these cases are taken, and the one that is `named`.
 
     Parameters
     ----------
@@ -309,8 +313,9 @@ def with_blind(joint: JointCounts, problem: Problem) -> tuple[JointCounts, BoolA
            [ True, False],
            [False,  True]])
     """
-    names = tuple(f"always {label}" for label in problem.decisions)
-    constant = np.broadcast_to(np.arange(len(names)), (len(joint.cells), len(names)))
+    places = _cheapest_blind(joint, problem, named)
+    names = tuple(f"always {problem.decisions[place]}" for place in places)
+    constant = np.broadcast_to(places, (len(joint.cells), len(places)))
     wider = JointCounts._trusted(
         cells=np.concatenate([joint.cells.T, constant.T]).T,  # columns are what will be read
         weights=joint.weights,
@@ -319,8 +324,20 @@ def with_blind(joint: JointCounts, problem: Problem) -> tuple[JointCounts, BoolA
         decisions=joint.decisions,
         groups=joint.groups,
     )
-    every = np.ones((len(joint.models), len(names)), dtype=np.bool_)
-    return wider, np.concatenate([every, np.eye(len(names), dtype=np.bool_)])
+    every = np.ones((len(joint.models), problem.n_decisions), dtype=np.bool_)
+    return wider, np.concatenate([every, np.eye(problem.n_decisions, dtype=np.bool_)[places]])
+
+
+def _cheapest_blind(joint: JointCounts, problem: Problem, named: Label | None) -> IntArray:
+    """Positions of the blind decisions that are looked at, in the order of the problem."""
+    if problem.n_decisions <= MOST_BLIND:
+        return np.arange(problem.n_decisions)
+    weights = joint.weights.reshape(-1, len(joint.cells)).sum(axis=0)
+    shares = np.bincount(joint.cells[:, 0], weights, problem.n_classes)
+    costs = (shares if problem.prior is None else problem.prior) @ problem.costs
+    if named is not None:
+        costs[problem.decisions.index(named)] = -np.inf
+    return np.sort(np.argsort(costs, kind="stable")[:MOST_BLIND])
 
 
 def _checked_names(joint: JointCounts, among: object) -> Labels:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stakes import _check
 from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
 from stakes.errors import InputError
@@ -59,13 +60,22 @@ class SelectionEffect:
 
     def cost(self, value: float, low: float, high: float) -> Corrected:
         """The cost of the winner, from its interval without the correction."""
+        value, low, high = _numbers(value, low, high)
         farther = max(high, min(high + self.reach, self.most))
         return Corrected(min(value + self.bias, farther), low, farther)
 
     def saving(self, value: float, low: float, high: float) -> Corrected:
         """What the winner saves against another, from its interval without the correction."""
+        value, low, high = _numbers(value, low, high)
         farther = min(low, max(low - self.reach, self.least - self.most))
         return Corrected(max(value - self.bias, farther), farther, high)
+
+
+def _numbers(value: float, low: float, high: float) -> tuple[float, float, float]:
+    """A value and its interval: one number each."""
+    read = (_check.reals(*one, ndim=0) for one in (("value", value), ("low", low), ("high", high)))
+    value, low, high = map(float, read)
+    return value, low, high
 
 
 def selection_effect(choice: Contenders, *, against: Label | None = None) -> SelectionEffect:

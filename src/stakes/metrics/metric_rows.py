@@ -49,9 +49,15 @@ class MetricTable(Value):
     level: float
 
     def __getitem__(self, key: str | tuple[Label, str]) -> MetricRow:
+        plain = isinstance(key, str) or (
+            isinstance(key, tuple) and [isinstance(part, Label) for part in key] == [True, True]
+        )
         wanted = key if isinstance(key, tuple) else (None, key)
-        found = [row for row in self.rows if wanted[0] in (None, row.name)]
-        found = [row for row in found if row.metric == wanted[1]]
+        found = [
+            row
+            for row in self.rows
+            if plain and wanted[0] in (None, row.name) and row.metric == wanted[1]
+        ]
         if len(found) == 1:
             return found[0]
         names = ", ".join(dict.fromkeys(repr(row.name) for row in self.rows))

@@ -235,6 +235,7 @@ def normalized_bayes_cost(
 
 def _posteriors(y_proba: object, classes: object) -> object:
     """Posteriors whose columns are named where their classes are stated."""
+    _check.refuse_lazy("y_proba", y_proba)
     if classes is None:
         return y_proba
     if isinstance(y_proba, Posteriors) or _check.frame_columns(y_proba) is not None:

@@ -139,6 +139,8 @@ Beliefs = tuple[tuple[int, int, Belief], ...]  # row, column and what is believe
 
 def split_beliefs(costs: Any) -> tuple[Any, Beliefs]:
     """Costs with means in place of distributions, and the distributions with their places."""
+    if isinstance(costs, np.ndarray) and costs.dtype.kind in "biuf":
+        return costs, ()  # numbers are no beliefs
     try:
         cells = np.array(costs, dtype=object)
     except ValueError:  # rows of different lengths, which are refused elsewhere

@@ -19,6 +19,8 @@ Expressions = tuple[tuple[Expression | None, ...], ...]  # K rows of M; () where
 
 def has_text(costs: Any) -> bool:
     """Whether some entry of a table is text, which is an expression then."""
+    if isinstance(costs, np.ndarray) and costs.dtype.kind in "biuf":
+        return False
     try:
         cells = np.array(costs, dtype=object)
     except ValueError:  # rows of different lengths
@@ -129,7 +131,9 @@ def _negated(cell: Any) -> Any:
 
 def table_shape(costs: Any) -> tuple[int, int]:
     """K and M of a table of costs; anything else is refused."""
-    array: Any = np.array(costs, dtype=object) if has_text(costs) else _check.floats("costs", costs)
+    array: Any = costs
+    if not (isinstance(costs, np.ndarray) and costs.dtype.kind in "biuf"):
+        array = np.array(costs, dtype=object) if has_text(costs) else _check.floats("costs", costs)
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(
             f"costs must be a table of classes (rows) by decisions (columns); its shape is "
@@ -142,15 +146,16 @@ def table_shape(costs: Any) -> tuple[int, int]:
 
 def _refuse_unusable(costs: FloatArray, expressions: Expressions) -> None:
     """Costs that are no numbers, though no expression stands in their place, or too large."""
-    written = np.array([[cell is not None for cell in row] for row in expressions] or False)
-    known = np.where(written, 0.0, costs)
-    _check.floats("costs", known)
-    refuse_large("costs", known)
+    if expressions:
+        written = np.array([[cell is not None for cell in row] for row in expressions])
+        costs = _check.floats("costs", np.where(written, 0.0, costs))
+    refuse_large("costs", costs)
 
 
 def refuse_large(name: str, costs: FloatArray) -> None:
     """Refuse costs whose products might be no numbers."""
-    if (largest := float(np.abs(costs).max(initial=0.0))) > LARGEST:
+    ends = float(costs.min(initial=0.0)), float(costs.max(initial=0.0))
+    if (largest := max(map(abs, ends))) > LARGEST:
         raise InputError(
             f"{name} must lie within {LARGEST:g} of zero; the largest is {largest:g}. "
             f"Choose a larger unit.",

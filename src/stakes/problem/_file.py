@@ -21,6 +21,8 @@ _LIMIT = {"decision", "given", "at_most", "at_least"}
 
 def read(path: str | Path) -> dict[str, Any]:
     """The keywords of Problem that the file states; its labels match by text."""
+    if not str(path):
+        raise InputError("path must be the name of a file; it is empty. Name one.", argument="path")
     if Path(path).exists() and not Path(path).is_file():
         raise InputError(f"{path} must be a file; it is a folder, a pipe or a device. Name a file.")
     try:

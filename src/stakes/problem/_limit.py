@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -276,7 +276,7 @@ def listed_limits(limits: object, example: str) -> tuple[Limit, ...]:
     (Limit.share('review', at_most=0.05),)
     """
     fault = None
-    if isinstance(limits, Limit | str | Mapping) or not isinstance(limits, Iterable):
+    if isinstance(limits, Limit | str | Mapping) or not _check.is_listed(limits):
         fault = f"got {type(limits).__name__}"
     listed: tuple[Any, ...] = () if fault else tuple(limits)  # type: ignore[arg-type]
     strange = [one for one in listed if not isinstance(one, Limit)]

@@ -145,7 +145,9 @@ class Problem(Charged):
                [1., 1., 0.]])
         """
         names = class_names(classes)
-        return cls(1 - np.eye(len(names)), classes=names, **common)
+        costs = np.ones((len(names), len(names)))
+        np.fill_diagonal(costs, 0.0)
+        return cls(costs, classes=names, **common)
 
     @classmethod
     def binary(
@@ -242,13 +244,13 @@ class Problem(Charged):
         >>> Problem.from_utilities([[15, -35], [-335, 165]]).costs.tolist()
         [[-15.0, 35.0], [335.0, -165.0]]
         """
-        utilities = named_table(utilities)
-        if isinstance(utilities, Mapping):
-            classes, decisions, utilities = from_mapping(
-                utilities, common.pop("classes", None), common.pop("decisions", None)
-            )
-            common.update(classes=classes, decisions=decisions)
         with _check.renamed(costs="utilities"):
+            utilities = named_table(utilities)
+            if isinstance(utilities, Mapping):
+                classes, decisions, utilities = from_mapping(
+                    utilities, common.pop("classes", None), common.pop("decisions", None)
+                )
+                common.update(classes=classes, decisions=decisions)
             return cls(negated(utilities), **common)
 
     @classmethod
@@ -350,7 +352,7 @@ class Problem(Charged):
         0.2
         """
         array = isinstance(problems, np.ndarray)
-        given = list(problems) if isinstance(problems, Iterable) and not array else []
+        given = list(problems) if _check.is_listed(problems) and not array else []
         if not given or not all(isinstance(problem, Problem) for problem in given):
             raise InputError("problems must be at least one Problem; they are not. Write [a, b].")
         first = given[0]

@@ -8,29 +8,20 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 import numpy as np
 
-from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._files import text_of, write_whole
-from stakes._value import Value
 from stakes.errors import InputError
-from stakes.problem import Limit, Problem
-from stakes.report import Report
-from stakes.rule import Rule, Rules
+from stakes.problem import Problem
+from stakes.render.reading import read_value
+from stakes.report import Report, refuse_inconsistent
+from stakes.rule import Rules
 
 SCHEMA = "stakes-report/2"
-
-# What NDArray[…] is made of differs between versions of numpy; that two are equal does not.
-_DTYPES: dict[Any, type[np.generic]] = {
-    FloatArray: np.float64,
-    IntArray: np.intp,
-    BoolArray: np.bool_,
-}
 
 
 def to_json(report: Report, path: str | Path | None = None) -> str:
@@ -58,10 +49,11 @@ def from_json(source: str | Path) -> Report:
             f"Read it with the version of stakes that wrote it."
         )
     try:
-        report: Report = _value(Report, data)
+        report: Report = read_value(Report, data, "report")
+        refuse_inconsistent(report)
     except KeyError as error:
         fault = f"{error} is missing"
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         fault = str(error)
     else:
         return report
@@ -73,6 +65,8 @@ def from_json(source: str | Path) -> Report:
 
 def plain(value: Any) -> Any:
     """The value made of dicts, lists, text, numbers and None alone."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
     if isinstance(value, Problem):
         return {"costs": plain(value.written), **_parts(value)}
     if isinstance(value, Rules):
@@ -80,11 +74,9 @@ def plain(value: Any) -> Any:
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return value.tolist() if np.isfinite(value).all() else plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
     return value
 
 
@@ -92,42 +84,3 @@ def _parts(problem: Problem) -> dict[str, Any]:
     """What a problem holds beside its costs."""
     names = ("classes", "decisions", "prior", "unit", "answers", "limits")
     return {name: plain(getattr(problem, name)) for name in names}
-
-
-def _problem(data: dict[str, Any]) -> Problem:
-    """The problem again; costs that are text are expressions of columns."""
-    parts = {name: data[name] for name in ("costs", "classes", "decisions", "prior", "unit")}
-    answers = dict(zip(data["decisions"], data["answers"], strict=True))
-    limits = [Limit(**limit) for limit in data.get("limits", [])]  # older reports have none
-    return Problem(**parts, answers=answers, limits=limits)
-
-
-def _value(kind: Any, data: Any) -> Any:
-    """The value of a type that these plain parts stand for."""
-    if get_origin(kind) is UnionType:
-        kinds = get_args(kind)
-        if data is None and NoneType in kinds:
-            return None
-        structured = [k for k in kinds if k is not NoneType]
-        return _value(structured[0], data) if len(structured) == 1 else data
-    if get_origin(kind) is tuple:
-        parts = get_args(kind)
-        inner = parts[:1] * len(data) if parts[-1] is Ellipsis else parts
-        return tuple(_value(part, item) for part, item in zip(inner, data, strict=True))
-    if kind in _DTYPES:
-        return np.array(data, dtype=_DTYPES[kind])
-    if kind is Problem:
-        return _problem(data)
-    if kind is Rules:
-        return Rules({name: Rule.of(rule) for name, rule in data.items()})
-    if is_dataclass(kind):
-        hints = get_type_hints(kind)
-        parsed = {
-            one.name: _value(hints[one.name], data[one.name])
-            if one.name in data or one.default is MISSING
-            else one.default  # what an older version did not write
-            for one in fields(kind)
-        }
-        made: Any = kind
-        return made._trusted(**parsed) if issubclass(made, Value) else made(**parsed)
-    return float(data) if kind is float else data

@@ -40,6 +40,7 @@ _FACTORS = (
     "now: where another costs as little on these cases. From where on that is clear is not worked "
     "out for such costs."
 )
+_MOST_CELLS = 2500  # of a table of classes by decisions that is written out
 _FROZEN = "with the decisions as they are made now"
 
 
@@ -60,6 +61,9 @@ def sections(report: Report) -> Iterator[Section]:
 
 def stakes_sections(problem: Problem) -> Iterator[Section]:
     """The costs, class by class, and the prior where one is stated."""
+    if problem.n_classes * problem.n_decisions > _MOST_CELLS:
+        yield _large_stakes(problem)
+        return
     labels, decisions = _names(problem)
     header: tuple[str, ...] = ("class", *decisions)
     rows = [(label, *map(_cost, row)) for label, row in zip(labels, problem.written, strict=True)]
@@ -75,6 +79,16 @@ def stakes_sections(problem: Problem) -> Iterator[Section]:
         text += f" Limits: {'; '.join(map(str, problem.limits))}."
     part = Section("The stakes", (text,), Table(header, tuple(rows)))
     yield from folded(cleaned(part, problem.unit))
+
+
+def _large_stakes(problem: Problem) -> Section:
+    """A table that nobody would read, in a sentence."""
+    unit = f" {problem.unit}" if problem.unit else ""
+    text = f"{problem.n_classes:,} classes and {problem.n_decisions:,} decisions"
+    if not problem.columns:
+        low, high = number(float(problem.costs.min())), number(float(problem.costs.max()))
+        text += f", whose costs run from {low} to {high}{unit}"
+    return Section("The stakes", (f"{text}. They are in report.problem.",))
 
 
 def _cost(cost: float | str | dict[str, Any]) -> str:
@@ -132,9 +146,10 @@ def _money(report: Report) -> Section:
     apart = ", running costs apart" if best.running_cost else ""
     text = f"Cases of {best.name}, class by decision, and each cell's share of {what}{apart}."
     values = best.counts.values
-    table = _cell_table(problem, values, shares)
-    if width_of(table) <= WIDTH:
-        return Section("Where the money goes", (text,), table)
+    if values.size <= _MOST_CELLS:
+        table = _cell_table(problem, values, shares)
+        if width_of(table) <= WIDTH:
+            return Section("Where the money goes", (text,), table)
     table = _cell_list(problem, values, shares)
     left = np.count_nonzero(values) - len(table.rows)
     more = (f"The dearest cells first; {left} more have cases.",) if left else ()
@@ -169,7 +184,7 @@ def _cell_list(problem: Problem, counts: FloatArray, shares: FloatArray) -> Tabl
     """Cells that hold cases, the dearest first."""
     labels, decisions = _names(problem)
     order = np.lexsort((-counts.ravel(), -shares.ravel()))
-    dearest = [place for place in order if counts.flat[place] > 0][:_DEAREST]
+    dearest = order[counts.ravel()[order] > 0][:_DEAREST].tolist()
     rows = tuple(
         (labels[k], decisions[d], number(counts[k, d]), _text.whole_percent(float(shares[k, d])))
         for k, d in (divmod(int(place), counts.shape[1]) for place in dearest)

@@ -1,6 +1,7 @@
 """Report: everything that `evaluate` found out, as a value."""
 
 from stakes._check import guard
+from stakes.report._checked_parts import refuse_inconsistent
 from stakes.report._parts import (
     AS_DECIDED,
     BAYES,
@@ -53,6 +54,7 @@ __all__ = [
     "Uncertainty",
     "Verdict",
     "cheapest_of",
+    "refuse_inconsistent",
 ]
 
 guard(__name__)

@@ -315,20 +315,20 @@ class Report(Value):
         """
         return all(high <= 0 for high in self._judged(system, "beyond_margin"))
 
-    def compared(self, name: str) -> System:
+    def compared(self, system: str) -> System:
         """The system of that name, or the challenger of the model of that name.
 
         Parameters
         ----------
-        name : name of a system or of a model
+        system : name of a system or of a model
 
         Returns
         -------
         the system
         """
-        own = [one for one in self.systems if one.name == name]
-        own += [one for one in self.challengers if one.model == name]
-        return own[0] if own else self._named("system", name)
+        own = [one for one in self.systems if one.name == system]
+        own += [one for one in self.challengers if one.model == system]
+        return own[0] if own else self._named("system", system)
 
     def _judged(self, system: str | None, what: str) -> list[float]:
         """Upper ends of what a gate asks; infinite where a system clearly breaks a limit."""

@@ -519,7 +519,7 @@ class Rule(Value):
         verify("source", body, _WHAT)
         try:
             return cls.of(body)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(
             f"source must be a whole rule as to_json wrote it; it is not: {fault.rstrip('.')}. "

@@ -20,6 +20,7 @@ from stakes.tally import Counts
 
 _REACH = 38.0  # standard deviations; nothing that float64 can hold lies beyond
 _RESOLUTION = 1e-12  # standard deviations
+_MOST = 10**8  # cases of one sample
 
 
 def gaussian_classes(
@@ -61,8 +62,7 @@ def gaussian_classes(
     >>> sample.posteriors.mean(axis=0).round(1)
     array([0.8, 0.1, 0.1])
     """
-    flat = isinstance(prior, np.ndarray) and prior.ndim == 0
-    spots = range(len(prior) if isinstance(prior, Sized) and not flat else 1)
+    spots = range(len(prior) if isinstance(prior, Sized) and _check.is_listed(prior) else 1)
     world = GaussianWorld(spots, variance=variance, prior=prior, classes=classes)
     return world.sample(n_cases, rng=rng)
 
@@ -194,7 +194,7 @@ class GaussianWorld(Value):
         >>> world.sample(6, rng=np.random.default_rng(0)).posteriors.shape
         (6, 2)
         """
-        total = _check.number("n_cases", n_cases, low=1)
+        total = _check.number("n_cases", n_cases, low=1, high=_MOST)
         return self.sample_each(np.rint(total * self.prior), rng=rng)
 
     def sample_each(self, n_per_class: object, *, rng: np.random.Generator) -> SimulatedCases:

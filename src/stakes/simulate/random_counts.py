@@ -16,6 +16,9 @@ Sampler = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
 ``lambda rng, size: distribution.rvs(size=size, random_state=rng)``."""
 
 
+_MOST = 10**8  # tables of one sample
+
+
 def random_confusion(
     n_problems: int,
     n_models: int,
@@ -60,8 +63,8 @@ def random_confusion(
     0.06
     """
     _check.generator(rng)
-    problems = _check.whole("n_problems", n_problems, low=1)
-    models = _check.whole("n_models", n_models, low=1)
+    problems = _check.draws("n_problems", n_problems, low=1)
+    models = _check.whole("n_models", n_models, low=1, high=_MOST // problems)
     positive = _drawn("share", share, rng, (problems,))
     correct = _drawn("correct_rates", correct_rates, rng, (problems, models, 2))
     shares = np.stack([1 - positive, positive], axis=-1)[:, None, :]

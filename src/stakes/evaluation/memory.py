@@ -1,0 +1,50 @@
+"""Whether an evaluation fits into memory, known before it begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from stakes.errors import InputError
+from stakes.problem import Problem
+from stakes.rows import Decisions
+
+_SHARED, _OWN = 9, 3  # tables of class by decision held at once: of all models, and of each
+_ROWS = 4  # the same of arrays of posteriors
+_FEW = 1 << 30  # bytes that nobody has to ask for
+
+
+def needed_bytes(n_classes: int, n_decisions: int, rows: list[int]) -> int:
+    """What an evaluation takes at its peak, about; `rows` of posteriors are those of each model."""
+    tables = _SHARED + _OWN * len(rows)
+    return 8 * (n_classes * n_decisions * tables + _ROWS * n_classes * max(rows, default=0))
+
+
+def refuse_too_large(problem: Problem, models: Mapping[str, object], n_rows: int) -> None:
+    """Refuse what does not fit, with the number of classes that would."""
+    rows = [0 if isinstance(one, Decisions) else n_rows for one in models.values()]
+    sizes = problem.n_classes, problem.n_decisions
+    needed, available = needed_bytes(*sizes, rows), memory_bytes()
+    if needed <= max(available, _FEW):
+        return
+    fitting = int(problem.n_classes * (available / needed) ** 0.5)
+    raise InputError(
+        f"problem must have fewer classes than {problem.n_classes:,}: with {len(models):,} models "
+        f"and {n_rows:,} cases it takes about {needed / 2**30:.1f} GiB, and there are "
+        f"{available / 2**30:.1f} GiB. About {fitting:,} classes would fit: merge those that are "
+        f"treated alike, or pass fewer models or cases.",
+        argument="problem",
+    )
+
+
+def memory_bytes() -> int:
+    """The memory of this machine, or as much of it as this process may take."""
+    total = 1 << 62
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return total
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return total if limit == resource.RLIM_INFINITY else min(total, limit)

@@ -1,0 +1,112 @@
+"""The ends of normalised costs: ratios to what blind decisions cost, by profile likelihood."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stakes._check import BoolArray, FloatArray
+from stakes.inference.design import Cells, effective_factors
+from stakes.inference.likelihood import PSEUDO_CASES, dearest_shares
+
+_STEPS = 50  # Dinkelbach's method needs about six
+MOST_BLIND = 256  # of more blind decisions, those that were the cheapest are looked at
+
+
+def normalized_ends(
+    cells: Cells, able: BoolArray, regrets: FloatArray, threshold: FloatArray, added: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The largest of the ends over the blind decisions, (…); regrets are (K, M), `added` (…)."""
+    cells, own, possible = _pooled(cells, regrets, able)
+    losses = own + added[..., None, None]
+    blind = _blind_regrets(cells, regrets)[:, cells.classes]  # (D, C): of decision d in each cell
+    weights = cells.weights[..., None, :]
+    of_model, of_blind = np.sum(weights * losses, axis=-1), np.sum(weights * blind, axis=-1)
+    linear = losses * of_blind[..., None] - blind * of_model[..., None]
+    # A rare class that few clusters hold tells little about its own design effect; that of the cost
+    # itself knows more cases.
+    factors = (effective_factors(cells, v, by_class=False) for v in (linear, own))
+    counts = weights * np.minimum(*factors)
+    possible = possible[..., None, :] | (counts > 0)
+    # Where a blind decision was perfect, any ratio from which the first step is defined will do.
+    some = of_blind > 0
+    top = 1 + losses.max() / regrets.min(initial=np.inf, where=regrets > 0)
+    ratio = np.where(some, of_model / np.where(some, of_blind, 1.0), top)
+    known = np.isfinite(threshold)[..., None]
+    goal = np.broadcast_to(np.where(known, threshold[..., None], 1.0), ratio.shape)
+    low = -_greatest_ratio(-losses, blind, counts, possible, -ratio, goal)
+    high = _greatest_ratio(losses, blind, counts, possible, ratio, goal)
+    low, high = np.where(known, low, 0.0), np.where(known & some, high, np.inf)
+    undefined = (regrets.max(axis=0) == 0).any()
+    ends = low.max(axis=-1), high.max(axis=-1)
+    return tuple(np.where(undefined, np.nan, end) for end in ends)  # type: ignore[return-value]
+
+
+def _pooled(
+    cells: Cells, regrets: FloatArray, able: BoolArray
+) -> tuple[Cells, FloatArray, BoolArray]:
+    """Cells of one class and one regret as one, the regrets (1, C), and which are possible (…, C).
+
+    Blind decisions cost all cells of a class the same, so that nothing else tells these apart.
+    """
+    n_classes, n_decisions = regrets.shape
+    order = np.argsort(regrets, axis=1, kind="stable")
+    order += n_decisions * np.arange(n_classes)[:, None]
+    order = order.ravel()
+    own = regrets.ravel()[order]
+    starts = np.ones(own.size, dtype=np.bool_)
+    np.not_equal(own[1:], own[:-1], out=starts[1:])
+    starts[::n_decisions] = True
+    first = np.flatnonzero(starts)
+    own = own[first]
+
+    def pooled(weights: FloatArray | None) -> Any:
+        return None if weights is None else np.add.reduceat(weights[..., order], first, axis=-1)
+
+    parts = (pooled(part) for part in (cells.weights, cells.squares, cells.clusters))
+    weights, squares, clusters = parts
+    possible = np.logical_or.reduceat(able[..., order % n_decisions], first, axis=-1)
+    classes = order[first] // n_decisions
+    return Cells(weights, classes, n_classes, squares, clusters), own[None], possible
+
+
+def _blind_regrets(cells: Cells, regrets: FloatArray) -> FloatArray:
+    """Regrets (D, K) of blind decisions: of all, or of those that were the cheapest."""
+    if regrets.shape[1] <= MOST_BLIND:
+        return regrets.T
+    seen = cells.weights.reshape(-1, cells.classes.size).sum(axis=0)
+    costs = np.bincount(cells.classes, seen, cells.n_classes) @ regrets
+    return regrets.T[np.sort(np.argpartition(costs, MOST_BLIND)[:MOST_BLIND])]
+
+
+def _greatest_ratio(
+    losses: FloatArray,
+    blind: FloatArray,
+    counts: FloatArray,
+    possible: BoolArray,
+    ratio: FloatArray,
+    threshold: FloatArray,
+) -> FloatArray:
+    r"""The greatest :math:`E[r] / E[r_d]` (…, D) within the threshold (Dinkelbach 1967).
+
+    The greatest mean of :math:`r - \rho\, r_d` falls with ρ and is convex in it, being a maximum of
+    linear functions; Newton's step towards its zero is the ratio at its maximum, and never
+    overshoots from the second step on. The 0.4 of a case stand at the dearest possible cell.
+    """
+    for _ in range(_STEPS):
+        values = np.where(possible, losses - ratio[..., None] * blind, -np.inf)
+        dearest = values.max(axis=-1, keepdims=True)
+        extra = PSEUDO_CASES * (np.arange(losses.shape[-1]) == values.argmax(axis=-1)[..., None])
+        gaps = np.where(possible, dearest - values, 0.0)
+        shares = dearest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)[
+            ..., 0, :
+        ]
+        above, below = np.sum(shares * losses, axis=-1), np.sum(shares * blind, axis=-1)
+        step = above / np.where(below > 0, below, 1.0)
+        step = np.where(below > 0, step, ratio)
+        done = np.abs(step - ratio).max() <= 1e-12 * np.abs(step).max()
+        ratio = step
+        if done:
+            break
+    return ratio

@@ -1,0 +1,107 @@
+"""Whether the parts of a report that came as text fit together, so that all of it can be used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from stakes.errors import InputError
+from stakes.report._report import Report, System
+
+
+def refuse_inconsistent(report: Report) -> None:
+    """Refuse a report whose parts speak of different problems, systems or models."""
+    for checks in (_faults, _system_faults, _model_faults, _table_faults, _number_faults):
+        for fault in checks(report):
+            raise InputError(f"{fault}.")
+
+
+def _faults(report: Report) -> Iterator[str]:
+    """What is named must be there."""
+    names = [system.name for system in report.systems]
+    if not names or len(set(names)) < len(names):
+        yield "systems must be one or more, with a name of its own each"
+    yield from _unknown("rules", report.rules, names)
+    models = [one.model for one in report.models]
+    yield from _unknown("systems", [system.model for system in report.systems], models)
+    verdict = report.verdict
+    deployed = [] if verdict.deploy is None else [verdict.deploy]
+    if any(system not in report.systems for system in deployed):
+        yield "verdict.deploy must be one of the systems"
+    named = [*verdict.contenders, verdict.cheapest, verdict.runner_up]
+    yield from _unknown("verdict", named, [*names, *_constants(report)])
+    for group in report.slices:
+        yield from _unknown("slices", [one.system for one in group.costs], names)
+    blind = report.naive
+    yield from _unknown("naive", [blind.decision, *blind.tied], report.problem.decisions)
+    for prior in (report.assumptions.prior, report.assumptions.posterior_prior):
+        if len(prior) != report.problem.n_classes:
+            yield "assumptions.prior must have a share for each class"
+
+
+def _constants(report: Report) -> list[str]:
+    return [f"always {one}" for one in report.problem.decisions]
+
+
+def _unknown(where: str, named: Iterable[Any], known: Iterable[Any]) -> Iterator[str]:
+    strange = [name for name in named if name is not None and name not in set(known)]
+    if strange:
+        yield f"{where} must name what the report holds; {strange[0]!r} is unknown"
+
+
+def _system_faults(report: Report) -> Iterator[str]:
+    """Counts and sums have a row for each class and a column for each decision."""
+    problem = report.problem
+    shape = (problem.n_classes, problem.n_decisions)
+    extra = [] if report.no_model is None else [report.no_model]
+    for system in [*report.systems, *extra]:
+        for name, array, wanted in _arrays(system, shape, problem):
+            if array is not None and array.shape != wanted:
+                yield f"{name} of {system.name!r} must have shape {wanted}, not {array.shape}"
+        labels = system.counts.classes, system.counts.decisions
+        if labels != (problem.classes, problem.decisions):
+            yield f"counts of {system.name!r} must have the labels of the problem"
+
+
+def _arrays(system: System, shape: tuple[int, int], problem: Any) -> Iterator[tuple[str, Any, Any]]:
+    yield "counts", system.counts.values, shape
+    yield "spent", system.spent, shape
+    if system.sums is not None:
+        yield "sums", system.sums, (*shape, len(problem.terms.names))
+
+
+def _model_faults(report: Report) -> Iterator[str]:
+    for model in report.models:
+        by = model.by_threshold
+        if by is not None and (
+            by.thresholds.ndim != 1
+            or by.sums.shape != (by.thresholds.size - 1, 2, len(by.terms))
+            or not by.terms
+        ):
+            yield f"by_threshold of {model.model!r} must have sums for each of its thresholds"
+
+
+def _table_faults(report: Report) -> Iterator[str]:
+    found = report.disagreement
+    if found is not None:
+        models, both = (len(found.models),), (len(found.metrics), len(found.models))
+        shapes = found.costs.shape, found.best.shape, found.values.shape, found.picks.shape
+        if shapes != (models, models, both, both) or not found.models:
+            yield "disagreement must have a number for each metric and each model"
+    metrics = () if found is None else found.metrics
+    yield from _unknown("picks", [pick.metric for pick in report.picks], metrics)
+    for regions in report.regions:
+        for part in regions.parts:
+            yield from _unknown("regions", part.cheapest, regions.models)
+
+
+def _number_faults(report: Report) -> Iterator[str]:
+    given = report.assumptions
+    if not (0 < given.level < 1 and 0 < given.n_cases < math.inf):
+        yield "assumptions must have a level between 0 and 1, and cases"
+    for system in report.systems:
+        if not np.isfinite(system.running_cost):
+            yield "running_cost must be finite"

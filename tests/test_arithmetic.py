@@ -1,0 +1,24 @@
+"""Ties: what rounding alone keeps apart is equal, and nothing else is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stakes._arithmetic import least, least_shares
+
+
+@pytest.mark.parametrize(("gap", "tied"), [(1e-16, True), (1e-13, True), (1e-6, False)])
+def test_the_least_of_all_are_those_that_only_rounding_keeps_apart(gap, tied):
+    values = np.array([1.0, 1.0 + gap, 2.0])
+    assert least(values).tolist() == [True, tied, False]
+    assert least_shares(values).tolist() == ([0.5, 0.5, 0] if tied else [1, 0, 0])
+
+
+def test_a_large_amount_that_all_share_makes_no_ties_beyond_its_own_rounding():
+    assert least(np.array([1e6, 1e6 + 1e-4, 1e6 + 1])).tolist() == [True, False, False]
+
+
+def test_what_is_undefined_or_infinite_is_never_the_least():
+    assert least(np.array([np.nan, 3.0, np.inf])).tolist() == [False, True, False]
+    assert not least(np.array([np.inf, np.nan])).any()

@@ -1,0 +1,147 @@
+"""Many classes, threads and processes, and numbers of draws that nobody can wait for."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stakes import Counts, Decisions, InputError, JointCounts, Problem, evaluate
+from stakes.evaluation import memory
+from stakes.inference import (
+    blind_ratios,
+    bootstrap,
+    contenders,
+    profile,
+    profile_interval,
+    profile_normalized_interval,
+    selection,
+    uncertain_problems,
+    with_blind,
+)
+from stakes.measures import accuracy
+
+RNG = np.random.default_rng(5)
+COSTS = [[0, 1, 4, 2], [3, 0, 1, 1], [9, 5, 0, 2]]  # three classes, four decisions
+N = 400
+Y = RNG.integers(3, size=N)
+MODELS = {
+    name: np.where(RNG.random(N) < right, Y, RNG.integers(4, size=N))
+    for name, right in (("a", 0.7), ("b", 0.6))
+}
+
+
+@pytest.mark.parametrize("prior", [None, [0.5, 0.3, 0.2]])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_tuples_as_they_are_give_the_intervals_of_tables(monkeypatch, prior, weighted):
+    problem = Problem(COSTS, prior=prior)
+    weights = 0.5 + RNG.random(N) if weighted else None
+    joint = JointCounts.from_decisions(Y, MODELS, problem, weights=weights)
+    squares = None
+    if weights is not None:
+        squares = JointCounts.from_decisions(Y, MODELS, problem, weights=weights**2).weights
+    dense = profile_interval(joint, problem, squares=squares)
+    monkeypatch.setattr(profile, "_DENSE", 0)
+    assert len(joint.cells) < 3 * 4 * 4
+    sparse = profile_interval(joint, problem, squares=squares)
+    assert sparse.low == pytest.approx(dense.low, rel=1e-10)
+    assert sparse.high == pytest.approx(dense.high, rel=1e-10)
+
+
+def test_the_cheapest_blind_decisions_alone_give_the_normalised_interval(monkeypatch):
+    problem = Problem(COSTS)
+    counts = Counts.from_decisions(Y, MODELS["a"], problem)
+    every = profile_normalized_interval(counts, problem)
+    monkeypatch.setattr(blind_ratios, "MOST_BLIND", 2)
+    some = profile_normalized_interval(counts, problem)
+    assert float(some.low) == pytest.approx(float(every.low))
+    assert float(some.high) == pytest.approx(float(every.high))
+    cells = profile._cells(counts, None, None)
+    assert blind_ratios._blind_regrets(cells, problem.regret().costs).shape == (2, 3)
+
+
+def test_of_many_blind_decisions_the_cheapest_and_the_named_one_are_kept(monkeypatch):
+    problem = Problem(COSTS)
+    joint = JointCounts.from_decisions(Y, MODELS, problem)
+    costs = np.bincount(Y, minlength=3) @ np.array(COSTS)
+    monkeypatch.setattr(selection, "MOST_BLIND", 2)
+    wider, reachable = with_blind(joint, problem, problem.decisions[int(np.argmax(costs))])
+    kept = sorted([int(np.argmin(costs)), int(np.argmax(costs))])
+    assert wider.models == ("a", "b", *(f"always {problem.decisions[place]}" for place in kept))
+    assert reachable[2:].tolist() == np.eye(4, dtype=bool)[kept].tolist()
+    assert (wider.cells[:, 3:] == kept).all()
+    assert contenders(wider, problem).costs[2] == pytest.approx(costs[kept[0]] / N)
+
+
+@pytest.mark.parametrize("absurd", [10**12, 2**70, 1e308])
+def test_more_draws_than_anybody_can_wait_for_are_refused_at_once(absurd):
+    rng, problem = np.random.default_rng(0), Problem(COSTS)
+    counts = Counts.from_decisions(Y, MODELS["a"], problem)
+    with pytest.raises(InputError, match=r"replicates must be .*1e\+07"):
+        bootstrap(accuracy, Counts([[5, 2], [3, 4]]), replicates=absurd, rng=rng)
+    with pytest.raises(InputError, match=r"draws must be .*1e\+07"):
+        uncertain_problems(problem, draws=absurd, rng=rng)
+    with pytest.raises(InputError, match=r"replicates must be .*1e\+07"):
+        evaluate(Y, {"a": Decisions(MODELS["a"])}, problem, replicates=absurd)
+    assert counts.n_cases == N
+
+
+def test_what_does_not_fit_is_refused_before_it_starts_with_the_size_that_would(monkeypatch):
+    monkeypatch.setattr(memory, "memory_bytes", lambda: 2**20)
+    monkeypatch.setattr(memory, "_FEW", 0)
+    y = RNG.integers(200, size=50)
+    problem = Problem.zero_one(200)
+    with pytest.raises(InputError, match=r"classes than 200: .* About \d+ classes would"):
+        evaluate(y, {"a": Decisions(y)}, problem)
+    assert memory.needed_bytes(200, 200, [0]) > 2**20 > memory.needed_bytes(50, 50, [0])
+    assert memory.needed_bytes(50, 50, [10**6]) > 10**9
+    with pytest.raises(InputError, match=r"classes must be at most 10,000"):
+        Problem.zero_one(10**5)
+
+
+@pytest.mark.slow
+def test_a_thousand_classes_are_evaluated_within_two_gibibytes():
+    """ImageNet-1k is ordinary; a table of class by pairs of decisions would take 8 GB."""
+    code = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
+import numpy as np
+from stakes import Decisions, Problem, evaluate
+rng, size, n = np.random.default_rng(0), 1000, 20_000
+y = rng.integers(size, size=n)
+models = {k: Decisions(np.where(rng.random(n) < 0.7, y, rng.integers(size, size=n))) for k in "ab"}
+report = evaluate(y, models, Problem.zero_one(size), calibrator=None, replicates=50)
+truth = {k: np.mean(m.values != y) for k, m in models.items()}
+for k, error in truth.items():
+    cost = report.system(k).cost
+    assert abs(cost.value - error) < 1e-12 and cost.low < error < cost.high
+assert len(str(report)) < 200_000
+assert any("1,000,000" in one.text for one in report.caveats)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+
+
+def _json(seed: int) -> str:
+    rng = np.random.default_rng(7)
+    y = (rng.random(300) < 0.3).astype(int)
+    p = np.clip(0.3 + 0.4 * (y - 0.3) + rng.normal(0, 0.2, 300), 0.01, 0.99)
+    problem = Problem.binary(false_alarm=1, miss=5)
+    return evaluate(y, {"p": p}, problem, replicates=50, seed=seed).to_json()
+
+
+@pytest.mark.slow
+def test_eight_threads_forks_and_spawned_processes_write_the_same_reports():
+    seeds = [0, 1, 2, 0]
+    expected = [_json(seed) for seed in seeds]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(_json, seeds * 2)) == expected * 2
+    kinds: list[Any] = ["spawn", *({"fork"} & set(multiprocessing.get_all_start_methods()))]
+    for kind in kinds:
+        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(kind)) as pool:
+            assert list(pool.map(_json, seeds)) == expected, kind
