@@ -20,9 +20,10 @@ from stakes._text import number
 from stakes.adapters.columns import Columns, group_labels, groups_of
 from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, whether
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts, by_column, facts_of, prepared
-from stakes.adapters.model_tallies import LazyModel, Tallied
+from stakes.adapters.model_tallies import LazyModel, Tallied, Way
 from stakes.adapters.refits import Refit, refitted, why_none
 from stakes.adapters.sources import Lazy
+from stakes.adapters.streamed_scores import EXACT_BYTES
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import (
@@ -133,9 +134,15 @@ class _Fits:
         self.refits: dict[str, Refit] = {}
         self.lost = [] if unfitted is None else [Caveat(LEFT_OUT, unfitted)]
 
+    @property
+    def way(self) -> Way:
+        """Scores are kept until their ranks are known where they fit into the memory."""
+        weighted = self.columns.weights is not None
+        return Way(EXACT_BYTES[weighted] * self.facts.n_rows <= self.limit, weighted)
+
     def add(self, model: LazyModel, live: Lazy) -> None:
         """Tally a model, and fit what can be fitted."""
-        tallied = model.tallied(live, self.facts.masses)
+        tallied = model.tallied(live, self.facts.masses, self.way)
         fits = self.columns.key is not None and model.problem.n_classes == 2
         if fits and not isinstance(model.given, Decisions):
             tallied, refit, lost = refitted(
@@ -333,7 +340,7 @@ def _lost(model: LazyModel, one: Tallied, *, fitted: bool) -> Iterator[Caveat]:
             "whether it ranks backwards was not checked: for more than two classes that needs the "
             "rows in memory, which are beyond its limit.",
         )
-    if one.bins is not None and not one.bins.exact:
+    if one.bins is not None and one.bins.inside is None and not one.bins.exact:
         yield left_out(
             name,
             f"single scores stay in the engine. The AUC, H and expected losses come from "

@@ -1,17 +1,19 @@
 """Scores of more cases than a table can hold: sorted runs, and tables of their ranges in order.
 
-Blocks of cases are sorted as they come, and stay as keys of eight bytes, or as scores and weights of
-sixteen. Samples of all runs say where ranges of about the same number of cases begin; the parts of
-the runs that lie in a range are sorted once more and become its table. So no order of the cases can
-make the ranges uneven, and no more than one range is ever a table.
+Blocks of cases are sorted as they come, and stay as keys of eight bytes, or as scores and weights
+of sixteen. Samples of all runs say where ranges of about the same number of cases begin; the parts of
+the runs that lie in a range are sorted once more and become its table. So no order of the cases
+can make the ranges uneven, and only a few ranges are tables at a time.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, reduce
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +25,12 @@ from stakes.tally.score_table import ScoreTable
 _RUN = 1 << 20  # cases that are sorted at once
 _RANGE = 1 << 18  # cases of a range, about
 _SAMPLES = 32  # of every range
+_MOST_THREADS = 4
 _ONE = np.uint64(1)
 Run = tuple[npt.NDArray[Any], ...]  # what is sorted by, and what travels with it
 Pooled = tuple[FloatArray, FloatArray]  # distinct scores, and the weights (S, 2) there
+Maker = Callable[[Sequence[Run]], Pooled]
+T = TypeVar("T")
 
 
 class SortedRuns:
@@ -70,15 +75,27 @@ class SortedRuns:
         if value.size:
             self._rest.append(_sorted_keys(label, value, mirrored=False))
 
-    def tables(self) -> Iterator[ScoreTable]:
-        """The tables of the ranges: all scores of one lie below all of the next."""
+    def mapped(self, function: Callable[[ScoreTable], T]) -> Iterator[T]:
+        """What a function gives for the table of each range, in order.
+
+        All scores of one range lie below all of the next. Ranges are worked on side by side.
+        """
         self._sort()
-        for parts in _ranges(self._weighed):
-            yield _table(parts, lambda some: weighed(*_unsigned(some)))
-        for parts in _ranges(self._below):
-            yield _table(parts, lambda some: _counted(some, mirrored=True))
-        for parts in _ranges(self._rest):
-            yield _table(parts, lambda some: _counted(some, mirrored=False))
+        makers: list[tuple[list[Run], Maker]] = [
+            (self._weighed, lambda some: weighed(*_unsigned(some))),
+            (self._below, partial(_counted, mirrored=True)),
+            (self._rest, partial(_counted, mirrored=False)),
+        ]
+        tasks = [(parts, make) for runs, make in makers for parts in _ranges(runs)]
+        pool = ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1, _MOST_THREADS))
+        try:
+            yield from pool.map(lambda task: function(_table(*task)), tasks)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def tables(self) -> Iterator[ScoreTable]:
+        """The tables of the ranges."""
+        return self.mapped(lambda table: table)
 
 
 def _sorted_keys(label: IntArray, value: FloatArray, *, mirrored: bool) -> tuple[Keys]:
@@ -98,7 +115,7 @@ def _unsigned(parts: Sequence[Run]) -> tuple[IntArray, FloatArray, FloatArray]:
     return (signed > 0).astype(np.intp), scores, np.abs(signed)
 
 
-def _table(parts: Sequence[Run], pooled: Callable[[Sequence[Run]], Pooled]) -> ScoreTable:
+def _table(parts: Sequence[Run], pooled: Maker) -> ScoreTable:
     """The table of a range; a score of very many cases makes it large, hence some at a time."""
     ends = np.cumsum([len(part[0]) for part in parts]) // (4 * _RUN)
     tables = []
