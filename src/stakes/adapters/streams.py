@@ -1,4 +1,4 @@
-"""Columns of a lazy frame as blocks of arrays, where its engine hands them out one after another."""
+"""Columns of a lazy frame as blocks of arrays, where its engine hands them out in turn."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes import _check
-from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes._check import BoolArray, FloatArray, IntArray, Label, Numbers
 from stakes._text import number
 from stakes.adapters.columns import Columns, group_labels, groups_of
 from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, whether
@@ -25,6 +25,7 @@ from stakes.adapters.refits import Refit, refitted, why_none
 from stakes.adapters.sources import Lazy
 from stakes.adapters.streamed_scores import EXACT_BYTES
 from stakes.calibration import Calibrator
+from stakes.conditions import Beta, CostProportions
 from stakes.errors import InputError
 from stakes.evaluation import (
     DecisionRule,
@@ -38,9 +39,11 @@ from stakes.evaluation import (
     rules_of,
 )
 from stakes.problem import Problem
+from stakes.ranking import certified
 from stakes.report import LEFT_OUT, RECALIBRATED, TUNED, TUNED_APART, Caveat
 from stakes.rows import Decisions, Posteriors, Scores
-from stakes.tally import Bins, JointCounts
+from stakes.tally import Bins, JointCounts, ScoreTable
+from stakes.thresholds import Optimal, expected_loss, h_measure
 
 _FRACTIONAL, _SQUARES = "fractional", "squares"
 
@@ -341,9 +344,35 @@ def _lost(model: LazyModel, one: Tallied, *, fitted: bool) -> Iterator[Caveat]:
             "rows in memory, which are beyond its limit.",
         )
     if one.bins is not None and one.bins.inside is None and not one.bins.exact:
-        yield left_out(
-            name,
-            f"single scores stay in the engine. The AUC, H and expected losses come from "
-            f"{one.bins.mean.size:,} bins of them, and the AUC is off by at most "
-            f"{number(one.bins.auc_error)}; costs and proper scores are exact.",
-        )
+        yield left_out(name, _sure(one.bins, model))
+
+
+def _sure(bins: Bins, model: LazyModel) -> str:
+    """How far off what was read from bins may be."""
+    prior = model.problem.prior
+
+    def once_deployed(table: ScoreTable) -> ScoreTable:
+        return table if prior is None else table.with_prior(prior)
+
+    def h(table: ScoreTable) -> Numbers:
+        ranks = once_deployed(table)
+        return h_measure(ranks, Beta.severity(ranks.shares))
+
+    def loss(table: ScoreTable) -> Numbers:
+        return expected_loss(once_deployed(table), Optimal(), CostProportions())
+
+    ends = ""
+    if bins.weights.any(axis=0).all():
+        both = [certified(one, bins) for one in (h, loss)]
+        lines = [f"{_below(one.low)} and {-_below(-one.high)}" for one in both]
+        ends = f", H lies between {lines[0]}, the loss of optimal thresholds between {lines[1]}"
+    return (
+        f"single scores stay in the engine. The AUC, H and expected losses come from "
+        f"{bins.mean.size:,} bins of them; for certain the AUC is off by at most "
+        f"{number(1.001 * bins.auc_error)}{ends}. Costs and proper scores are exact."
+    )
+
+
+def _below(end: float) -> float:
+    """A number of few digits that is not above this one."""
+    return float(np.floor(end * 1e6) / 1e6)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import unwrap
 
 import numpy as np
 
@@ -51,7 +52,8 @@ def _binned(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> Bins:
     ends = np.append(starts[1:], scores.size) - 1
     own = np.stack([np.add.reduceat(column, starts) for column in weights.T], axis=1)
     mass = np.ones(scores.size) if _counts_once(own, scores) else weights.sum(axis=1)
-    means = np.add.reduceat(scores * mass, starts) / own.sum(axis=1)
+    with np.errstate(over="ignore"):  # a mean beyond all numbers is cut to the highest score
+        means = np.add.reduceat(scores * mass, starts) / own.sum(axis=1)
     low, high = scores[starts], scores[ends]
     inside = mann_whitney_u(table) - mann_whitney_u(ScoreTable(high, own))
     return Bins(low, high, np.clip(means, low, high) + 0.0, own, float(inside))
@@ -106,7 +108,7 @@ def certified(measure: Callable[[ScoreTable], Numbers], bins: Bins) -> Certified
     """
     _check.require("bins", bins, Bins, "Make them with Bins.from_frame.")
     value = float(measure(bins.ranks()))
-    if measure is auc and bins.inside is not None:
+    if unwrap(measure) is unwrap(auc) and bins.inside is not None:
         value += bins.auc_shift
         return Certified(value, value, value)
     ends = sorted(float(measure(table)) for table in (bins.worst_case(), bins.best_case()))

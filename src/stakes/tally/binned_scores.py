@@ -167,7 +167,8 @@ class BinSums:
     def add(self, label: IntArray, scores: FloatArray, weights: FloatArray | None = None) -> None:
         """More cases, of positive weights or all of weight one; nothing is nan."""
         cell = self._cells(label, scores)
-        worth = scores if weights is None else scores * weights
+        with np.errstate(over="ignore"):  # a mean beyond all numbers is cut to the highest score
+            worth = scores if weights is None else scores * weights
         self._weight += np.bincount(cell, weights, self._weight.size)
         self._total += np.bincount(cell, worth, self._total.size)
         np.minimum.at(self._low, cell, scores)

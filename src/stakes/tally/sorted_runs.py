@@ -1,8 +1,8 @@
 """Scores of more cases than a table can hold: sorted runs, and tables of their ranges in order.
 
 Blocks of cases are sorted as they come, and stay as keys of eight bytes, or as scores and weights
-of sixteen. Samples of all runs say where ranges of about the same number of cases begin; the parts of
-the runs that lie in a range are sorted once more and become its table. So no order of the cases
+of sixteen. Samples of all runs say where ranges of about the same number of cases begin; the parts
+of the runs that lie in a range are sorted once more and become its table. So no order of the cases
 can make the ranges uneven, and only a few ranges are tables at a time.
 """
 
