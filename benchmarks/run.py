@@ -9,8 +9,8 @@ Every row is kept in ``results.json`` in the folder of results as soon as it is 
 run may end at any time: ``--resume`` leaves out the rows that are there. ROWs select those whose
 names contain one of them, ``--list`` names them all. ``--write`` writes ``RESULTS.md`` from all
 rows that are kept, also after an error, and ``--files 1e8`` adds the rows of ``scale.py`` for files
-of so many rows. A contender that fails, or takes longer than ``--limit`` seconds, is said to, and the
-next one has its turn. Nothing fails when a goal is missed: ratios travel, seconds do not.
+of so many rows. A contender that fails, or takes longer than ``--limit`` seconds, is said to, and
+the next one has its turn. Nothing fails when a goal is missed: ratios travel, seconds do not.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ Tasks of Spark run where pyspark and Java are installed.
     python benchmarks/scale.py [ROWS …] [--only PART …] [--turns 3] [--folder FOLDER]
 
 1,000,000 rows by default. `--only` takes tasks by their names, or those whose names contain one of
-the parts; `--folder` is where files are made, and kept, for the next call. Ratios travel between machines, seconds do not.
+the parts; `--folder` is where files are made, and kept, for the next call. Ratios travel between
+machines, seconds do not.
 """
 
 from __future__ import annotations

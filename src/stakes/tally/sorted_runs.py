@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
 from operator import add
 from typing import Any, TypeVar
@@ -80,6 +79,8 @@ class SortedRuns:
 
         All scores of one range lie below all of the next. Ranges are worked on side by side.
         """
+        from concurrent.futures import ThreadPoolExecutor  # takes long to load
+
         self._sort()
         makers: list[tuple[list[Run], Maker]] = [
             (self._weighed, lambda some: weighed(*_unsigned(some))),
