@@ -299,7 +299,7 @@ class _Rows:
     ) -> _Rows:
         """Count and refuse what cannot be used; `named` says what the labels must be.
 
-        Where rows without weights are to come in a `stream`, they are looked at as they come.
+        Where rows are to come in a `stream`, they are looked at as they come.
         """
         labels = {columns.y_true: None, **dict.fromkeys(columns.by)}
         models = columns.models.values()
@@ -311,18 +311,18 @@ class _Rows:
         weighted = columns.weights is not None
         streams = stream and not columns.by and can_stream(rows)
         refuse = partial(facts_of, lazy, rows, columns, known, source.name)
-        if weighted or not streams:
+        if not streams:
             refuse()
-        live = rows.filter(nw.col(WEIGHT) > 0.0) if weighted else rows
+        live = rows.filter(nw.col(WEIGHT) > 0.0) if weighted and not streams else rows
         return cls(live, known, columns.by, weighted, streams, refuse)
 
     def hand(self, grid: BitGrid | None) -> Any:
         """How to hand classes, scores and weights to a function, block by block, all checked."""
         unit = grid is not None and grid.probabilities
 
-        def refuse(scores: FloatArray) -> None:
+        def refuse(scores: FloatArray | None) -> None:
             self.refuse()
-            if not within(scores, unit=unit):
+            if scores is not None and not within(scores, unit=unit):
                 raise InputError(
                     f"scores must lie in [0, 1] for a grid of probabilities; they reach from "
                     f"{scores.min():g} to {scores.max():g}. Write BitGrid(probabilities=False).",

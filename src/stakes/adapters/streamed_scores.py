@@ -38,31 +38,46 @@ def scores_of(
     score: str,
     *,
     weighted: bool,
-    refuse: Callable[[FloatArray], None] | None = None,
+    refuse: Callable[[FloatArray | None], None] | None = None,
     unit: bool = False,
 ) -> Hand:
     """How to hand classes, scores and weights of all rows to a function, block by block.
 
-    With `refuse`, blocks are checked: it hears of scores among which some, or whose classes, cannot
-    be used; they must be numbers, or with `unit` probabilities.
+    With `refuse`, blocks are checked: it hears of scores among which some, or whose classes or
+    weights, cannot be used, and of None where nothing weighs anything. Scores must be numbers, or
+    with `unit` probabilities.
     """
     columns = [nw.col(TRUTH).cast(nw.Int8), nw.col(score).alias(_SCORE)]
     rows = frame.select(*columns, *([nw.col(WEIGHT)] if weighted else []))
 
     def hand(add: Add) -> None:
+        some, bad = False, None
         with closing(blocks_of(rows)) as stream:
-            bad = next(filter(lambda block: not handed(block, add), stream), None)
-        if bad is not None and refuse is not None:  # the engine can be asked again only now
-            refuse(bad[_SCORE])
+            for block in stream:
+                if refuse is not None and not usable(block):
+                    bad = block[_SCORE]
+                    break
+                some |= _handed(block, add)
+        if refuse is not None and not (some and bad is None):
+            refuse(bad)  # the engine can be asked again only now
 
-    def handed(block: Arrays, add: Add) -> bool:
-        truth, scores = block[TRUTH], block[_SCORE]
-        if refuse is not None and not (truth.min() >= 0 and within(scores, unit=unit)):
-            return False
-        add(truth, scores, block.get(WEIGHT))
-        return True
+    def usable(block: Arrays) -> bool:
+        weights = block.get(WEIGHT)
+        weighed = weights is None or 0.0 <= weights.min() <= weights.max() < np.inf
+        return bool(weighed and block[TRUTH].min() >= 0 and within(block[_SCORE], unit=unit))
 
     return hand
+
+
+def _handed(block: Arrays, add: Add) -> bool:
+    """Hand over the rows that weigh something, if there are some."""
+    truth, scores, weights = block[TRUTH], block[_SCORE], block.get(WEIGHT)
+    if weights is not None and not weights.all():
+        kept = weights > 0.0
+        truth, scores, weights = truth[kept], scores[kept], weights[kept]
+    if scores.size:
+        add(truth, scores, weights)
+    return bool(scores.size)
 
 
 def within(scores: FloatArray, *, unit: bool) -> bool:

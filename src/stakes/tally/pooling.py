@@ -93,14 +93,26 @@ def weighed(label: IntArray, values: FloatArray, weights: FloatArray) -> tuple[A
     for first, last in pairwise(cuts):
         part = cases[first:last]
         own = np.ascontiguousarray(part.real)
-        order = own.argsort()
-        np.take(own, order, out=scores[first:last])
-        if _repeated(scores[first:last]).any():
-            order = own.argsort(kind="stable")
-        weight = part.imag[order]
-        np.maximum(-weight, 0.0, out=columns[0, first:last])
-        np.maximum(weight, 0.0, out=columns[1, first:last])
+        _order(own, part.imag, scores[first:last], columns[:, first:last])
     return _without_ties(scores, columns)
+
+
+def weighed_again(scores: FloatArray, signed: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The same for few scores, with weights whose sign is the class."""
+    ordered, columns = np.empty(scores.size), np.empty((2, scores.size))
+    _order(scores, signed, ordered, columns)
+    return _without_ties(ordered, columns)
+
+
+def _order(own: FloatArray, signed: FloatArray, scores: FloatArray, columns: FloatArray) -> None:
+    """Put scores in order, and their weights, by class, into two columns."""
+    order = own.argsort()
+    np.take(own, order, out=scores)
+    if _repeated(scores).any():
+        order = own.argsort(kind="stable")
+    weight = signed[order]
+    np.maximum(-weight, 0.0, out=columns[0])
+    np.maximum(weight, 0.0, out=columns[1])
 
 
 def _bucketed(

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._check import FloatArray, IntArray
-from stakes.tally.pooling import Keys, packed, unpacked, weighed
+from stakes.tally.pooling import Keys, packed, unpacked, weighed_again
 from stakes.tally.score_table import ScoreTable
 
 _RUN = 1 << 20  # cases that are sorted at once
@@ -63,9 +63,13 @@ class SortedRuns:
         self._waiting, self._n_waiting = [], 0
         label, value = np.concatenate(labels), np.concatenate(values)
         if weights[0] is not None:
-            signed = np.concatenate(weights) * (2.0 * label - 1.0)
-            order = np.argsort(value)
-            self._weighed.append((value[order], signed[order]))
+            value += 0.0  # one zero only
+            signed = np.concatenate(weights)
+            np.negative(signed, out=signed, where=label == 0)
+            for start in range(0, value.size, _RANGE):  # more than a sort of keys can bear
+                own = slice(start, start + _RANGE)
+                order = np.argsort(value[own])
+                self._weighed.append((value[own][order], signed[own][order]))
             return
         below = value < 0
         if below.any():
@@ -83,7 +87,7 @@ class SortedRuns:
 
         self._sort()
         makers: list[tuple[list[Run], Maker]] = [
-            (self._weighed, lambda some: weighed(*_unsigned(some))),
+            (self._weighed, _added),
             (self._below, partial(_counted, mirrored=True)),
             (self._rest, partial(_counted, mirrored=False)),
         ]
@@ -111,9 +115,8 @@ def _counted(parts: Sequence[Run], *, mirrored: bool) -> Pooled:
     return unpacked(keys, mirrored=mirrored)
 
 
-def _unsigned(parts: Sequence[Run]) -> tuple[IntArray, FloatArray, FloatArray]:
-    scores, signed = (np.concatenate(one) for one in zip(*parts, strict=True))
-    return (signed > 0).astype(np.intp), scores, np.abs(signed)
+def _added(parts: Sequence[Run]) -> Pooled:
+    return weighed_again(*(np.concatenate(one) for one in zip(*parts, strict=True)))
 
 
 def _table(parts: Sequence[Run], pooled: Maker) -> ScoreTable:
