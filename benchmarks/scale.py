@@ -66,10 +66,11 @@ def ranks(exact: bool, more: str = "") -> str:
 
 
 def evaluation(engine: str, frame: str = "rows", calibrator: str = "None", limit: str = "") -> str:
-    """A whole report."""
+    """A whole report; what is fitted out of fold needs a key."""
+    key = "" if calibrator == "None" else "key='id', "
     return (
         f"report = evaluate_frame({frame}, problem, y_true='truth', models={{'m': 'p'}}, "
-        f"calibrator={calibrator}, engine={engine!r}, key='id', "
+        f"calibrator={calibrator}, engine={engine!r}, {key}"
         f"memory_limit={limit or '4 << 30'})"
     )
 
