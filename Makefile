@@ -99,7 +99,7 @@ papers: .venv/papers.stamp  ## reproduce every table and figure of the papers in
 	.venv/bin/python papers/run.py --all
 
 bench: .venv/test.stamp  ## time the library beside others; prints tables
-	@.venv/bin/python benchmarks/run.py
+	@.venv/bin/python benchmarks/run.py --write
 	@for script in $(filter-out %/run.py %/contenders.py,$(wildcard benchmarks/*.py)); do \
 		echo; echo "== $$script"; \
 		.venv/bin/python $$script || exit 1; done

@@ -9,11 +9,15 @@ without arguments it lists the rows, their goals and contenders.
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -216,6 +220,47 @@ def _net_benefit_peer(n: int) -> Call:
     return lambda: dca(data=frame, outcome="y", modelnames=["model"])
 
 
+def _band_ours(n: int, replicates: int) -> Call:
+    from stakes import ScoreTable
+    from stakes.inference import bootstrap
+    from stakes.measures import net_benefit
+
+    y, scores, _ = _scores(n)
+    grid = np.arange(0.01, 1, 0.01)
+
+    def call() -> Any:
+        few = ScoreTable.from_scores(y, scores).binned(grid)  # decisions at its edges are exact
+        return bootstrap(
+            lambda table: net_benefit(table.counts()[..., 1:-1], grid),
+            few,
+            replicates=replicates,
+            rng=np.random.default_rng(1),
+        ).interval(0.95)
+
+    return call
+
+
+def _vector_scaling(n: int, size: int) -> Call:
+    from stakes.calibration import VectorScaling
+
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, size, n)
+    logits = rng.normal(size=(n, size))
+    logits[np.arange(n), y] += 2.0
+    posteriors = np.exp(1.5 * logits)
+    posteriors /= posteriors.sum(axis=1, keepdims=True)
+    return lambda: VectorScaling().fit(posteriors, y)
+
+
+def _evaluate(n: int, **asked: Any) -> Call:
+    from stakes import Problem, evaluate
+
+    y, scores, _ = _scores(n)
+    models = {"new": scores, "old": np.sqrt(scores)}
+    problem = Problem([[0, 1, 0.3], [5, 0, 0.3]])
+    return lambda: evaluate(y, models, problem, **asked)
+
+
 def _fit_ours(name: str, n: int) -> Call:
     from stakes import calibration
 
@@ -250,15 +295,22 @@ def _platt_sklearn(n: int) -> Call:
     return lambda: fit(column, y)
 
 
+_LONG = 20.0  # seconds of one call beyond which a process repeats nothing
+
+
 class Reported(float):
     """Seconds that a call measured by itself."""
 
 
 def _import(statement: str) -> Call:
-    """The statement alone, in a fresh interpreter each time."""
+    """The statement alone, in a fresh interpreter each time, whose modules were compiled before."""
     code = f"import time; t = time.process_time(); {statement}; print(time.process_time() - t)"
     command = [sys.executable, "-c", code]
-    return lambda: Reported(subprocess.run(command, check=True, capture_output=True).stdout)
+    env = {name: one for name, one in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env["PYTHONPYCACHEPREFIX"] = str(Path(tempfile.gettempdir()) / "stakes-benchmarks-pyc")
+    run = partial(subprocess.run, command, check=True, capture_output=True, env=env)
+    run()
+    return lambda: Reported(run().stdout)
 
 
 def _f1_ours(n: int) -> Call:
@@ -344,6 +396,13 @@ ROWS: dict[str, Row] = {
             "dcurves": lambda: _net_benefit_peer(100_000),
         },
     ),
+    "decision curve, 1e5, with a band of 2,000 replicates": Row(
+        "faster than dcurves without a band",
+        {
+            "stakes": lambda: _band_ours(100_000, 2000),
+            "dcurves, no band": lambda: _net_benefit_peer(100_000),
+        },
+    ),
     "isotonic, 1e6": Row(
         ">= 5 x",
         {
@@ -372,6 +431,23 @@ ROWS: dict[str, Row] = {
             "scikit-learn": lambda: _platt_sklearn(SOME),
         },
     ),
+    "vector scaling, 1e4 x 100": Row("<= 0.25 s", {"stakes": lambda: _vector_scaling(10_000, 100)}),
+    "vector scaling, 1e5 x 10": Row("<= 0.3 s", {"stakes": lambda: _vector_scaling(100_000, 10)}),
+    "vector scaling, 5e4 x 1000": Row("<= 15 s", {"stakes": lambda: _vector_scaling(50_000, 1000)}),
+    "evaluate, two models, 1e3": Row(
+        "<= 50 ms without a calibrator; the default at most 3 x that",
+        {
+            "stakes, calibrator=None": lambda: _evaluate(1000, calibrator=None),
+            "stakes, default": lambda: _evaluate(1000),
+        },
+    ),
+    "evaluate, two models, 1e6": Row(
+        "<= 450 ms without a calibrator; the default at most 3 x that",
+        {
+            "stakes, calibrator=None": lambda: _evaluate(SOME, calibrator=None),
+            "stakes, default": lambda: _evaluate(SOME),
+        },
+    ),
     "import of evaluate": Row(
         "<= 2.6 x numpy's import",
         {
@@ -388,12 +464,23 @@ ROWS: dict[str, Row] = {
     ),
 }
 
+GROWTH: dict[str, Callable[[int], Call]] = {
+    "table and AUC": lambda n: _auc_ours(n, False),
+    "the same, weighted": lambda n: _auc_ours(n, True),
+    "counts of integers": lambda n: _counts_ours(*_labels(n, 10)),
+    "isotonic": lambda n: _fit_ours("Isotonic", n),
+    "H": _h_ours,
+    "Bayes decisions": _decisions_ours,
+}
+SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)  # 1e8 are the rows of Parquet
+
 
 def timed(call: Call, repetitions: int) -> list[float]:
     """Seconds of single calls after a warm-up; quick calls are repeated within each."""
     start = time.process_time()
     reported = call()
     once = time.process_time() - start
+    repetitions = 1 if once > _LONG else repetitions
     if isinstance(reported, Reported):
         return [float(call()) for _ in range(repetitions)]
     inner = max(1, min(1000, int(0.02 / max(once, 1e-9))))
@@ -408,7 +495,7 @@ def timed(call: Call, repetitions: int) -> list[float]:
 
 def main(row: str, name: str, repetitions: int) -> None:
     """Print what `run.py` reads."""
-    call = ROWS[row].contenders[name]()
+    call = GROWTH[row](int(name)) if row in GROWTH else ROWS[row].contenders[name]()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     seconds = timed(call, repetitions)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -417,6 +504,7 @@ def main(row: str, name: str, repetitions: int) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:
-        print(json.dumps({row: [goal, list(names)] for row, (goal, names) in ROWS.items()}))
+        rows = {row: [goal, list(names)] for row, (goal, names) in ROWS.items()}
+        print(json.dumps({"rows": rows, "growth": list(GROWTH), "sizes": SIZES}))
     else:
         main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

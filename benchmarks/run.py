@@ -1,64 +1,121 @@
-"""Time the library beside its peers and floors: ``python benchmarks/run.py [--write] [ROW …]``.
+"""Time the library beside its peers and floors: ``python benchmarks/run.py [OPTION …] [ROW …]``.
 
-Every contender runs in a process of its own, on one thread, after a warm-up; rounds of all
+Every contender runs in processes of its own, on one thread, after a warm-up; rounds of all
 contenders of a row alternate, so that what else the machine does hits them alike, and processor
 time counts, which on one thread is wall-clock time on a quiet machine. The table shows the median
-of all repetitions, the range of the middle half, and the ratio to ours. ``--write``
-also writes ``RESULTS.md``; ROWs select those whose names contain one of them. Nothing fails when
-a goal is missed: ratios travel, seconds do not.
+of all repetitions, the range of the middle half, and the ratio to ours.
+
+Every row is kept in ``results.json`` in the folder of results as soon as it is measured, so that a
+run may end at any time: ``--resume`` leaves out the rows that are there. ROWs select those whose
+names contain one of them, ``--list`` names them all. ``--write`` writes ``RESULTS.md`` from all
+rows that are kept, also after an error, and ``--files 1e8`` adds the rows of ``scale.py`` for files
+of so many rows. A contender that fails, or takes longer than ``--limit`` seconds, is said to, and
+the next one has its turn. Nothing fails when a goal is missed: ratios travel, seconds do not.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import math
 import os
 import platform
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-ROUNDS = 3
+ROUNDS = 2
 REPETITIONS = 3  # in each round
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"), "1"
 )
 PACKAGES = ("numpy", "scipy", "scikit-learn", "polars", "pyarrow", "pandas", "hmeasure", "dcurves")
+GROWING, FILES = "growth: ", "rows of Parquet, "
+Found = dict[str, Any]
 
 
-def contenders(*arguments: str) -> Any:
-    """What a fresh process of ``contenders.py`` answers."""
+def contenders(*arguments: str, limit: float = 60) -> Any:
+    """What a fresh process of ``contenders.py`` answers; a sentence where it fails."""
     command = [sys.executable, str(HERE / "contenders.py"), *arguments]
-    done = subprocess.run(command, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True)
+    source = {"PYTHONPATH": str(HERE.parent / "src")}
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **ONE_THREAD, **source},
+            capture_output=True,
+            text=True,
+            timeout=limit,
+        )
+    except subprocess.TimeoutExpired:
+        return f"took more than {limit:g} s"
     if done.returncode:
-        raise SystemExit(f"{' '.join(arguments)} failed\n{done.stderr}")
+        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        return f"failed: {last[0]}"
     return json.loads(done.stdout)
 
 
-def lines_of(row: str, goal: str, names: list[str]) -> list[str]:
-    """The lines of the table for one row, ours first."""
-    seconds: dict[str, list[float]] = {name: [] for name in names}
-    peaks = dict.fromkeys(names, 0.0)
+def measured(row: str, names: list[str], limit: float) -> dict[str, Found]:
+    """What each contender of a row took, in turns."""
+    found: dict[str, Found] = {name: {"seconds": [], "peak_mib": 0.0} for name in names}
     for _ in range(ROUNDS):
         for name in names:
-            answer = contenders(row, name, str(REPETITIONS))
-            seconds[name] += answer["seconds"]
-            peaks[name] = max(peaks[name], answer["peak_mib"])
-    ours = statistics.median(seconds[names[0]])
-    lines = []
-    for name in names:
-        middle = statistics.median(seconds[name])
-        low, _, high = statistics.quantiles(seconds[name], n=4)
-        first = name == names[0]
-        lines.append(
-            f"| {row if first else ''} | {name} | {1e3 * middle:.4g} | {1e3 * low:.3g} to "
-            f"{1e3 * high:.3g} | {peaks[name]:.0f} | {'' if first else f'{middle / ours:.2f}'} | "
-            f"{goal if first else ''} |"
+            if "failed" in found[name]:
+                continue
+            answer = contenders(row, name, str(REPETITIONS), limit=limit)
+            if isinstance(answer, str):
+                print(f"{row}, {name}: {answer}", file=sys.stderr, flush=True)
+                found[name]["failed"] = answer
+            else:
+                found[name]["seconds"] += answer["seconds"]
+                found[name]["peak_mib"] = max(found[name]["peak_mib"], answer["peak_mib"])
+    return found
+
+
+def lines_of(row: str, goal: str, found: dict[str, Found]) -> Iterator[str]:
+    """The lines of the table for one row, ours first."""
+    ours = next(iter(found.values()))["seconds"]
+    for place, (name, one) in enumerate(found.items()):
+        start = f"| {'' if place else row} | {name} | "
+        end = f" | {'' if place else goal} |"
+        if not one["seconds"]:
+            yield f"{start}{one.get('failed', '')} | | | {end}"
+            continue
+        middle = statistics.median(one["seconds"])
+        low, high = spread(one["seconds"])
+        ratio = f"{middle / statistics.median(ours):.2f}" if place and ours else ""
+        yield (
+            f"{start}{1e3 * middle:.4g} | {1e3 * low:.3g} to {1e3 * high:.3g} | "
+            f"{one['peak_mib']:.0f} | {ratio}{end}"
         )
-    return lines
+
+
+def spread(seconds: list[float]) -> tuple[float, float]:
+    """The middle half."""
+    if len(seconds) < 2:
+        return seconds[0], seconds[0]
+    low, _, high = statistics.quantiles(seconds, n=4)
+    return low, high
+
+
+def growth_lines(name: str, found: dict[str, Found]) -> Iterator[str]:
+    """Milliseconds, the exponent of the growth from one size to the next, bytes for each row."""
+    before: tuple[float, float] | None = None
+    for size, one in found.items():
+        if not one["seconds"]:
+            yield f"| {name} | {size} | {one.get('failed', '')} | | |"
+            continue
+        rows, middle = float(size), statistics.median(one["seconds"])
+        exponent = ""
+        if before is not None:
+            exponent = f"{math.log(middle / before[1]) / math.log(rows / before[0]):.2f}"
+        before = rows, middle
+        memory = f"{one['peak_mib'] * 2**20 / rows:.0f}" if rows >= 1e6 else ""
+        yield f"| {name} | {rows:.0e} | {1e3 * middle:.4g} | {exponent} | {memory} |"
 
 
 def machine() -> str:
@@ -68,38 +125,100 @@ def machine() -> str:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
         models = [line.split(":")[1].strip() for line in text.splitlines() if "model name" in line]
         processor = models[0] if models else processor
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES)
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     load = f", load {os.getloadavg()[0]:.1f} when begun" if hasattr(os, "getloadavg") else ""
     cores = f"{processor}, {os.cpu_count()} cores{load}"
     return f"{cores}; Python {platform.python_version()}, {versions}"
 
 
-def main(arguments: list[str]) -> None:
-    """Print the table, and write it where asked."""
-    chosen = [a for a in arguments if not a.startswith("-")]
-    rows = contenders()
-    head = [
+def version(name: str) -> str:
+    """That of a package."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "missing"
+
+
+def page(kept: dict[str, Any], rows: dict[str, Any]) -> str:
+    """RESULTS.md, from all rows that were measured."""
+    lines = [
         "# Benchmarks",
         "",
         f"Medians of {ROUNDS * REPETITIONS} calls in milliseconds of processor time, the middle "
         "half, memory beyond the data in MiB, and the ratio to ours: above one, ours is faster. "
         "One thread each, each contender in processes of its own; `make bench` repeats it.",
         "",
-        machine(),
+        *sorted({one["machine"] for one in kept.values()}),
         "",
         "| work | contender | ms | middle half | MiB | ratio | goal |",
         "|---|---|---|---|---|---|---|",
     ]
-    print("\n".join(head), flush=True)
-    body = []
-    for row, (goal, names) in rows.items():
-        if not chosen or any(part in row for part in chosen):
-            lines = lines_of(row, goal, names)
-            print("\n".join(lines), flush=True)
-            body += lines
-    if "--write" in arguments:
-        (HERE / "RESULTS.md").write_text("\n".join([*head, *body]) + "\n", encoding="utf-8")
+    for row, (goal, _) in rows.items():
+        if row in kept:
+            lines += lines_of(row, goal, kept[row]["found"])
+    lines += ["", "## Growth", "", "The exponent is that of the time from the size before.", ""]
+    lines += ["| work | rows | ms | exponent | bytes for each row |", "|---|---|---|---|---|"]
+    for row, one in kept.items():
+        if row.startswith(GROWING):
+            lines += growth_lines(row.removeprefix(GROWING), one["found"])
+    files = [line for row, one in kept.items() if row.startswith(FILES) for line in one["lines"]]
+    if files:
+        lines += ["", "## Rows of Parquet", "", "By `scale.py`: seconds on the clock.", ""]
+        lines += ["| rows | task | s | processor s | × scan | processor × scan | GiB |"]
+        lines += ["|---" * 7 + "|", *files]
+    return "\n".join(lines) + "\n"
+
+
+def of_files(size: float) -> list[str]:
+    """The lines of ``scale.py`` for files of so many rows."""
+    command = [sys.executable, str(HERE / "scale.py"), f"{size:g}", "--turns", "5"]
+    command += ["--only", "ranks", "report, exact", "report, bins"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [line for line in done.stdout.splitlines() if line.startswith(f"| {size:.0e}")]
+
+
+def main() -> None:
+    """Measure what is asked for, print it, keep it, and write the page where asked."""
+    parser = argparse.ArgumentParser(description="Time the library beside its peers and floors.")
+    parser.add_argument("rows", nargs="*", help="parts of the names of rows")
+    parser.add_argument("--write", action="store_true", help="write RESULTS.md")
+    parser.add_argument("--resume", action="store_true", help="leave out the rows that are kept")
+    parser.add_argument("--list", action="store_true", help="name the rows")
+    parser.add_argument("--limit", type=float, default=240, help="seconds for one process")
+    parser.add_argument("--files", type=float, nargs="*", default=[], help="rows of Parquet files")
+    parser.add_argument("--folder", type=Path, default=HERE, help="of the results")
+    asked = parser.parse_args()
+    known = contenders()
+    rows, sizes = known["rows"], [str(size) for size in known["sizes"]]
+    tasks = {row: names for row, (_, names) in rows.items()}
+    tasks |= {f"{GROWING}{name}": sizes for name in known["growth"]}
+    tasks |= {f"{FILES}{size:.0e}": [] for size in asked.files}
+    chosen = [row for row in tasks if not asked.rows or any(part in row for part in asked.rows)]
+    if asked.list:
+        print("\n".join(chosen))
+        return
+    store = asked.folder / "results.json"
+    kept: dict[str, Any] = json.loads(store.read_text("utf-8")) if store.exists() else {}
+    try:
+        for row in chosen:
+            if asked.resume and row in kept:
+                continue
+            kept[row] = {"machine": machine()}
+            if row.startswith(FILES):
+                kept[row]["lines"] = of_files(float(row.removeprefix(FILES)))
+            else:
+                kept[row]["found"] = measured(row.removeprefix(GROWING), tasks[row], asked.limit)
+            store.write_text(json.dumps(kept, indent=1), "utf-8")
+            shown = kept[row].get("lines") or (
+                growth_lines(row, kept[row]["found"])
+                if row.startswith(GROWING)
+                else lines_of(row, rows[row][0], kept[row]["found"])
+            )
+            print("\n".join(shown), flush=True)
+    finally:
+        if asked.write:
+            (asked.folder / "RESULTS.md").write_text(page(kept, rows), "utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -13,6 +13,7 @@ pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -20,7 +21,9 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from engine_checks import CHECKS, GAPS, PROBLEM, ROWS, check_gaps_are_counted
-from stakes import Counts, InputError, LossMoments, ScoreTable
+from stakes import Counts, InputError, LossMoments, ScoreTable, auc
+from stakes.ranking import certified
+from stakes.tally import Bins, BitGrid
 
 
 def table(columns: dict[str, Any]) -> pa.Table:
@@ -86,3 +89,40 @@ def test_positives_alone_are_positives():
     rows = {"y": ["ill"] * 3, "s": [0.1, 0.2, 0.2]}
     found = ScoreTable.from_frame(table(rows), y_true="y", scores="s", positive="ill")
     assert found == ScoreTable.from_scores(rows["y"], rows["s"], positive="ill")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("library", ["Polars, lazy", "PyArrow", "a data set of PyArrow"])
+def test_bins_of_a_frame_have_exact_ranks_or_certain_ends(library, weighted):
+    rng = np.random.default_rng(8)
+    n = 4000
+    y = rng.random(n) < 0.2
+    rows = {"y": y.astype(int), "p": 0.4 + rng.normal(y, 1, n) / 1e4, "w": rng.random(n) + 0.5}
+    exact = ScoreTable.from_scores(rows["y"], rows["p"], weights=rows["w"] if weighted else None)
+    frame, more = MAKERS[library](rows), {"weights": "w"} if weighted else {}
+    asked: dict[str, Any] = {"y_true": "y", "scores": "p", "grid": BitGrid(True), **more}
+    area, each = float(auc(exact)), 16 if weighted else 8
+    for limit in (each * n, each * n - 1):
+        bins = Bins.from_frame(frame, **asked, memory_limit=limit)
+        sure = certified(auc, bins)
+        assert sure.low - 1e-12 <= area <= sure.high + 1e-12
+        sorted_out = limit == each * n and library != "PyArrow"
+        assert (bins.inside is not None) == sorted_out == (sure.high - sure.low < 1e-3)
+        assert bins.weights.sum(axis=0) == pytest.approx(exact.class_weights, rel=1e-12)
+
+
+def test_scores_beyond_probabilities_have_no_place_in_a_grid_of_probabilities():
+    frame = MAKERS["DuckDB"]({"y": [0, 1], "p": [0.5, 1.5]})
+    with pytest.raises(InputError, match=r"must lie in \[0, 1\].*from 0.5 to 1.5"):
+        Bins.from_frame(frame, y_true="y", scores="p", grid=BitGrid(True))
+    with pytest.raises(InputError, match=r"grid must be .*BitGrid"):
+        Bins.from_frame(frame, y_true="y", scores="p", grid=7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("weights", "why"), [([0.0, 0.0], "positive total"), ([1.0, -1.0], "zero")]
+)
+def test_weights_that_cannot_be_used_are_refused_as_they_come(weights, why):
+    frame = MAKERS["DuckDB"]({"y": [0, 1], "p": [0.5, 0.6], "w": weights})
+    with pytest.raises(InputError, match=why):
+        ScoreTable.from_frame(frame, y_true="y", scores="p", weights="w")

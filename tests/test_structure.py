@@ -71,8 +71,8 @@ FLOORS: dict[str, str] = {
     "_check": "kinds encoding labels numbers doors groups alignment shares",
     "adapters": (
         "columns data_files report_tables frame sources cluster relations duck expressions "
-        "guessing zoom_bins lazy frame_tallies lazy_decisions model_tallies refits tallies "
-        "report_on"
+        "guessing zoom_bins lazy streams streamed_scores frame_tallies lazy_decisions "
+        "model_tallies refits tallies report_on"
     ),
     "audit": (
         "metric model_tables utility_space scales compliance suitability against_yield "
@@ -119,7 +119,7 @@ FLOORS: dict[str, str] = {
         "_belief _binary _columns _limit _file _naive _names _relations _shown _cases _charged "
         "_problem"
     ),
-    "ranking": "roc hull points areas rescaling",
+    "ranking": "roc hull points areas rescaling score_ranges",
     "regions": "partition axes decisions borders sensitivity",
     "render": (
         "reading json line_picture layout rounding against systems limit_tables unknowns tables "
@@ -131,7 +131,7 @@ FLOORS: dict[str, str] = {
     "simulate": "_line random_counts gaussian",
     "sklearn": "responses splits bayes_classifier scorer estimator_report",
     "tally": "base read_rows pooling counts loss_moments joint_counts score_table bit_bins "
-    "joint_scores",
+    "binned_scores sorted_runs joint_scores",
     "thresholds": "weighed_scores case_losses methods best loss",
     "torch": (
         "triton_kernels check_tensors triton_decisions triton_door device_bins device_cases "
@@ -145,7 +145,7 @@ DEFERRED = (
     (r"report", r"Report\.frame", r"adapters"),
     (r"decide", r"_bayes_column", r"adapters"),
     (r"rule", r"Rule\._column", r"adapters"),
-    (r"tally", r"(Counts|ScoreTable|LossMoments)\.from_frame", r"adapters"),
+    (r"tally", r"(Bins|Counts|ScoreTable|LossMoments)\.from_frame", r"adapters"),
     (r"metrics", r"MetricTable\.frame", r"adapters"),
     (r"adapters", r"_report_on|Columns\.guess|_files|_spark_files|_relation", r"adapters"),
 )

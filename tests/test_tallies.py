@@ -290,9 +290,8 @@ def test_systems_beyond_one_whole_number_are_packed_into_several(monkeypatch):
 # Fine scores come in bins ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["posteriors", "scores"])
-@pytest.mark.parametrize("engine", ENGINES)
-def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
+def fine_reports(engine, kind, **extra):
+    """The report of an engine and that of arrays, of scores that are all distinct."""
     rng = np.random.default_rng(4)
     n = 60_000
     y = rng.random(n) < 0.05
@@ -300,17 +299,33 @@ def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
     values = odds if kind == "scores" else 1 / (1 + np.exp(-odds))
     given = Scores(values) if kind == "scores" else values
     models = {"m": (Scores if kind == "scores" else Posteriors)("v")}
-    found = tallied(engine, {"y": y.astype(int), "v": values}, models, SQUARE)
+    found = tallied(engine, {"y": y.astype(int), "v": values}, models, SQUARE, **extra)
     expected = evaluate(y.astype(int), {"m": given}, SQUARE, replicates=30, calibrator=None)
+    return found, expected
+
+
+def ends(text, start):
+    """The two numbers that a sentence says lie around something."""
+    both = text.split(f"{start} between ")[1].replace("−", "-").split(" and ")
+    return float(both[0]), float(both[1].split(",")[0].split(". ")[0])
+
+
+@pytest.mark.parametrize("kind", ["posteriors", "scores"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
+    found, expected = fine_reports(engine, kind, limit=1 << 18)
     mine, yours = found.models[0], expected.models[0]
     (told,) = [one.text for one in found.caveats if "bins" in one.text]
-    bound = float(told.split("off by at most ")[1].split(";")[0].replace("−", "-"))
+    bound = float(told.split("off by at most ")[1].split(",")[0].replace("−", "-"))
     assert 0 < bound < 1e-4
     assert mine.auc is not None
     assert yours.auc is not None
     assert abs(mine.auc.value - yours.auc.value) <= bound
-    assert mine.h == pytest.approx(yours.h, abs=1e-3)
     losses, others = dict(mine.expected_losses), dict(yours.expected_losses)
+    for start, value in (("H lies", yours.h), ("thresholds", others["optimal threshold"])):
+        low, high = ends(told, start)
+        assert low <= value <= high <= low + 0.02
+    assert mine.h == pytest.approx(yours.h, abs=1e-3)
     assert losses == pytest.approx(others, abs=1e-3)
     if kind == "posteriors":
         assert mine.normalized_log_loss == pytest.approx(yours.normalized_log_loss, rel=1e-9)
@@ -319,6 +334,24 @@ def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
         assert mine.table is not None  # the page decides from it as the report does
         above = mine.table.weights[mine.table.scores > SQUARE.threshold].sum(axis=0)
         assert above.tolist() == found.system("m (as is)").counts.values[:, 1].tolist()
+
+
+@pytest.mark.parametrize("kind", ["posteriors", "scores"])
+@pytest.mark.parametrize("engine", ["DuckDB", "Polars"])
+def test_fine_scores_that_can_be_sorted_have_exact_ranks(engine, kind):
+    found, expected = fine_reports(engine, kind)
+    mine, yours = found.models[0], expected.models[0]
+    assert [one.text for one in found.caveats if "bins" in one.text] == []
+    assert mine.n_scores < yours.n_scores == 60_000
+    assert mine.auc.value == pytest.approx(yours.auc.value, abs=1e-14)
+    assert mine.auc.low == pytest.approx(yours.auc.low, rel=1e-4)
+    assert mine.h == pytest.approx(yours.h, abs=1e-12)
+    losses, others = dict(mine.expected_losses), dict(yours.expected_losses)
+    assert losses["optimal threshold"] == pytest.approx(others["optimal threshold"], rel=1e-12)
+    assert losses == pytest.approx(others, rel=1e-3)
+    names = ("m (as is)",) * 2 if kind == "posteriors" else ("m", "m (tuned)")
+    one, other = found.system(names[0]), expected.system(names[1])
+    assert (one.counts, one.threshold) == (other.counts, other.threshold)
 
 
 def test_the_bound_of_the_auc_holds_and_can_be_met():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -30,10 +31,12 @@ from stakes.adapters.columns import (
 from stakes.adapters.expressions import HIGH, LOW, Arrays, arrays_of, grouped, texts_of
 from stakes.adapters.lazy import TRUTH, WEIGHT, by_column, column_of, facts_of, prepared
 from stakes.adapters.sources import Lazy, Source, opened
+from stakes.adapters.streamed_scores import EXACT_BYTES, pooled_stream, scores_of, within
+from stakes.adapters.streams import can_stream
 from stakes.adapters.zoom_bins import ScoreGrid, UnitGrid
 from stakes.errors import InputError
 from stakes.rows import Decisions, Scores
-from stakes.tally import Bins, BitGrid, Labelled, refuse_too_many, two_classes
+from stakes.tally import Bins, BitGrid, Labelled, SortedRuns, refuse_too_many, two_classes
 
 _MEMORY = 2 << 30  # of the embedded engine, where files are read
 _MOST_CLASSES = 10_000
@@ -95,15 +98,11 @@ def score_parts(
     if bins is not None:
         _check.require("bins", bins, BitGrid, "Write BitGrid(probabilities=True), or None.")
     columns = Columns(y_true, {"scores": Scores(scores)}, weights, _listed(by))
-    known: list[Labels | None] = []
-
-    def two(lazy: Lazy) -> Labelled:
-        texts = _labels_found(source, lazy, y_true)
-        known.append(_two_classes(texts, positive))
-        return _Named(known[0] or ("", texts[0]))  # of positives only, the text is theirs
-
     with _opened(frame, columns) as source:
-        rows = _Rows.read(source, columns, two)
+        rows, classes = _scored_rows(source, columns, positive)
+        if rows.streams:
+            points, weight = _pooled_stream(rows, bins)
+            return {"scores": points, "weights": weight, "classes": classes, "groups": None}
         found = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=bins)
         points, place = found.scores(binned=bins is not None)
         refuse_too_many(len(found.groups or ()), 2 * len(points))
@@ -111,9 +110,65 @@ def score_parts(
     return {
         "scores": points,
         "weights": sums(WEIGHT),
-        "classes": known[0],
+        "classes": classes,
         "groups": found.groups,
     }
+
+
+def _pooled_stream(rows: _Rows, bins: BitGrid | None) -> tuple[FloatArray, FloatArray]:
+    """Distinct scores, or mean scores of bins, and the weights of both classes there."""
+    if bins is not None:
+        pooled = pooled_stream(rows.hand(bins), bins, np.empty(0), exact=False)
+        return pooled.mean, pooled.weights
+    runs = SortedRuns()
+    rows.hand(None)(runs.add)
+    tables = list(runs.tables())
+    weights = np.concatenate([one.weights.T for one in tables], axis=1).T
+    return np.concatenate([one.scores for one in tables]), weights
+
+
+def score_bins(
+    frame: Any,
+    *,
+    y_true: str,
+    scores: str,
+    grid: BitGrid,
+    positive: Label | None,
+    weights: str | None,
+    memory: int,
+) -> Bins:
+    """What `Bins.from_frame` gives.
+
+    >>> import pyarrow as pa
+    >>> from stakes.tally import Bins, BitGrid
+    >>> frame = pa.table({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.4, 0.8]})
+    >>> Bins.from_frame(frame, y_true="y", scores="p", grid=BitGrid(True)).high.tolist()
+    [0.1, 0.4, 0.8]
+    """
+    _check.require("grid", grid, BitGrid, "Write BitGrid(probabilities=True).")
+    columns = Columns(y_true, {"scores": Scores(scores)}, weights, ())
+    with _opened(frame, columns) as source:
+        exact = EXACT_BYTES[weights is not None] * source.count() <= memory
+        rows, _ = _scored_rows(source, columns, positive)
+        if rows.streams:
+            return pooled_stream(rows.hand(grid), grid, np.empty(0), exact=exact)
+        found = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=grid)
+        own = np.where(found.sums[TRUTH][:, None] == np.arange(2), found.sums[WEIGHT][:, None], 0.0)
+        return Bins.pooled(found.sums[LOW], found.sums[HIGH], found.sums[_TOTAL], own)
+
+
+def _scored_rows(
+    source: Source, columns: Columns, positive: Label | None
+) -> tuple[_Rows, Labels | None]:
+    """Rows whose true classes are codes, and the labels of the two classes."""
+    known: list[Labels | None] = []
+
+    def two(lazy: Lazy) -> Labelled:
+        texts = _labels_found(source, lazy, columns.y_true)
+        known.append(_two_classes(texts, positive))
+        return _Named(known[0] or ("", texts[0]))  # of positives only, the text is theirs
+
+    return _Rows.read(source, columns, two, stream=True), known[0]
 
 
 def loss_parts(
@@ -229,10 +284,23 @@ class _Rows:
     rows: Lazy
     named: Labelled
     by: tuple[str, ...]
+    weighted: bool
+    streams: bool
+    refuse: Callable[[], object]  # counts what cannot be used, and complains
 
     @classmethod
-    def read(cls, source: Source, columns: Columns, named: Callable[[Lazy], Labelled]) -> _Rows:
-        """Count and refuse what cannot be used; `named` says what the labels must be."""
+    def read(
+        cls,
+        source: Source,
+        columns: Columns,
+        named: Callable[[Lazy], Labelled],
+        *,
+        stream: bool = False,
+    ) -> _Rows:
+        """Count and refuse what cannot be used; `named` says what the labels must be.
+
+        Where rows are to come in a `stream`, they are looked at as they come.
+        """
         labels = {columns.y_true: None, **dict.fromkeys(columns.by)}
         models = columns.models.values()
         labels |= {columns_of(one)[0]: None for one in models if isinstance(one, Decisions)}
@@ -240,9 +308,29 @@ class _Rows:
         lazy = source.lazy(numbers, list(labels), memory=_MEMORY)
         known = named(lazy)
         rows = prepared(lazy, columns, known)
-        facts_of(lazy, rows, columns, known, source.name)
-        live = rows if columns.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
-        return cls(live, known, columns.by)
+        weighted = columns.weights is not None
+        streams = stream and not columns.by and can_stream(rows)
+        refuse = partial(facts_of, lazy, rows, columns, known, source.name)
+        if not streams:
+            refuse()
+        live = rows.filter(nw.col(WEIGHT) > 0.0) if weighted and not streams else rows
+        return cls(live, known, columns.by, weighted, streams, refuse)
+
+    def hand(self, grid: BitGrid | None) -> Any:
+        """How to hand classes, scores and weights to a function, block by block, all checked."""
+        unit = grid is not None and grid.probabilities
+
+        def refuse(scores: FloatArray | None) -> None:
+            self.refuse()
+            if scores is not None and not within(scores, unit=unit):
+                raise InputError(
+                    f"scores must lie in [0, 1] for a grid of probabilities; they reach from "
+                    f"{scores.min():g} to {scores.max():g}. Write BitGrid(probabilities=False).",
+                    argument="scores",
+                )
+
+        score = column_of(0)
+        return scores_of(self.rows, score, weighted=self.weighted, refuse=refuse, unit=unit)
 
     def summed(
         self,

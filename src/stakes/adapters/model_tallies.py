@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, IntArray
 from stakes.adapters.columns import Predicted, columns_of
 from stakes.adapters.expressions import (
     HIGH,
@@ -16,6 +16,7 @@ from stakes.adapters.expressions import (
     Arrays,
     arrays_of,
     cheapest,
+    first_of,
     grouped,
     log_losses,
     most_probable,
@@ -25,6 +26,14 @@ from stakes.adapters.expressions import (
 )
 from stakes.adapters.lazy import TRUTH, WEIGHT, column_of
 from stakes.adapters.sources import Lazy
+from stakes.adapters.streamed_scores import (
+    Add,
+    PosteriorSums,
+    decision_steps,
+    pooled_stream,
+    scores_of,
+)
+from stakes.adapters.streams import can_stream
 from stakes.adapters.zoom_bins import Grid, ScoreGrid, UnitGrid, finer
 from stakes.decide import class_ratios, regrets, shift_prior
 from stakes.evaluation import ModelTallies
@@ -43,6 +52,23 @@ class Tallied:
 
     tallies: ModelTallies
     bins: Bins | None
+
+
+@dataclass(frozen=True)
+class Way:
+    """How scores of two classes are tallied where the engine hands out rows one after another."""
+
+    exact: bool  # whether every score is kept until its rank is known
+    weighted: bool
+
+
+class _Found(NamedTuple):
+    """What rows say of posteriors."""
+
+    bins: Bins | None
+    losses: FloatArray
+    moved: FloatArray | None
+    predicted: Counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +110,8 @@ class LazyModel:
             return frame
         costs, off = self.problem.costs, self._rounding()
         made = self._with_posteriors(frame)
+        if self._one_column:
+            return self._with_steps(made)
         made = cheapest(made, self.posteriors, costs, self.decided(BAYES), off)
         if self.moving is None:
             return made
@@ -91,6 +119,34 @@ class LazyModel:
         made = moved(made, self.posteriors, ratio, self.moved)
         worth = regrets(costs) * ratio[:, None]  # cases are worth more, or less
         return cheapest(made, self.posteriors, worth, self.decided(MOVED), off)
+
+    @property
+    def _one_column(self) -> bool:
+        """Whether the posteriors are P(second class) of two."""
+        return isinstance(self.given, Posteriors) and len(columns_of(self.given)) == 1
+
+    @property
+    def _movings(self) -> dict[str, tuple[FloatArray, FloatArray] | None]:
+        """The rules by which posteriors decide, and the priors between which they move."""
+        return {BAYES: None} if self.moving is None else {BAYES: None, MOVED: self.moving}
+
+    def _steps(self) -> dict[str, list[tuple[float, int]]]:
+        """The decisions of every rule along P(second class)."""
+        return {
+            rule: decision_steps(self.problem, moving, single=self.single)
+            for rule, moving in self._movings.items()
+        }
+
+    def _with_steps(self, frame: Lazy) -> Lazy:
+        """Decisions by one probability are a few steps, which costs an engine little."""
+        score = nw.col(column_of(self.place))
+        if self.moving is not None:
+            frame = moved(frame, self.posteriors, class_ratios(*self.moving), self.moved)
+        for rule, steps in self._steps().items():
+            codes = [nw.lit(code) for _, code in steps]
+            decided = first_of([score <= end for end, _ in steps[:-1]], codes[:-1], codes[-1])
+            frame = frame.with_columns(decided.alias(self.decided(rule)))
+        return frame
 
     def with_scores(self, frame: Lazy) -> Lazy:
         """Add what `score` names."""
@@ -123,18 +179,30 @@ class LazyModel:
 
     # Tallies -------------------------------------------------------------------------------------
 
-    def tallied(self, frame: Lazy, masses: FloatArray) -> Tallied:
+    def tallied(self, frame: Lazy, masses: FloatArray, way: Way) -> Tallied:
         """All that is known about the model; `masses` are the weights of the classes."""
         if isinstance(self.given, Decisions):
             return Tallied(self._of_decisions(frame), None)
         if isinstance(self.given, Scores):
-            bins = _bins(self._binned(frame, ScoreGrid()))
-            if not bins.exact:
-                bins = _bins(self._binned(frame, finer(bins)))
+            bins = self._score_bins(frame, way)
             table = bins.table(self.problem.classes)
-            deployed = self.deployed(table)
-            return Tallied(ModelTallies(self.name, SCORES, table=table, deployed=deployed), bins)
-        return self._of_posteriors(frame, masses)
+            made = ModelTallies(
+                self.name,
+                SCORES,
+                table=table,
+                deployed=self.deployed(table),
+                auc_shift=bins.auc_shift,
+            )
+            return Tallied(made, bins)
+        return self._of_posteriors(frame, masses, way)
+
+    def _score_bins(self, frame: Lazy, way: Way) -> Bins:
+        """The bins of raw scores; those that are not exact zoom in on the middle half."""
+        if way.exact and can_stream(frame):
+            hand = scores_of(frame, self.score, weighted=way.weighted)
+            return pooled_stream(hand, BitGrid(probabilities=False), np.empty(0), exact=True)
+        bins = _bins(self._binned(frame, ScoreGrid()))
+        return bins if bins.exact else _bins(self._binned(frame, finer(bins)))
 
     def _of_decisions(self, frame: Lazy) -> ModelTallies:
         answered, name = self.problem.answered, column_of(self.place)
@@ -146,24 +214,56 @@ class LazyModel:
         predicted = _counts(found, answered[found[name]], size)
         return ModelTallies(self.name, DECISIONS, predicted=predicted)
 
-    def _of_posteriors(self, frame: Lazy, masses: FloatArray) -> Tallied:
-        size = self.problem.n_classes
-        found = self._binned(self.with_decisions(frame), UnitGrid())
-        bins = _bins(found) if size == 2 else None
-        table = None if bins is None else bins.table(self.problem.classes)
-        losses = _losses(found, masses, "own")
+    def _of_posteriors(self, frame: Lazy, masses: FloatArray, way: Way) -> Tallied:
+        streams = self._one_column and can_stream(frame)
+        found = self._streamed(frame, masses, way) if streams else self._summed(frame, masses)
+        bins, table = found.bins, None
+        if bins is not None:
+            table = bins.table(self.problem.classes)
         made = ModelTallies(
             model=self.name,
             kind=POSTERIORS,
             table=table,
             deployed=None if table is None else self.deployed(table),
-            losses=losses,
-            deployed_losses=losses if self.moving is None else _losses(found, masses, "moved"),
+            losses=found.losses,
+            deployed_losses=found.losses if self.moving is None else found.moved,
             moving=self.moving,
-            predicted=_counts(found, found[_PREDICTED], size),
+            predicted=found.predicted,
             off_sum=self.off_sum,
+            auc_shift=0.0 if bins is None else bins.auc_shift,
         )
         return Tallied(made, bins)
+
+    def _summed(self, frame: Lazy, masses: FloatArray) -> _Found:
+        """Sums that the engine makes by bins and decisions."""
+        size = self.problem.n_classes
+        found = self._binned(self.with_decisions(frame), UnitGrid())
+        return _Found(
+            bins=_bins(found) if size == 2 else None,
+            losses=_losses(found, masses, "own"),
+            moved=None if self.moving is None else _losses(found, masses, "moved"),
+            predicted=_counts(found, found[_PREDICTED], size),
+        )
+
+    def _streamed(self, frame: Lazy, masses: FloatArray, way: Way) -> _Found:
+        """The same from a stream of P(second class)."""
+        sums = PosteriorSums(self.moving)
+        stream = scores_of(frame, column_of(self.place), weighted=way.weighted)
+
+        def hand(add: Add) -> None:
+            def both(truth: IntArray, scores: FloatArray, weights: FloatArray | None) -> None:
+                sums.add(truth, scores, weights)
+                add(truth, scores, weights)
+
+            stream(both)
+
+        ends = [end for steps in self._steps().values() for end, _ in steps[:-1]]
+        borders = np.unique([0.5, *ends])
+        bins = pooled_stream(hand, BitGrid(probabilities=True), borders, exact=way.exact)
+        with np.errstate(invalid="ignore"):
+            losses, moved = np.asarray(sums.own / masses), np.asarray(sums.moved / masses)
+        names = range(2)
+        return _Found(bins, losses, moved, Counts(sums.predicted, classes=names, decisions=names))
 
     def _binned(self, frame: Lazy, grid: Grid) -> Arrays:
         """Weights, and losses of posteriors, by class, decisions and, of two classes, bin."""

@@ -15,15 +15,17 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes import _check
-from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes._check import BoolArray, FloatArray, IntArray, Label, Numbers
 from stakes._text import number
 from stakes.adapters.columns import Columns, group_labels, groups_of
 from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, whether
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts, by_column, facts_of, prepared
-from stakes.adapters.model_tallies import LazyModel, Tallied
+from stakes.adapters.model_tallies import LazyModel, Tallied, Way
 from stakes.adapters.refits import Refit, refitted, why_none
 from stakes.adapters.sources import Lazy
+from stakes.adapters.streamed_scores import EXACT_BYTES
 from stakes.calibration import Calibrator
+from stakes.conditions import Beta, CostProportions
 from stakes.errors import InputError
 from stakes.evaluation import (
     DecisionRule,
@@ -37,9 +39,11 @@ from stakes.evaluation import (
     rules_of,
 )
 from stakes.problem import Problem
+from stakes.ranking import certified
 from stakes.report import LEFT_OUT, RECALIBRATED, TUNED, TUNED_APART, Caveat
 from stakes.rows import Decisions, Posteriors, Scores
-from stakes.tally import Bins, JointCounts
+from stakes.tally import Bins, JointCounts, ScoreTable
+from stakes.thresholds import Optimal, expected_loss, h_measure
 
 _FRACTIONAL, _SQUARES = "fractional", "squares"
 
@@ -133,9 +137,15 @@ class _Fits:
         self.refits: dict[str, Refit] = {}
         self.lost = [] if unfitted is None else [Caveat(LEFT_OUT, unfitted)]
 
+    @property
+    def way(self) -> Way:
+        """Scores are kept until their ranks are known where they fit into the memory."""
+        weighted = self.columns.weights is not None
+        return Way(EXACT_BYTES[weighted] * self.facts.n_rows <= self.limit, weighted)
+
     def add(self, model: LazyModel, live: Lazy) -> None:
         """Tally a model, and fit what can be fitted."""
-        tallied = model.tallied(live, self.facts.masses)
+        tallied = model.tallied(live, self.facts.masses, self.way)
         fits = self.columns.key is not None and model.problem.n_classes == 2
         if fits and not isinstance(model.given, Decisions):
             tallied, refit, lost = refitted(
@@ -333,10 +343,36 @@ def _lost(model: LazyModel, one: Tallied, *, fitted: bool) -> Iterator[Caveat]:
             "whether it ranks backwards was not checked: for more than two classes that needs the "
             "rows in memory, which are beyond its limit.",
         )
-    if one.bins is not None and not one.bins.exact:
-        yield left_out(
-            name,
-            f"single scores stay in the engine. The AUC, H and expected losses come from "
-            f"{one.bins.mean.size:,} bins of them, and the AUC is off by at most "
-            f"{number(one.bins.auc_error)}; costs and proper scores are exact.",
-        )
+    if one.bins is not None and one.bins.inside is None and not one.bins.exact:
+        yield left_out(name, _sure(one.bins, model))
+
+
+def _sure(bins: Bins, model: LazyModel) -> str:
+    """How far off what was read from bins may be."""
+    prior = model.problem.prior
+
+    def once_deployed(table: ScoreTable) -> ScoreTable:
+        return table if prior is None else table.with_prior(prior)
+
+    def h(table: ScoreTable) -> Numbers:
+        ranks = once_deployed(table)
+        return h_measure(ranks, Beta.severity(ranks.shares))
+
+    def loss(table: ScoreTable) -> Numbers:
+        return expected_loss(once_deployed(table), Optimal(), CostProportions())
+
+    ends = ""
+    if bins.weights.any(axis=0).all():
+        both = [certified(one, bins) for one in (h, loss)]
+        lines = [f"{_below(one.low)} and {-_below(-one.high)}" for one in both]
+        ends = f", H lies between {lines[0]}, the loss of optimal thresholds between {lines[1]}"
+    return (
+        f"single scores stay in the engine. The AUC, H and expected losses come from "
+        f"{bins.mean.size:,} bins of them; for certain the AUC is off by at most "
+        f"{number(1.001 * bins.auc_error)}{ends}. Costs and proper scores are exact."
+    )
+
+
+def _below(end: float) -> float:
+    """A number of few digits that is not above this one."""
+    return float(np.floor(end * 1e6) / 1e6)

@@ -74,6 +74,7 @@ class ModelTallies:
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
     # Sums (E + 1, 2, T) of the terms of the costs between edges (E,) of the scores of the table
     term_sums: Callable[[FloatArray], FloatArray] | None = None
+    auc_shift: float = 0.0  # what the order of the scores within the rows of the table adds
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,7 @@ def quality_of(
     log_loss, brier = _proper(tallied.deployed_losses, evidence.prior)
     losses = _expected_losses(tallied, ranks)
     wasted, share = _wasted(own, costs, miscalibration)
-    area = None if table is None else _auc(table, evidence.sample)
+    area = None if table is None else _auc(table, evidence.sample, tallied.auc_shift)
     suspect = None if area is None else _interval(area, BEYOND_NOISE)
     backwards = backwards_class(tallied, suspect, evidence)
     advice = None if ranks is None else _advice(dict(losses), ranks)
@@ -111,11 +111,11 @@ def _proper(losses: FloatArray | None, prior: FloatArray) -> list[float] | tuple
         ]
 
 
-def _auc(table: ScoreTable, sample: Sample) -> Estimate:
+def _auc(table: ScoreTable, sample: Sample, shift: float) -> Estimate:
     """Area under the ROC curve; DeLong's error, unknown unless every case was drawn by itself."""
     known = sample.clusters is None and sample.whole
     error = auc_error(table) if known else np.asarray(nan)
-    return Estimate(auc(table), error, np.empty((0,)), Logit(), "DeLong")
+    return Estimate(auc(table) + shift, error, np.empty((0,)), Logit(), "DeLong")
 
 
 def _interval(estimate: Estimate, level: float) -> Interval:

@@ -31,15 +31,19 @@ from stakes.ranking.points import (
 )
 from stakes.ranking.rescaling import convexified, evenly_spaced, isotonic, midpoint_spaced
 from stakes.ranking.roc import Roc, roc, weights_above
+from stakes.ranking.score_ranges import Certified, certified, exact_bins
 
 __all__ = [
+    "Certified",
     "Roc",
     "auc",
     "auc_of_hull",
     "average_precision",
+    "certified",
     "convexified",
     "equal_error_rate",
     "evenly_spaced",
+    "exact_bins",
     "gini",
     "hull_cuts",
     "is_convex",

@@ -117,6 +117,21 @@ class ScoringRule(Value, ABC):
         return self.expected(forecasts, truths) - self.entropy(truths)
 
 
+class SymmetricRule(ScoringRule):
+    """A rule to which all classes are alike, which makes it quick for two of them."""
+
+    @abstractmethod
+    def losses_of_two(self, own: FloatArray, other: FloatArray) -> FloatArray:
+        """Loss of every forecast of two classes: probabilities of the true one and of the other."""
+
+    def losses_by_class(self, forecasts: FloatArray) -> FloatArray:  # noqa: D102
+        if forecasts.shape[-1] != 2:
+            return super().losses_by_class(forecasts)
+        first, second = np.ascontiguousarray(np.moveaxis(forecasts, -1, 0))
+        pairs = self.losses_of_two(first, second), self.losses_of_two(second, first)
+        return np.stack(pairs, axis=-1)
+
+
 def require_rule(rule: object) -> None:
     """Refuse what is no scoring rule."""
     _check.require(
@@ -129,7 +144,7 @@ def _of_true_class(posteriors: FloatArray, codes: IntArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class LogLoss(ScoringRule):
+class LogLoss(SymmetricRule):
     r"""Surprise at the true class, :math:`-\log_{base} q_k`; in bits for base 2.
 
     Infinite when the forecast rules out what happened.
@@ -154,12 +169,16 @@ class LogLoss(ScoringRule):
         self._fill({"base": base})
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        own = _of_true_class(posteriors, codes)
+        return self.losses_of_two(own, own)  # whatever the other classes have
+
+    def losses_of_two(self, own: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(_of_true_class(posteriors, codes)) / -math.log(self.base))
+            return np.asarray(np.log(own) / -math.log(self.base))
 
 
 @dataclass(frozen=True, eq=False)
-class Brier(ScoringRule):
+class Brier(SymmetricRule):
     r"""Squared error summed over the classes, :math:`\sum_j (q_j - [j = k])^2`, from 0 to 2.
 
     Brier's own scale of 1950, and what scikit-learn's ``brier_score_loss`` gives for more than two
@@ -177,14 +196,20 @@ class Brier(ScoringRule):
         errors, rows = np.array(posteriors), np.arange(len(posteriors))
         own = errors[rows, codes]
         errors[rows, codes] = 0.0
-        others = errors.sum(axis=1)  # 1 − own, and what is small keeps its digits here
-        precise = np.abs(own + others - 1) <= 4 * np.finfo(np.float64).eps
-        miss = np.where(precise, others, 1 - own)
-        return np.asarray(np.einsum("nk,nk->n", errors, errors) + miss**2)
+        return np.asarray(np.einsum("nk,nk->n", errors, errors) + _missed(own, errors.sum(1)) ** 2)
+
+    def losses_of_two(self, own: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
+        return np.asarray(other * other + _missed(own, other) ** 2)
+
+
+def _missed(own: FloatArray, others: FloatArray) -> FloatArray:
+    """What the true class lacks: 1 − own, and what is small keeps its digits in the others."""
+    precise = np.abs(own + others - 1) <= 4 * np.finfo(np.float64).eps
+    return others if precise.all() else np.where(precise, others, 1 - own)
 
 
 @dataclass(frozen=True, eq=False)
-class HalfBrier(ScoringRule):
+class HalfBrier(SymmetricRule):
     r"""Half of `Brier`, from 0 to 1; for two classes the squared error :math:`(q_1 - y)^2`.
 
     The Brier score of hernandez-orallo, definition 8, and of scikit-learn and yardstick for two
@@ -199,6 +224,9 @@ class HalfBrier(ScoringRule):
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
         return Brier().losses(posteriors, codes) / 2
+
+    def losses_of_two(self, own: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
+        return Brier().losses_of_two(own, other) / 2
 
 
 @dataclass(frozen=True, eq=False)

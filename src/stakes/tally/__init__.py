@@ -7,15 +7,19 @@ Rows are read once and become a tally; after that nobody touches rows again. Tal
 
 from stakes._check import guard
 from stakes.tally.base import CellTally, Tally
-from stakes.tally.bit_bins import Bins, BitGrid
+from stakes.tally.binned_scores import Bins, BinSums
+from stakes.tally.bit_bins import BitGrid
 from stakes.tally.counts import Counts
 from stakes.tally.joint_counts import JointCounts
 from stakes.tally.joint_scores import JointScores
 from stakes.tally.loss_moments import LossMoments
+from stakes.tally.pooling import blocks
 from stakes.tally.read_rows import Labelled, read_rows, refuse_too_many
 from stakes.tally.score_table import ScoreTable, two_classes
+from stakes.tally.sorted_runs import SortedRuns
 
 __all__ = [
+    "BinSums",
     "Bins",
     "BitGrid",
     "CellTally",
@@ -25,7 +29,9 @@ __all__ = [
     "Labelled",
     "LossMoments",
     "ScoreTable",
+    "SortedRuns",
     "Tally",
+    "blocks",
     "read_rows",
     "refuse_too_many",
     "two_classes",

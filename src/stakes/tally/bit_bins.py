@@ -13,8 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from stakes._check import FloatArray, IntArray, Labels
-from stakes.tally.score_table import ScoreTable
+from stakes._check import FloatArray, IntArray
+from stakes.tally.pooling import blocks
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class BitGrid:
     @property
     def scale(self) -> float:
         """Distances times this are in units of the first run."""
-        return self.FAR if self.probabilities else 2.0**16
+        return 2.0**self._power
 
     def places(self, scores: FloatArray) -> tuple[IntArray, IntArray]:
         """The bin of every score, which does not decrease along the scores, and its rest.
@@ -60,6 +60,64 @@ class BitGrid:
         first = below if self.probabilities else ~below
         start = np.where(first, 0 if self.probabilities else self.SIDE, self._last)
         return np.where(first, start + place, start - place).astype(np.intp), rest.astype(np.intp)
+
+    def bins(self, scores: FloatArray) -> IntArray:
+        """The bin of every score, as `places` gives it; block by block, so it stays in the cache.
+
+        >>> BitGrid(True).bins(np.array([0.0, 0.5, 1.0])).tolist()
+        [0, 34819, 67587]
+        """
+        found = np.empty(scores.size, dtype=np.intp)
+        for block in blocks(scores.size):
+            found[block] = self._bins_of_block(scores[block])
+        return found
+
+    def _bins_of_block(self, scores: FloatArray) -> IntArray:
+        """The exponent and ten bits of the distance are the bin, but very near and far away."""
+        if self.probabilities:
+            away = np.subtract(1.0, scores)
+            upper = away <= scores
+            np.minimum(away, scores, out=away)
+        else:
+            away, upper = np.abs(scores), scores >= 0.0
+        place = away.view(np.int64) >> 42
+        place -= (1022 << 10) - 1024 * self._power
+        rare = (place < self.RUN) | (place >= self.SIDE - 2)
+        mirrored = upper if self.probabilities else ~upper
+        np.negative(place, out=place, where=mirrored)
+        start = 0 if self.probabilities else self.SIDE
+        place += np.array([start, self._last])[mirrored.view(np.int8)]
+        if rare.any():
+            place[rare] = self.places(scores[rare])[0]
+        return np.asarray(place, dtype=np.intp)
+
+    def cuts(self, ordered: FloatArray) -> IntArray:
+        """Where, among scores in order, a new bin begins.
+
+        >>> BitGrid(True).cuts(np.array([0.1, 0.1001, 0.7, 0.9])).tolist()
+        [2, 3]
+        """
+        first, last = self.bins(ordered[[0, -1]])
+        if last - first > ordered.size:
+            return np.flatnonzero(np.diff(self.bins(ordered))) + 1
+        bins = np.arange(first, last + 1)
+        ends = self.scores(bins, np.zeros(bins.size))  # those nearer to the centres
+        middle = 0.5 if self.probabilities else 0.0
+        upward = (bins < self.SIDE) == self.probabilities
+        lower = upward & (ends < middle) if self.probabilities else upward
+        upper = ~upward & ((ends >= middle) if self.probabilities else (ends < middle))
+        cuts = np.concatenate(
+            [
+                np.searchsorted(ordered, [middle, *ends[lower]]),
+                np.searchsorted(ordered, ends[upper], side="right"),
+            ]
+        )
+        cuts = np.unique(cuts)
+        return cuts[(cuts > 0) & (cuts < ordered.size)]
+
+    @property
+    def _power(self) -> int:
+        return 32 if self.probabilities else 16
 
     @property
     def _rests(self) -> int:
@@ -90,53 +148,3 @@ class BitGrid:
         if self.probabilities:
             return np.asarray(np.where(first, away, 1.0 - away))
         return np.asarray(np.where(first, away, -away))
-
-
-@dataclass(frozen=True, eq=False)
-class Bins:
-    """Scores in bins, in order: lowest and highest score, mean score and class weights."""
-
-    low: FloatArray
-    high: FloatArray
-    mean: FloatArray
-    weights: FloatArray  # (S, 2)
-
-    @classmethod
-    def pooled(
-        cls, low: FloatArray, high: FloatArray, sums: FloatArray, weights: FloatArray
-    ) -> Bins:
-        """Parts of bins in order, those that overlap as one; `sums` are weighted sums of scores.
-
-        Parts of one class that lie apart stay apart, so that the order of their scores is kept.
-        """
-        order = np.argsort(low, kind="stable")
-        reached = np.maximum.accumulate(high[order])
-        starts = np.flatnonzero(np.concatenate([[True], low[order][1:] > reached[:-1]]))
-        lowest = np.minimum.reduceat(low[order], starts)
-        highest = np.maximum.reduceat(high[order], starts)
-        mass = np.add.reduceat(weights[order], starts, axis=0)
-        means = np.add.reduceat(sums[order], starts) / mass.sum(axis=1)
-        return cls(lowest, highest, np.clip(means, lowest, highest) + 0.0, mass)
-
-    @property
-    def exact(self) -> bool:
-        """Whether every bin holds a single score."""
-        return bool((self.low == self.high).all())
-
-    @property
-    def auc_error(self) -> float:
-        """What the order of the scores within the bins can do to the AUC, at most."""
-        totals = self.weights.sum(axis=0)
-        if not totals.all():
-            return 0.0
-        shares = self.weights[self.low < self.high] / totals
-        return float(np.sum(shares[:, 0] * shares[:, 1]) / 2)
-
-    def table(self, classes: Labels | None) -> ScoreTable:
-        """The table of the mean scores."""
-        return ScoreTable(self.mean, self.weights, classes=classes)
-
-    def threshold(self, mean: float) -> float:
-        """The score above which all bins beyond that of this mean lie, and none other."""
-        places = np.flatnonzero(self.mean == mean)
-        return float(self.high[places[0]]) if places.size else mean

@@ -17,6 +17,8 @@ import numpy.typing as npt
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.tally.read_rows import Rows, cell_sums, refuse_too_many
 
+Keys = npt.NDArray[np.uint64]
+
 _BLOCK = 1 << 14
 _MANY = 1 << 15  # cases from which sorting in two stages pays
 _BUCKETS = 1 << 14
@@ -30,7 +32,7 @@ def pooled(rows: Rows) -> tuple[FloatArray, FloatArray]:
     if rows.group is not None:
         return _grouped(rows)
     if rows.weights is not None:
-        return _weighed(label, values, rows.weights)
+        return weighed(label, values, rows.weights)
     if not values.min(initial=0.0) < 0:
         return _counted(label, values, mirrored=False)
     below = values < 0
@@ -43,13 +45,20 @@ def pooled(rows: Rows) -> tuple[FloatArray, FloatArray]:
 
 
 def _counted(label: IntArray, values: FloatArray, *, mirrored: bool) -> tuple[Any, Any]:
-    """Scores and counts of cases that count once; scores are all below zero (mirrored), or none.
+    """Scores and counts of cases that count once; scores are all below zero (mirrored), or none."""
+    keys = packed(label, values, mirrored=mirrored)
+    keys.sort()
+    return unpacked(keys, mirrored=mirrored)
+
+
+def packed(label: IntArray, values: FloatArray, *, mirrored: bool) -> Keys:
+    """Whole numbers in the order of the scores; scores are all below zero (mirrored), or none.
 
     Without its sign the bits of a score are 63, in the order of the scores; those below zero are
     inverted, which turns their order round. The 64th bit of a key is the label.
     """
     keys = np.empty(values.size, dtype=np.uint64)
-    scores, weights = keys.view(np.float64), np.empty((2, values.size))
+    scores = keys.view(np.float64)
     for block in blocks(values.size):
         np.add(values[block], 0.0, out=scores[block])  # one zero only
         key = keys[block]
@@ -57,8 +66,13 @@ def _counted(label: IntArray, values: FloatArray, *, mirrored: bool) -> tuple[An
             np.invert(key, out=key)
         key <<= _ONE
         key |= label[block].astype(np.uint64)
-    keys.sort()
-    for block in blocks(values.size):
+    return keys
+
+
+def unpacked(keys: Keys, *, mirrored: bool) -> tuple[FloatArray, FloatArray]:
+    """The distinct scores of sorted keys, which are overwritten, and the counts of each class."""
+    scores, weights = keys.view(np.float64), np.empty((2, keys.size))
+    for block in blocks(keys.size):
         key = keys[block]
         weights[1, block] = key & _ONE
         np.subtract(1.0, weights[1, block], out=weights[0, block])
@@ -68,7 +82,7 @@ def _counted(label: IntArray, values: FloatArray, *, mirrored: bool) -> tuple[An
     return _without_ties(scores, weights)
 
 
-def _weighed(label: IntArray, values: FloatArray, weights: FloatArray) -> tuple[Any, Any]:
+def weighed(label: IntArray, values: FloatArray, weights: FloatArray) -> tuple[Any, Any]:
     """The same with weights above zero; those of equal scores are added in the order of rows."""
     cases = np.empty(values.size, dtype=np.complex128)
     for block in blocks(values.size):
@@ -79,14 +93,26 @@ def _weighed(label: IntArray, values: FloatArray, weights: FloatArray) -> tuple[
     for first, last in pairwise(cuts):
         part = cases[first:last]
         own = np.ascontiguousarray(part.real)
-        order = own.argsort()
-        np.take(own, order, out=scores[first:last])
-        if _repeated(scores[first:last]).any():
-            order = own.argsort(kind="stable")
-        weight = part.imag[order]
-        np.maximum(-weight, 0.0, out=columns[0, first:last])
-        np.maximum(weight, 0.0, out=columns[1, first:last])
+        _order(own, part.imag, scores[first:last], columns[:, first:last])
     return _without_ties(scores, columns)
+
+
+def weighed_again(scores: FloatArray, signed: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The same for few scores, with weights whose sign is the class."""
+    ordered, columns = np.empty(scores.size), np.empty((2, scores.size))
+    _order(scores, signed, ordered, columns)
+    return _without_ties(ordered, columns)
+
+
+def _order(own: FloatArray, signed: FloatArray, scores: FloatArray, columns: FloatArray) -> None:
+    """Put scores in order, and their weights, by class, into two columns."""
+    order = own.argsort()
+    np.take(own, order, out=scores)
+    if _repeated(scores).any():
+        order = own.argsort(kind="stable")
+    weight = signed[order]
+    np.maximum(-weight, 0.0, out=columns[0])
+    np.maximum(weight, 0.0, out=columns[1])
 
 
 def _bucketed(

@@ -1,0 +1,188 @@
+"""Scores of two classes out of a stream: sorted and exact, or in bins, with sums of losses.
+
+One pass over blocks of arrays, where the engine hands them out; see `stakes.tally.sorted_runs` for
+what is kept of them where ranks are to be exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from stakes._arithmetic import weighted_sum
+from stakes._check import FloatArray, IntArray
+from stakes.adapters.expressions import Arrays
+from stakes.adapters.lazy import TRUTH, WEIGHT
+from stakes.adapters.sources import Lazy
+from stakes.adapters.streams import blocks_of
+from stakes.decide import bayes_decision_indices, shift_prior
+from stakes.problem import Problem
+from stakes.ranking import exact_bins
+from stakes.scoring import Brier, LogLoss
+from stakes.tally import Bins, BinSums, BitGrid, SortedRuns, blocks
+
+EXACT_BYTES = 8, 16  # that a case takes where ranks are exact; with a weight
+_RULES = (LogLoss(), Brier())
+Prior = FloatArray
+_SCORE = "score"
+Add = Callable[[IntArray, FloatArray, FloatArray | None], None]  # classes, scores, weights
+Hand = Callable[[Add], None]
+
+
+def scores_of(
+    frame: Lazy,
+    score: str,
+    *,
+    weighted: bool,
+    refuse: Callable[[FloatArray | None], None] | None = None,
+    unit: bool = False,
+) -> Hand:
+    """How to hand classes, scores and weights of all rows to a function, block by block.
+
+    With `refuse`, blocks are checked: it hears of scores among which some, or whose classes or
+    weights, cannot be used, and of None where nothing weighs anything. Scores must be numbers, or
+    with `unit` probabilities.
+    """
+    columns = [nw.col(TRUTH).cast(nw.Int8), nw.col(score).alias(_SCORE)]
+    rows = frame.select(*columns, *([nw.col(WEIGHT)] if weighted else []))
+
+    def hand(add: Add) -> None:
+        some, bad = False, None
+        with closing(blocks_of(rows)) as stream:
+            for block in stream:
+                if refuse is not None and not usable(block):
+                    bad = block[_SCORE]
+                    break
+                some |= _handed(block, add)
+        if refuse is not None and not (some and bad is None):
+            refuse(bad)  # the engine can be asked again only now
+
+    def usable(block: Arrays) -> bool:
+        weights = block.get(WEIGHT)
+        weighed = weights is None or 0.0 <= weights.min() <= weights.max() < np.inf
+        return bool(weighed and block[TRUTH].min() >= 0 and within(block[_SCORE], unit=unit))
+
+    return hand
+
+
+def _handed(block: Arrays, add: Add) -> bool:
+    """Hand over the rows that weigh something, if there are some."""
+    truth, scores, weights = block[TRUTH], block[_SCORE], block.get(WEIGHT)
+    if weights is not None and not weights.all():
+        kept = weights > 0.0
+        truth, scores, weights = truth[kept], scores[kept], weights[kept]
+    if scores.size:
+        add(truth, scores, weights)
+    return bool(scores.size)
+
+
+def within(scores: FloatArray, *, unit: bool) -> bool:
+    """Whether all are numbers, and where that is asked for, probabilities."""
+    low, high = scores.min(), scores.max()
+    return bool(0.0 <= low <= high <= 1.0 if unit else low <= high)
+
+
+def pooled_stream(
+    hand: Hand,
+    grid: BitGrid,
+    borders: FloatArray,
+    *,
+    exact: bool,
+) -> Bins:
+    """The bins of all scores; `exact` keeps single scores until their ranks are known."""
+    if exact:
+        runs = SortedRuns()
+        hand(runs.add)
+        return exact_bins(runs, grid, borders)
+    sums = BinSums(grid, borders)
+    hand(sums.add)
+    return sums.bins()
+
+
+@dataclass(eq=False)
+class PosteriorSums:
+    """Sums over rows with P(second class): losses of each class, and the most probable classes."""
+
+    moving: tuple[Prior, Prior] | None
+    own: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))  # log loss, Brier; by class
+    moved: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))
+    predicted: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))
+
+    def add(self, truth: IntArray, scores: FloatArray, weights: FloatArray | None) -> None:
+        """More rows."""
+        for block in blocks(scores.size):
+            weight = None if weights is None else weights[block]
+            self._add(truth[block].astype(np.float64), scores[block], weight)
+
+    def _add(self, second: FloatArray, scores: FloatArray, weight: FloatArray | None) -> None:
+        """Rows of which some, where it is one, are of the second class."""
+        other, own = np.abs(scores - second), np.abs(scores - (1.0 - second))  # as 1 − p, and p
+        worth = np.stack([1.0 - second, second]) * (1.0 if weight is None else weight)
+        self.own += _loss_sums(own, other, worth)
+        called = worth @ (scores > 0.5)
+        self.predicted += np.stack([worth.sum(axis=1) - called, called], axis=1)
+        if self.moving is not None:
+            first, last = shift_prior(np.stack([1.0 - scores, scores], axis=1), *self.moving).T
+            is_last = second == 1.0
+            own, other = np.where(is_last, last, first), np.where(is_last, first, last)
+            self.moved += _loss_sums(own, other, worth)
+
+
+def _loss_sums(own: FloatArray, other: FloatArray, worth: FloatArray) -> FloatArray:
+    """Sums (2, 2) of the losses under each rule, by class."""
+    return np.stack([weighted_sum(worth, rule.losses_of_two(own, other), -1) for rule in _RULES])
+
+
+# Where decisions change --------------------------------------------------------------------------
+
+
+def decision_steps(
+    problem: Problem, moving: tuple[Prior, Prior] | None, *, single: bool
+) -> list[tuple[float, int]]:
+    """The Bayes decisions along P(second class): where each step ends, to the last bit, and which.
+
+    `moving` are the priors from and to which posteriors move, `single` says whether they are of
+    single precision. Each decision is the best on one interval of probabilities.
+
+    >>> steps = decision_steps(Problem([[0, 3, 25], [180, 8, 0]]), None, single=False)
+    >>> [(round(end, 6), decided) for end, decided in steps]
+    [(0.017143, 0), (0.733333, 1), (inf, 2)]
+    """
+    free = problem.with_limits(None)
+    every = BitGrid(True).scores(np.arange(BitGrid.N_BINS), np.zeros(BitGrid.N_BINS))
+    grid = np.unique(np.clip(every, 0.0, 1.0))
+
+    def decided(some: FloatArray) -> IntArray:
+        rows = some.astype(np.float32) if single else some
+        return bayes_decision_indices(rows if moving is None else shift_prior(rows, *moving), free)
+
+    return [*_steps(decided, grid), (np.inf, int(decided(grid[-1:])[0]))]
+
+
+def _steps(
+    decided: Callable[[FloatArray], IntArray], grid: FloatArray
+) -> Iterator[tuple[float, int]]:
+    """The last number of every step but the highest, and the decision there."""
+    codes = decided(grid)
+    for place in np.flatnonzero(np.diff(codes)):
+        low, high = grid[place : place + 2].view(np.int64).tolist()  # bits are in order
+        code = int(codes[place])
+        while code != codes[place + 1]:
+            last = high
+            while last - low > 1:
+                middle = (low + last) // 2
+                low, last = (middle, last) if _at(decided, middle) == code else (low, middle)
+            yield _number(low), code
+            low, code = last, _at(decided, last)
+
+
+def _number(bits: int) -> float:
+    return float(np.array(bits).view(np.float64))
+
+
+def _at(decided: Callable[[FloatArray], IntArray], bits: int) -> int:
+    return int(decided(np.array([bits]).view(np.float64))[0])

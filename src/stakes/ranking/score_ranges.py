@@ -1,0 +1,115 @@
+"""Exact ranks of more scores than a table can hold, from tables of their ranges in order.
+
+Ranges that lie one above the other need no table of all scores: pairs of two ranges are in order,
+and the hull of the whole has no vertex that is none of a range. So bins that are parted at every
+vertex of every range keep the hull, and with it the best thresholds, Hand's H and the isotonic map;
+what the order within the bins adds to the AUC is one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import unwrap
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray, Numbers
+from stakes._value import Value
+from stakes.ranking.areas import auc, mann_whitney_u
+from stakes.ranking.hull import hull_cuts
+from stakes.tally import Bins, BitGrid, ScoreTable, SortedRuns
+
+_EACH = 1 << 10  # distinct scores that a range keeps, and a bin of raw scores has at most
+
+
+def exact_bins(runs: SortedRuns, grid: BitGrid, borders: FloatArray) -> Bins:
+    """Bins of all scores, of which the hull and the AUC are known exactly.
+
+    Bins end at edges of the grid, at borders, at vertices of the hull, and of raw scores wherever
+    there are many of them; a few scores stay as they are.
+
+    >>> runs = SortedRuns()
+    >>> runs.add(np.array([0, 1, 0, 1]), np.array([0.1, 0.2, 0.3, 0.4]))
+    >>> bins = exact_bins(runs, BitGrid(True), np.empty(0))
+    >>> float(auc(bins.ranks())) + bins.auc_shift
+    0.75
+    """
+    parts = list(runs.mapped(lambda table: _binned(table, grid, borders)))
+    low, high, mean = (np.concatenate([getattr(one, k) for one in parts]) for k in _COLUMNS)
+    weights = np.concatenate([one.weights for one in parts])
+    return Bins(low, high, mean, weights, sum(one.inside or 0.0 for one in parts))
+
+
+_COLUMNS = ("low", "high", "mean")
+
+
+def _binned(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> Bins:
+    """The bins of one range."""
+    scores, weights = table.scores, table.weights
+    starts = _starts(table, grid, borders)
+    ends = np.append(starts[1:], scores.size) - 1
+    own = np.stack([np.add.reduceat(column, starts) for column in weights.T], axis=1)
+    mass = np.ones(scores.size) if _counts_once(own, scores) else weights.sum(axis=1)
+    with np.errstate(over="ignore"):  # a mean beyond all numbers is cut to the highest score
+        means = np.add.reduceat(scores * mass, starts) / own.sum(axis=1)
+    low, high = scores[starts], scores[ends]
+    inside = mann_whitney_u(table) - mann_whitney_u(ScoreTable(high, own))
+    return Bins(low, high, np.clip(means, low, high) + 0.0, own, float(inside))
+
+
+def _counts_once(weights: FloatArray, scores: FloatArray) -> bool:
+    return float(weights.sum()) == scores.size
+
+
+def _starts(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> IntArray:
+    """Where bins begin among the distinct scores of a range."""
+    scores = table.scores
+    if scores.size <= _EACH:
+        return np.arange(scores.size)
+    starts = [
+        grid.cuts(scores),
+        hull_cuts(table.weights)[:-1],  # the first is nought
+        np.searchsorted(scores, borders, side="right"),
+    ]
+    if not grid.probabilities:
+        starts.append(np.arange(0, scores.size, _EACH))
+    found = np.unique(np.concatenate(starts))
+    return np.asarray(found[found < scores.size], dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Certified(Value):
+    """A value of bins, and ends between which that of the single scores lies for sure."""
+
+    value: float
+    low: float
+    high: float
+
+
+def certified(measure: Callable[[ScoreTable], Numbers], bins: Bins) -> Certified:
+    """What only ranks decide, of scores in bins: the value, and ends that are certain.
+
+    The measure must not get worse, or must not get better, where the ROC curve gets higher: `auc`,
+    Hand's H, the least cost of any threshold, expected losses of optimal thresholds. Where
+    the order within the bins is known, the AUC is exact.
+
+    Parameters
+    ----------
+    measure : a function of a table of scores, whose values do not matter but for their order
+    bins : `tally.Bins`
+
+    Examples
+    --------
+    >>> low, high, mean = np.array([0.1, 0.5]), np.array([0.2, 0.5]), np.array([0.15, 0.5])
+    >>> certified(auc, Bins(low, high, mean, np.array([[1.0, 1.0], [1.0, 1.0]])))
+    Certified(value=0.5, low=0.375, high=0.625)
+    """
+    _check.require("bins", bins, Bins, "Make them with Bins.from_frame.")
+    value = float(measure(bins.ranks()))
+    if unwrap(measure) is unwrap(auc) and bins.inside is not None:
+        value += bins.auc_shift
+        return Certified(value, value, value)
+    ends = sorted(float(measure(table)) for table in (bins.worst_case(), bins.best_case()))
+    return Certified(value, *ends)

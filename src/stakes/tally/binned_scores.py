@@ -1,0 +1,196 @@
+"""Bins of scores: what they hold, how blocks of cases are added to them, and what they are sure of.
+
+A bin holds cases of which only the lowest and the highest score, the mean score and the weights of
+the classes are known. Whatever the order of the scores within the bins, what only ranks decide lies
+between two tables: in one, every bin has its negatives below its positives, in the other above.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes.tally.bit_bins import BitGrid
+from stakes.tally.pooling import blocks
+from stakes.tally.score_table import ScoreTable
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Scores in bins, in order: lowest and highest score, mean score and class weights."""
+
+    low: FloatArray
+    high: FloatArray
+    mean: FloatArray
+    weights: FloatArray  # (S, 2)
+    inside: float | None = None  # see `of_ranges`; None: the order within the bins is not known
+
+    @classmethod
+    def pooled(
+        cls, low: FloatArray, high: FloatArray, sums: FloatArray, weights: FloatArray
+    ) -> Bins:
+        """Parts of bins in order, those that overlap as one; `sums` are weighted sums of scores.
+
+        Parts of one class that lie apart stay apart, so that the order of their scores is kept.
+        """
+        order = np.argsort(low, kind="stable")
+        reached = np.maximum.accumulate(high[order])
+        starts = np.flatnonzero(np.concatenate([[True], low[order][1:] > reached[:-1]]))
+        lowest = np.minimum.reduceat(low[order], starts)
+        highest = np.maximum.reduceat(high[order], starts)
+        mass = np.add.reduceat(weights[order], starts, axis=0)
+        means = np.add.reduceat(sums[order], starts) / mass.sum(axis=1)
+        return cls(lowest, highest, np.clip(means, lowest, highest) + 0.0, mass)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        y_true: str,
+        scores: str,
+        grid: BitGrid,
+        positive: Label | None = None,
+        weights: str | None = None,
+        memory_limit: int = 2 << 30,
+    ) -> Bins:
+        """The scores in a column of a frame, however many they are.
+
+        Where the engine hands rows out one after another (DuckDB, files, Polars) and eight bytes
+        for each row, or sixteen with weights, keep to `memory_limit`, scores are sorted range by
+        range: the AUC (`ranking.certified`) and the convex hull of the ROC curve, hence
+        thresholds, H and optimal losses of `ranks`, are then exact, and `inside` is a number. Else
+        the bins are those of the grid, and `ranking.certified` says how sure a value is.
+
+        Parameters
+        ----------
+        frame, y_true, scores, positive, weights : as in `ScoreTable.from_frame`
+        grid : bins that zoom towards 0 and 1 for probabilities, or towards 0
+        memory_limit : the most that may be kept, in bytes
+        """
+        from stakes.adapters.frame_tallies import score_bins
+
+        return score_bins(
+            frame,
+            y_true=y_true,
+            scores=scores,
+            grid=grid,
+            positive=positive,
+            weights=weights,
+            memory=memory_limit,
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether every bin holds a single score."""
+        return bool((self.low == self.high).all())
+
+    @property
+    def auc_error(self) -> float:
+        """What the order of the scores within the bins can do to the AUC, at most."""
+        if self.inside is not None:
+            return 0.0
+        totals = self.weights.sum(axis=0)
+        if not totals.all():
+            return 0.0
+        shares = self.weights[self.low < self.high] / totals
+        return float(np.sum(shares[:, 0] * shares[:, 1]) / 2)
+
+    @property
+    def auc_shift(self) -> float:
+        """What the order within the bins, where it is known, adds to the AUC of the table."""
+        pairs = float(np.prod(self.weights.sum(axis=0)))
+        return 0.0 if self.inside is None or pairs == 0 else self.inside / pairs
+
+    def table(self, classes: Labels | None) -> ScoreTable:
+        """The table of the mean scores."""
+        return ScoreTable(self.mean, self.weights, classes=classes)
+
+    def ranks(self, classes: Labels | None = None) -> ScoreTable:
+        """The table of the highest scores, whose thresholds part no bin."""
+        return ScoreTable(self.high, self.weights, classes=classes)
+
+    def best_case(self, classes: Labels | None = None) -> ScoreTable:
+        """The table in which every bin has its negatives below its positives.
+
+        Its ROC curve is nowhere below that of the single scores.
+        """
+        return self._ordered(0, classes)
+
+    def worst_case(self, classes: Labels | None = None) -> ScoreTable:
+        """The table in which every bin has its positives below its negatives.
+
+        Its ROC curve is nowhere above that of the single scores.
+        """
+        return self._ordered(1, classes)
+
+    def _ordered(self, first: int, classes: Labels | None) -> ScoreTable:
+        wide = self.low < self.high
+        lower, upper = self.weights.copy(), self.weights[wide]
+        lower[wide, 1 - first] = 0.0
+        upper[:, first] = 0.0
+        scores = np.concatenate([self.low, self.high[wide]])
+        order = np.argsort(scores, kind="stable")
+        weights = np.concatenate([lower, upper])[order]
+        return ScoreTable(scores[order], weights, classes=classes)
+
+    def threshold(self, mean: float) -> float:
+        """The score above which all bins beyond that of this mean lie, and none other."""
+        places = np.flatnonzero(self.mean == mean)
+        return float(self.high[places[0]]) if places.size else mean
+
+
+class BinSums:
+    """Sums over cases, which come in blocks, by bin and class.
+
+    `borders` are scores at which bins are parted, too: decisions may change there.
+
+    >>> sums = BinSums(BitGrid(True))
+    >>> sums.add(np.array([0, 1, 1]), np.array([0.25, 0.25, 0.75]))
+    >>> sums.bins().weights
+    array([[1., 1.],
+           [0., 1.]])
+    """
+
+    def __init__(self, grid: BitGrid, borders: FloatArray | None = None) -> None:
+        self._grid = grid
+        self._borders = np.empty(0) if borders is None else np.unique(borders)
+        self._parted = np.zeros(BitGrid.N_BINS, dtype=np.bool_)  # bins with a border inside
+        self._parted[grid.bins(self._borders)] = True
+        size = 2 * (BitGrid.N_BINS + self._borders.size)
+        self._weight, self._total = np.zeros(size), np.zeros(size)
+        self._low, self._high = np.full(size, np.inf), np.full(size, -np.inf)
+
+    def add(self, label: IntArray, scores: FloatArray, weights: FloatArray | None = None) -> None:
+        """More cases, of positive weights or all of weight one; nothing is nan."""
+        cell = self._cells(label, scores)
+        with np.errstate(over="ignore"):  # a mean beyond all numbers is cut to the highest score
+            worth = scores if weights is None else scores * weights
+        self._weight += np.bincount(cell, weights, self._weight.size)
+        self._total += np.bincount(cell, worth, self._total.size)
+        np.minimum.at(self._low, cell, scores)
+        np.maximum.at(self._high, cell, scores)
+
+    def _cells(self, label: IntArray, scores: FloatArray) -> IntArray:
+        """Two for each bin, one of each class; what lies above a border is beyond all bins."""
+        cell = self._grid.bins(scores)
+        for block in blocks(scores.size):
+            own = cell[block]
+            rare = np.flatnonzero(self._parted.take(own))
+            if rare.size:
+                passed = np.searchsorted(self._borders, scores[block][rare])
+                last = self._borders[np.maximum(passed - 1, 0)]
+                beyond = (passed > 0) & (self._grid.bins(last) == own[rare])
+                own[rare] = np.where(beyond, BitGrid.N_BINS + passed - 1, own[rare])
+            own *= 2
+            own += label[block]
+        return cell
+
+    def bins(self) -> Bins:
+        """The bins that hold cases."""
+        held = np.flatnonzero(self._weight)
+        weights = np.where(held[:, None] % 2 == np.arange(2), self._weight[held][:, None], 0.0)
+        return Bins.pooled(self._low[held], self._high[held], self._total[held], weights)

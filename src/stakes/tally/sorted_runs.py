@@ -1,0 +1,159 @@
+"""Scores of more cases than a table can hold: sorted runs, and tables of their ranges in order.
+
+Blocks of cases are sorted as they come, and stay as keys of eight bytes, or as scores and weights
+of sixteen. Samples of all runs say where ranges of about the same number of cases begin; the parts
+of the runs that lie in a range are sorted once more and become its table. So no order of the cases
+can make the ranges uneven, and only a few ranges are tables at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+from operator import add
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes._check import FloatArray, IntArray
+from stakes.tally.pooling import Keys, packed, unpacked, weighed_again
+from stakes.tally.score_table import ScoreTable
+
+_RUN = 1 << 20  # cases that are sorted at once
+_RANGE = 1 << 18  # cases of a range, about
+_SAMPLES = 32  # of every range
+_MOST_THREADS = 4
+_ONE = np.uint64(1)
+Run = tuple[npt.NDArray[Any], ...]  # what is sorted by, and what travels with it
+Pooled = tuple[FloatArray, FloatArray]  # distinct scores, and the weights (S, 2) there
+Maker = Callable[[Sequence[Run]], Pooled]
+T = TypeVar("T")
+
+
+class SortedRuns:
+    """Scores and classes of cases, which come in blocks and leave as tables in order.
+
+    >>> runs = SortedRuns()
+    >>> runs.add(np.array([0, 1, 1]), np.array([0.4, -2.0, 0.8]))
+    >>> runs.add(np.array([0]), np.array([0.4]))
+    >>> [table.scores.tolist() for table in runs.tables()]
+    [[-2.0], [0.4, 0.8]]
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[IntArray, FloatArray, FloatArray | None]] = []
+        self._n_waiting = 0
+        self._below: list[Run] = []  # keys of scores below zero
+        self._rest: list[Run] = []  # of the others
+        self._weighed: list[Run] = []  # scores, and weights whose sign is the class
+
+    def add(self, label: IntArray, scores: FloatArray, weights: FloatArray | None = None) -> None:
+        """More cases, of positive weights or all of weight one; nothing is nan."""
+        self._waiting.append((label, scores, weights))
+        self._n_waiting += scores.size
+        if self._n_waiting >= _RUN:
+            self._sort()
+
+    def _sort(self) -> None:
+        if not self._n_waiting:
+            return
+        labels, values, weights = zip(*self._waiting, strict=True)
+        self._waiting, self._n_waiting = [], 0
+        label, value = np.concatenate(labels), np.concatenate(values)
+        if weights[0] is not None:
+            value += 0.0  # one zero only
+            signed = np.concatenate(weights)
+            np.negative(signed, out=signed, where=label == 0)
+            for start in range(0, value.size, _RANGE):  # more than a sort of keys can bear
+                own = slice(start, start + _RANGE)
+                order = np.argsort(value[own])
+                self._weighed.append((value[own][order], signed[own][order]))
+            return
+        below = value < 0
+        if below.any():
+            self._below.append(_sorted_keys(label[below], value[below], mirrored=True))
+            label, value = label[~below], value[~below]
+        if value.size:
+            self._rest.append(_sorted_keys(label, value, mirrored=False))
+
+    def mapped(self, function: Callable[[ScoreTable], T]) -> Iterator[T]:
+        """What a function gives for the table of each range, in order.
+
+        All scores of one range lie below all of the next. Ranges are worked on side by side.
+        """
+        from concurrent.futures import ThreadPoolExecutor  # takes long to load
+
+        self._sort()
+        makers: list[tuple[list[Run], Maker]] = [
+            (self._weighed, _added),
+            (self._below, partial(_counted, mirrored=True)),
+            (self._rest, partial(_counted, mirrored=False)),
+        ]
+        tasks = [(parts, make) for runs, make in makers for parts in _ranges(runs)]
+        pool = ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1, _MOST_THREADS))
+        try:
+            yield from pool.map(lambda task: function(_table(*task)), tasks)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def tables(self) -> Iterator[ScoreTable]:
+        """The tables of the ranges."""
+        return self.mapped(lambda table: table)
+
+
+def _sorted_keys(label: IntArray, value: FloatArray, *, mirrored: bool) -> tuple[Keys]:
+    keys = packed(label, value, mirrored=mirrored)
+    keys.sort()
+    return (keys,)
+
+
+def _counted(parts: Sequence[Run], *, mirrored: bool) -> Pooled:
+    keys = np.concatenate([part for (part,) in parts])
+    keys.sort()
+    return unpacked(keys, mirrored=mirrored)
+
+
+def _added(parts: Sequence[Run]) -> Pooled:
+    return weighed_again(*(np.concatenate(one) for one in zip(*parts, strict=True)))
+
+
+def _table(parts: Sequence[Run], pooled: Maker) -> ScoreTable:
+    """The table of a range; a score of very many cases makes it large, hence some at a time."""
+    ends = np.cumsum([len(part[0]) for part in parts]) // (4 * _RUN)
+    tables = []
+    for first in np.unique(ends):
+        some = [part for part, end in zip(parts, ends, strict=True) if end == first]
+        scores, weights = pooled(some)
+        tables.append(
+            ScoreTable._trusted(scores=scores, weights=weights, classes=None, groups=None)
+        )
+    return reduce(add, tables)
+
+
+def _ranges(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    """The parts of all runs in each range, range by range; equal scores share a range."""
+    if not runs:
+        return
+    edges = _edges([run[0] for run in runs])
+    cuts = [np.searchsorted(run[0], edges).tolist() for run in runs]
+    ends = [[0, *cut, len(run[0])] for cut, run in zip(cuts, runs, strict=True)]
+    for place in range(len(edges) + 1):
+        parts = [
+            tuple(column[end[place] : end[place + 1]] for column in run)
+            for run, end in zip(runs, ends, strict=True)
+            if end[place + 1] > end[place]
+        ]
+        if parts:
+            yield parts
+
+
+def _edges(runs: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Where ranges begin, by samples that stand for as many cases each."""
+    step = max(1, _RANGE // _SAMPLES)
+    sample = np.sort(np.concatenate([run[step - 1 :: step] for run in runs]))
+    edges = np.unique(sample[_SAMPLES - 1 :: _SAMPLES])
+    if edges.dtype == np.uint64:
+        edges = np.unique(edges & ~_ONE)  # both classes of a score lie beyond it
+    return edges
