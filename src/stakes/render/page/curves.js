@@ -6,6 +6,8 @@ const GRID = range(241).map((i) => i / 240);
 const visible = () => MODELS.filter((model, i) => model.hull && !hidden.has(i));
 const PROBABLE = MODELS.some((model) => model.hull && model.kind === "posteriors");
 const probable = () => visible().filter((model) => model.kind === "posteriors");
+/** Of many models, tables with a column for each have those of the charts; downloads have all. */
+const inTables = (i) => !CROWDED || !hidden.has(i);
 const condition = (x, label) => (x >= 0 && x <= 1 ? [{ x, label: `${label} ${pointText(x)}` }] : []);
 const proportion = () => (BINARY && !TERMS ? bayesThreshold(result.costs) : NaN);
 

@@ -111,13 +111,27 @@ function chooseFew() {
   range(MODELS.length).filter((i) => !shown.includes(i)).forEach((i) => hidden.add(i));
 }
 
+/** Room for the verdict of changed stakes, before there is one: nothing jumps at the first touch. */
+function reserveRoom() {
+  const card = place("verdict-title").parentNode;
+  const now = copyOf(state);
+  const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
+  card.style.minHeight = "";
+  setStakes({ costs: nearly(now.costs) });
+  showVerdict();
+  showTotal();
+  card.style.minHeight = `${card.offsetHeight}px`;
+  setStakes(now);
+}
+
 const PAPER = { width: 660, letters: 0.8 }; // pixels of a narrow sheet, and how much smaller its letters are
 
-/** Tables that a screen would scroll become small enough for paper: no column is lost. */
+/** Wide tables become small enough for paper: no column is lost. */
 function fitPaper() {
   for (const table of document.querySelectorAll(".scroll > table")) {
-    const wide = table.scrollWidth > table.parentNode.clientWidth + 1;
-    const size = wide ? Math.min(1, PAPER.width / (PAPER.letters * table.scrollWidth)) : 1;
+    table.style.minWidth = 0; // as wide as its cells ask for
+    const size = Math.min(1, PAPER.width / (PAPER.letters * table.scrollWidth));
+    table.style.minWidth = "";
     table.style.setProperty("--shrink", size.toFixed(3));
   }
 }

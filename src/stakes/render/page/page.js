@@ -48,6 +48,7 @@ function setNow(given) {
 /** The same at other widths. */
 function redraw() {
   forgetRooms();
+  reserveRoom();
   showAll();
 }
 
@@ -125,7 +126,6 @@ function start() {
   document.body.classList.add("live", GRIDDED ? "many" : "few");
   (GRIDDED ? buildGrid : buildSliders)(place("controls"), change);
   unhide();
-  buildContents();
   buildKey();
   buildPicker();
   buildFilter();
@@ -136,8 +136,10 @@ function start() {
   ["slices", "quality", "losses", "advice"].map(place).forEach(shorten);
   buildSharing(change);
   listen();
+  reserveRoom();
   readAddress();
   showAll();
+  buildContents();
   window.stakesPage = Object.freeze({
     set: setNow,
     state: () => copyOf(state),

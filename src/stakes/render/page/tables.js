@@ -35,20 +35,21 @@ function showDisagreement() {
     const last = figure(regret, worse ? "worse" : "fine", costText(regret));
     const known = q === null || clear[q] === null ? ["", ""] : [ends(numbers(more[q])), yes[clear[q]]];
     const sure = result.changed ? [] : known;
-    return { look, cells: [name, words(chosenModels.join(", ")), last, ...sure, ...cells] };
+    const few = cells.filter((_, i) => inTables(i));
+    return { look, cells: [name, words(chosenModels.join(", ")), last, ...sure, ...few] };
   };
   const rows = [
     row("expected cost", costs, best, "best", inLine(costText)),
     ...metrics.map((name, q) => row(name, numbers(values[q]), picks[q], null, inLine((value) => metricText(value)), q)),
   ];
   place("disagreement").replaceChildren(
-    tableOf(["metric", words("picks"), "costs more", ...sureness, ...models], rows),
+    tableOf(["metric", words("picks"), "costs more", ...sureness, ...models.filter((_, i) => inTables(i))], rows),
   );
 }
 
 /** What a miss would have to cost, in false alarms, for a metric's threshold to be right. */
 function showImplied() {
-  const models = MODELS.filter((model) => model.hull && Math.min(...result.prior) > 0);
+  const models = MODELS.filter((model, i) => model.hull && inTables(i) && Math.min(...result.prior) > 0);
   const tables = models.map((model) => withPrior(model.table, result.prior));
   saved.implied = [["metric", "model", "threshold", "lowest cost ratio", "highest cost ratio"]];
   const rows = Object.keys(METRICS).map((metric) => ({
