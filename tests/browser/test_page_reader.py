@@ -18,9 +18,7 @@ pytest.importorskip("jinja2")
 if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
-from stakes import Decisions, Limit, Problem, Report, Scores, evaluate
-from stakes.metrics import expected_cost
-from stakes.tally import Counts
+from stakes import Counts, Decisions, Limit, Problem, Report, Scores, evaluate, expected_cost
 
 WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
 NAMED: dict[str, Any] = {
@@ -354,7 +352,7 @@ def test_a_cut_moves_by_keyboard_and_its_counts_and_cost_follow(shown, report_on
     rows = page.run("() => stakesPage.tables().explorer")[1:]
     assert [row[3] for row in rows] == pytest.approx(np.ravel(counts))
     problem = report_on("clinic").problem
-    expected = float(expected_cost(Counts(counts), problem=Problem(problem.costs)))
+    expected = float(expected_cost(Counts(counts), Problem(problem.costs)))
     assert cost == pytest.approx(expected, rel=1e-9)
     assert f"{short(expected)} EUR per case" in page.text("#explorer-cost")
     assert page.run("() => document.activeElement.getAttribute('role')") == "slider"

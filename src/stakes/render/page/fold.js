@@ -117,11 +117,13 @@ function reserveRoom() {
   const now = copyOf(state);
   const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
   card.style.minHeight = "";
-  setStakes({ costs: nearly(now.costs) });
-  showVerdict();
-  showTotal();
-  card.style.minHeight = `${card.offsetHeight}px`;
-  setStakes(now);
+  const heights = [{ costs: nearly(now.costs) }, now].map((given) => {
+    setStakes(given);
+    showVerdict();
+    showTotal();
+    return card.offsetHeight;
+  });
+  card.style.minHeight = `${Math.max(...heights)}px`;
 }
 
 const PAPER = { width: 660, letters: 0.8 }; // pixels of a narrow sheet, and how much smaller its letters are
