@@ -121,6 +121,7 @@ function reserveRoom() {
     setStakes(given);
     showVerdict();
     showTotal();
+    if (RULED) showRule();
     return card.offsetHeight;
   });
   card.style.minHeight = `${Math.max(...heights)}px`;

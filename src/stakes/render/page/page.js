@@ -151,7 +151,7 @@ function start() {
     },
     read: readChart,
     dots: (id) => drawn[id].dots.map((dot) => [dot.x, dot.y]),
-    write: { short, fixed, measured, measuredColumn, proportionText, percent, wholePercent, chanceText },
+    write: { short, fixed, measured, measuredColumn, proportionText, probabilityText, percent, wholePercent, chanceText },
   });
 }
 
