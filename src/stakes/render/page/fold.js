@@ -127,7 +127,7 @@ function reserveRoom() {
   card.style.minHeight = `${Math.max(...heights)}px`;
 }
 
-const PAPER = { width: 660, letters: 0.8 }; // pixels of a narrow sheet, and how much smaller its letters are
+const PAPER = { width: 660, letters: 0.88 }; // pixels of a narrow sheet, and how much smaller its letters are
 
 /** Wide tables become small enough for paper: no column is lost. */
 function fitPaper() {
