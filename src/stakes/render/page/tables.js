@@ -28,15 +28,15 @@ function showDisagreement() {
     const regret = excess.length ? Math.max(...excess) : NaN;
     const chosenModels = models.filter((_, i) => chosen[i]);
     saved.disagreement.push([name, ...said, chosenModels.join("; "), regret]);
-    const cells = said.map((value, i) =>
+    const written = said.map((value, i) =>
       Number.isNaN(value) ? "–" : figure(value, chosen[i] ? "picked" : null, write(value)),
     );
+    const cells = written.filter((_, i) => inTables(i));
     const worse = regret > 0 && (result.changed || clear[q] !== false);
     const last = figure(regret, worse ? "worse" : "fine", costText(regret));
     const known = q === null || clear[q] === null ? ["", ""] : [ends(numbers(more[q])), yes[clear[q]]];
     const sure = result.changed ? [] : known;
-    const few = cells.filter((_, i) => inTables(i));
-    return { look, cells: [name, words(chosenModels.join(", ")), last, ...sure, ...few] };
+    return { look, cells: [name, words(chosenModels.join(", ")), last, ...sure, ...cells] };
   };
   const rows = [
     row("expected cost", costs, best, "best", inLine(costText)),
