@@ -127,6 +127,12 @@ function reserveRoom() {
   card.style.minHeight = `${Math.max(...heights)}px`;
 }
 
+/** The verdict keeps the height that it has: it may grow, but what is below never comes up. */
+function holdRoom() {
+  const card = place("verdict-title").parentNode;
+  card.style.minHeight = `${card.offsetHeight}px`;
+}
+
 const PAPER = { width: 660, letters: 0.88 }; // pixels of a narrow sheet, and how much smaller its letters are
 
 /** Wide tables become small enough for paper: no column is lost. */

@@ -31,6 +31,7 @@ function change(given) {
   due = true;
   requestAnimationFrame(() => {
     due = false;
+    holdRoom();
     showInputs();
     showVerdict();
     showTotal();
