@@ -113,7 +113,7 @@ def test_two_decisions_have_thresholds_and_a_tuned_one_that_cannot_win():
     assert tuned.cost.value == pytest.approx(best.cost)
     assert tuned.threshold == best.threshold
     assert tuned.cost.value <= report.system("sharp (as is)").cost.value
-    assert "yes above 0.1667" in report.verdict.sentences[0]
+    assert "yes above 16.7 %" in report.verdict.sentences[0]
 
 
 def test_more_than_two_decisions_have_several_cuts():
@@ -121,7 +121,7 @@ def test_more_than_two_decisions_have_several_cuts():
     report = few(y, models, FRAUD)
     low, high = 3 / 175, 22 / 30  # 3(1 − p) + 8p = 180p; 3(1 − p) + 8p = 25(1 − p)
     assert report.system("good").cuts == pytest.approx((low, high))
-    words = "(approve up to 0.01714, review up to 0.7333, block above)"
+    words = "(approve up to 1.71 %, review up to 73.3 %, block above)"
     assert words in report.verdict.sentences[0]
     assert few(y, models, BINARY).system("good (as is)").cuts == ()
 

@@ -257,7 +257,7 @@ def test_a_close_call_is_said_first_and_names_the_models():
 def test_a_clear_call_says_nothing_of_the_choice():
     y, models = draw(1500, (2.5, 0.2))
     verdict = few(y, models, FRAUD).verdict
-    assert verdict.sentences[0].startswith("Deploy m0 with Bayes decisions (approve up to 0.0171")
+    assert verdict.sentences[0].startswith("Deploy m0 with Bayes decisions (approve up to 1.71 %")
     assert ": it costs " in verdict.sentences[0]
     assert verdict.sentences[1] == verdict.reason
     assert verdict.sentences[2].startswith("The runner-up, m1 (as is), costs ")

@@ -20,6 +20,7 @@ __all__ = [
     "percent",
     "point",
     "printable",
+    "probability",
     "proportion",
     "settled",
     "supported",
@@ -208,6 +209,20 @@ def percent(share: float) -> str:
     if 0.999 < share < 1:
         return "> 99.9 %"
     return number(share) if isnan(share) or isinf(share) else f"{number(100 * share, 3)} %"
+
+
+def probability(share: float) -> str:
+    """A probability in percent, with three digits of it or of what is missing to 100 %.
+
+    >>> probability(0.06), probability(3 / 175), probability(0.7), probability(0.99986)
+    ('6 %', '1.71 %', '70 %', '99.986 %')
+    >>> probability(4e-7), probability(1.0)
+    ('0.00004 %', '100 %')
+    """
+    if not 0 < share < 1:
+        return f"{number(100 * share)} %" if isfinite(share) else number(share)
+    digits = Decimal(proportion(share).replace("−", "-"))
+    return f"{digits.scaleb(2).normalize():f} %"
 
 
 def whole_percent(share: float) -> str:

@@ -30,6 +30,7 @@ from stakes._text import (
     measured_column,
     number,
     percent,
+    probability,
     proportion,
     whole_percent,
 )
@@ -362,6 +363,7 @@ def test_numbers_are_written_as_python_writes_them(demo, opened):
         ("wholePercent", whole_percent),
         ("chanceText", chance),
         ("proportionText", proportion),
+        ("probabilityText", probability),
     ):
         assert written(page, name, shares) == [write(share) for share in shares], name
 

@@ -7,7 +7,7 @@ from math import isfinite, isnan
 
 import numpy as np
 
-from stakes._text import number, point, whole_percent
+from stakes._text import number, point, probability, whole_percent
 from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence
@@ -314,10 +314,12 @@ def _how(system: System, problem: Problem) -> str:
         return "with its own decisions"
     cut = ""
     if system.threshold is not None and isfinite(system.threshold):
-        cut = f" ({problem.decisions[-1]} above {point(system.threshold, 4)})"
+        likely = system.rule in POSTERIOR_RULES  # else it is a score, on a scale of its own
+        where = probability(system.threshold) if likely else point(system.threshold, 4)
+        cut = f" ({problem.decisions[-1]} above {where})"
     elif system.cuts:
         parts = [(part.cheapest[0], part.high) for part in decision_regions(problem).parts]
-        low = (f"{decision} up to {point(high, 4)}" for decision, high in parts[:-1])
+        low = (f"{decision} up to {probability(high)}" for decision, high in parts[:-1])
         cut = f" ({', '.join([*low, f'{parts[-1][0]} above'])})"
     article = "a " if system.rule.startswith("threshold") else ""
     priced = problem.limits and system.rule in POSTERIOR_RULES

@@ -1,6 +1,6 @@
 // Charts: inline SVG, drawn at the width of their place.
 
-const MARGIN = { left: 46, right: 14, top: 14, bottom: 38 }; // wider where the font asks for it
+const MARGIN = { left: 46, right: 14, top: 30, bottom: 38 }; // wider where the font asks for it
 const TICK = { size: 11 };
 const LABEL = { size: 11.5, weight: 600 };
 
@@ -96,7 +96,9 @@ function drawChart(host, spec) {
       "aria-label": `${spec.title}. Arrow keys read the values.`,
     },
     clipOf(host, frame),
+    (spec.shaded || []).map((part) => shadeOf(frame, part)),
     axes(frame),
+    (spec.cases || []).map((bar) => caseBar(frame, bar)),
     svg(
       "g",
       { "clip-path": `url(#clip-${host.id})` },
@@ -160,7 +162,39 @@ function axes({ x, y, height, left, right, up, across, spec }) {
       { class: "axis-name", x: right, y: bottom + 31, "text-anchor": "end" },
       fitted(spec.x.label, right - left, { size: LABEL.size }),
     ),
+    svg("text", { class: "axis-name", x: 2, y: 11 }, fitted(spec.y.label || "", right, { size: LABEL.size })),
   );
+}
+
+/** A part of the x axis in which not looking at the case is cheaper. */
+const shadeOf = ({ x, height }, [low, high]) =>
+  svg("rect", {
+    class: "shade",
+    x: x(low),
+    y: MARGIN.top,
+    width: Math.max(0, x(high) - x(low)),
+    height: height - MARGIN.top - MARGIN.bottom,
+  });
+
+/** How many cases there are at a place of the x axis: a small bar on it, at most a sixth as high. */
+function caseBar({ x, height }, { low, high, share }) {
+  const tall = (share * (height - MARGIN.top - MARGIN.bottom)) / 6;
+  const y = height - MARGIN.bottom - tall;
+  return svg("rect", { class: "cases", x: x(low) + 0.5, y, width: Math.max(0, x(high) - x(low) - 1), height: tall });
+}
+
+/** The parts of an axis from 0 to `top` where not looking costs no more than any of these lines. */
+function cheaperBlind(top, naive, lines) {
+  const parts = [];
+  for (const i of range(GRID.length - 1)) {
+    const middle = (top * (GRID[i] + GRID[i + 1])) / 2;
+    const blind = naive(middle);
+    if (!lines.length || !lines.every(({ at }) => at(middle) >= blind - TIE * Math.abs(blind))) continue;
+    const last = parts[parts.length - 1];
+    if (last && last[1] === top * GRID[i]) last[1] = top * GRID[i + 1];
+    else parts.push([top * GRID[i], top * GRID[i + 1]]);
+  }
+  return parts;
 }
 
 function lineOf({ x, y }, one) {

@@ -1,11 +1,14 @@
 // Curves: what the score tables say over all costs, thresholds and priors.
 
 const hidden = new Set(); // models that the charts leave out
+const COST_AXIS = unit ? `cost per case, ${unit}` : "cost per case";
 const GRID = range(241).map((i) => i / 240);
 
 const visible = () => MODELS.filter((model, i) => model.hull && !hidden.has(i));
 const PROBABLE = MODELS.some((model) => model.hull && model.kind === "posteriors");
 const probable = () => visible().filter((model) => model.kind === "posteriors");
+/** Of many models, tables with a column for each have those of the charts; downloads have all. */
+const inTables = (i) => !CROWDED || !hidden.has(i);
 const condition = (x, label) => (x >= 0 && x <= 1 ? [{ x, label: `${label} ${pointText(x)}` }] : []);
 const proportion = () => (BINARY && !TERMS ? bayesThreshold(result.costs) : NaN);
 
@@ -80,7 +83,7 @@ function showThresholds() {
   drawChart(place("cost-curve"), {
     title: "Cost per case over the threshold",
     x: { label: `threshold on the probability of ${classes[1]}`, domain: [0, 1] },
-    y: { domain: [low, Math.min(1.05 * high, 2 * Math.abs(naive.cost) || high)] },
+    y: { label: COST_AXIS, domain: [low, Math.min(1.05 * high, 2 * Math.abs(naive.cost) || high)] },
     series: [
       level(`always ${decisions[naive.decision]}`, naive.cost),
       ...(noModel ? [level(noModel.name, noModel.cost)] : []),
@@ -122,14 +125,13 @@ function showCostCurves() {
     [prior[1], top],
     [1, 0],
   ];
+  const lines = (driven ? probable() : visible()).map((model) => curve(model, 1, lossOf(model)));
   drawChart(place("cost-curve"), {
     title: "Loss over the cost proportion",
     x: { label: "cost proportion", domain: [0, 1] },
-    y: { domain: [0, top * 1.12] },
-    series: [
-      { name: "not looking", look: "plain", at: naive, points: corner },
-      ...(driven ? probable() : visible()).map((model) => curve(model, 1, lossOf(model))),
-    ],
+    y: { label: "loss per case; shaded: not looking costs no more", domain: [0, top * 1.12] },
+    shaded: cheaperBlind(1, naive, lines),
+    series: [{ name: "not looking", look: "plain", at: naive, points: corner }, ...lines],
     marks: condition(proportion(), "yours"),
     dots: [],
   });
@@ -142,10 +144,13 @@ function showPriorCurves() {
   const ranges = decisionRanges(costs);
   const naive = (share) => naiveDecision(costs, [1 - share, share]).cost;
   const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
+  const costAt = (model) => (share) => movedCost(model.table, costs, ranges, DATA.holds_for, share) + model.running;
+  const lines = probable().map((model) => curve(model, top, costAt(model)));
   drawChart(place("cost-curve"), {
     title: `Cost per case over the prior of ${classes[1]}, decisions moved along`,
     x: { label: `prior of ${classes[1]}`, domain: [0, top] },
-    y: { domain: [Math.min(0, ...heights), 1.15 * Math.max(...heights, 1e-12)] },
+    y: { label: `${COST_AXIS}; shaded: not looking costs no more`, domain: [Math.min(0, ...heights), 1.15 * Math.max(...heights, 1e-12)] },
+    shaded: cheaperBlind(top, naive, lines),
     series: [
       {
         name: "not looking",
@@ -153,13 +158,7 @@ function showPriorCurves() {
         at: naive,
         points: GRID.map((x) => [x * top, naive(x * top)]),
       },
-      ...probable().map((model) =>
-        curve(
-          model,
-          top,
-          (share) => movedCost(model.table, costs, ranges, DATA.holds_for, share) + model.running,
-        ),
-      ),
+      ...lines,
     ],
     marks: condition(prior[1], "now"),
     dots: [],
@@ -213,7 +212,7 @@ function showRoc() {
   drawChart(place("roc"), {
     title: "ROC curves: hit rate over false-alarm rate",
     x: { label: "false-alarm rate", domain: [0, 1] },
-    y: { domain: [0, 1] },
+    y: { label: "hit rate", domain: [0, 1] },
     series,
     marks: [],
     dots: visible().flatMap(operatingPoints),
@@ -256,7 +255,7 @@ function showNetBenefit() {
   drawChart(place("net-benefit"), {
     title: "Net benefit over the threshold probability",
     x: { label: "threshold probability", domain: [0, far] },
-    y: { domain: [-0.18 * top, 1.05 * top] },
+    y: { label: "net benefit, in true positives per case", domain: [-0.18 * top, 1.05 * top] },
     series: [
       {
         name: "act on all",
@@ -281,14 +280,18 @@ function showNetBenefit() {
 function showReliability() {
   const { prior } = result;
   const models = probable();
-  const blocks = models.map((model) =>
-    reliabilityBlocks(model.table, model.hull, posteriorsOf(model.table, prior), prior),
-  );
   const far = reachOf(models, prior);
+  const shown = [...recalibratedWinner(), ...models.map((model) => ({ model, name: model.name, look: model.look }))].map(
+    (one) => {
+      const table = one.table ?? one.model.table;
+      return { ...one, table, scores: posteriorsOf(table, prior), hull: one.hull ?? one.model.hull };
+    },
+  );
   drawChart(place("reliability"), {
     title: "Observed share over the probability",
     x: { label: `probability of ${classes[1]}`, domain: [0, far] },
-    y: { domain: [0, far] },
+    y: { label: `share that is ${classes[1]}; grey bars: cases`, domain: [0, far] },
+    cases: shown.length ? casesBelow(shown[0].table, shown[0].scores, prior, far) : [],
     series: [
       {
         look: "plain",
@@ -297,11 +300,11 @@ function showReliability() {
           [1, 1],
         ],
       },
-      ...models.map((model, i) => ({
-        name: model.name,
-        label: model.name,
-        look: model.look,
-        points: blocks[i].flatMap(({ low, high, share }) => [
+      ...shown.map(({ table, hull, scores, name, look }) => ({
+        name,
+        label: name,
+        look,
+        points: reliabilityBlocks(table, hull, scores, prior).flatMap(({ low, high, share }) => [
           [low, share],
           [high, share],
         ]),
@@ -310,6 +313,26 @@ function showReliability() {
     marks: [],
     dots: [],
   });
+}
+
+/** The probabilities by which the cheapest system decides, where they are recalibrated. */
+function recalibratedWinner() {
+  const { best } = result;
+  const model = MODELS[best.model];
+  if (best.way !== "recalibrated" || !visible().includes(model) || Math.min(...model.recalibrated.totals) <= 0) return [];
+  model.recalibrated.hull ??= hullCuts(model.recalibrated);
+  return [{ model, name: best.name, look: `${model.look} winner`, table: model.recalibrated, hull: model.recalibrated.hull }];
+}
+
+/** Share of the cases in each twentieth of an axis of probabilities, the fullest being 1. */
+function casesBelow(table, scores, prior, far) {
+  const bars = range(20).map((i) => ({ low: (far * i) / 20, high: (far * (i + 1)) / 20, share: 0 }));
+  scores.forEach((score, i) => {
+    const bar = bars[Math.min(19, Math.floor((20 * score) / far))];
+    if (bar && score <= far) bar.share += sum(prior.map((own, k) => (own * table.weights[k][i]) / table.totals[k]));
+  });
+  const most = Math.max(...bars.map(({ share }) => share)) || 1;
+  return bars.map((bar) => ({ ...bar, share: bar.share / most }));
 }
 
 /** A round probability above which half of the models have hardly any case. */
@@ -421,7 +444,7 @@ function drawPriorLines(lines, winners, top) {
     title: `Cost per case over the ${priorName(LAST)}, decisions as they are`,
     ratio: 0.4,
     x: { label: priorName(LAST), domain: [0, top] },
-    y: { domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
+    y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
     series: [
       {
         name: "best without looking",

@@ -111,13 +111,36 @@ function chooseFew() {
   range(MODELS.length).filter((i) => !shown.includes(i)).forEach((i) => hidden.add(i));
 }
 
-const PAPER = { width: 660, letters: 0.8 }; // pixels of a narrow sheet, and how much smaller its letters are
+/** Room for the verdict of changed stakes, before there is one: nothing jumps at the first touch. */
+function reserveRoom() {
+  const card = place("verdict-title").parentNode;
+  const now = copyOf(state);
+  const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
+  card.style.minHeight = "";
+  const heights = [{ costs: nearly(now.costs) }, now].map((given) => {
+    setStakes(given);
+    showVerdict();
+    showTotal();
+    if (RULED) showRule();
+    return card.offsetHeight;
+  });
+  card.style.minHeight = `${Math.max(...heights)}px`;
+}
 
-/** Tables that a screen would scroll become small enough for paper: no column is lost. */
+/** The verdict keeps the height that it has: it may grow, but what is below never comes up. */
+function holdRoom() {
+  const card = place("verdict-title").parentNode;
+  card.style.minHeight = `${card.offsetHeight}px`;
+}
+
+const PAPER = { width: 660, letters: 0.88 }; // pixels of a narrow sheet, and how much smaller its letters are
+
+/** Wide tables become small enough for paper: no column is lost. */
 function fitPaper() {
   for (const table of document.querySelectorAll(".scroll > table")) {
-    const wide = table.scrollWidth > table.parentNode.clientWidth + 1;
-    const size = wide ? Math.min(1, PAPER.width / (PAPER.letters * table.scrollWidth)) : 1;
+    table.style.minWidth = 0; // as wide as its cells ask for
+    const size = Math.min(1, PAPER.width / (PAPER.letters * table.scrollWidth));
+    table.style.minWidth = "";
     table.style.setProperty("--shrink", size.toFixed(3));
   }
 }

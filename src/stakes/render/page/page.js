@@ -31,6 +31,7 @@ function change(given) {
   due = true;
   requestAnimationFrame(() => {
     due = false;
+    holdRoom();
     showInputs();
     showVerdict();
     showTotal();
@@ -48,6 +49,7 @@ function setNow(given) {
 /** The same at other widths. */
 function redraw() {
   forgetRooms();
+  reserveRoom();
   showAll();
 }
 
@@ -125,7 +127,6 @@ function start() {
   document.body.classList.add("live", GRIDDED ? "many" : "few");
   (GRIDDED ? buildGrid : buildSliders)(place("controls"), change);
   unhide();
-  buildContents();
   buildKey();
   buildPicker();
   buildFilter();
@@ -136,8 +137,10 @@ function start() {
   ["slices", "quality", "losses", "advice"].map(place).forEach(shorten);
   buildSharing(change);
   listen();
+  reserveRoom();
   readAddress();
   showAll();
+  buildContents();
   window.stakesPage = Object.freeze({
     set: setNow,
     state: () => copyOf(state),
@@ -149,7 +152,7 @@ function start() {
     },
     read: readChart,
     dots: (id) => drawn[id].dots.map((dot) => [dot.x, dot.y]),
-    write: { short, fixed, measured, measuredColumn, proportionText, percent, wholePercent, chanceText },
+    write: { short, fixed, measured, measuredColumn, proportionText, probabilityText, percent, wholePercent, chanceText },
   });
 }
 

@@ -4,12 +4,12 @@ const SLIVER = 0.04; // of an axis: what is narrower is not seen
 const logOdds = (share) => Math.log(share / (1 - share));
 const fromLogOdds = (odds) => 1 / (1 + Math.exp(-odds));
 
-/** A probability in percent, with three digits of it or two of what is missing to 100 %. */
+/** A probability in percent, with three digits of it or of what is missing to 100 %. */
 function probabilityText(share) {
   if (!(share > 0 && share < 1)) return Number.isFinite(share) ? `${short(100 * share)} %` : short(share);
-  if (share <= 0.5) return `${short(100 * share, 3)} %`;
-  const places = Math.max(0, Math.min(12, 1 - Math.floor(Math.log10(100 * (1 - share)))));
-  return `${Number((100 * share).toFixed(places))} %`;
+  const [digits, power] = Number(proportionText(share).replace("−", "-")).toExponential().split("e");
+  const percents = Number(`${digits}e${Number(power) + 2}`);
+  return `${percents.toFixed(Math.max(0, digits.replace(".", "").length - Number(power) - 3))} %`;
 }
 
 /** Whether the threshold of a system is a probability; else it is a score on a scale of its own. */

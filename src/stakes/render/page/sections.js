@@ -341,6 +341,7 @@ function showMoney() {
       {},
       html("th", { scope: "row", title: label }, middle(label, 26)),
       cells.filter((cell) => cell.k === k).map(cellOf),
+      gains && TERMS ? null : html("td", { class: "of-class" }, total ? wholePercent(sum(parts[k]) / total) : "–"),
     ),
   );
   const head = decisions.map((name) => html("th", { scope: "col", title: name }, middle(name, 26)));
@@ -349,7 +350,11 @@ function showMoney() {
       html(
         "table",
         { class: "cells" },
-        headOf([html("td", {}), head]),
+        headOf([
+          html("td", {}),
+          head,
+          gains && TERMS ? null : html("th", { scope: "col" }, `of the ${what}`),
+        ]),
         html("tbody", {}, body),
       ),
     ),

@@ -28,9 +28,10 @@ function showDisagreement() {
     const regret = excess.length ? Math.max(...excess) : NaN;
     const chosenModels = models.filter((_, i) => chosen[i]);
     saved.disagreement.push([name, ...said, chosenModels.join("; "), regret]);
-    const cells = said.map((value, i) =>
+    const written = said.map((value, i) =>
       Number.isNaN(value) ? "–" : figure(value, chosen[i] ? "picked" : null, write(value)),
     );
+    const cells = written.filter((_, i) => inTables(i));
     const worse = regret > 0 && (result.changed || clear[q] !== false);
     const last = figure(regret, worse ? "worse" : "fine", costText(regret));
     const known = q === null || clear[q] === null ? ["", ""] : [ends(numbers(more[q])), yes[clear[q]]];
@@ -42,13 +43,13 @@ function showDisagreement() {
     ...metrics.map((name, q) => row(name, numbers(values[q]), picks[q], null, inLine((value) => metricText(value)), q)),
   ];
   place("disagreement").replaceChildren(
-    tableOf(["metric", words("picks"), "costs more", ...sureness, ...models], rows),
+    tableOf(["metric", words("picks"), "costs more", ...sureness, ...models.filter((_, i) => inTables(i))], rows),
   );
 }
 
 /** What a miss would have to cost, in false alarms, for a metric's threshold to be right. */
 function showImplied() {
-  const models = MODELS.filter((model) => model.hull && Math.min(...result.prior) > 0);
+  const models = MODELS.filter((model, i) => model.hull && inTables(i) && Math.min(...result.prior) > 0);
   const tables = models.map((model) => withPrior(model.table, result.prior));
   saved.implied = [["metric", "model", "threshold", "lowest cost ratio", "highest cost ratio"]];
   const rows = Object.keys(METRICS).map((metric) => ({

@@ -1,0 +1,519 @@
+"""What a reader needs of the page: to find, to reach, to read, to try, to share and to print it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+pytest.importorskip("jinja2")
+if shutil.which("chromium") is None:
+    pytest.skip("no chromium was found", allow_module_level=True)
+
+from stakes import Counts, Decisions, Limit, Problem, Report, Scores, evaluate, expected_cost
+
+WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
+NAMED: dict[str, Any] = {
+    "classes": ["well", "ill"],
+    "decisions": ["send home", "treat"],
+    "unit": "EUR",
+}
+CLINIC = Problem.binary(false_alarm=1, miss=8, **NAMED)
+QUICK: dict[str, Any] = {"calibrator": None, "replicates": 10}
+
+
+def patients(n_cases: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
+    """Log-odds of being ill, calibrated but for the prior, and who is ill."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n_cases) < 0.12).astype(int)
+    return np.array(["well", "ill"])[y], rng.normal(np.where(y == 1, 1.2, -1.2), 1.55) - 2, rng
+
+
+def sigmoid(log_odds: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-log_odds))
+
+
+def clerks() -> Report:
+    y, odds, rng = patients(300)
+    noisy = [odds + 0.5 * i * rng.normal(size=y.size) > -1 for i in range(3)]
+    made = [Decisions(np.where(one, "treat", "send home")) for one in noisy]
+    models = {f"clerk {i}": one for i, one in enumerate(made)}
+    return evaluate(y, models, CLINIC, **QUICK)
+
+
+def raw_scores() -> Report:
+    y, odds, rng = patients(400)
+    models = {"A": Scores(40 * odds + 300), "B": Scores(odds + rng.normal(size=y.size))}
+    return evaluate(y, models, CLINIC, **QUICK)
+
+
+def many_rows() -> Report:
+    """More distinct scores than the page holds, and a rare class: decisions at a sliver."""
+    y, odds, _ = patients(20_000)
+    models = {"nomogram": sigmoid(odds), "network": sigmoid(1.3 * odds)}
+    return evaluate(y, models, Problem.binary(false_alarm=1, miss=200, **NAMED), **QUICK)
+
+
+def sixty_models() -> Report:
+    y, odds, rng = patients(150)
+    noise = rng.normal(size=(60, y.size))
+    models = {f"candidate {i:02d}": sigmoid((1 + 0.05 * i) * odds + noise[i]) for i in range(60)}
+    return evaluate(y, models, CLINIC, **QUICK)
+
+
+def thirty_classes() -> Report:
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 30, 300)
+    costs = rng.integers(1, 9, (30, 2)).astype(float)
+    names = [f"kind {i}" for i in range(30)]
+    problem = Problem(costs, classes=names, decisions=["keep", "send back"], unit="EUR")
+    logits = rng.normal(size=(300, 30)) + 2 * np.eye(30)[y]
+    posteriors = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return evaluate(np.array(names)[y], {"only": posteriors}, problem, **QUICK)
+
+
+def one_model() -> Report:
+    y, odds, _ = patients(300)
+    return evaluate(y, sigmoid(odds), CLINIC, **QUICK)
+
+
+def payments(**limits: Any) -> Report:
+    rng = np.random.default_rng(4)
+    fraud = rng.random(300) < 0.2
+    problem = Problem(
+        [[0, 3, "5 + 0.02*amount"], ["amount", 8, 0]],
+        classes=["legit", "fraud"],
+        decisions=["approve", "review", "block"],
+        unit="EUR",
+        **limits,
+    )
+    p = np.clip(0.2 + 0.4 * fraud + 0.2 * rng.normal(size=300), 0.01, 0.99)
+    y, data = np.array(problem.classes)[fraud.astype(int)], {"amount": rng.lognormal(4, 1, 300)}
+    return evaluate(y, {"m": p, "m2": p**2}, problem, data=data, volume=1e6, period="year", **QUICK)
+
+
+MADE: dict[str, Callable[[], Report]] = {
+    "decisions only": clerks,
+    "raw scores": raw_scores,
+    "many rows": many_rows,
+    "sixty models": sixty_models,
+    "thirty classes": thirty_classes,
+    "one model": one_model,
+    "case costs": payments,
+    "limits": lambda: payments(limits=[Limit.share("review", at_most=0.1)]),
+}
+REPORTS = ("demo", "clinic", "digits", *MADE)
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, Report]:
+    return {}
+
+
+@pytest.fixture
+def report_on(reports, request) -> Callable[[str], Report]:
+    """A report by its name, made once."""
+
+    def made(name: str) -> Report:
+        if name not in reports:
+            reports[name] = MADE[name]() if name in MADE else request.getfixturevalue(name)
+        return reports[name]
+
+    return made
+
+
+@pytest.fixture
+def shown(report_on, opened) -> Callable[..., Any]:
+    """The page of a report, wide and light unless told otherwise."""
+    return lambda name, **settings: opened(report_on(name), **{"viewport": WIDE, **settings})
+
+
+# Reaching ----------------------------------------------------------------------------------------
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+AXE = """async tags => {
+    const found = await axe.run(document, {
+        resultTypes: ["violations"], runOnly: {type: "tag", values: tags},
+    });
+    return found.violations.map(one => [one.id, one.nodes[0].html.slice(0, 120)].join(": "));
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REPORTS)
+def test_axe_finds_no_violation(name, shown):
+    axe = pytest.importorskip("axe_playwright_python")
+    script = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+    screens: list[Any] = [(WIDE, "dark"), (PHONE, "light")]
+    if name == "demo":
+        screens += [(WIDE, "light"), (PHONE, "dark")]
+    for viewport, scheme in screens:
+        page = shown(name, viewport=viewport, color_scheme=scheme, bypass_csp=True)
+        page.run(script)
+        assert page.run(AXE, RULES) == [], (viewport, scheme)
+        page.page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["demo", "clinic", "limits"])
+def test_every_stop_of_the_tab_key_has_a_name_of_its_own_and_is_large_enough(name, shown):
+    page = shown(name)
+    tree = page.page.context.new_cdp_session(page.page)
+    tree.send("Accessibility.enable")
+    names = []
+    for _ in range(200):
+        page.page.keyboard.press("Tab")
+        if page.run("() => document.activeElement === document.body"):
+            break
+        at = tree.send("Runtime.evaluate", {"expression": "document.activeElement"})["result"]
+        asked = {"objectId": at["objectId"], "fetchRelatives": False}
+        node = tree.send("Accessibility.getPartialAXTree", asked)["nodes"][0]
+        names.append((node["role"]["value"], node.get("name", {}).get("value", "")))
+    assert len(names) > 3
+    assert [role for role, label in names if not label] == []
+    buttons = [label for role, label in names if role == "button"]
+    assert len(buttons) == len(set(buttons))
+    small = """() => [...document.querySelectorAll("button, select, input, summary")]
+        .filter(node => node.checkVisibility())
+        .filter(node => (node.closest("label") || node).getBoundingClientRect().height < 23.9)
+        .map(node => node.outerHTML.slice(0, 80))"""
+    assert page.run(small) == []
+
+
+LIGHT = """() => {
+    const pen = document.createElement("canvas").getContext("2d");
+    const light = color => {
+        pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--card");
+        pen.fillRect(0, 0, 1, 1);
+        pen.fillStyle = color;
+        pen.fillRect(0, 0, 1, 1);
+        const [r, g, b] = [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3).map(v => v / 255)
+            .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+    };
+    const ratio = (one, two) => Math.max(one, two) / Math.min(one, two);
+    const paper = light("transparent");
+    const least = (selector, property) => Math.min(...[...document.querySelectorAll(selector)]
+        .map(node => ratio(light(getComputedStyle(node)[property]), paper)));
+    return [least("svg text:not(.band-name)", "fill"), least("path.line:not(.hull)", "stroke"),
+            least(".explorer .area", "stroke")];
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_in_pictures_and_lines_can_be_told_from_the_paper(scheme, shown):
+    words, lines, fills = shown("demo", color_scheme=scheme).run(LIGHT)
+    assert words >= 4.5
+    assert lines >= 3
+    assert fills >= 3
+
+
+# Finding -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_first_screen_has_model_rule_cost_and_how_sure(name, shown, report_on):
+    page, verdict = shown(name), report_on(name).verdict
+    card = page.page.locator(".verdict")
+    assert card.bounding_box()["y"] + card.bounding_box()["height"] <= 900
+    text = page.text(".verdict")
+    if verdict.cheapest is not None:
+        assert verdict.model in text
+        assert "with" in text
+    assert "per case" in text
+    assert "95 %" in text
+
+
+TOPS = """() => ["#stakes-title", "#controls", ".content", "#systems"]
+    .map(one => document.querySelector(one).getBoundingClientRect().top)"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("name", ["demo", "clinic", "digits"])
+def test_nothing_jumps_at_the_first_touch(name, viewport, shown):
+    page = shown(name, viewport=viewport)
+    page.page.locator("#controls input[type=range]").first.focus()
+    before = page.run(TOPS)
+    page.page.keyboard.press("ArrowRight")
+    page.page.wait_for_function("() => document.body.classList.contains('changed')")
+    page.page.wait_for_timeout(100)
+    assert page.run(TOPS)[:3] == pytest.approx(before[:3], abs=1)
+
+
+@pytest.mark.slow
+def test_the_order_is_verdict_systems_money_explorer_then_an_appendix_with_its_contents(shown):
+    page = shown("demo")
+    titles = page.page.locator("h2:visible").all_inner_texts()
+    wanted = ["Cost of each system", "Where the money goes", "Try other thresholds"]
+    places = [titles.index(title) for title in (*wanted, "Technical appendix", "Curves")]
+    assert places == sorted(places)
+    links = page.page.locator("#contents a")
+    assert links.all_inner_texts() == titles[titles.index("Technical appendix") + 1 :]
+    links.last.click()
+    assert page.page.locator("#assumptions").bounding_box()["y"] < 900
+
+
+@pytest.mark.slow
+def test_what_would_be_empty_is_absent(shown):
+    page = shown("decisions only")
+    for place in ("#quality-section", "#curves-section", "#explorer-section", "#rule-figure"):
+        assert not page.page.is_visible(place), place
+    page = shown("raw scores")
+    assert page.page.is_visible("#roc")
+    assert not page.page.is_visible("#net-benefit-figure")
+    assert not page.page.is_visible("#reliability-figure")
+
+
+@pytest.mark.slow
+def test_a_phone_keeps_the_chance_and_the_threshold(shown):
+    page = shown("clinic", viewport=PHONE)
+    row = page.page.locator("#systems tr.best")
+    for head in ("chance", "threshold"):
+        cell = row.locator(f'td[data-head*="{head}"]')
+        assert cell.is_visible()
+        assert "%" in cell.inner_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["demo", "digits", "sixty models"])
+def test_paper_loses_no_column(name, shown):
+    page = shown(name)
+    page.run("() => dispatchEvent(new Event('beforeprint'))")
+    page.page.emulate_media(media="print")
+    page.run("() => document.body.style.width = '703px'")  # A4 without its margins
+    outside = """() => [...document.querySelectorAll("td, th")].filter(node => {
+        const edge = document.querySelector("main").getBoundingClientRect().right + 1;
+        return node.checkVisibility() && node.getBoundingClientRect().right > edge;
+    }).length"""
+    assert page.run(outside) == 0
+    assert page.run("() => document.querySelector('style').textContent.includes('@page')")
+
+
+# The rule that is meant --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_band_of_decisions_has_the_axis_of_the_rule(shown):
+    page = shown("clinic")
+    assert "probability of ill" in page.text("#rule-name")
+    assert "11.1 %" in page.text("#rule")
+    page = shown("many rows")  # a false alarm costs 200 times less than a miss
+    page.run("() => stakesPage.set({costs: [[0, 1], [20000, 0]]})")
+    assert "0.005 %" in page.text("#rule")
+    page = shown("demo")
+    page.run("() => stakesPage.set({costs: [[0, 0.3, 30], [5, 0.3, 0]]})")
+    assert "log-odds" in page.text("#rule-name")
+    widths = page.run(
+        "() => [...document.querySelectorAll('#rule rect')].map(one => one.width.baseVal.value)"
+    )
+    assert min(widths) > 0.04 * sum(widths)
+
+
+# Trying thresholds -------------------------------------------------------------------------------
+
+CUTS = "() => [...document.querySelectorAll('#explorer .cut')].map(one => one.ariaValueText)"
+
+
+@pytest.mark.slow
+def test_a_cut_moves_by_keyboard_and_its_counts_and_cost_follow(shown, report_on):
+    page = shown("clinic")
+    page.page.select_option("#explorer-pick", label="nomogram")
+    table = next(one for one in page.data["models"] if one["name"] == "nomogram")["table"]
+    cut = page.page.locator("#explorer .cut")
+    cut.focus()
+    for _ in range(7):
+        page.page.keyboard.press("ArrowRight")
+    row = page.run("() => stakesPage.tables().explorer")[2]
+    threshold, cost = row[5], row[6]
+    assert threshold > 1 / 9
+    above = np.asarray(table["scores"]) > threshold
+    ill, well = np.asarray(table["positives"]), np.asarray(table["negatives"])
+    counts = [[well[~above].sum(), well[above].sum()], [ill[~above].sum(), ill[above].sum()]]
+    rows = page.run("() => stakesPage.tables().explorer")[1:]
+    assert [row[3] for row in rows] == pytest.approx(np.ravel(counts))
+    problem = report_on("clinic").problem
+    expected = float(expected_cost(Counts(counts), Problem(problem.costs)))
+    assert cost == pytest.approx(expected, rel=1e-9)
+    assert f"{short(expected)} EUR per case" in page.text("#explorer-cost")
+    assert page.run("() => document.activeElement.getAttribute('role')") == "slider"
+
+
+def short(value: float) -> str:
+    return f"{value:.3f}"
+
+
+@pytest.mark.slow
+def test_no_other_cut_is_cheaper_than_the_best_and_the_bayes_cut_is_that_of_the_costs(shown):
+    page = shown("clinic")
+    page.page.select_option("#explorer-pick", label="raw score")
+    assert not page.page.is_visible("#explorer-bayes")  # no score is a probability
+    cost = "() => stakesPage.tables().explorer[1][6]"
+    page.page.click("#explorer-best")
+    best = page.run(cost)
+    page.page.locator("#explorer .cut").focus()
+    page.page.keyboard.press("Home")
+    for _ in range(100):
+        page.page.keyboard.press("ArrowRight")
+        assert page.run(cost) >= best - 1e-12
+    page.page.select_option("#explorer-pick", label="network")
+    page.page.click("#explorer-bayes")
+    assert page.run(CUTS) == ["11.1 %"]
+    page = shown("demo")
+    page.page.click("#explorer-best")
+    assert "as much as the best cuts" in page.text("#explorer-cost")
+    assert len(page.run(CUTS)) == 2
+
+
+@pytest.mark.slow
+def test_a_cut_is_dragged_and_pushes_its_neighbour(shown):
+    page = shown("demo")
+    first = page.page.locator("#explorer .cut path").first
+    first.scroll_into_view_if_needed()
+    box, room = first.bounding_box(), page.page.locator("#explorer").bounding_box()
+    page.page.mouse.move(box["x"] + 8, box["y"] + 4)
+    page.page.mouse.down()
+    page.page.mouse.move(room["x"] + 0.95 * room["width"], box["y"] + 4, steps=4)
+    page.page.mouse.up()
+    low, high = (row for row in page.run("() => stakesPage.tables().explorer")[2:4])
+    assert low[5] == high[5] > 0.7
+    page.page.mouse.move(room["x"] + 20, box["y"] + 4)
+    assert page.run("() => stakesPage.tables().explorer")[2][5] == low[5]  # it was let go
+    assert page.complaints == []
+
+
+# Many --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_sixty_models_fold_and_can_be_looked_for(shown):
+    page = shown("sixty models")
+    rows = page.page.locator("#systems tbody tr:visible .name")
+    assert rows.count() == 10
+    assert page.page.locator("#chips button").count() == 5
+    assert len(page.run("() => stakesPage.read('roc', 0.5)")) == 5
+    page.page.get_by_role("searchbox", name="find a model").fill("date 5")
+    assert rows.count() == 10
+    assert all("candidate 5" in text for text in rows.all_inner_texts())
+    page.page.get_by_role("searchbox", name="find a model").fill("")
+    page.page.get_by_role("button", name="Show all 60").click()
+    assert rows.count() >= 60
+    kinds = page.page.locator(".caveats dt").all_inner_texts()
+    assert len(kinds) == len(set(kinds))
+
+
+@pytest.mark.slow
+def test_the_rules_of_a_model_unfold(shown):
+    page = shown("demo")
+    rows = page.page.locator("#systems tbody tr:visible .name")
+    assert rows.count() == 4
+    page.page.get_by_role("button", name="other rules of boosting").click()
+    assert rows.count() == 6
+    assert ["boosting" in text for text in rows.all_inner_texts()[:3]] == [True] * 3
+    page.run("() => stakesPage.set({prior: [0.9, 0.1]})")
+    assert rows.count() == 6
+
+
+@pytest.mark.slow
+def test_a_change_shows_what_is_in_view_first_and_all_of_it_soon(shown):
+    page = shown("sixty models")
+    page.page.locator("#controls input[type=range]").first.focus()
+    marked = "() => document.querySelector('#implied table').dataset.old = 'yes'"
+    page.run(marked)
+    page.page.keyboard.press("ArrowRight")
+    page.page.wait_for_function("() => document.body.classList.contains('changed')")
+    page.page.wait_for_function("() => !document.querySelector('#implied table').dataset.old")
+    assert page.complaints == []
+
+
+# Sharing -----------------------------------------------------------------------------------------
+
+
+def saved(page: Any, selector: str) -> str:
+    with page.page.expect_download() as waiting:
+        page.page.locator(selector).first.click()
+    return Path(waiting.value.path()).read_text(encoding="utf-8")
+
+
+def test_title_data_date_and_author_stand_at_the_head_as_text(demo):
+    given = {"title": "Loans <b>", "data": "German credit", "date": "May 2024", "author": "A & B"}
+    html = demo.to_html(**given)
+    assert "<h1>Loans &lt;b&gt;</h1>" in html
+    assert "German credit · May 2024 · A &amp; B · stakes" in html
+    assert "<title>Loans &lt;b&gt;: " in html
+
+
+@pytest.mark.slow
+def test_the_address_keeps_the_stakes_over_a_reload_and_in_another_window(shown):
+    page = shown("demo")
+    page.page.get_by_role("spinbutton", name="prior of bad").fill("0.25")
+    page.page.get_by_role("spinbutton", name="cost of grant for bad").fill("7.5")
+    page.page.get_by_role("spinbutton", name="Cases per year").fill("1000")
+    page.page.wait_for_function("() => /7[.]5.*1000/.test(location.hash)")
+    page.page.get_by_role("link", name="Slices").click()  # a link within the page keeps them, too
+    page.page.reload()
+    assert page.run("() => stakesPage.state().costs[1][0]") == 7.5
+    assert page.run("() => stakesPage.state().prior") == [0.75, 0.25]
+    assert page.page.get_by_role("spinbutton", name="Cases per year").input_value() == "1000"
+    assert page.page.locator("#verdict-changed").is_visible()
+    assert "per year" in page.text("#systems thead")
+    page.page.get_by_role("button", name="Reset").click()
+    page.page.wait_for_function("() => location.hash === ''")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "hash",
+    [
+        "#stakes=(((0,1),(2,3)),(0.5,0.5),null)",  # of another shape
+        "#stakes=(((0,0.3,1),(5,0.3,0)),(0.5,0.9),null)",  # no shares
+        "#stakes=alert(1)",
+        "#stakes=(((0,0.3,null),(5,0.3,0)),(0.5,0.5),null)",
+    ],
+)
+def test_stakes_that_do_not_fit_the_page_are_ignored(hash, shown):
+    page = shown("demo")
+    page.page.goto(page.page.url + hash)
+    page.page.reload()
+    assert page.run("() => stakesPage.state()") == page.run("() => stakesPage.reported()")
+    assert page.complaints == []
+
+
+@pytest.mark.slow
+def test_downloads_say_for_which_stakes_they_hold(shown):
+    page = shown("demo")
+    page.run("() => stakesPage.set({costs: [[0, 0.3, 1], [7.5, 0.3, 0]]})")
+    rows = list(csv.DictReader(io.StringIO(saved(page, '[data-csv="systems"]'))))
+    assert all("bad: grant 7.5, review 0.3, decline 0" in row["stakes"] for row in rows)
+    assert all("bad 0.05" in row["stakes"] for row in rows)
+    picture = ElementTree.fromstring(saved(page, '[data-svg="roc"]'))
+    described = picture.find("{http://www.w3.org/2000/svg}desc")
+    assert described is not None
+    assert "grant 7.5" in (described.text or "")
+
+
+@pytest.mark.slow
+def test_the_link_is_copied(shown):
+    page = shown("demo", permissions=["clipboard-read", "clipboard-write"])
+    page.run("() => stakesPage.set({prior: [0.8, 0.2]})")
+    page.page.get_by_role("button", name="Copy link").click()
+    page.page.wait_for_function("() => document.getElementById('copy').textContent !== 'Copy link'")
+    assert "(0.8,0.2)" in page.page.url
+
+
+@pytest.mark.slow
+def test_the_page_of_five_models_stays_small(report_on):
+    y, odds, rng = patients(3000)
+    models = {f"m{i}": sigmoid(odds + 0.2 * i * rng.normal(size=y.size)) for i in range(5)}
+    report = evaluate(y, models, CLINIC, **QUICK)
+    assert len(report.to_html().encode()) < 400_000
