@@ -1,6 +1,9 @@
 """Report: everything that `evaluate` found out, as a value."""
 
 from stakes._check import guard
+from stakes.report._flips import Flip
+from stakes.report._joint_bins import DecisionSource, JointBins, PairCounts
+from stakes.report._other_stakes import Elsewhere, Stakes
 from stakes.report._parts import (
     AS_DECIDED,
     BAYES,
@@ -40,14 +43,20 @@ __all__ = [
     "Assumptions",
     "Baseline",
     "Caveat",
+    "DecisionSource",
+    "Elsewhere",
+    "Flip",
     "Interval",
+    "JointBins",
     "ModelQuality",
     "NaiveDecision",
+    "PairCounts",
     "Pick",
     "Points",
     "Report",
     "Slice",
     "SliceCost",
+    "Stakes",
     "System",
     "UncertainPart",
     "Uncertainty",
