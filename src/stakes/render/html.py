@@ -31,8 +31,9 @@ from stakes.render.unknowns import UNKNOWN
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
-    *("numbers", "digits", "text", "charts", "state", "inputs"),
-    *("rule", "sections", "tables", "curves", "explorer", "fold", "share", "page"),
+    *("numbers", "intervals", "digits", "text", "charts", "state", "contenders", "inputs"),
+    *("rule", "sections", "changes", "tables", "curves", "explorer", "fold", "share", "flips"),
+    "page",
 )
 
 

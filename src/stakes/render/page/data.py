@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray
+from stakes.decide import reachable_decisions
 from stakes.report import (
     AS_DECIDED,
     BAYES,
     MOVED,
+    POSTERIOR_RULES,
     RECALIBRATED,
     TUNED,
     Interval,
@@ -66,6 +68,33 @@ def page_data(report: Report) -> dict[str, Any]:
         "disagreement": _disagreement(report),
         "slice_systems": [one.name for one in report.systems],
         "slices": [_slice(report, one) for one in report.slices],
+        "joint": _joint(report),
+        "clustered": made.clusters is not None,
+    }
+
+
+def _joint(report: Report) -> dict[str, Any] | None:
+    """Joint bins: of every pair, steps from one filled cell to the next, each with its cases."""
+    joint, models = report.joint, [one.model for one in report.models]
+    if joint is None or report.problem.columns:
+        return None
+    packed = []
+    for pair in joint.pairs:
+        steps = np.diff(pair.places, prepend=-1)
+        packed.append(np.stack([steps, pair.weights], axis=1).astype(np.int64).ravel().tolist())
+    return {
+        "sources": [
+            {
+                "model": models.index(one.model),
+                "recalibrated": one.recalibrated,
+                "system": one.system,
+                "ends": one.ends,
+            }
+            for one in joint.sources
+        ],
+        "pairs": packed,
+        "fitting": joint.fitting,
+        "reachable": reachable_decisions(report.problem.with_limits(None)),
     }
 
 
@@ -90,6 +119,7 @@ def _system(report: Report, one: System, *, added: bool) -> dict[str, Any]:
         "model": place,
         "rule": one.rule,
         "way": "fixed" if fixed else WAYS.get(one.rule, "fixed"),
+        "posterior": one.rule in POSTERIOR_RULES,
         "added": added,
         "candidate": one.candidate,
         "threshold": one.threshold,
@@ -171,11 +201,17 @@ def _table(table: ScoreTable | None, n_scores: int | None) -> dict[str, Any] | N
         return None
     pooled = n_scores > table.scores.size
     return {
-        "scores": _short(table.scores, 12) if pooled else table.scores,
+        "scores": _apart(table.scores),
         "negatives": _short(table.weights[:, 0], 9 if pooled else 17),
         "positives": _short(table.weights[:, 1], 9 if pooled else 17),
         "binned": pooled,
     }
+
+
+def _apart(scores: FloatArray) -> list[Any]:
+    """Scores to nine digits, or to all where fewer would make two of them equal."""
+    made = _short(scores, 9)
+    return made if len(set(made)) == len(made) else scores.tolist()
 
 
 def _stakes(found: ByThreshold) -> dict[str, Any]:

@@ -164,7 +164,8 @@ function decide(system, given) {
   const table = system.way === "recalibrated" ? model.recalibrated : model.table;
   const scores = system.way === "as is" ? table.scores : posteriorsOf(table, prior);
   const threshold = BINARY ? bayesThreshold(costs) : null;
-  return { counts: bayesCounts(table, scores, costs), threshold };
+  const codes = bayesCodes(scores, costs);
+  return { counts: codedCounts(table, codes, costs), threshold, codes };
 }
 
 /** A system or what needs no model as it decides under these stakes, with what that costs. */
@@ -212,6 +213,8 @@ function evaluate(given) {
   const foreign = others.filter((one) => one.model !== best.model);
   const slack = TIE * Math.abs(naive.cost);
   const unaided = unaidedOf(naive, noModel, slack);
+  const sure = changed ? surenessAt(systems, given) : null;
+  const lower = sure ? sure.saving()[0] > 0 : best.cost < unaided.cost - slack;
   return {
     costs,
     prior,
@@ -228,10 +231,11 @@ function evaluate(given) {
     naive,
     noModel,
     unaided,
-    looking: changed ? best.cost < unaided.cost - slack : DATA.verdict.deploy !== null,
+    looking: changed ? lower : DATA.verdict.deploy !== null,
     perfect,
     changed,
-    places: placesOf(best, changed),
+    places: sure ? supported(sure.cost(best.name)) : placesOf(best, changed),
+    sure: sure || surenessAt(systems, given),
   };
 }
 
