@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.decide import reachable_decisions
+from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
 from stakes.report import (
     AS_DECIDED,
     BAYES,
@@ -64,7 +64,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "cheapest": [one.name for one in report.systems].index(report.best.name),
         "systems": [_system(report, one, added=added) for one, added in _systems(report)],
         "no_model": None if report.no_model is None else _charged(report.no_model),
-        "models": [_model(one) for one in report.models],
+        "models": [_model(report, one) for one in report.models],
         "disagreement": _disagreement(report),
         "slice_systems": [one.name for one in report.systems],
         "slices": [_slice(report, one) for one in report.slices],
@@ -140,7 +140,10 @@ def _charged(one: System) -> dict[str, Any]:
     }
 
 
-def _model(one: ModelQuality) -> dict[str, Any]:
+def _model(report: Report, one: ModelQuality) -> dict[str, Any]:
+    own = [system for system in report.systems if system.model == one.model]
+    repaired = [system for system in own if system.rule == RECALIBRATED]
+    others = [system for system in own if system.rule in (BAYES, MOVED)]
     return {
         "name": one.model,
         "kind": one.kind,
@@ -151,8 +154,8 @@ def _model(one: ModelQuality) -> dict[str, Any]:
         "wasted": one.calibration_cost,
         "losses": one.expected_losses,
         "advice": one.advice,
-        "table": _table(one.table, one.n_scores),
-        "recalibrated": _table(one.recalibrated, one.n_recalibrated),
+        "table": _table(one.table, one.n_scores, report, others),
+        "recalibrated": _table(one.recalibrated, one.n_recalibrated, report, repaired),
         "by_threshold": None if one.by_threshold is None else _stakes(one.by_threshold),
     }
 
@@ -195,23 +198,45 @@ def _texts(labels: tuple[Any, ...]) -> list[str]:
 # Scores ------------------------------------------------------------------------------------------
 
 
-def _table(table: ScoreTable | None, n_scores: int | None) -> dict[str, Any] | None:
+def _table(
+    table: ScoreTable | None, n_scores: int | None, report: Report, own: list[System]
+) -> dict[str, Any] | None:
     """The scores that the page holds; a report pools them where there are too many."""
     if table is None or n_scores is None:
         return None
     pooled = n_scores > table.scores.size
     return {
-        "scores": _apart(table.scores),
-        "negatives": _short(table.weights[:, 0], 9 if pooled else 17),
-        "positives": _short(table.weights[:, 1], 9 if pooled else 17),
+        "scores": _rounded(table, report, own),
+        "negatives": _packed(_short(table.weights[:, 0], 7 if pooled else 17)),
+        "positives": _packed(_short(table.weights[:, 1], 7 if pooled else 17)),
         "binned": pooled,
     }
 
 
-def _apart(scores: FloatArray) -> list[Any]:
-    """Scores to nine digits, or to all where fewer would make two of them equal."""
-    made = _short(scores, 9)
-    return made if len(set(made)) == len(made) else scores.tolist()
+def _packed(cases: list[Any]) -> list[Any] | str:
+    """Numbers of cases as one text of digits where each has a single one."""
+    few = all(isinstance(one, int) and one < 10 for one in cases)
+    return "".join(map(str, cases)) if few else cases
+
+
+def _rounded(table: ScoreTable, report: Report, own: list[System]) -> list[Any]:
+    """Scores to few digits, if these keep them apart and decide as the systems of the report do."""
+    for digits in (7, 9):
+        made = _short(table.scores, digits)
+        alike = all(_decides_alike(np.array(made), table, report, one) for one in own)
+        if alike and len(set(made)) == len(made):
+            return made
+    return list(table.scores.tolist())
+
+
+def _decides_alike(scores: FloatArray, table: ScoreTable, report: Report, one: System) -> bool:
+    problem, made = report.problem, report.assumptions
+    if problem.columns or problem.limits:
+        return True  # no score decides alone
+    if one.rule == MOVED:
+        scores = shift_prior(scores, made.posterior_prior, made.prior)
+    chosen = np.eye(problem.n_decisions)[bayes_decision_indices(scores, problem)]
+    return bool(np.allclose(table.weights.T @ chosen, one.counts.values, rtol=1e-12))
 
 
 def _stakes(found: ByThreshold) -> dict[str, Any]:

@@ -162,7 +162,7 @@ let turn = 0;
 let finished = Promise.resolve();
 
 /** A piece of work is a function, or a generator that pauses; whether it has ended. */
-function step(piece) {
+function runPiece(piece) {
   if (typeof piece !== "function") return piece.next().done;
   piece();
   return true;
@@ -176,7 +176,7 @@ function inTurns(pieces, done) {
     const next = () => {
       if (mine !== turn) return resolve(false);
       const start = performance.now();
-      while (pieces.length && performance.now() - start < 12) if (step(pieces[0])) pieces.shift();
+      while (pieces.length && performance.now() - start < 12) if (runPiece(pieces[0])) pieces.shift();
       if (pieces.length) return setTimeout(next);
       done();
       return resolve(true);
@@ -185,7 +185,7 @@ function inTurns(pieces, done) {
   });
 }
 
-let held = null; // what was found last, and for which stakes
+let flipsHeld = null; // what was found last, and for which stakes
 let underway = null; // the stakes of the work that has not ended
 
 /** Start again, or show what is known: flips, zones and the sentence in the verdict. */
@@ -197,11 +197,11 @@ function showFlips() {
   const choice = choiceNow();
   place("flips-hint").textContent = flipsHint(choice);
   const key = JSON.stringify([state, reading, priorReach()]);
-  if (held) {
-    if (held.key === key) showFlipTable(held.rows, choice);
-    for (const axis of zoneAxes()) drawZones(axis, held.zones.get(axis.of || axis.id));
+  if (flipsHeld) {
+    if (flipsHeld.key === key) showFlipTable(flipsHeld.rows, choice);
+    for (const axis of zoneAxes()) drawZones(axis, flipsHeld.zones.get(axis.of || axis.id));
   }
-  if (underway === key || (held && held.key === key && !underway)) return;
+  if (underway === key || (flipsHeld && flipsHeld.key === key && !underway)) return;
   underway = key;
   document.body.classList.add("working");
   const kept = reading === "kept";
@@ -214,7 +214,7 @@ function showFlips() {
   pieces.push(() => showFlipTable(found.rows, choice));
   for (const axis of zoneAxes()) pieces.push(...zonePieces(axis, kept, found.zones));
   inTurns(pieces, () => {
-    [held, underway] = [found, null];
+    [flipsHeld, underway] = [found, null];
     saveZones();
     document.body.classList.remove("working");
   });
@@ -312,10 +312,10 @@ function zoneAxes() {
 }
 
 /** Pieces of work that find the zones of an axis, and one that draws them. */
-function zonePieces(axis, kept, held) {
+function zonePieces(axis, kept, zones) {
   const names = (x) => standingAt(axis.given(x), kept).possible();
   const found = [];
-  if (axis.of) return [() => drawZones(axis, held.get(axis.of))];
+  if (axis.of) return [() => drawZones(axis, zones.get(axis.of))];
   const key = (possible) => [...new Set(possible.map(modelOf))].sort().join("\n");
   const look = (x) => () => {
     const possible = names(x);
@@ -336,7 +336,7 @@ function zonePieces(axis, kept, held) {
     ...axis.points.map(look),
     () => {
       found[found.length - 1].high = axis.ends[1];
-      held.set(axis.id, found);
+      zones.set(axis.id, found);
       drawZones(axis, found);
     },
   ];
@@ -369,7 +369,7 @@ function drawZones({ id, name, ends: [low, high], now, say, at = (x) => x, as = 
 function saveZones() {
   saved.zones = [["axis", "low", "high", "may be the cheapest"]];
   for (const { id, of, name, as = (x) => x } of zoneAxes())
-    for (const { low, high, possible } of held.zones.get(of || id))
+    for (const { low, high, possible } of flipsHeld.zones.get(of || id))
       saved.zones.push([name, as(low), as(high), possible.join("; ")]);
 }
 

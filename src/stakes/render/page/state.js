@@ -16,8 +16,9 @@ const LOOKS = 7; // colours with dashes
 const TONES = 6; // colours of decisions
 const SHADES = 4; // of one colour, for the systems of one model
 
+const casesOf = (packed) => (typeof packed === "string" ? [...packed].map(Number) : packed);
 const embedded = ({ scores, negatives, positives }, holdsFor) => ({
-  ...scoreTable(numbers(scores), [negatives, positives]),
+  ...scoreTable(numbers(scores), [negatives, positives].map(casesOf)),
   holdsFor, // the prior for which its scores are posteriors
 });
 
