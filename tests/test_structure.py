@@ -97,7 +97,7 @@ FLOORS: dict[str, str] = {
     "evaluation": (
         "sentences memory cases operation decision_rules folds charging predictions limited_rules "
         "evidence beliefs limit_sentences limit_checks frozen backwards shipping score_bins "
-        "cost_intervals baseline changes information remaking miscalibration tally_rows "
+        "cost_intervals joint_bins baseline changes information remaking miscalibration tally_rows "
         "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
@@ -120,12 +120,12 @@ FLOORS: dict[str, str] = {
         "_problem"
     ),
     "ranking": "roc hull points areas rescaling score_ranges",
-    "regions": "partition axes decisions borders sensitivity",
+    "regions": "partition remade axes decisions borders sensitivity",
     "render": (
         "reading json line_picture layout rounding against systems limit_tables unknowns tables "
         "page page.data html markdown notebook plain_text schema"
     ),
-    "report": "_parts _gates _report _checked_parts",
+    "report": "_parts _gates _joint_bins _pairs _other_stakes _flips _report _checked_parts",
     "rule": "_reading _cuts _json _consistent _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
     "simulate": "_line random_counts gaussian",

@@ -104,6 +104,7 @@ USUAL = ("demo", "clinic", "digits", "payments")
 def test_nothing_overflows_its_box_in_any_font_at_any_width(name, opened, request):
     """Wide tables scroll inside their cards; the page itself never scrolls sideways."""
     page = opened(request.getfixturevalue(name), bypass_csp=True)
+    page.run("() => stakesPage.finished()")
     for font, size in FONTS.items():
         if size is not None:
             page.page.add_style_tag(content=FORCE.format(font=font, src=LOCAL, size=100 * size))

@@ -85,8 +85,8 @@ def test_the_verdict_is_that_of_the_report_until_something_moves(demo, opened):
     assert demo.verdict.sentences[0] in page.text("#verdict-reported")
     page.run("() => stakesPage.set({prior: [0.4, 0.6]})")
     assert not shown.is_visible()
-    best = page.run("() => stakesPage.result().best.cost")
-    assert f"it costs {best:.3f} loan margins per case" in page.text("#verdict-changed")
+    best = page.run("() => stakesPage.result().sure.expected()[0]")
+    assert f"expect it to cost {best:.3f} loan margins per case" in page.text("#verdict-changed")
     page.page.get_by_role("button", name="Reset").click()
     assert shown.is_visible()
     assert page.run("() => stakesPage.state()") == page.run("() => stakesPage.reported()")
@@ -107,7 +107,8 @@ def test_where_not_looking_is_cheaper_no_model_is_deployed(opened):
     page.run("() => stakesPage.set({costs: [[0, 1], [1.9, 0]]})")
     text = page.text("#verdict-changed")
     naive = page.run("() => stakesPage.result().naive.cost")
-    assert text.startswith("Deploy none of these models: always deciding pass, which costs")
+    assert text.startswith("Still always pass")
+    assert "Deploy none of these models: always deciding pass, which costs" in text
     assert f"costs {naive:.3f} per case" in text
     assert "always pass" in page.page.inner_text("#now")
     assert "always pass" in page.page.inner_text("#systems tr.best")
@@ -119,7 +120,8 @@ def test_where_not_looking_costs_the_same_no_model_is_deployed(demo, opened):
     page = opened(demo)
     page.run("() => stakesPage.set({costs: [[0, 9, 9], [0.001, 9, 9]]})")
     text = page.page.inner_text("#verdict-changed")
-    assert text.startswith("Deploy none of these")
+    assert ", now always grant: " in text
+    assert "Deploy none of these" in text
     assert "always deciding grant costs as little" in text
     assert "needs no model" in text
 

@@ -81,7 +81,8 @@ def settings_for(data: dict, seed: int) -> list[dict[str, list]]:
 def table_of(model: dict, which: str = "table") -> ScoreTable:
     held = model[which]
     scores = np.array([float(score) for score in held["scores"]])
-    return ScoreTable(scores, np.stack([held["negatives"], held["positives"]], axis=-1))
+    cases = [np.array(list(held[name]), dtype=float) for name in ("negatives", "positives")]
+    return ScoreTable(scores, np.stack(cases, axis=-1))
 
 
 def counts_of(system: dict, data: dict, problem: Problem) -> np.ndarray:

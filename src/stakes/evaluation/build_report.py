@@ -16,6 +16,7 @@ from stakes.evaluation.cost_intervals import Costs, LossCosts, costs_of
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.flips import flips_of
 from stakes.evaluation.information import Remake, rivals_of, uncertainty_of
+from stakes.evaluation.joint_bins import joint_bins_of
 from stakes.evaluation.limit_checks import checked_limits
 from stakes.evaluation.metric_picks import disagreement_of, picks_of
 from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
@@ -106,6 +107,7 @@ def report_of(
         baseline=known,
         uncertainty=uncertainty,
         coverage=_coverage(evidence, cheapest_of(systems)),
+        joint=joint_bins_of(systems, models, evidence, costs),
     )
 
 

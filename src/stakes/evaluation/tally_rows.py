@@ -17,13 +17,20 @@ from stakes.evaluation.backwards import own_class_leads
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.charging import Charges, charges_of, weighted_terms
 from stakes.evaluation.decision_rules import DecisionRule, named, rules_of
-from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
+from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, RowBins, Sample
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.limited_rules import LimitedRule, limited_blind, limited_rule, priced_on_all
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.sentences import left_out
 from stakes.limits import costs_by_class, coverage_points
-from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Caveat, Points
+from stakes.report import (
+    POSTERIOR_RULES,
+    RECALIBRATED,
+    TUNED_APART,
+    Caveat,
+    DecisionSource,
+    Points,
+)
 from stakes.rows import POSTERIORS
 from stakes.scoring import class_means
 from stakes.tally import Counts, JointCounts, ScoreTable
@@ -85,7 +92,28 @@ def evidence_of(
         maps={one.model: one.map_of_all for one in predictions if one.map_of_all is not None},
         repriced=priced_on_all(cases) if problem.limits else None,
         coverage=dict(_coverages(listed, decided, cases)),
+        bins=_row_bins(cases, predictions, decided),
     )
+
+
+def _row_bins(
+    cases: Cases, predictions: Sequence[Predictions], decided: dict[str, IntArray]
+) -> RowBins | None:
+    """The rows in bins; None where they come in clusters, with fractions or with own costs."""
+    if cases.clusters is not None or not cases.whole or cases.costs is not None:
+        return None
+    if cases.problem.limits:
+        return None
+    models = {one.model: one for one in predictions}
+
+    def codes(source: DecisionSource, edges: FloatArray) -> IntArray:
+        if source.system is not None:
+            return decided[source.system].astype(np.intp)
+        own = models[source.model]
+        scores = np.asarray(own.recalibrated)[:, 1] if source.recalibrated else own.scores
+        return np.searchsorted(edges, np.asarray(scores))
+
+    return RowBins(cases.truth, cases.weights, codes)
 
 
 class _Decided(NamedTuple):

@@ -5,6 +5,9 @@ What moves is an axis: `CostProportion`, `CostRatio`, `Prior` (decisions as they
 `cost_curves`, `cheapest_regions`, `crossing`, `bootstrap_crossings`. `sensitivity` says how far
 each cost and each prior may move.
 
+Models are `Counts` of decisions that stay as they are, or `DecidedAnew`: posteriors of two classes,
+whose Bayes decisions follow what moves. The two readings may stand side by side.
+
 Takes tallies.
 """
 
@@ -36,6 +39,7 @@ from stakes.regions.partition import (
     skews_as_cost_proportions,
     skews_as_priors,
 )
+from stakes.regions.remade import DecidedAnew, Moving
 from stakes.regions.sensitivity import Margin, Sensitivity, sensitivity
 
 __all__ = [
@@ -44,7 +48,9 @@ __all__ = [
     "CostProportion",
     "CostRatio",
     "Crossing",
+    "DecidedAnew",
     "Margin",
+    "Moving",
     "Prior",
     "Region",
     "Regions",

@@ -25,10 +25,11 @@ from stakes.inference import AllCases, Scheme, WithinClasses, each
 from stakes.measures import expected_cost_per_class
 from stakes.problem import Problem
 from stakes.regions.partition import Regions, lowest
+from stakes.regions.remade import DecidedAnew, Moving, remade_curve
 from stakes.tally import Counts, JointCounts, JointScores, ScoreTable
 from stakes.thresholds import Method
 
-Models = JointCounts | Mapping[Any, Counts]
+Models = JointCounts | Mapping[Any, Any]  # to Counts, or to DecidedAnew of two classes
 Tables = JointScores | Mapping[Any, ScoreTable]
 Ends = tuple[FloatArray, FloatArray]  # costs at 0 and at 1 of an axis
 Border = tuple[Label, Label]  # the cheapest model below a border, and the one above it
@@ -78,8 +79,18 @@ class StraightAxis(Axis):
         """A place on the line from 0 to 1, as the axis has it."""
         return place
 
-    def curves(self, models: Models) -> dict[Label, Curve]:  # noqa: D102
-        return {model: _line(self.ends(counts)) for model, counts in _single(models).items()}
+    @abstractmethod
+    def moving(self, shares: FloatArray) -> Moving:
+        """What moves while decisions are made anew, for two classes with these shares (2,)."""
+
+    def curves(self, models: Models) -> dict[Label, Curve]:
+        """Straight lines of decisions that stay; of those made anew lines that jump."""
+        kept, anew = parted(models)
+        found = {model: _line(self.ends(counts)) for model, counts in kept.items()}
+        for model, one in anew.items():
+            found[model] = remade_curve(one, self.moving(one.table.shares))
+        order: Any = models if anew else found
+        return {model: found[model] for model in order}
 
     def regions(self, models: Models) -> Regions:  # noqa: D102
         return super().regions(models).mapped(lambda x: float(self.mark(np.asarray(x))), self.name)
@@ -141,6 +152,11 @@ class CostProportion(StraightAxis):
     def scheme(self) -> Scheme:
         """Cases within classes where a prior is stated, else all cases."""
         return AllCases() if self.prior is None else WithinClasses()
+
+    def moving(self, shares: FloatArray) -> Moving:  # noqa: D102
+        prior = shares if self.prior is None else _check.prior("prior", self.prior, (0, 1))
+        costs, slope = np.array([[0.0, 0.0], [2.0, 0.0]]), np.array([[0.0, 2.0], [-2.0, 0.0]])
+        return Moving(costs, slope, prior, np.zeros(2), (0.0, 1.0))
 
     def ends(self, counts: Counts) -> Ends:
         r"""Losses :math:`2\pi_1 FNR` and :math:`2\pi_0 FPR`; nan where a class has no cases."""
@@ -204,6 +220,17 @@ class Prior(StraightAxis):
     def scheme(self) -> Scheme:
         """Cases within classes: the prior moves, so that class sizes of the data say nothing."""
         return WithinClasses()
+
+    def moving(self, shares: FloatArray) -> Moving:  # noqa: D102
+        problem = self.problem
+        if problem.n_classes != 2:
+            raise InputError(
+                f"problem must have two classes where decisions are made anew; it has "
+                f"{problem.n_classes}. Pass Counts of decisions that stay as they are."
+            )
+        own = np.equal(problem.classes, self.label).astype(np.float64)
+        still = np.zeros(problem.costs.shape)
+        return Moving(problem.costs, still, 1 - own, 2 * own - 1, (0.0, 1.0))
 
     def ends(self, counts: Counts) -> Ends:
         """Expected costs at priors 0 and 1; nan where a class that counts has no cases."""
@@ -301,6 +328,21 @@ def borders_of(regions: Regions) -> list[Border]:
         won = [m for m in above.cheapest if m not in below.cheapest] or list(above.cheapest)
         borders.append((lost[0], won[0]) if lost and won else ("", ""))
     return borders
+
+
+def parted(models: Any) -> tuple[dict[Label, Counts], dict[Label, DecidedAnew]]:
+    """Models whose decisions stay, and those that decide anew; all on the same cases."""
+    anew = {}
+    if isinstance(models, Mapping):
+        anew = {name: one for name, one in models.items() if isinstance(one, DecidedAnew)}
+    if not anew:
+        return _single(models), {}
+    others = {name: one for name, one in models.items() if name not in anew}
+    kept = _single(others) if others else {}
+    shares = [one.shares for one in (*kept.values(), *(one.table for one in anew.values()))]
+    if not all(np.allclose(one, shares[0], rtol=0, atol=1e-9, equal_nan=True) for one in shares):
+        _refuse_other_cases()
+    return kept, anew
 
 
 def counts_of(models: Models) -> dict[Label, Counts]:

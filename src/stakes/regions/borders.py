@@ -28,8 +28,9 @@ def cost_curves(models: Any, axis: Axis) -> dict[Label, Curve]:
 
     Parameters
     ----------
-    models : `JointCounts` or a mapping from model to `Counts`; for `Classifiers`, `JointScores` or
-        a mapping from model to `ScoreTable`
+    models : `JointCounts` or a mapping from model to `Counts`, whose decisions stay, or to
+        `DecidedAnew`, whose decisions follow; for `Classifiers`, `JointScores` or a mapping from
+        model to `ScoreTable`
     axis : `CostProportion`, `CostRatio`, `Prior` or `Classifiers`
 
     Returns

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,10 +13,13 @@ from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
 from stakes._text import text_table
 from stakes._value import Value
+from stakes.curve import Curve
 from stakes.errors import InputError
 from stakes.measures import decision_rates, expected_cost_per_class
 from stakes.problem import Problem
-from stakes.regions.axes import Models, counts_of
+from stakes.regions.axes import Models, counts_of, parted
+from stakes.regions.partition import Regions, lowest
+from stakes.regions.remade import DecidedAnew, Moving, remade_curve
 from stakes.tally import Counts
 
 _EDGE = 1e-12  # a prior that flips the verdict only where it reaches zero or one never does
@@ -106,7 +110,10 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     :math:`t\,\pi_k (P_j(d \mid k) - P_b(d \mid k))`. Along the prior of one class, whose other
     classes keep their proportions to each other, it is linear too. The decisions stay as they are.
     Rules such as `constant_rules` may stand among the models, so that another model may be another
-    rule.
+    rule. A model that is `DecidedAnew` takes the Bayes decision for whatever is moved; its cost
+    jumps where a case is decided otherwise, so that the nearest flip may be a flicker: see
+    `Report.flips` for where the data can tell. With such models no cost is moved below zero, unless
+    one is, nor beyond 20 times the largest.
 
     Parameters
     ----------
@@ -132,6 +139,9 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     prior of well            0.9          0.8  careful        never
     prior of ill             0.1        never                   0.2  careful
     """
+    kept, anew = parted(models)
+    if anew:
+        return _remade_sensitivity(models, kept, anew, problem)
     counts = counts_of(models)
     prior = _prior(next(iter(counts.values())), problem)
     rates = np.stack([decision_rates(table) for table in counts.values()])
@@ -233,3 +243,81 @@ def _shown(margin: Margin) -> list[str]:
     for end, rival in ((margin.low, margin.low_rival), (margin.high, margin.high_rival)):
         shown += ["never" if np.isinf(end) else f"{end:.4g}", "" if rival is None else str(rival)]
     return shown
+
+
+# Decisions made anew -----------------------------------------------------------------------------
+
+_FARTHEST = 20.0  # times the largest cost
+
+
+def _remade_sensitivity(
+    models: Any, kept: dict[Label, Counts], anew: dict[Label, DecidedAnew], problem: Problem
+) -> Sensitivity:
+    shares = next(iter(anew.values())).table.shares
+    prior = shares if problem.prior is None else problem.prior
+    names: Labels = tuple(models)
+    moves = list(_remade_moves(problem, prior))
+    curves = [_remade_curves(names, kept, anew, moving) for _, _, moving in moves]
+    costs = np.array([float(curves[0][name](moves[0][1])) for name in names])
+    best = names[int(np.argmax(least(costs)))]
+    margins = [
+        _remade_margin(what, value, lowest(own, axis=what), best)
+        for (what, value, _), own in zip(moves, curves, strict=True)
+    ]
+    size = problem.costs.size
+    return Sensitivity._trusted(
+        cheapest=best,
+        expected_costs=costs,
+        models=names,
+        costs=tuple(margins[:size]),
+        priors=tuple(margins[size:]),
+    )
+
+
+def _remade_moves(problem: Problem, prior: FloatArray) -> Iterator[tuple[str, float, Moving]]:
+    """What moves, its value, and the line; of two classes one prior says both."""
+    costs, still = problem.costs, np.zeros(2)
+    far = _FARTHEST * (float(np.abs(costs).max()) or 1.0)
+    ends = (-far if (costs < 0).any() else 0.0, far)
+    for k, label in enumerate(problem.classes):
+        for d, decision in enumerate(problem.decisions):
+            cell = np.zeros(costs.shape)
+            cell[k, d] = 1.0
+            moving = Moving(np.where(cell > 0, 0.0, costs), cell, prior, still, ends)
+            yield f"cost of {decision} for {label}", float(costs[k, d]), moving
+    none, slope = np.zeros(costs.shape), np.array([-1.0, 1.0])
+    moving = Moving(costs, none, np.array([1.0, 0.0]), slope, (0.0, 1.0))
+    yield f"prior of {problem.classes[1]}", float(prior[1]), moving
+
+
+def _remade_curves(
+    names: Labels, kept: dict[Label, Counts], anew: dict[Label, DecidedAnew], moving: Moving
+) -> dict[Label, Curve]:
+    """What each model costs along a line."""
+    start, slope = moving.weighted
+    low, high = moving.ends
+    found = {name: remade_curve(one, moving) for name, one in anew.items()}
+    for name, counts in kept.items():
+        rates = decision_rates(counts)
+        a, b = float(np.sum(rates * start)), float(np.sum(rates * slope))
+        found[name] = Curve([low, high], [[a + b * low, b]])
+    return {name: found[name] for name in names}
+
+
+def _remade_margin(what: str, value: float, regions: Regions, best: Label) -> Margin:
+    """How far the parts in which the best is the cheapest reach around the present."""
+    parts = regions.parts
+    holders = [i for i, part in enumerate(parts) if part.low <= value <= part.high]
+    here = next((i for i in holders if best in parts[i].cheapest), holders[0])
+    ends: list[tuple[float, Label | None]] = []
+    for side in (-1, 1):
+        place = here
+        while 0 <= place < len(parts) and best in parts[place].cheapest:
+            place += side
+        if not 0 <= place < len(parts):
+            ends.append((side * np.inf, None))
+            continue
+        point = parts[place].high if side < 0 else parts[place].low
+        ends.append((point, next(iter(parts[place].cheapest), None)))
+    (low, low_rival), (high, high_rival) = ends
+    return Margin(what, value, low, high, low_rival, high_rival)

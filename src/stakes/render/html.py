@@ -31,8 +31,9 @@ from stakes.render.unknowns import UNKNOWN
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
-    *("numbers", "digits", "text", "charts", "state", "inputs"),
-    *("rule", "sections", "tables", "curves", "explorer", "fold", "share", "page"),
+    *("numbers", "intervals", "digits", "text", "charts", "state", "contenders", "inputs"),
+    *("rule", "sections", "changes", "tables", "curves", "explorer", "fold", "share", "flips"),
+    "page",
 )
 
 
@@ -53,7 +54,10 @@ def to_html(
     the embedded data, and the page's own content-security policy forbids every request and every
     script but its own.
     """
-    style, script = _part("page.css"), _wrapped("\n".join(_part(f"{name}.js") for name in _SCRIPTS))
+    style, script = (
+        _tight(_part("page.css")),
+        _wrapped("\n".join(_part(f"{name}.js") for name in _SCRIPTS)),
+    )
     unit, still = report.problem.unit, _still(report)
     page = _template(lambda text: tied(text, unit)).render(
         report=report,
@@ -135,8 +139,20 @@ def _by_kind(caveats: Sequence[Caveat]) -> list[tuple[str, list[Caveat]]]:
 def _wrapped(script: str) -> str:
     """One scope for all parts, so that none of their names is global; without comments."""
     script = re.sub(r"/\*\*.*?\*/|^\s*//[^\n]*$", "", script, flags=re.DOTALL | re.MULTILINE)
-    script = re.sub(r"\n\s+", "\n", script)
+    script = "\n".join(map(_tight_line, re.sub(r"\n\s+", "\n", script).split("\n")))
     return f'(function () {{\n"use strict";\n{script}}})();\n'
+
+
+def _tight_line(line: str) -> str:
+    """A line of a script without the spaces that only people need; as it is if it holds text."""
+    if re.search("[\"'`/\\\\]", line):
+        return line
+    return re.sub(r" *([=<>?:,;{}()\[\]&|*]) *", r"\1", line)
+
+
+def _tight(style: str) -> str:
+    """A style sheet without comments and without the spaces that only people need."""
+    return re.sub(r"\s*([{};,])\s*", r"\1", re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL))
 
 
 def _policy(style: str, script: str) -> str:

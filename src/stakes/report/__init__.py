@@ -2,6 +2,9 @@
 
 from stakes._check import guard
 from stakes.report._checked_parts import refuse_inconsistent
+from stakes.report._flips import Flip
+from stakes.report._joint_bins import DecisionSource, JointBins, PairCounts
+from stakes.report._other_stakes import Elsewhere, Stakes
 from stakes.report._parts import (
     AS_DECIDED,
     BAYES,
@@ -41,14 +44,20 @@ __all__ = [
     "Assumptions",
     "Baseline",
     "Caveat",
+    "DecisionSource",
+    "Elsewhere",
+    "Flip",
     "Interval",
+    "JointBins",
     "ModelQuality",
     "NaiveDecision",
+    "PairCounts",
     "Pick",
     "Points",
     "Report",
     "Slice",
     "SliceCost",
+    "Stakes",
     "System",
     "UncertainPart",
     "Uncertainty",

@@ -25,7 +25,9 @@ from stakes.limits import LimitCheck
 from stakes.measures import coefficients_on, constant_sums, term_cost
 from stakes.problem import Problem
 from stakes.regions import Margin, Regions
+from stakes.report._flips import Flip, flips_of, read_decisions, zones_of
 from stakes.report._gates import challengers_of, judged_intervals
+from stakes.report._joint_bins import JointBins
 from stakes.report._parts import (
     Baseline,
     Caveat,
@@ -192,6 +194,7 @@ class Report(Value):
     baseline: Baseline | None = None  # what `System.difference` is a difference to
     uncertainty: Uncertainty | None = None  # where costs or the prior are not quite known
     coverage: Points = ()  # of the best system: share decided, cost of a decided case, price
+    joint: JointBins | None = None  # of what systems decide by, where each case counts as one
 
     @property
     def best(self) -> System:
@@ -271,6 +274,38 @@ class Report(Value):
         report has no model among these: each of them is a challenger.
         """
         return challengers_of(self.systems, self.baseline)
+
+    def flips(self, decisions: str = "remade") -> tuple[Flip, ...]:
+        """Where today's choice may no longer be the cheapest, each cost and prior moved alone.
+
+        It stays the choice while the data cannot tell that something else is cheaper: it is among
+        the contenders, and not looking does not clearly cost less. No cost becomes a gain unless
+        the problem states gains, and none is followed beyond 20 times the largest.
+
+        Parameters
+        ----------
+        decisions : "remade" if Bayes decisions follow the number that moves, as on the page of a
+            report; "kept" if all decisions stay as they are, as in `margins` and `regions`
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem = Problem.binary(false_alarm=1, miss=9, prior=[0.75, 0.25])
+        >>> report = evaluate([0, 0, 0, 1] * 50, [0.02, 0.05, 0.3, 0.6] * 50, problem,
+        ...                   calibrator=None)
+        >>> prior = report.flips()[-1]
+        >>> prior.what, round(prior.low, 2), prior.below
+        ('prior of 1', 0.03, ('always 0',))
+        """
+        return flips_of(self, kept=read_decisions(decisions))
+
+    def zones(self, decisions: str = "remade") -> Regions:
+        """What may be the cheapest over the prior of the last class.
+
+        One system where it is clearly the cheapest, several where the data cannot tell. Borders
+        are found to a hundredth. `decisions` is as in `flips`.
+        """
+        return zones_of(self, kept=read_decisions(decisions))
 
     def is_better(self, system: str | None = None) -> bool:
         """Whether a system is clearly cheaper than the baseline: its whole interval is below zero.

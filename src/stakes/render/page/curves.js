@@ -356,7 +356,9 @@ function showRegions() {
   const top = priorReach();
   saved.regions = [["axis", "low", "high", "cheapest"]];
   const parts = lowest(lines);
-  drawPriorLines(lines, new Set(parts.flatMap((part) => part.names)), top);
+  if (reading === "anew") drawPriorCurves(top);
+  else drawPriorLines(lines, new Set(parts.flatMap((part) => part.names)), top);
+  if (FLIPPED) place("regions-hint").textContent = zonesHint();
   band("prior-band", priorName(LAST), parts, {
     ends: [0, top],
     now: prior[LAST],
@@ -412,6 +414,7 @@ function band(id, axis, parts, { place: at = (x) => x, say = pointText, now, ...
       ["to", exact(part.high)],
     ],
   }));
+  if (FLIPPED) return; // zones take their place
   const title = `Cheapest over the ${axis}, with the decisions as they are made now`;
   drawBand(place(id), { ...spec, now: at(now), title, parts: shown });
   place(id).append(partsInWords(shown));

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray
+from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
 from stakes.report import (
     AS_DECIDED,
     BAYES,
     MOVED,
+    POSTERIOR_RULES,
     RECALIBRATED,
     TUNED,
     Interval,
@@ -62,10 +64,37 @@ def page_data(report: Report) -> dict[str, Any]:
         "cheapest": [one.name for one in report.systems].index(report.best.name),
         "systems": [_system(report, one, added=added) for one, added in _systems(report)],
         "no_model": None if report.no_model is None else _charged(report.no_model),
-        "models": [_model(one) for one in report.models],
+        "models": [_model(report, one) for one in report.models],
         "disagreement": _disagreement(report),
         "slice_systems": [one.name for one in report.systems],
         "slices": [_slice(report, one) for one in report.slices],
+        "joint": _joint(report),
+        "clustered": made.clusters is not None,
+    }
+
+
+def _joint(report: Report) -> dict[str, Any] | None:
+    """Joint bins: of every pair, steps from one filled cell to the next, each with its cases."""
+    joint, models = report.joint, [one.model for one in report.models]
+    if joint is None or report.problem.columns:
+        return None
+    packed = []
+    for pair in joint.pairs:
+        steps = np.diff(pair.places, prepend=-1)
+        packed.append(np.stack([steps, pair.weights], axis=1).astype(np.int64).ravel().tolist())
+    return {
+        "sources": [
+            {
+                "model": models.index(one.model),
+                "recalibrated": one.recalibrated,
+                "system": one.system,
+                "ends": one.ends,
+            }
+            for one in joint.sources
+        ],
+        "pairs": packed,
+        "fitting": joint.fitting,
+        "reachable": reachable_decisions(report.problem.with_limits(None)),
     }
 
 
@@ -90,6 +119,7 @@ def _system(report: Report, one: System, *, added: bool) -> dict[str, Any]:
         "model": place,
         "rule": one.rule,
         "way": "fixed" if fixed else WAYS.get(one.rule, "fixed"),
+        "posterior": one.rule in POSTERIOR_RULES,
         "added": added,
         "candidate": one.candidate,
         "threshold": one.threshold,
@@ -110,7 +140,10 @@ def _charged(one: System) -> dict[str, Any]:
     }
 
 
-def _model(one: ModelQuality) -> dict[str, Any]:
+def _model(report: Report, one: ModelQuality) -> dict[str, Any]:
+    own = [system for system in report.systems if system.model == one.model]
+    repaired = [system for system in own if system.rule == RECALIBRATED]
+    others = [system for system in own if system.rule in (BAYES, MOVED)]
     return {
         "name": one.model,
         "kind": one.kind,
@@ -121,8 +154,8 @@ def _model(one: ModelQuality) -> dict[str, Any]:
         "wasted": one.calibration_cost,
         "losses": one.expected_losses,
         "advice": one.advice,
-        "table": _table(one.table, one.n_scores),
-        "recalibrated": _table(one.recalibrated, one.n_recalibrated),
+        "table": _table(one.table, one.n_scores, report, others),
+        "recalibrated": _table(one.recalibrated, one.n_recalibrated, report, repaired),
         "by_threshold": None if one.by_threshold is None else _stakes(one.by_threshold),
     }
 
@@ -165,17 +198,45 @@ def _texts(labels: tuple[Any, ...]) -> list[str]:
 # Scores ------------------------------------------------------------------------------------------
 
 
-def _table(table: ScoreTable | None, n_scores: int | None) -> dict[str, Any] | None:
+def _table(
+    table: ScoreTable | None, n_scores: int | None, report: Report, own: list[System]
+) -> dict[str, Any] | None:
     """The scores that the page holds; a report pools them where there are too many."""
     if table is None or n_scores is None:
         return None
     pooled = n_scores > table.scores.size
     return {
-        "scores": _short(table.scores, 12) if pooled else table.scores,
-        "negatives": _short(table.weights[:, 0], 9 if pooled else 17),
-        "positives": _short(table.weights[:, 1], 9 if pooled else 17),
+        "scores": _rounded(table, report, own),
+        "negatives": _packed(_short(table.weights[:, 0], 7 if pooled else 17)),
+        "positives": _packed(_short(table.weights[:, 1], 7 if pooled else 17)),
         "binned": pooled,
     }
+
+
+def _packed(cases: list[Any]) -> list[Any] | str:
+    """Numbers of cases as one text of digits where each has a single one."""
+    few = all(isinstance(one, int) and one < 10 for one in cases)
+    return "".join(map(str, cases)) if few else cases
+
+
+def _rounded(table: ScoreTable, report: Report, own: list[System]) -> list[Any]:
+    """Scores to few digits, if these keep them apart and decide as the systems of the report do."""
+    for digits in (7, 9):
+        made = _short(table.scores, digits)
+        alike = all(_decides_alike(np.array(made), table, report, one) for one in own)
+        if alike and len(set(made)) == len(made):
+            return made
+    return list(table.scores.tolist())
+
+
+def _decides_alike(scores: FloatArray, table: ScoreTable, report: Report, one: System) -> bool:
+    problem, made = report.problem, report.assumptions
+    if problem.columns or problem.limits:
+        return True  # no score decides alone
+    if one.rule == MOVED:
+        scores = shift_prior(scores, made.posterior_prior, made.prior)
+    chosen = np.eye(problem.n_decisions)[bayes_decision_indices(scores, problem)]
+    return bool(np.allclose(table.weights.T @ chosen, one.counts.values, rtol=1e-12))
 
 
 def _stakes(found: ByThreshold) -> dict[str, Any]:

@@ -105,22 +105,29 @@ function movedScores(scores, from, to) {
   return scores.map((score) => movedBy(score, ratios));
 }
 
-/** Position of the cheapest decision at a probability of the positive class; -1 if undefined. */
-function bayesDecision(score, costs, tie) {
-  const each = costs[0].map((cost, d) => (1 - score) * cost + score * costs[1][d]);
-  const least = Math.min(...each);
-  return each.findIndex((cost) => cost <= least + tie);
+/** Positions of the Bayes decisions at many probabilities; null if one is undefined. */
+function bayesCodes(posteriors, costs) {
+  const [size, tie] = [costs[0].length, tieOf(costs)];
+  const codes = new Uint16Array(posteriors.length);
+  for (let i = 0; i < posteriors.length; i += 1) {
+    const p = posteriors[i];
+    let least = Infinity;
+    for (let d = 0; d < size; d += 1) least = Math.min(least, (1 - p) * costs[0][d] + p * costs[1][d]);
+    if (Number.isNaN(least)) return null;
+    let d = 0;
+    while (!((1 - p) * costs[0][d] + p * costs[1][d] <= least + tie)) d += 1;
+    codes[i] = d;
+  }
+  return codes;
 }
 
-/** Counts of the Bayes decisions about a table whose cases have these posteriors. */
-function bayesCounts(table, posteriors, costs) {
+/** Counts of decisions about a table, by the decision at each score. */
+function codedCounts(table, codes, costs) {
+  if (!codes) return costs.map((row) => row.map(() => NaN));
   const counts = costs.map((row) => row.map(() => 0));
-  const tie = tieOf(costs);
-  for (let i = 0; i < posteriors.length; i += 1) {
-    const d = bayesDecision(posteriors[i], costs, tie);
-    if (d < 0) return costs.map((row) => row.map(() => NaN));
-    counts[0][d] += table.weights[0][i];
-    counts[1][d] += table.weights[1][i];
+  for (let i = 0; i < codes.length; i += 1) {
+    counts[0][codes[i]] += table.weights[0][i];
+    counts[1][codes[i]] += table.weights[1][i];
   }
   return counts;
 }

@@ -14,6 +14,7 @@ const PARTS = [
   ...(TWO && CURVED && !TERMS ? [["implied", showImplied]] : []),
   ["prior-chart", showRegions],
   ["margins", showMargins],
+  ["flips", showFlips],
 ];
 
 function showAll() {
@@ -123,6 +124,7 @@ function listen() {
 
 function start() {
   setStakes({});
+  REPORTED_CHOICE = choiceNow();
   document.body.append(tip);
   document.body.classList.add("live", GRIDDED ? "many" : "few");
   (GRIDDED ? buildGrid : buildSliders)(place("controls"), change);
@@ -132,6 +134,7 @@ function start() {
   buildFilter();
   chooseFew();
   if (EXPLORABLE.length) buildExplorer();
+  buildReadings();
   buildQuality();
   if (DATA.slices.length) buildSlices();
   ["slices", "quality", "losses", "advice"].map(place).forEach(shorten);
@@ -146,6 +149,10 @@ function start() {
     state: () => copyOf(state),
     reported: () => copyOf(REPORTED),
     result: () => result,
+    finished: () => {
+      finishShowing();
+      return finished;
+    },
     tables: () => {
       finishShowing();
       return { ...saved };

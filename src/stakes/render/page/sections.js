@@ -11,77 +11,23 @@ function ruleText(one) {
   return has ? `${one.rule} (${decisions[1]} above ${thresholdText(one)})` : one.rule;
 }
 
-/** The verdict in sentences; at the stakes of the report those of the report stand instead. */
-function verdictSentences({ best, rival, looking }) {
-  if (Number.isNaN(best.cost)) {
-    return ["No system can be recommended: the costs are undefined at these stakes."];
-  }
-  return [
-    ...(looking ? winnerSentences(result) : notLookingSentences(result)),
-    ...(best.way === "fixed" && isRemade(best)
-      ? ["Decisions made anew for your stakes may cost less: evaluate again with these costs."]
-      : []),
-    ...(rival
-      ? [
-          `The runner-up${looking ? "" : " among the models"}, ${rival.name}, costs ${spent(rival.cost - best.cost)} more per case.`,
-        ]
-      : []),
-    "These costs are not corrected for the choice of the cheapest; what to expect, intervals and chances hold for the stakes of the report only. Reset to see them.",
-  ];
-}
-
 /** Whether a system would decide otherwise under other stakes; some decide whatever these are. */
 const isRemade = (one) => one.rule !== DATA.as_decided;
-
-function winnerSentences({ best, unaided }) {
-  const model = MODELS[best.model].name;
-  const always = `${unaided.said}, which costs ${spent(unaided.cost)} per case`;
-  const cost = `${spent(best.cost)} per case`;
-  const stays = best.way === "fixed" && isRemade(best);
-  const saving = unaided.cost - best.cost;
-  const it = stays ? "these decisions save" : "it saves";
-  const normal = Number.isNaN(best.normalized)
-    ? ""
-    : `; ${stays ? "their" : "its"} normalised cost is ${metricText(best.normalized)}`;
-  return [
-    stays
-      ? `The decisions that ${best.name} made for the stakes of the report would cost ${cost}, the least of all.`
-      : `Deploy ${model} with ${ruleText(best)}: it costs ${cost}.`,
-    `Against ${always}, ${it} ${spent(saving)} per case${normal}.`,
-  ];
-}
-
-function notLookingSentences({ best, unaided }) {
-  const price = `${spent(unaided.cost)} per case`;
-  const ties = best.cost - unaided.cost <= TIE * Math.abs(unaided.cost);
-  const always = ties
-    ? `${unaided.said} costs as little, ${price}, and needs no model`
-    : `${unaided.said}, which costs ${price}, is cheaper`;
-  const more = ties ? "" : `, ${spent(best.cost - unaided.cost)} more`;
-  const cost = `${spent(best.cost)} per case${more}`;
-  if (best.way === "fixed" && isRemade(best)) {
-    return [
-      `Deploy none of these decisions: ${always}.`,
-      `The best of them, which ${best.name} made for the stakes of the report, would cost ${cost}.`,
-    ];
-  }
-  const how = `${MODELS[best.model].name} with ${ruleText(best)}`;
-  return [`Deploy none of these models: ${always}.`, `The best of them, ${how}, costs ${cost}.`];
-}
 
 function showVerdict() {
   const { best, unaided, looking, changed } = result;
   const calls = { true: "as reported · a clear call", false: "as reported · a close call" };
   const told = looking ? calls[DATA.told_apart] : "as reported · deploy none";
+  const yours = `for your stakes${clarityOf(result)}`;
   document.body.classList.toggle("changed", changed);
   place("verdict-reported").hidden = changed;
   place("verdict-changed").hidden = !changed;
-  place("verdict-tag").textContent = changed ? "for your stakes" : told || "as reported";
-  const sentences = changed ? verdictSentences(result) : [];
+  place("verdict-tag").textContent = changed ? yours : told || "as reported";
+  const sentences = changed ? changedSentences(result) : [];
   place("verdict-changed").replaceChildren(...sentences.map((text) => html("p", {}, tied(text))));
   place("facts").replaceChildren(...factsOf(result).map(factOf));
   const [name, cost] = looking
-    ? [best.name, changed ? best.cost : number(DATA.expected[0])]
+    ? [best.name, expectedOf(result)[0]]
     : [unaided.name, unaided.cost];
   place("now").replaceChildren(
     html("span", {}, "cheapest now"),
@@ -90,27 +36,41 @@ function showVerdict() {
   );
 }
 
-function factsOf({ best, unaided, looking, changed }) {
-  const rivals = SYSTEMS.filter((one) => one.candidate && !one.added).length;
+/** Whether it is a clear call, where that is known. */
+function clarityOf({ sure, looking }) {
+  if (!looking || !sure) return looking ? "" : " · deploy none";
+  return sure.possible().length === 1 ? " · a clear call" : " · a close call";
+}
+
+/** What the best system is expected to cost, and to save, with intervals. */
+const expectedOf = ({ changed, sure, best }) =>
+  !changed ? numbers(DATA.expected) : sure ? sure.expected() : [best.cost, NaN, NaN];
+const savingOf = ({ changed, sure, best, unaided }) =>
+  !changed ? numbers(DATA.saving) : sure ? sure.saving() : [unaided.cost - best.cost, NaN, NaN];
+
+function factsOf(given) {
+  const { best, unaided, looking, changed, sure } = given;
+  const rivals = result.systems.filter((one) => one.candidate).length;
   const measure = (name, value, interval, said = costText) => {
-    const known = !changed && Number.isFinite(interval[1]);
+    const known = Number.isFinite(interval[1]);
     const note = known ? `${percent(DATA.level)}: ${ends(interval)}` : said === costText ? unit : "";
     return { name, value, note: note || "", text: known ? measured(interval)[0] : said(value) };
   };
   const always = unaided.name;
   const own = looking ? "cost per case" : "cost per case of the best model";
+  const left = changed && sure ? sure.contenders() : DATA.contenders;
   const contenders = {
     name: "may be the cheapest",
-    value: DATA.contenders.length,
-    text: `${DATA.contenders.length} of ${rivals}`,
-    note: `system${rivals === 1 ? "" : "s"} that the data cannot tell from the cheapest`,
+    value: left.length,
+    text: changed && !sure ? "–" : `${left.length} of ${rivals}`,
+    note: changed && !sure ? "not known under your stakes" : `system${rivals === 1 ? "" : "s"} that the data cannot tell from the cheapest`,
   };
-  const expected = changed ? best.reported : numbers(DATA.expected);
-  const saving = changed ? [unaided.cost - best.cost, NaN, NaN] : numbers(DATA.saving);
+  const expected = expectedOf(given);
+  const saving = savingOf(given);
   const shares = changed ? [best.normalized, NaN, NaN] : numbers(DATA.normalized);
   return [
     ...(looking ? [] : [measure(`cost of ${always}`, unaided.cost, [unaided.cost, NaN, NaN])]),
-    measure(own, changed ? best.cost : expected[0], expected),
+    measure(own, expected[0], expected),
     ...(looking ? [measure(`saved against ${always}`, saving[0], saving)] : []),
     ...(Number.isNaN(shares[0])
       ? []
@@ -120,7 +80,7 @@ function factsOf({ best, unaided, looking, changed }) {
             note: "1 is not looking, 0 is perfect",
           },
         ]),
-    ...(changed || !looking ? [] : [contenders]),
+    ...(looking ? [contenders] : []),
   ];
 }
 
@@ -151,22 +111,30 @@ function referencesOf({ noModel, naive, perfect }) {
   ];
 }
 
+/** Cost of a system with its ends, where they are known under these stakes. */
+function intervalOf(one, { changed, sure }) {
+  if (!changed) return one.added ? [one.cost, NaN, NaN] : one.reported;
+  return sure && "model" in one && one.candidate ? sure.cost(one.name) : [one.cost, NaN, NaN];
+}
+
 /** Costs with their ends, normalised costs and totals as text, below each other. */
-function costColumns(rows, { changed }) {
-  const times = (one) => (DATA.volume || 0) * one.cost;
-  if (changed) {
+function costColumns(rows, given) {
+  const { changed, places } = given;
+  const own = rows.map((one) => intervalOf(one, given));
+  const known = own.some(([, low]) => Number.isFinite(low));
+  const shares = (one) => (changed || one.added ? [one.normalized, NaN, NaN] : one.reportedShare);
+  const times = (value) => (DATA.volume || 0) * value;
+  if (!known || places === null) {
     return [
-      rows.map((one) => [costText(one.cost)]),
+      rows.map((one) => [costText(one.cost), "", ""]),
       rows.map((one) => [metricText(one.normalized)]),
-      rows.map((one) => [totalText(times(one))]),
+      rows.map((one) => [totalText(times(one.cost))]),
     ];
   }
-  const ends = (one) => (one.added ? [one.cost, NaN, NaN] : one.reported);
-  const shares = (one) => (one.added ? [one.normalized, NaN, NaN] : one.reportedShare);
   return [
-    measuredColumn(rows.map(ends)),
-    measuredColumn(rows.map(shares)),
-    measuredColumn(rows.map((one) => ends(one).map((value) => (DATA.volume || 0) * value))),
+    measuredColumn(own),
+    changed ? rows.map((one) => [metricText(one.normalized)]) : measuredColumn(rows.map(shares)),
+    measuredColumn(own.map((interval) => interval.map(times))),
   ];
 }
 
@@ -178,9 +146,9 @@ function showSystems() {
   const { ranked, bounds, looking, changed } = result;
   const references = referencesOf(result);
   const every = [...ranked, ...references];
-  const reach = (one) => [one.cost, changed ? NaN : one.reported[2]];
+  const reach = (one) => [one.cost, intervalOf(one, result)[2]];
   const top = Math.max(...every.flatMap(reach).filter(Number.isFinite), 1e-300);
-  const sureness = changed ? [] : [percent(DATA.level), "shrunk chance"];
+  const sureness = [percent(DATA.level), "shrunk chance"];
   const normal = Number.isNaN(ranked[0].normalized) && TERMS ? [] : ["normalised"];
   const period = DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : [];
   const head = ["system", "", "cost", ...sureness, ...normal, ...period, "decisions"];
@@ -204,7 +172,7 @@ function showSystems() {
     rows: made.slice(size, ranked.length),
   };
   place("systems").replaceChildren(tableOf(head, rows, [apart]));
-  const sure = (one, value) => (changed || one.added ? "" : value);
+  const sure = (one, at) => (Number.isFinite(intervalOf(one, result)[at]) ? intervalOf(one, result)[at] : "");
   const total = (one) => (DATA.volume ? [DATA.volume * one.cost] : []);
   saved.systems = [
     [
@@ -213,8 +181,8 @@ function showSystems() {
     ],
     ...ranked.map((one) => [
       ...[one.name, MODELS[one.model].name, one.rule, one.cost],
-      ...[sure(one, one.reported[1]), sure(one, one.reported[2]), one.normalized],
-      ...[one.candidate ? sure(one, one.chance) : "", one.threshold, one.candidate],
+      ...[sure(one, 1), sure(one, 2), one.normalized],
+      ...[one.candidate ? chanceOf(one, result) ?? "" : "", one.threshold, one.candidate],
       ...total(one),
     ]),
     ...references
@@ -223,14 +191,22 @@ function showSystems() {
   ];
 }
 
+/** The shrunk chance of being the cheapest; null where it is not known under these stakes. */
+function chanceOf(one, { changed, sure }) {
+  if (!changed) return one.added ? null : one.chance;
+  return sure ? sure.chance(one.name) : null;
+}
+
 /** A system, or what stands below the systems, as a row of the table. */
 function systemRow(one, top, cost, more) {
   const { best, naive, unaided, looking, changed } = result;
-  const [, low, high] = changed || one.added ? [NaN, NaN, NaN] : one.reported;
+  const [, low, high] = intervalOf(one, result);
   const remains = changed && one.way === "fixed" && !TERMS;
   const system = "model" in one;
-  const notes = remains ? [html("em", {}, "as tallied")] : [];
-  const chance = system && one.candidate ? chanceText(one.chance) : "";
+  const rough = changed && !remains && system && isApproximate(one);
+  const notes = remains || rough ? [html("em", {}, rough ? "approximate" : "as tallied")] : [];
+  const likely = system && one.candidate ? chanceOf(one, result) : null;
+  const chance = likely !== null ? chanceText(likely) : system && one.candidate ? { text: "–", look: "unknown" } : "";
   const look = one.look || "plain";
   const bar = drawBar({ value: one.cost, low, high, reference: naive.cost, top, look });
   const ends = Number.isFinite(low) || system ? endsOf([one.cost, low, high], cost) : "";
@@ -238,7 +214,8 @@ function systemRow(one, top, cost, more) {
     system ? swatched(one.name, one.look, notes) : one.name,
     one.name === "perfect decisions" ? "" : bar,
     figure(one.cost, system ? "strong" : null, cost[0]),
-    ...(changed ? [] : [ends, chance]),
+    ends,
+    chance,
     ...more,
     one.counts ? decisionMix(one) : "",
   ];

@@ -83,10 +83,9 @@ function showTotal() {
   const box = place("volume");
   if (document.activeElement !== box) box.value = DATA.volume ? boxText(DATA.volume) : "";
   if (!DATA.volume || !result.looking) return;
-  const expected = result.changed ? result.best.cost : number(DATA.expected[0]);
-  const saving = DATA.volume * (result.unaided.cost - expected);
+  const interval = savingOf(result).map((end) => DATA.volume * end);
+  const [saving] = interval;
   const note = `of ${withUnit(totalText(DATA.volume * result.unaided.cost))} for ${result.unaided.name}`;
-  const interval = result.changed ? [saving, NaN, NaN] : numbers(DATA.saving).map((end) => DATA.volume * end);
   const text = Number.isFinite(interval[1]) ? measured(interval)[0] : totalText(saving);
   place("facts").append(factOf({ name: `saved per ${DATA.period}`, value: saving, text, note }));
 }

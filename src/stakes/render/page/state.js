@@ -16,8 +16,9 @@ const LOOKS = 7; // colours with dashes
 const TONES = 6; // colours of decisions
 const SHADES = 4; // of one colour, for the systems of one model
 
+const casesOf = (packed) => (typeof packed === "string" ? [...packed].map(Number) : packed);
 const embedded = ({ scores, negatives, positives }, holdsFor) => ({
-  ...scoreTable(numbers(scores), [negatives, positives]),
+  ...scoreTable(numbers(scores), [negatives, positives].map(casesOf)),
   holdsFor, // the prior for which its scores are posteriors
 });
 
@@ -164,7 +165,8 @@ function decide(system, given) {
   const table = system.way === "recalibrated" ? model.recalibrated : model.table;
   const scores = system.way === "as is" ? table.scores : posteriorsOf(table, prior);
   const threshold = BINARY ? bayesThreshold(costs) : null;
-  return { counts: bayesCounts(table, scores, costs), threshold };
+  const codes = bayesCodes(scores, costs);
+  return { counts: codedCounts(table, codes, costs), threshold, codes };
 }
 
 /** A system or what needs no model as it decides under these stakes, with what that costs. */
@@ -212,6 +214,8 @@ function evaluate(given) {
   const foreign = others.filter((one) => one.model !== best.model);
   const slack = TIE * Math.abs(naive.cost);
   const unaided = unaidedOf(naive, noModel, slack);
+  const sure = changed ? surenessAt(systems, given) : null;
+  const lower = sure ? sure.saving()[0] > 0 : best.cost < unaided.cost - slack;
   return {
     costs,
     prior,
@@ -228,10 +232,11 @@ function evaluate(given) {
     naive,
     noModel,
     unaided,
-    looking: changed ? best.cost < unaided.cost - slack : DATA.verdict.deploy !== null,
+    looking: changed ? lower : DATA.verdict.deploy !== null,
     perfect,
     changed,
-    places: placesOf(best, changed),
+    places: sure ? supported(sure.cost(best.name)) : placesOf(best, changed),
+    sure: sure || surenessAt(systems, given),
   };
 }
 

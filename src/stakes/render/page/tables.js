@@ -5,7 +5,8 @@
 /** What the metrics say stays; what following them costs moves with the stakes. */
 function showDisagreement() {
   const { metrics, models, values, picks, more, clear } = DATA.disagreement;
-  const sureness = result.changed ? [] : [percent(DATA.level), "clearly"];
+  const sureness = [percent(DATA.level), "clearly"];
+  const unknown = { text: "–", look: "unknown" };
   const yes = { true: "yes", false: "no" };
   const own = (i) =>
     result.systems.filter((one) => one.model === i && one.candidate && !Number.isNaN(one.cost));
@@ -35,7 +36,7 @@ function showDisagreement() {
     const worse = regret > 0 && (result.changed || clear[q] !== false);
     const last = figure(regret, worse ? "worse" : "fine", costText(regret));
     const known = q === null || clear[q] === null ? ["", ""] : [ends(numbers(more[q])), yes[clear[q]]];
-    const sure = result.changed ? [] : known;
+    const sure = result.changed && q !== null ? [unknown, unknown] : known;
     return { look, cells: [name, words(chosenModels.join(", ")), last, ...sure, ...cells] };
   };
   const rows = [
@@ -99,7 +100,7 @@ function showMargins() {
       ...end(one.high, one.highRival, one.value),
     ],
   }));
-  place("margins-section").hidden = !rows.length;
+  place("margins-section").hidden = !rows.length || FLIPPED;
   const head = ["", "now", "as cheap below", "which", "as cheap above", "which"];
   place("margins").replaceChildren(
     tableOf(

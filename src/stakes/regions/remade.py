@@ -1,0 +1,134 @@
+r"""Bayes decisions that are made anew while a cost or the prior moves: what they cost, exactly.
+
+Along a straight line of problems, every decision about a case with posteriors p has an expected
+cost that is linear in the place x, so that each score changes its decision at few places, the
+corners of a lower envelope of lines. What the decisions cost on the cases that were tallied is
+linear in x between these places, and jumps at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stakes import _check
+from stakes._check import FloatArray, IntArray
+from stakes._value import Value
+from stakes.curve import Curve
+from stakes.errors import InputError
+from stakes.tally import ScoreTable
+
+
+@dataclass(frozen=True, eq=False)
+class DecidedAnew(Value):
+    """A model that takes the Bayes decision for whatever costs and prior there are.
+
+    Parameters
+    ----------
+    table : of posterior probabilities of the second of two classes
+    holds_for : the prior for which they hold; None: the class shares of the table
+    """
+
+    table: ScoreTable
+    holds_for: Any = None
+
+    @property
+    def prior(self) -> FloatArray:
+        """The prior for which the posteriors hold, (2,)."""
+        if self.holds_for is None:
+            return self.table.shares
+        return _check.prior("holds_for", self.holds_for, self.table.classes or (0, 1))
+
+
+class Moving(NamedTuple):
+    """Costs (2, M) and prior (2,) at zero, how they change with the place, and its two ends.
+
+    Only one of them moves.
+    """
+
+    costs: FloatArray
+    cost_slope: FloatArray
+    prior: FloatArray
+    prior_slope: FloatArray
+    ends: tuple[float, float]
+
+    @property
+    def weighted(self) -> tuple[FloatArray, FloatArray]:
+        """Prior times costs (2, M): at zero, and how it changes."""
+        start = self.prior[:, None] * self.costs
+        return start, self.prior_slope[:, None] * self.costs + self.prior[:, None] * self.cost_slope
+
+
+def remade_curve(model: DecidedAnew, moving: Moving) -> Curve:
+    """What the decisions of a model cost along the line; nan where a class has no cases."""
+    table, (low, high) = model.table, moving.ends
+    _refuse_others(table, model.prior)
+    sizes = table.weights.sum(axis=0)
+    if not (sizes > 0).all():
+        return Curve.undefined(low, high)
+    start, slope = moving.weighted
+    shares = table.weights / sizes  # (n, 2)
+    worth = np.stack([1 - table.scores, table.scores], axis=1) / model.prior
+    lines = worth @ start, worth @ slope  # expected costs (n, M) of each score, up to a factor
+    decided = _cheapest(lines, np.full(len(worth), low), high - low)
+    at_first = np.array([np.sum(shares * part[:, decided].T) for part in (start, slope)])
+    places, changes = [np.empty(0)], [np.empty((0, 2))]
+    for place, rows, old, new in _changes(lines, decided, (low, high)):
+        parts = [np.sum(shares[rows] * (one[:, new] - one[:, old]).T, 1) for one in (start, slope)]
+        places.append(place)
+        changes.append(np.stack(parts, axis=1))
+    knots = np.concatenate(places)
+    order = np.argsort(knots, kind="stable")
+    sums = at_first + np.concatenate([np.zeros((1, 2)), np.concatenate(changes)[order].cumsum(0)])
+    knots = np.concatenate([[low], knots[order]])
+    pieces = np.stack([sums[:, 0] + sums[:, 1] * knots, sums[:, 1]], axis=1)
+    return Curve(np.append(knots, high), pieces)
+
+
+def _changes(
+    lines: tuple[FloatArray, FloatArray], decided: IntArray, ends: tuple[float, float]
+) -> Iterator[tuple[FloatArray, IntArray, IntArray, IntArray]]:
+    """Places at which scores change their decision: place, score, old and new decision."""
+    (start, slope), (low, high) = lines, ends
+    pairs = list(combinations(range(start.shape[1]), 2))
+    first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cross = (start[:, second] - start[:, first]) / (slope[:, first] - slope[:, second])
+    inside = np.where((cross > low) & (cross < high), cross, high)
+    points = np.concatenate([np.sort(inside, axis=1), np.full((len(start), 1), high)], axis=1)
+    now = decided
+    for left, right in zip(points.T[:-1], points.T[1:], strict=True):
+        new = np.where(right > left, _cheapest(lines, left, right - left), now)
+        rows = np.flatnonzero(new != now)
+        yield left[rows], rows, now[rows], new[rows]
+        now = new
+
+
+def _cheapest(
+    lines: tuple[FloatArray, FloatArray], left: FloatArray, width: FloatArray | float
+) -> IntArray:
+    """The first of the cheapest decisions (n,) just to the right of a place of each score."""
+    start, slope = lines
+    cost = start + slope * (left + 1e-9 * np.asarray(width))[:, None]
+    least = cost.min(axis=1, keepdims=True)
+    near = cost <= least + 1e-15 * np.abs(cost).max(axis=1, keepdims=True)
+    return np.asarray(np.argmax(near, axis=1))
+
+
+def _refuse_others(table: ScoreTable, prior: FloatArray) -> None:
+    _check.no_leading_axes("table", table.leading, remedy="Index one group.")
+    bad = ~((table.scores >= 0) & (table.scores <= 1))
+    if bad.any():
+        raise InputError(
+            f"table must hold posterior probabilities in [0, 1]; {bad.sum()} of its scores are "
+            f"none, the first being {table.scores[bad][0]:g}. Calibrate raw scores first."
+        )
+    if not (prior > 0).all():
+        raise InputError(
+            f"holds_for must be positive for both classes; got {prior.tolist()}. Posteriors that "
+            f"rule out a class cannot be moved to another prior."
+        )

@@ -1,0 +1,101 @@
+// Changes: the verdict under other stakes than the report's, with what became of the report's own.
+
+/** A number with its interval, in a sentence. */
+function sureText(interval) {
+  const [value] = measured(interval);
+  const known = Number.isFinite(interval[1]);
+  return `${withUnit(known ? value : costText(interval[0]))} per case${known ? ` (${percent(DATA.level)} interval ${ends(interval)})` : ""}`;
+}
+
+/** What was recommended, what is now, and whether the data can tell. */
+function wasAndNow({ sure }) {
+  const [was, now] = [REPORTED_CHOICE, choiceNow()];
+  if (!sure) {
+    const doubt = "how sure that is cannot be said from this page: evaluate again with these costs";
+    return was === now
+      ? `Still ${now}, by the costs on these cases; ${doubt}.`
+      : `Was ${was}, now ${now}, by the costs on these cases; ${doubt}.`;
+  }
+  const others = sure.possible().filter((name) => name !== now);
+  const own = new Set([was, now].map(modelOf));
+  const rest = others.filter((name) => !own.has(modelOf(name)));
+  const which = listed(rest.length ? rest.map(modelOf) : others);
+  if (was === now)
+    return others.length ? `Still ${now}, but the data cannot tell it from ${which}.` : `Still ${now}, clearly the cheapest.`;
+  if (others.includes(was))
+    return `Was ${was}, now ${now}, but the data cannot tell them apart${rest.length ? `, nor from ${which}` : ""}.`;
+  return `Was ${was}, now ${now}: ${was} clearly costs more here${others.length ? `, but the data cannot tell ${now} from ${which}` : ""}.`;
+}
+
+/** Whether a system would cost a little otherwise, were it evaluated again under these stakes. */
+const isApproximate = (one) =>
+  !TERMS && one.way !== "fixed" && (one.way === "recalibrated" || MODELS[one.model].binned);
+
+/** What limits these numbers: decisions that stay, maps that were fitted for the report. */
+function limitsOfChange({ best, sure }) {
+  if (best.way === "fixed" && isRemade(best))
+    return ["Decisions made anew for your stakes may cost less: evaluate again with these costs."];
+  const by = best.way === "recalibrated" ? "recalibrated probabilities" : "probabilities";
+  const bins = MODELS[best.model].binned ? ", held in bins" : "";
+  return [
+    ...(isApproximate(best)
+      ? [`These numbers are approximate, mostly to a few percent: the page decides anew by the ${by} of the report${bins}.`]
+      : []),
+    ...(sure ? [] : [`Intervals and chances hold for the stakes of the report only: ${whyUnsure()}. Reset to see them.`]),
+  ];
+}
+
+const whyUnsure = () =>
+  TERMS ? "every case has its own costs" : DATA.clustered ? "cases come in clusters" : "the page does not hold what they need";
+
+/** The verdict in sentences; at the stakes of the report those of the report stand instead. */
+function changedSentences(given) {
+  const { best, rival, unaided, looking, sure } = given;
+  if (Number.isNaN(best.cost)) return ["No system can be recommended: the costs are undefined at these stakes."];
+  const stays = best.way === "fixed" && isRemade(best);
+  const expected = sure ? sure.expected() : [best.cost, NaN, NaN];
+  const saving = sure ? sure.saving() : [unaided.cost - best.cost, NaN, NaN];
+  const how = `${MODELS[best.model].name} with ${ruleText(best)}`;
+  const always = `${unaided.said}, which costs ${spent(unaided.cost)} per case`;
+  const nothing = saving[1] <= 0 ? ", but the data cannot rule out that it saves nothing" : "";
+  const winner = [
+    stays
+      ? `The decisions that ${best.name} made for the stakes of the report would cost ${sureText(expected)}, the least of all.`
+      : `${sure ? "Deploy" : "The cheapest is"} ${how}: expect it to cost ${sureText(expected)}.`,
+    `Against ${always}, ${stays ? "these decisions save" : "it saves"} ${sureText(saving)}${nothing}.`,
+  ];
+  return [
+    wasAndNow(given),
+    ...(looking ? winner : noneSentences(given, stays, expected, saving)),
+    ...(rival && looking ? [runnerUp(given)] : []),
+    ...limitsOfChange(given),
+  ];
+}
+
+function noneSentences({ best, unaided }, stays, expected, saving) {
+  const price = `${spent(unaided.cost)} per case`;
+  const ties = best.cost - unaided.cost <= TIE * Math.abs(unaided.cost) && saving[0] >= 0;
+  const dearer = saving[0] < 0 && best.cost < unaided.cost - TIE * Math.abs(unaided.cost);
+  const reason = ties
+    ? `${unaided.said} costs as little, ${price}, and needs no model`
+    : dearer
+      ? `expect them to cost more than ${unaided.said}, which costs ${price}`
+      : `${unaided.said}, which costs ${price}, is cheaper`;
+  const doubt = saving[2] > 0 ? "; the data cannot rule out that it saves something" : "";
+  const which = stays
+    ? `which ${best.name} made for the stakes of the report`
+    : `${MODELS[best.model].name} with ${ruleText(best)}`;
+  return [
+    `Deploy none of these ${stays ? "decisions" : "models"}: ${reason}.`,
+    `The best of them, ${which}, would cost ${sureText(expected)}${doubt}.`,
+  ];
+}
+
+function runnerUp({ best, rival, sure }) {
+  if (!sure) return `The runner-up, ${rival.name}, costs ${spent(rival.cost - best.cost)} more per case.`;
+  const more = sure.more(rival.name);
+  if (more[0] === 0) return `The runner-up, ${rival.name}, costs the same.`;
+  const told = sure.contenders().includes(rival.name) ? "the data cannot tell the two apart" : "it clearly costs more";
+  const [value] = measured(more);
+  return `The runner-up, ${rival.name}, costs ${withUnit(value)} more per case (${percent(DATA.level)} interval ${ends(more)}, among all comparisons): ${told}.`;
+}

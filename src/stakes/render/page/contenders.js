@@ -1,0 +1,353 @@
+// Contenders: how sure costs are under any stakes, from the tallies and joint bins of the page.
+// What two systems decide about the same cases comes from bins of what they decide by; within a
+// pair of bins that a threshold parts they decide as if independent.
+
+const SIZE = decisions.length;
+const JOINT = DATA.joint && {
+  ...DATA.joint,
+  sources: DATA.joint.sources.map((one) => ({ ...one, bins: one.ends.length || SIZE })),
+  fitting: numbers(DATA.joint.fitting),
+};
+
+/** Cells [class, bin of the first, bin of the second, cases] of a pair of sources. */
+function unpackPair(packed, second, bins) {
+  let place = -1;
+  return range(packed.length / 2).map((i) => {
+    place += packed[2 * i];
+    const row = Math.floor(place / second);
+    return [Math.floor(row / bins), row % bins, place % second, packed[2 * i + 1]];
+  });
+}
+
+if (JOINT) {
+  const { sources } = JOINT;
+  JOINT.cells = new Map();
+  let next = 0;
+  sources.forEach((first, i) =>
+    sources.slice(i + 1).forEach((second, j) => {
+      const cells = unpackPair(DATA.joint.pairs[next], second.bins, first.bins);
+      JOINT.cells.set(`${i} ${i + 1 + j}`, cells);
+      next += 1;
+    }),
+  );
+}
+
+/** What a system decides by, as a position among the sources; -1 if the page does not hold it. */
+function sourceOf(one) {
+  if (one.way === "fixed" || one.way === "tuned")
+    return JOINT.sources.findIndex((own) => own.system === one.name);
+  const repaired = one.way === "recalibrated";
+  return JOINT.sources.findIndex(
+    (own) => own.model === one.model && own.recalibrated === repaired && own.system === null,
+  );
+}
+
+/** Which share of each bin gets each decision, by class; a system that stays has bins of its own. */
+function withinBins(one, source) {
+  if (!one.codes) return classes.map(() => range(SIZE).map((b) => range(SIZE).map((d) => Number(b === d))));
+  const { weights } = tableOf_(one);
+  return weights.map((own) => {
+    let start = 0;
+    return source.ends.map((end) => {
+      const shares = new Array(SIZE).fill(0);
+      for (let i = start; i < end; i += 1) shares[one.codes[i]] += own[i];
+      start = end;
+      const mass = sum(shares);
+      return mass > 0 ? shares.map((share) => share / mass) : shares;
+    });
+  });
+}
+
+const tableOf_ = (one) => MODELS[one.model][one.way === "recalibrated" ? "recalibrated" : "table"];
+
+/** Cases of each class in each pair of decisions, the second running fastest. */
+function pairTable(first, second) {
+  const made = classes.map(() => new Float64Array(SIZE * SIZE));
+  if (first.source >= 0 && first.source === second.source) {
+    if (!first.codes) first.counts.forEach((row, k) => row.forEach((own, d) => (made[k][d * SIZE + d] = own)));
+    else
+      tableOf_(first).weights.forEach((own, k) => {
+        for (let i = 0; i < own.length; i += 1)
+          made[k][first.codes[i] * SIZE + second.codes[i]] += own[i];
+      });
+    return made;
+  }
+  if (first.source < 0 || second.source < 0) {
+    first.counts.forEach((row, k) => {
+      const mass = sum(row);
+      row.forEach((own, d) =>
+        second.counts[k].forEach((other, e) => (made[k][d * SIZE + e] = mass > 0 ? (own * other) / mass : 0)),
+      );
+    });
+    return made;
+  }
+  const turned = first.source > second.source;
+  const [low, high] = turned ? [second, first] : [first, second];
+  for (const [k, a, b, cases] of JOINT.cells.get(`${low.source} ${high.source}`)) {
+    const [left, right] = [low.within[k][a], high.within[k][b]];
+    for (let d = 0; d < SIZE; d += 1) {
+      if (!left[d]) continue;
+      for (let e = 0; e < SIZE; e += 1)
+        if (right[e]) made[k][turned ? e * SIZE + d : d * SIZE + e] += cases * left[d] * right[e];
+    }
+  }
+  return made;
+}
+
+/** Covariance of the errors of two mean costs, by their pairs of decisions. */
+function covarianceOf(pair, costs, prior) {
+  const strata = prior ? range(pair.length).map((k) => [k]) : [range(pair.length)];
+  return sum(
+    strata.map((own, r) => {
+      let [size, x, y, both] = [0, 0, 0, 0];
+      for (const k of own)
+        for (let c = 0; c < pair[k].length; c += 1) {
+          const n = pair[k][c];
+          const [first, second] = [costs[k][Math.floor(c / SIZE)], costs[k][c % SIZE]];
+          size += n;
+          x += n * first;
+          y += n * second;
+        }
+      if (!(size > 1)) return 0;
+      for (const k of own)
+        for (let c = 0; c < pair[k].length; c += 1)
+          both += pair[k][c] * (costs[k][Math.floor(c / SIZE)] - x / size) * (costs[k][c % SIZE] - y / size);
+      return ((prior ? prior[r] ** 2 : 1) * both) / (size * (size - 1));
+    }),
+  );
+}
+
+/** What costs can be and how often that was seen; `ranges` are the least and most of each class. */
+function strataOf(tables, values, ranges, prior, shift) {
+  const moved = (own, k) => (prior ? prior[k] * own : own);
+  const parts = tables.map((own, k) =>
+    [[...values[k]].map((value) => moved(value, k)), [...own], ...ranges[k].map((end) => moved(end, k))],
+  );
+  const made = prior
+    ? parts.map((part) => stratumOf(...part))
+    : [
+        stratumOf(
+          parts.flatMap(([own]) => own),
+          parts.flatMap(([, own]) => own),
+          Math.min(...parts.map((part) => part[2])),
+          Math.max(...parts.map((part) => part[3])),
+        ),
+      ];
+  const [first, ...rest] = made;
+  const up = (value) => value + shift;
+  return [{ ...first, values: first.values.map(up), lowest: up(first.lowest), highest: up(first.highest) }, ...rest];
+}
+
+/** Whether some probability makes each decision the cheapest, for two classes; ties count. */
+function reachable(costs) {
+  if (!TWO) return DATA.joint.reachable;
+  const regret = regretOf(costs);
+  const top = Math.max(...regret.flat()) || 1;
+  const at = (d, p) => ((1 - p) * regret[0][d] + p * regret[1][d]) / top;
+  const points = [0, 1];
+  range(SIZE).forEach((d) =>
+    range(d).forEach((e) => {
+      const [from, to] = [at(d, 0) - at(e, 0), at(d, 1) - at(e, 1)];
+      if (from * to < 0) points.push(from / (from - to));
+    }),
+  );
+  const excess = (d, p) => at(d, p) - Math.min(...range(SIZE).map((e) => at(e, p)));
+  return range(SIZE).map((d) => points.some((p) => excess(d, p) <= 1e-9));
+}
+
+/** Decisions that a system can take: some are never the cheapest, but people take them. */
+const ableOf = (one, able) =>
+  !one.posterior ? decisions.map(() => true) : one.way === "fixed" ? DATA.joint.reachable : able;
+
+/**
+ * How sure the costs of systems are. Prior is null where that of the data counts. Everything that
+ * takes time is found when it is asked for.
+ */
+function surenessOf(systems, stated, prior, able, shares) {
+  const base = Math.min(...stated.flat());
+  const costs = stated.map((row) => row.map((cost) => cost - base));
+  const threshold = normalQuantile((1 - DATA.level) / 2) ** 2;
+  const all = systems.map((one) => {
+    const source = sourceOf(one);
+    const within = source < 0 ? null : withinBins(one, JOINT.sources[source]);
+    return { ...one, source, within, able: ableOf(one, able) };
+  });
+  const spent = all.map((one) => one.cost - base);
+  const tied = lowestOf(spent);
+  const best = tied[0];
+  const gaps = costs.map((row) => row.flatMap((own) => row.map((other) => own - other)));
+  const rangeOf = (one) =>
+    costs.map((row) => {
+      const own = row.filter((_, d) => one.able[d]);
+      return [Math.min(...own), Math.max(...own)];
+    });
+  const pairRange = (one, other) => {
+    const [first, second] = [rangeOf(one), rangeOf(other)];
+    return first.map(([low, high], k) => [low - second[k][1], high - second[k][0]]);
+  };
+  const pairs = new Map();
+  const pair = (i, j) => {
+    const key = i * all.length + j;
+    if (!pairs.has(key)) pairs.set(key, pairTable(all[i], all[j]));
+    return pairs.get(key);
+  };
+  const kept = (make) => {
+    let value;
+    return () => (value === undefined ? (value = make()) : value);
+  };
+  const own = (i) => covarianceOf(pairTable({ ...all[i], source: 0, codes: null }, { source: 0 }), costs, prior);
+  const ratios = all.map((one, i) => kept(() => (one.fitted > 0 ? Math.sqrt(Math.max(own(i), 0) / one.fitted) : 0)));
+  const fitting = (i, j) => {
+    const [a, b] = [all[i].place, all[j].place];
+    const added = a < 0 || b < 0 ? 0 : JOINT.fitting[a][b];
+    return added ? added * ratios[i]() * ratios[j]() : 0;
+  };
+  const fittingOf = (i, j) => Math.max(fitting(i, i) + fitting(j, j) - 2 * fitting(i, j), 0);
+  const covariance = kept(() =>
+    all.map((_, i) =>
+      all.map((__, j) => {
+        const [a, b] = [Math.min(i, j), Math.max(i, j)];
+        const sampled = a === b ? own(a) : covarianceOf(pair(a, b), costs, prior);
+        return sampled + fitting(i, j);
+      }),
+    ),
+  );
+  const law = kept(() => maxLaw(spent, covariance()));
+  const strata = (i, j) =>
+    strataOf(pair(i, j), gaps, pairRange(all[i], all[j]), prior, all[i].running - all[j].running);
+  const share = 1 - DATA.level;
+  /** Whether the data cannot tell a system from the cheapest. */
+  const isContender = (i) => {
+    if (tied.includes(i)) return true;
+    const square = Math.min(
+      ...tied.map((j) => ratioBelow(strata(i, j), 0, spent[i] - spent[j], fittingOf(i, j))),
+    );
+    const tail = erfc(Math.sqrt(square / 2));
+    if (tail >= share) return true;
+    if ((all.length - 1) * tail < share) return false;
+    return law().stays(i, square, share);
+  };
+  const contenders = kept(() => {
+    const left = range(all.length).filter(isContender);
+    const most = largest(spent.map((cost) => cost - spent[best])) || 1;
+    const rounded = (i) => Math.round(((spent[i] - spent[best]) / most) * 1e9);
+    return left.sort((a, b) => Number(b === best) - Number(a === best) || rounded(a) - rounded(b) || a - b);
+  });
+  const bounds = kept(() => {
+    const beside = all.map((one) => one.running);
+    const end = (pick) => {
+      const each = costs.map((row) => pick(...row));
+      return prior ? dot(prior, each) : pick(...each);
+    };
+    return [end(Math.min) + Math.min(...beside), end(Math.max) + Math.max(...beside)];
+  });
+  /** Cost of one system, with its interval. */
+  const costOf = (i) => {
+    const made = strataOf(all[i].counts, costs, rangeOf(all[i]), prior, all[i].running);
+    const [low, high] = profileEnds(made, threshold, spent[i], fitting(i, i));
+    return [spent[i] + base, low + base, high + base];
+  };
+  const chosen = kept(() => contenders().slice().sort((a, b) => a - b));
+  const effect = kept(() => {
+    const rivals = chosen();
+    const between = rivals.length > 1 ? rivals.map((i) => rivals.map((j) => covariance()[i][j])) : [];
+    return selectionEffect(rivals.map((i) => spent[i]), between, rivals.indexOf(best), DATA.level, false);
+  });
+  const expected = kept(() => {
+    const [value, low, high] = costOf(best);
+    const { bias, reach } = effect();
+    const farther = Math.max(high, Math.min(high + reach, bounds()[1] + base));
+    return [Math.min(value + bias, farther), low, farther];
+  });
+  // Against the best decision without looking -----------------------------------------------------
+  const naive = naiveDecision(costs, shares);
+  const blindRow = (counts, d) => counts.map((row) => row.flatMap((_, e) => row.map((own) => (e === d ? own : 0))));
+  const blindPair = (i) => blindRow(all[i].counts, naive.decision);
+  const isBlind = (i) =>
+    !all[i].running && all[i].counts.every((row) => row.every((own, d) => d === naive.decision || own === 0));
+  const plainSaving = (i) => {
+    if (isBlind(i)) return [0, 0, 0];
+    const bound = pairRange({ able: decisions.map((_, d) => d === naive.decision) }, all[i]);
+    const made = strataOf(blindPair(i), gaps, bound, prior, -all[i].running);
+    const value = naive.cost - spent[i];
+    return [value, ...profileEnds(made, threshold, value, fitting(i, i))];
+  };
+  const blindEffect = kept(() => {
+    const rivals = chosen();
+    if (rivals.length < 2) return { bias: 0, reach: 0 };
+    const alone = all[best].counts.map((row) => row.map((_, d) => (d === naive.decision ? sum(row) : 0)));
+    const last = rivals.map((i) => covarianceOf(blindPair(i), costs, prior));
+    const itself = covarianceOf(blindRow(alone, naive.decision), costs, prior);
+    const between = [
+      ...rivals.map((i, a) => [...rivals.map((j) => covariance()[i][j]), last[a]]),
+      [...last, itself],
+    ];
+    return selectionEffect(rivals.map((i) => spent[i]), between, rivals.indexOf(best), DATA.level, true);
+  });
+  const saving = kept(() => {
+    if (isBlind(best)) return [0, 0, 0];
+    const [value, low, high] = plainSaving(best);
+    const [least, most] = bounds();
+    const farther = Math.min(low, Math.max(low - blindEffect().reach, least - most));
+    const made = Math.max(value - effect().bias, farther);
+    const rounding = 1e-12 * Math.abs(naive.cost + base);
+    return [Math.abs(made) <= rounding ? 0 : made, farther, high];
+  });
+  /** What a system costs above the cheapest, by an interval that holds for all of them at once. */
+  const more = (i) => {
+    const value = tied.includes(i) ? 0 : spent[i] - spent[best];
+    const [low, high] = profileEnds(strata(i, best), law().quantile(i, share), value, fittingOf(i, best));
+    return [value, contenders().includes(i) ? Math.min(low, 0) : low, high];
+  };
+  const chances = kept(() => {
+    const rivals = chosen();
+    const between = rivals.map((i) => rivals.map((j) => covariance()[i][j]));
+    return shrunkChances(rivals.map((i) => spent[i]), between);
+  });
+  const blindName = `always ${decisions[naive.decision]}`;
+  const nameOf = (i) => all[i].name;
+  /** All that may be the cheapest: contenders, and the best decision without looking. */
+  const possible = kept(() => {
+    const [, low, high] = saving();
+    return [...(high > 0 ? contenders().map(nameOf) : []), ...(low <= 0 ? [blindName] : [])];
+  });
+  /** Whether one of them is, in less time. */
+  const isPossible = (name) => {
+    const [, low, high] = plainSaving(best);
+    const i = all.findIndex((one) => one.name === name);
+    if (i >= 0) return high > 0 && isContender(i);
+    return name === blindName && (low <= 0 || (low < 3 * (naive.cost - spent[best] - low) && saving()[1] <= 0));
+  };
+  return {
+    best: all[best].name,
+    cost: (name) => costOf(all.findIndex((one) => one.name === name)),
+    contenders: () => contenders().map(nameOf),
+    chance: (name) => chances()[chosen().findIndex((i) => all[i].name === name)] ?? 0,
+    expected,
+    saving,
+    more: (name) => more(all.findIndex((one) => one.name === name)),
+    possible,
+    isPossible,
+    verdict: () => (saving()[0] > 0 ? all[best].name : blindName),
+    blind: blindName,
+  };
+}
+
+/** The prior as likelihoods know it: null where class shares are those of the sample. */
+const statedPrior = (prior) =>
+  DATA.prior_stated || String(prior) !== String(REPORTED.prior) ? prior : null;
+
+/** How sure the costs of some systems are under these stakes; null where the page cannot know. */
+function surenessAt(systems, { costs, prior }, able) {
+  const rivals = systems.filter((one) => one.candidate);
+  if (!JOINT || TERMS || !rivals.length || rivals.some((one) => !Number.isFinite(one.cost))) return null;
+  return surenessOf(rivals, costs, statedPrior(prior), able || reachable(costs), prior);
+}
+
+/** Sampling variance of each system at the stakes of the report, of which fitting is a part. */
+if (JOINT)
+  for (const one of SYSTEMS) {
+    one.place = one.added ? -1 : DATA.slice_systems.indexOf(one.name);
+    const pair = one.counts.map((row) => row.flatMap((own, d) => row.map((_, e) => (d === e ? own : 0))));
+    one.fitted = one.added ? 0 : covarianceOf(pair, REPORTED.costs, statedPrior(DATA.prior));
+  }

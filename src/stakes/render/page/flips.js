@@ -1,0 +1,417 @@
+// Flips: where today's choice is no longer among what may be the cheapest, each number moved alone.
+// Two readings: decided anew, as the sliders do it, or with the decisions as they are made now.
+
+const REMADE = !TERMS && SYSTEMS.some((one) => one.candidate && one.way !== "fixed");
+const FLIPPED = !TERMS; // else factors on the costs are moved, by the costs on these cases
+const READINGS = { anew: "if you decide anew", kept: "if today’s decisions stay" };
+const FARTHEST = 20; // times the largest cost
+const MOST_MOVES = 12;
+let REPORTED_CHOICE = null;
+let reading = REMADE ? "anew" : "kept";
+
+/** What stands under other stakes: what may be the cheapest, and what is recommended. */
+function standingAt(given, kept) {
+  const { costs, prior } = given;
+  const rivals = kept
+    ? result.systems.map((one) => ({ ...one, cost: expectedCost(one.counts, costs, prior) + one.running }))
+    : SYSTEMS.filter((one) => one.candidate && (!one.added || isMoved(prior))).map((one) =>
+        charged(one, decide(one, given), given, NaN),
+      );
+  const sure = surenessAt(rivals, given, kept ? reachable(result.costs) : null);
+  return sure || pointwise(rivals, given);
+}
+
+/** The same by the costs on these cases alone, where the page cannot tell how sure they are. */
+function pointwise(systems, { costs, prior }) {
+  const able = systems.filter((one) => one.candidate);
+  const naive = naiveDecision(costs, prior);
+  const best = able[lowestOf(able.map((one) => one.cost))[0] ?? 0];
+  const looking = best.cost < naive.cost - TIE * Math.abs(naive.cost);
+  const name = looking ? best.name : `always ${decisions[naive.decision]}`;
+  return { verdict: () => name, possible: () => [name], isPossible: (other) => other === name };
+}
+
+/** What is recommended now. */
+function choiceNow() {
+  const { best, unaided, looking } = result;
+  return looking ? best.name : unaided.name;
+}
+
+// What moves --------------------------------------------------------------------------------------
+
+function costMoves() {
+  const size = largest(state.costs.flat()) || 1;
+  const least = [...REPORTED.costs.flat(), ...state.costs.flat()].some((cost) => cost < 0) ? -FARTHEST * size : 0;
+  const steps = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6.5, 8, 10, 13, 16, FARTHEST];
+  return classes.flatMap((_, k) =>
+    decisions.map((__, d) => ({
+      ...{ k, d, name: costName(k, d), now: state.costs[k][d], size, ends: [least, FARTHEST * size] },
+      steps: steps.map((step) => step * size),
+      shift: (now, way) => now + way,
+      between: (a, b) => (a + b) / 2,
+      given: (value) => ({
+        costs: state.costs.map((row, i) => row.map((own, j) => (i === k && j === d ? value : own))),
+        prior: state.prior,
+      }),
+    })),
+  );
+}
+
+const logit = (p) => Math.log(p / (1 - p));
+const share = (odds) => 1 / (1 + Math.exp(-odds));
+
+/** Of two classes one prior says both. */
+function priorMoves() {
+  return (TWO ? [1] : range(classes.length)).map((k) => ({
+    ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, ends: [0.0002, 0.9998] },
+    steps: range(36).map((i) => 0.04 * (i + 1) + 0.009 * i * i),
+    shift: (now, way) => share(logit(Math.min(Math.max(now, 1e-6), 1 - 1e-6)) + way),
+    between: (a, b) => share((logit(a) + logit(b)) / 2),
+    given: (value) => ({ costs: state.costs, prior: priorWith(k, value) }),
+  }));
+}
+
+/** All numbers, or those with the nearest ties where there are many. */
+function movesNow() {
+  const all = [...costMoves(), ...priorMoves()];
+  if (all.length <= 2 * MOST_MOVES) return all;
+  const near = margins(result.rivals, result.costs, result.prior);
+  const place = ({ k, d }) => near.findIndex((one) => one.k === k && one.d === d);
+  return all.sort((a, b) => near[place(a)].near - near[place(b)].near || 0).slice(0, MOST_MOVES);
+}
+
+// Where it flips ----------------------------------------------------------------------------------
+
+/** A value with few digits, at least as far away from now. */
+function roundedAway(value, now, digits) {
+  const power = powerOf(Math.abs(value - now)) - digits + 1;
+  const unit = 10 ** Math.abs(power);
+  const scaled = power < 0 ? value * unit : value / unit;
+  const whole = value > now ? Math.ceil(scaled - 1e-9) : Math.floor(scaled + 1e-9);
+  return power < 0 ? whole / unit : whole * unit;
+}
+
+/** A choice, and what becomes of posteriors as they come once the prior is moved. */
+function twinsOf(choice) {
+  const one = SYSTEMS.find((system) => system.name === choice && system.way === "as is");
+  return one ? [choice, `${MODELS[one.model].name} (moved)`] : [choice];
+}
+
+/** Where a choice leaves on one side; null where it stays as far as one looks. Pauses as it goes. */
+function* flipOf(move, side, choice, kept) {
+  const [least, most] = move.ends;
+  const inside = (value) => Math.min(Math.max(value, least), most);
+  const isHeld = (standing) => twinsOf(choice).some((name) => standing.isPossible(name));
+  const stays = (value) => isHeld(standingAt(move.given(value), kept));
+  let [near, far] = [move.now, null];
+  for (const step of move.steps) {
+    const value = inside(move.shift(move.now, side * step));
+    if (value === near || (value - move.now) * side <= 0) break;
+    yield;
+    if (!stays(value)) {
+      far = value;
+      break;
+    }
+    near = value;
+  }
+  if (far === null) return null;
+  for (let step = 0; step < 9; step += 1) {
+    const middle = move.between(near, far);
+    yield;
+    if (stays(middle)) near = middle;
+    else far = middle;
+  }
+  for (const digits of [2, 3, 4, 5, 6]) {
+    const value = roundedAway(far, move.now, digits);
+    if (value < least || value > most) continue;
+    const standing = standingAt(move.given(value), kept);
+    if (!isHeld(standing))
+      return { value, possible: standing.possible(), verdict: standing.verdict() };
+  }
+  return null;
+}
+
+// Names -------------------------------------------------------------------------------------------
+
+const modelOf = (name) => {
+  const one = SYSTEMS.find((system) => system.name === name);
+  return one ? MODELS[one.model].name : name;
+};
+
+/** Models in words, or the rule where all are of one. */
+function listed(names) {
+  const models = [...new Set(names.map(modelOf))];
+  const shown = models.length === 1 && names.length === 1 ? names : models;
+  const some = shown.length > 5 ? [...shown.slice(0, 4), `${shown.length - 4} others`] : shown;
+  return some.length > 1 ? `${some.slice(0, -1).join(", ")} or ${some[some.length - 1]}` : some[0];
+}
+
+/** Names in the order of the models, so that equal sets read alike. */
+const inOrder = (names) => {
+  const place = (name) => SYSTEMS.findIndex((one) => one.name === name);
+  const last = (name) => (place(name) < 0 ? SYSTEMS.length : place(name));
+  return [...names].sort((a, b) => last(a) - last(b));
+};
+
+/** A number as one would type it. */
+const typed = (value) => minus(String(Number(value.toPrecision(9))));
+
+// Work in slices, so that the page stays awake ----------------------------------------------------
+
+let turn = 0;
+let finished = Promise.resolve();
+
+/** A piece of work is a function, or a generator that pauses; whether it has ended. */
+function runPiece(piece) {
+  if (typeof piece !== "function") return piece.next().done;
+  piece();
+  return true;
+}
+
+/** Run some work piece by piece, until the stakes move again. */
+function inTurns(pieces, done) {
+  turn += 1;
+  const mine = turn;
+  finished = new Promise((resolve) => {
+    const next = () => {
+      if (mine !== turn) return resolve(false);
+      const start = performance.now();
+      while (pieces.length && performance.now() - start < 12) if (runPiece(pieces[0])) pieces.shift();
+      if (pieces.length) return setTimeout(next);
+      done();
+      return resolve(true);
+    };
+    setTimeout(next);
+  });
+}
+
+let flipsHeld = null; // what was found last, and for which stakes
+let underway = null; // the stakes of the work that has not ended
+
+/** Start again, or show what is known: flips, zones and the sentence in the verdict. */
+function showFlips() {
+  const known = FLIPPED && Number.isFinite(result.best.cost);
+  place("flips-section").hidden = !known;
+  place("nearest-flip").hidden = !known;
+  if (!known) return;
+  const choice = choiceNow();
+  place("flips-hint").textContent = flipsHint(choice);
+  const key = JSON.stringify([state, reading, priorReach()]);
+  if (flipsHeld) {
+    if (flipsHeld.key === key) showFlipTable(flipsHeld.rows, choice);
+    for (const axis of zoneAxes()) drawZones(axis, flipsHeld.zones.get(axis.of || axis.id));
+  }
+  if (underway === key || (flipsHeld && flipsHeld.key === key && !underway)) return;
+  underway = key;
+  document.body.classList.add("working");
+  const kept = reading === "kept";
+  const found = { key, zones: new Map(), rows: movesNow().map((move) => ({ move, low: null, high: null })) };
+  const search = function* (row) {
+    row.low = yield* flipOf(row.move, -1, choice, kept);
+    row.high = yield* flipOf(row.move, 1, choice, kept);
+  };
+  const pieces = found.rows.map(search);
+  pieces.push(() => showFlipTable(found.rows, choice));
+  for (const axis of zoneAxes()) pieces.push(...zonePieces(axis, kept, found.zones));
+  inTurns(pieces, () => {
+    [flipsHeld, underway] = [found, null];
+    saveZones();
+    document.body.classList.remove("working");
+  });
+}
+
+function flipsHint(choice) {
+  const how = {
+    anew: "Bayes decisions follow the number that moves, as with the sliders: type a value, and you get what is listed.",
+    kept: "All decisions stay as they are made now, and only their costs move.",
+  }[reading];
+  const cannot = REMADE ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";
+  const sure = JOINT
+    ? `${choice} is the choice until the data can tell that something else is cheaper.`
+    : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
+  return tied(`Each number moved alone. ${how} ${sure}${cannot} Costs up to ${FARTHEST} times the largest are looked at.`);
+}
+
+/** All flips that were found, the nearest first, by the largest cost or the whole prior. */
+function flatFlips(rows) {
+  const found = rows.flatMap(({ move, low, high }) =>
+    [low, high].filter(Boolean).map((flip) => ({ move, ...flip, way: Math.abs(flip.value - move.now) / move.size })),
+  );
+  return found.sort((a, b) => a.way - b.way || 0);
+}
+
+/** Where a number goes, as one would type it. */
+const goesTo = ({ move, value }) => `${value > move.now ? "rises" : "falls"} to ${typed(value)}`;
+
+function showFlipTable(rows, choice) {
+  const found = flatFlips(rows);
+  const nearest = (row) => found.findIndex(({ move }) => move === row.move);
+  const last = (row) => (nearest(row) < 0 ? found.length : nearest(row));
+  rows.sort((a, b) => last(a) - last(b));
+  const never = rows.filter((row) => nearest(row) < 0).map((row) => row.move.name);
+  const lines = found.map((flip) => ({
+    cells: [
+      flip.move.name,
+      figure(flip.move.now, "strong", pointText(flip.move.now, 4)),
+      { text: goesTo(flip), title: exact(flip.value), lines: [], look: "words" },
+      { text: listed(flip.possible), title: flip.possible.join(", "), lines: [], look: "words" },
+    ],
+  }));
+  const table = tableOf(["", "now", words("out when it"), words("then")], lines);
+  const rest = html("p", { class: "hint" }, tied(`Moved alone, as far as was looked, these change nothing: ${never.join("; ")}.`));
+  place("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [rest] : []));
+  showNearest(found, choice);
+  const said = (flip) => (flip ? [flip.value, flip.verdict, flip.possible.join("; ")] : ["never", "", ""]);
+  saved.flips = [
+    ["number", "now", "below", "recommended", "may be the cheapest", "above", "recommended", "may be the cheapest"],
+    ...rows.map((row) => [row.move.name, row.move.now, ...said(row.low), ...said(row.high)]),
+  ];
+}
+
+/** The nearest flip in a sentence, in the verdict. */
+function showNearest([nearest], choice) {
+  const when = READINGS[reading];
+  const said = nearest
+    ? `${when}, ${choice} is out when the ${nearest.move.name} ${goesTo(nearest)} (now ${pointText(nearest.move.now, 4)}); then ${listed(nearest.possible)}.`
+    : `none, ${when}: no number that is moved alone changes this, as far as was looked.`;
+  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(said));
+}
+
+// Zones -------------------------------------------------------------------------------------------
+
+/** Axes on which it is shown who may be the cheapest. */
+function zoneAxes() {
+  const top = priorReach();
+  const axes = [
+    {
+      id: "prior-band",
+      name: priorName(LAST),
+      ends: [0, top],
+      points: range(40).map((i) => ((i + 0.5) / 40) * top),
+      given: (x) => ({ costs: state.costs, prior: priorWith(LAST, x) }),
+      now: state.prior[LAST],
+      say: percent,
+      inset: drawn["prior-chart"].inset,
+    },
+  ];
+  if (!BINARY) return axes;
+  const proportions = {
+    name: "cost proportion",
+    ends: [0, 1],
+    points: range(40).map((i) => share(-6 + (12 * (i + 0.5)) / 40)),
+    given: (c) => ({ costs: [[0, 2 * c], [2 * (1 - c), 0]], prior: state.prior }),
+    now: proportion(),
+    say: pointText,
+  };
+  const ratio = (c) => (c < 1 ? c / (1 - c) : Infinity);
+  return [
+    ...axes,
+    { ...proportions, id: "proportion-band" },
+    { ...proportions, id: "ratio-band", of: "proportion-band", ends: [-2.6, 2.6], at: (c) => Math.log10(ratio(c)), say: (c) => ratioText(ratio(c)), as: ratio, name: "false alarm : miss" },
+  ];
+}
+
+/** Pieces of work that find the zones of an axis, and one that draws them. */
+function zonePieces(axis, kept, zones) {
+  const names = (x) => standingAt(axis.given(x), kept).possible();
+  const found = [];
+  if (axis.of) return [() => drawZones(axis, zones.get(axis.of))];
+  const key = (possible) => [...new Set(possible.map(modelOf))].sort().join("\n");
+  const look = (x) => () => {
+    const possible = names(x);
+    const last = found[found.length - 1];
+    if (last && key(last.possible) === key(possible)) last.high = x;
+    else if (last) {
+      let [near, far] = [last.high, x];
+      for (let step = 0; step < 5; step += 1) {
+        const middle = (near + far) / 2;
+        if (key(names(middle)) === key(last.possible)) near = middle;
+        else far = middle;
+      }
+      last.high = near;
+      found.push({ low: near, high: x, possible });
+    } else found.push({ low: axis.ends[0], high: x, possible });
+  };
+  return [
+    ...axis.points.map(look),
+    () => {
+      found[found.length - 1].high = axis.ends[1];
+      zones.set(axis.id, found);
+      drawZones(axis, found);
+    },
+  ];
+}
+
+function drawZones({ id, name, ends: [low, high], now, say, at = (x) => x, as = (x) => x, inset }, zones) {
+  const within = (x) => Math.max(low, Math.min(high, at(x)));
+  const lookOf = (possible) => {
+    const one = result.systems.find((system) => system.name === possible[0]);
+    return new Set(possible.map(modelOf)).size === 1 && one ? one.look : "plain";
+  };
+  const shown = zones.map((zone) => ({
+    low: within(zone.low),
+    high: within(zone.high),
+    label: listed(inOrder(zone.possible)),
+    look: lookOf(zone.possible),
+    edge: say(zone.high),
+    span: `${say(zone.low)} to ${say(zone.high)}`,
+    lines: [
+      ["from", exact(as(zone.low))],
+      ["to", exact(as(zone.high))],
+      ...zone.possible.slice(0, 8).map((system) => ["", system]),
+    ],
+  }));
+  const title = `What may be the cheapest over the ${name}, ${READINGS[reading]}`;
+  drawBand(place(id), { parts: shown, ends: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
+  place(id).append(partsInWords(shown));
+}
+
+function saveZones() {
+  saved.zones = [["axis", "low", "high", "may be the cheapest"]];
+  for (const { id, of, name, as = (x) => x } of zoneAxes())
+    for (const { low, high, possible } of flipsHeld.zones.get(of || id))
+      saved.zones.push([name, as(low), as(high), possible.join("; ")]);
+}
+
+const zonesHint = () =>
+  `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). Not looking is a rival too, as “always …”. The triangle is the present.`;
+
+/** Cost over the prior with decisions made anew at each. */
+function drawPriorCurves(top) {
+  const given = (x) => ({ costs: state.costs, prior: priorWith(LAST, x) });
+  const points = range(61).map((i) => (i / 60) * top || 1e-9);
+  const naive = (x) => naiveDecision(state.costs, given(x).prior).cost;
+  const own = SYSTEMS.filter((one) => one.candidate);
+  const cost = (one) => (x) => expectedCost(decide(one, given(x)).counts, state.costs, given(x).prior) + one.running;
+  const heights = points.map(naive).filter(Number.isFinite);
+  const curves = own.map((one) => points.map((x) => [x, cost(one)(x)]));
+  const winners = new Set(points.map((_, i) => lowestOf(curves.map((curve) => curve[i][1]))[0]));
+  drawChart(place("prior-chart"), {
+    title: `Cost per case over the ${priorName(LAST)}, decided anew`,
+    ratio: 0.4,
+    x: { label: priorName(LAST), domain: [0, top] },
+    y: { domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
+    series: [
+      { name: "best without looking", label: "not looking", look: "plain", at: naive, points: points.map((x) => [x, naive(x)]) },
+      ...own.map((one, i) => ({
+        name: winners.has(i) ? one.name : null,
+        label: winners.has(i) ? one.name : null,
+        look: `${one.look}${winners.has(i) ? "" : " faint"}`,
+        at: cost(one),
+        points: curves[i],
+      })),
+    ],
+    marks: condition(state.prior[LAST], "now"),
+    dots: [],
+  });
+}
+
+function buildReadings() {
+  place("readings").hidden = !REMADE;
+  for (const input of document.querySelectorAll("[name=reading]"))
+    input.addEventListener("change", () => {
+      reading = input.value;
+      showRegions();
+      showFlips();
+    });
+}

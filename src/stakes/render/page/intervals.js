@@ -1,0 +1,460 @@
+// Intervals: profile likelihood, the law of the largest difference, and what a choice does to the
+// chosen, as Python's `inference` has them. Pure functions, no page.
+// A stratum is {values, counts, lowest, highest}; a quantity is the sum of the means of its strata.
+
+const PSEUDO_CASES = 0.4;
+const LONGEST_STEP = 5; // in the log of the tilt
+
+/** A stratum without empty cells, equal values together. */
+function stratumOf(values, counts, lowest, highest) {
+  const held = new Map();
+  values.forEach((value, i) => {
+    if (counts[i] > 0) held.set(value, (held.get(value) || 0) + counts[i]);
+  });
+  const seen = [...held.keys()];
+  return {
+    values: seen,
+    counts: [...held.values()],
+    lowest: Math.min(lowest, ...seen),
+    highest: Math.max(highest, ...seen),
+  };
+}
+
+const negated = (strata) =>
+  strata.map(({ values, counts, lowest, highest }) => ({
+    values: values.map((value) => -value),
+    counts,
+    lowest: -highest,
+    highest: -lowest,
+  }));
+
+/** Gaps below the dearest value and counts, with 0.4 of a case at the dearest of one stratum. */
+function withPseudo(strata, place) {
+  const made = strata.map(({ values, counts, highest }, r) => ({
+    gaps: [...values.map((value) => Math.max(highest - value, 0)), ...(r === place ? [0] : [])],
+    counts: r === place ? [...counts, PSEUDO_CASES] : counts,
+  }));
+  const scale = Math.max(0, ...made.flatMap(({ gaps }) => gaps));
+  return {
+    scale,
+    cells: made.map(({ gaps, counts }) => ({
+      gaps: gaps.map((gap) => (scale > 0 ? gap / scale : 0)),
+      counts,
+      total: sum(counts),
+    })),
+  };
+}
+
+/** The u ≥ 0 with Σ n / (u + s g) = 1; zero where the sum stays below. */
+function levelOf({ gaps, counts, total }, s) {
+  if (!(total > 0)) return 0;
+  let least = total - (s * dot(counts, gaps)) / total;
+  for (let j = 0; j < gaps.length; j += 1) least = Math.max(least, counts[j] - s * gaps[j]);
+  least = Math.max(least, 0);
+  let level = least;
+  for (let step = 0; step < 100; step += 1) {
+    let [whole, steep] = [0, 0];
+    for (let j = 0; j < gaps.length; j += 1) {
+      const divisor = level + s * gaps[j];
+      whole += counts[j] / divisor;
+      steep += counts[j] / divisor / divisor;
+    }
+    const next = Math.max(level + (whole * (whole - 1)) / steep, least);
+    const done = Math.abs(next - level) <= 1e-14 * total;
+    level = next;
+    if (done) break;
+  }
+  return level;
+}
+
+/** At a tilt s towards the dear values: the likelihood ratio, its slope in log s, the mean gap. */
+function tilted(cells, s) {
+  let [ratio, slope, mean] = [0, 0, 0];
+  for (const own of cells) {
+    const { gaps, counts, total } = own;
+    if (!(total > 0)) continue;
+    const level = levelOf(own, s);
+    let [pulled, weight, tilt] = [0, 0, 0];
+    for (let j = 0; j < gaps.length; j += 1) {
+      const divisor = level + s * gaps[j];
+      const share = counts[j] / divisor;
+      ratio += counts[j] * Math.log1p((divisor - total) / total);
+      mean += share * gaps[j];
+      tilt += share * s * gaps[j];
+      pulled += (share / divisor) * s * gaps[j];
+      weight += share / divisor;
+    }
+    slope += tilt - (level > 0 ? pulled / weight : 0);
+  }
+  return { ratio: 2 * ratio, slope: 2 * slope, mean, s };
+}
+
+/** The tilt at which a measure, which grows with it, is the goal: Newton's method, bracketed. */
+function tiltTo(goal, measure, cells, guess) {
+  let [logS, low, high, last] = [guess, -Infinity, Infinity, Infinity];
+  let found = null;
+  for (let step = 0; step < 100; step += 1) {
+    found = tilted(cells, Math.exp(logS));
+    const [value, slope] = measure(found);
+    if (value < goal) low = logS;
+    else high = logS;
+    const sound = value > 0 && slope > 0;
+    const newton = sound ? (-Math.log(value / goal) * value) / slope : value < goal ? 9 : -9;
+    let move = Math.max(-LONGEST_STEP, Math.min(LONGEST_STEP, newton));
+    const outside = logS + move < low || logS + move > high;
+    const jumps = outside || Math.abs(move) > Math.max(last / 2, 1e-5);
+    if (jumps && Number.isFinite(high - low)) move = (low + high) / 2 - logS;
+    last = Math.abs(move);
+    logS += move;
+    if (last <= 1e-9 || logS > guess + 200) break;
+  }
+  return last <= 1e-9 ? tilted(cells, Math.exp(logS)) : found;
+}
+
+/** The ratio is about s² times this. */
+function firstGuess(cells) {
+  const each = cells.map(({ gaps, counts, total }) => {
+    if (!(total > 0)) return 0;
+    const mean = dot(counts, gaps) / total;
+    return sum(gaps.map((gap, j) => counts[j] * (gap - mean) ** 2)) / total ** 2;
+  });
+  return sum(each) || 1;
+}
+
+/** The greatest mean within a threshold, the 0.4 being in each stratum in turn. */
+function upperEnd(strata, threshold) {
+  const top = sum(strata.map(({ highest }) => highest));
+  const each = strata.map((_, place) => {
+    const { scale, cells } = withPseudo(strata, place);
+    if (!(scale > 0)) return top;
+    const guess = (Math.log(threshold) - Math.log(firstGuess(cells))) / 2;
+    const found = tiltTo(threshold, ({ ratio, slope }) => [ratio, slope], cells, guess);
+    return top - scale * found.mean;
+  });
+  return Math.max(...each);
+}
+
+/** Ends of the means that the likelihood ratio does not reject; the estimate may have more noise. */
+function profileEnds(strata, threshold, estimate, variance) {
+  let [low, high] = [-upperEnd(negated(strata), threshold), upperEnd(strata, threshold)];
+  if (variance > 0 && Number.isFinite(estimate)) {
+    low = estimate - Math.sqrt((low - estimate) ** 2 + variance * threshold);
+    high = estimate + Math.sqrt((high - estimate) ** 2 + variance * threshold);
+  }
+  const least = sum(strata.map((own) => own.lowest));
+  const most = sum(strata.map((own) => own.highest));
+  return [low, high].map((end) => Math.min(Math.max(end, least), most));
+}
+
+/** The least threshold whose interval reaches down to a value below the estimate. */
+function ratioBelow(strata, value, estimate, variance) {
+  const turned = negated(strata);
+  const far = Math.max(estimate - value, 0);
+  const left = sum(turned.map((own) => own.highest)) + value;
+  const each = turned.map((_, place) => {
+    const { scale, cells } = withPseudo(turned, place);
+    const start = sum(cells.map((own) => (own.total > 0 ? dot(own.counts, own.gaps) / own.total : 0)));
+    const goal = scale * start - left;
+    if (left < 0 || (goal > 0 && left <= 1e-12 * scale && variance === 0)) return Infinity;
+    if (!(goal > 0)) return 0;
+    const climbed = ({ ratio, slope, mean, s }) => {
+      const rest = far ** 2 - variance * ratio;
+      const spared = rest > 0 ? Math.sqrt(rest) : 0;
+      const eased = spared > 0 ? variance / (2 * spared) : 0;
+      const climb = scale * Math.max(start - mean, 0) + far - spared;
+      return [climb, slope * (scale / (2 * s) + eased)];
+    };
+    const guess = Math.log(goal) - Math.log(firstGuess(cells) * scale);
+    return tiltTo(goal, climbed, cells, guess).ratio;
+  });
+  return Math.min(...each);
+}
+
+// Normal numbers ----------------------------------------------------------------------------------
+
+/** The complementary error function. */
+function erfc(z) {
+  if (z < 0) return 2 - erfc(-z);
+  if (z > 27) return 0;
+  if (z < 2.5) {
+    let [term, total] = [z, z];
+    for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(total); n += 1) {
+      term *= (-z * z) / n;
+      total += term / (2 * n + 1);
+      if (n > 200) break;
+    }
+    return 1 - (2 / Math.sqrt(Math.PI)) * total;
+  }
+  let fraction = 0;
+  for (let n = 80; n > 0; n -= 1) fraction = n / 2 / (z + fraction);
+  return Math.exp(-z * z) / Math.sqrt(Math.PI) / (z + fraction);
+}
+
+const polynomial = (coefficients, x) => coefficients.reduceRight((all, own) => all * x + own, 0);
+// Wichura 1988, algorithm AS 241.
+const MIDDLE = [
+  [3.387132872796366608, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125, 45921.953931549871457, 67265.770927008700853, 33430.575583588128105, 2509.0809287301226727],
+  [1, 42.313330701600911252, 687.1870074920579083, 5394.1960214247511077, 21213.794301586595867, 39307.89580009271061, 28729.085735721942674, 5226.495278852854561],
+];
+const SIDES = [
+  [1.42343711074968357734, 4.6303378461565452959, 5.7694972214606914055, 3.64784832476320460504, 1.27045825245236838258, 0.24178072517745061177, 0.0227238449892691845833, 7.7454501427834140764e-4],
+  [1, 2.05319162663775882187, 1.6763848301838038494, 0.68976733498510000455, 0.14810397642748007459, 0.0151986665636164571966, 5.475938084995344946e-4, 1.05075007164441684324e-9],
+];
+const TAILS = [
+  [6.6579046435011037772, 5.4637849111641143699, 1.7848265399172913358, 0.29656057182850489123, 0.026532189526576123093, 0.0012426609473880784386, 2.71155556874348757815e-5, 2.01033439929228813265e-7],
+  [1, 0.59983220655588793769, 0.13692988092273580531, 0.0148753612908506148525, 7.868691311456132591e-4, 1.8463183175100546818e-5, 1.4215117583164458887e-7, 2.04426310338993978564e-15],
+];
+
+/** The normal quantile. */
+function normalQuantile(p) {
+  const q = p - 0.5;
+  const by = ([above, below], x) => polynomial(above, x) / polynomial(below, x);
+  if (Math.abs(q) <= 0.425) return q * by(MIDDLE, 0.180625 - q * q);
+  const r = Math.sqrt(-Math.log(q < 0 ? p : 1 - p));
+  return Math.sign(q) * (r <= 5 ? by(SIDES, r - 1.6) : by(TAILS, r - 5));
+}
+
+const PRIMES = [];
+const normalColumns = new Map();
+
+/** Standard normal numbers, one array for each dimension: the same as in Python. */
+function fixedNormals(count, dimensions, centred = false) {
+  for (let n = 2; PRIMES.length < dimensions; n += 1) {
+    if (n > (PRIMES[PRIMES.length - 1] || 1) && PRIMES.every((prime) => n % prime)) PRIMES.push(n);
+  }
+  return range(dimensions).map((d) => {
+    const key = `${count} ${d} ${centred}`;
+    if (!normalColumns.has(key)) {
+      const root = Math.sqrt(PRIMES[d]);
+      const column = Float64Array.from({ length: count }, (_, r) => {
+        const point = Math.abs(2 * (((r + 1) * root) % 1) - 1);
+        return normalQuantile(Math.min(Math.max(point, 0.25 / count), 1 - 0.25 / count));
+      });
+      const mean = centred ? sum([...column]) / count : 0;
+      normalColumns.set(key, column.map((value) => value - mean));
+    }
+    return normalColumns.get(key);
+  });
+}
+
+/** The chance of a larger χ² with so many degrees of freedom. */
+function chiTail(degrees, square) {
+  const x = square / 2;
+  const odd = degrees % 2;
+  let tail = odd ? erfc(Math.sqrt(x)) : Math.exp(-x);
+  let term = Math.exp(-x) * (odd ? 2 * Math.sqrt(x / Math.PI) : x); // x^a e^-x / Γ(a + 1)
+  for (let a = odd ? 0.5 : 1; a < degrees / 2; a += 1) {
+    tail += term;
+    term *= x / (a + 1);
+  }
+  return tail;
+}
+
+// Systems together --------------------------------------------------------------------------------
+
+/** Variances of the differences of all pairs; 0 where only rounding is left. */
+const differenceVariances = (covariance) =>
+  covariance.map((row, i) =>
+    row.map((own, j) => {
+      const both = covariance[i][i] + covariance[j][j];
+      const square = both - 2 * own;
+      return Math.abs(square) <= 1e-12 * both ? 0 : square;
+    }),
+  );
+
+/** Cholesky's root, which may be singular, without empty columns. */
+function triangularRoot(covariance) {
+  const rest = covariance.map((row) => [...row]);
+  const size = rest.length;
+  const columns = [];
+  for (let j = 0; j < size; j += 1) {
+    if (!(rest[j][j] > 1e-12 * covariance[j][j])) continue;
+    const root = Math.sqrt(rest[j][j]);
+    const column = rest.map((row, i) => (i < j ? 0 : row[j] / root));
+    for (let a = 0; a < size; a += 1)
+      for (let b = 0; b < size; b += 1) rest[a][b] -= column[a] * column[b];
+    columns.push(column);
+  }
+  return columns; // [rank][system]
+}
+
+/** An order of the systems that does not depend on how they were given, but for equal ones. */
+function canonicalOrder(costs, variances) {
+  const keys = costs.map((cost, i) => [cost, ...[...variances[i]].sort((a, b) => a - b)]);
+  const scale = keys[0].map((_, c) => Math.max(...keys.map((key) => Math.abs(key[c]))) || 1);
+  const half = (x) => {
+    const [low, off] = [Math.floor(x), x - Math.floor(x)];
+    return off === 0.5 ? low + (low % 2) : Math.round(x); // as numpy rounds
+  };
+  const rounded = keys.map((key) => key.map((own, c) => half((own / scale[c]) * 1e9)));
+  return range(costs.length).sort((a, b) => {
+    const c = rounded[a].findIndex((own, at) => own !== rounded[b][at]);
+    return c < 0 ? a - b : rounded[a][c] - rounded[b][c];
+  });
+}
+
+/** Errors along fixed normal numbers, an array of draws for each system. */
+function drawnErrors(covariance, order, count, centred) {
+  const root = triangularRoot(order.map((i) => order.map((j) => covariance[i][j])));
+  const normals = fixedNormals(count, root.length, centred);
+  const lengths = centred ? null : new Float64Array(count);
+  if (lengths)
+    for (const column of normals) column.forEach((value, r) => (lengths[r] += value * value));
+  const drawn = new Array(order.length);
+  order.forEach((system, place) => {
+    const own = new Float64Array(count);
+    root.forEach((column, d) => {
+      const [factor, given] = [column[place], normals[d]];
+      if (factor) for (let r = 0; r < count; r += 1) own[r] += factor * given[r];
+    });
+    if (lengths) for (let r = 0; r < count; r += 1) own[r] /= Math.sqrt(lengths[r]);
+    drawn[system] = own;
+  });
+  return { drawn, rank: root.length };
+}
+
+const DIRECTIONS = 1024;
+
+/** The law of the largest standardised difference of a system: its tail, and its quantiles. */
+function maxLaw(costs, covariance) {
+  const variances = differenceVariances(covariance);
+  const scale = Math.max(...costs.map(Math.abs));
+  const apart = (i, j) => variances[i][j] > 0 || Math.abs(costs[i] - costs[j]) > 1e-12 * scale;
+  const distinct = range(costs.length).filter((i) => range(i).every((j) => apart(i, j))).length;
+  const comparisons = Math.max(1, distinct - 1);
+  let held = null;
+  const extents = (i) => {
+    if (!held) {
+      const order = canonicalOrder(costs, variances);
+      const [first] = order;
+      const relative = variances.map((row, a) =>
+        row.map((own, b) => (variances[a][first] + variances[first][b] - own) / 2),
+      );
+      held = { ...drawnErrors(relative, order, DIRECTIONS, false), extent: new Map() };
+    }
+    if (!held.extent.has(i)) {
+      const own = new Float64Array(DIRECTIONS);
+      held.drawn.forEach((other, j) => {
+        if (!(variances[i][j] > 0)) return;
+        const factor = 1 / Math.sqrt(variances[i][j]);
+        for (let r = 0; r < DIRECTIONS; r += 1)
+          own[r] = Math.max(own[r], Math.abs(held.drawn[i][r] - other[r]) * factor);
+      });
+      held.extent.set(i, own);
+    }
+    return held.extent.get(i);
+  };
+  const one = (square) => erfc(Math.sqrt(square / 2));
+  const meanTail = (i, square) => {
+    const own = extents(i);
+    if (!held.rank) return null;
+    let total = 0;
+    for (let r = 0; r < DIRECTIONS; r += 1)
+      total += chiTail(held.rank, square > 0 ? square / own[r] ** 2 : 0);
+    return total / DIRECTIONS;
+  };
+  const beyond = (i, square) => {
+    const [least, most] = [one(square), Math.min(1, comparisons * one(square))];
+    const tail = meanTail(i, square);
+    return tail === null ? most : Math.min(Math.max(tail, least), most);
+  };
+  /** Whether a system stays a contender, without the law where its bounds settle it. */
+  const stays = (i, square, share) => {
+    if (one(square) >= share) return true;
+    if (comparisons * one(square) < share) return false;
+    return !(beyond(i, square) < share);
+  };
+  const quantile = (i, share) => {
+    const [least, most] = [share / 2, share / 2 / comparisons].map((p) => normalQuantile(p) ** 2);
+    if (meanTail(i, most) === null || comparisons === 1) return most;
+    let [last, square] = [least, most];
+    let [before, now] = [last, square].map((end) => Math.log(meanTail(i, end) / share));
+    for (let step = 0; step < 20; step += 1) {
+      const flat = now === before || square === last;
+      const next = flat ? square : square - (now * (square - last)) / (now - before);
+      [last, before] = [square, now];
+      square = Math.min(Math.max(next, least), most);
+      if (Math.abs(last - square) <= 1e-12 * square) break;
+      now = Math.log(meanTail(i, square) / share);
+    }
+    return square;
+  };
+  return { stays, quantile, beyond };
+}
+
+const DRAWS = 2048;
+
+/**
+ * What choosing the cheapest does to its cost: bias, and reach of the upper end. `covariance` is of
+ * the contenders and, last, of the system that the cheapest is compared with, if there is one.
+ */
+function selectionEffect(costs, covariance, winner, level, against) {
+  const size = costs.length;
+  if (size < 2) return { bias: 0, reach: 0 };
+  const among = covariance.slice(0, size).map((row) => row.slice(0, size));
+  const mean = sum(costs) / size;
+  const spread = sum(costs.map((cost) => (cost - mean) ** 2));
+  const noise = sum(among.map((row, i) => row[i])) - sum(among.flat()) / size;
+  const kept = spread > 0 ? Math.sqrt(Math.max(0, 1 - noise / spread)) : 0;
+  const order = canonicalOrder(costs, differenceVariances(among));
+  const { drawn } = drawnErrors(covariance, against ? [...order, size] : order, DRAWS, true);
+  const errors = new Float64Array(DRAWS);
+  let bias = 0;
+  for (let r = 0; r < DRAWS; r += 1) {
+    let [chosen, least] = [0, Infinity];
+    for (let i = 0; i < size; i += 1) {
+      const value = kept * (costs[i] - mean) + drawn[i][r];
+      if (value < least) [chosen, least] = [i, value];
+    }
+    bias -= drawn[chosen][r];
+    errors[r] = drawn[chosen][r] - (against ? drawn[size][r] : 0);
+  }
+  errors.sort();
+  const share = (1 - level) / 2;
+  const at = share * (DRAWS - 1);
+  const quantile =
+    errors[Math.floor(at)] + (at % 1) * (errors[Math.ceil(at)] - errors[Math.floor(at)]);
+  const variance = against
+    ? differenceVariances(covariance)[winner][size]
+    : covariance[winner][winner];
+  const beyond = normalQuantile(share) * Math.sqrt(variance) - quantile;
+  return { bias: Math.max(0, bias / DRAWS), reach: Math.max(0, beyond) };
+}
+
+const SHRINKAGES = 64;
+
+/** The shrunk chance that each contender is the cheapest. */
+function shrunkChances(costs, covariance) {
+  const size = costs.length;
+  const means = covariance.map((row) => sum(row) / size);
+  const whole = sum(means) / size;
+  const centred = covariance.map((row, i) => row.map((own, j) => own - means[i] - means[j] + whole));
+  const noise = sum(centred.map((row, i) => row[i]));
+  if (!(noise > 1e-12 * sum(covariance.map((row, i) => row[i])))) return costs.map(() => 1 / size);
+  const mean = sum(costs) / size;
+  const apart = costs.map((cost) => cost - mean);
+  const { drawn } = drawnErrors(covariance, canonicalOrder(costs, differenceVariances(covariance)), DRAWS, true);
+  const dimensions = noise ** 2 / sum(centred.flat().map((own) => own ** 2));
+  const q = (dimensions * sum(apart.map((own) => own ** 2))) / noise;
+  const b = range(SHRINKAGES).map((i) => (i + 0.5) / SHRINKAGES);
+  const logs = b.map((own) => ((dimensions - 1) / 2) * Math.log(own) - (own * q) / 2);
+  const weights = logs.map((own) => Math.exp(own - Math.max(...logs)));
+  const chances = costs.map(() => 0);
+  const values = new Float64Array(size);
+  b.forEach((own, step) => {
+    const [f, part] = [Math.sqrt(1 - own), weights[step] / sum(weights) / DRAWS];
+    for (let r = 0; r < DRAWS; r += 1) {
+      let [least, most] = [Infinity, -Infinity];
+      for (let i = 0; i < size; i += 1) {
+        values[i] = f * apart[i] + drawn[i][r];
+        least = Math.min(least, values[i]);
+        most = Math.max(most, values[i]);
+      }
+      const slack = 1e-12 * (most - least); // systems that decide alike share what they win
+      let ties = 0;
+      for (let i = 0; i < size; i += 1) ties += values[i] <= least + slack;
+      for (let i = 0; i < size; i += 1) if (values[i] <= least + slack) chances[i] += part / ties;
+    }
+  });
+  return chances;
+}

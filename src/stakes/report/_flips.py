@@ -1,0 +1,210 @@
+"""Where today's choice is no longer among what may be the cheapest, each number moved alone.
+
+The choice is what the verdict recommends. It leaves where the data can tell that something else is
+cheaper: another system, by the rule of the contenders, or a constant decision. Numbers are followed
+in steps that grow, and the place where the choice first leaves is found by halving the last one. A
+choice that decides anew may come back farther out: decisions change case by case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import exp, inf, log
+
+import numpy as np
+
+from stakes._check import FloatArray, Label
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.regions import Region, Regions
+from stakes.report._joint_bins import Tallied
+from stakes.report._other_stakes import Elsewhere, Stakes
+from stakes.report._parts import BAYES
+
+FARTHEST = 20.0  # times the largest cost
+_COST_STEPS = (
+    *(0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0),
+    *(1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0, 13.0, 16.0, FARTHEST),
+)
+_PRIOR_STEPS = tuple(0.04 * (i + 1) + 0.009 * i * i for i in range(36))  # in log-odds
+_HALVINGS = 9
+_ZONE_POINTS = 40
+
+_Place = Callable[[float], tuple[FloatArray, FloatArray | None]]  # costs and prior at a value
+
+
+@dataclass(frozen=True, eq=False)
+class Flip(Value):
+    """One number of the problem, and where today's choice may no longer be the cheapest.
+
+    Attributes
+    ----------
+    what : the number, in words
+    value : what it is now
+    low, high : where the choice is out; infinite where it stays as far as was looked
+    below, above : what may be the cheapest there, what is cheapest first
+    """
+
+    what: str
+    value: float
+    low: float
+    high: float
+    below: tuple[str, ...]
+    above: tuple[str, ...]
+
+
+def flips_of(report: Tallied, *, kept: bool) -> tuple[Flip, ...]:
+    """The flips of all costs, class by class, and of the priors: of two classes, of the second."""
+    stakes, choice = Stakes(report), _choices(report)
+    return tuple(_flip(move, stakes, choice, kept) for move in _moves(report))
+
+
+def zones_of(report: Tallied, *, kept: bool) -> Regions:
+    """What may be the cheapest over the prior of the last class: several where data cannot tell."""
+    stakes, label = Stakes(report), report.problem.classes[-1]
+    place = _prior_place(report, len(report.problem.classes) - 1)
+    ends: list[tuple[float, float, tuple[str, ...]]] = []
+
+    def possible(x: float) -> tuple[str, ...]:
+        return stakes.moved(*place(x), kept=kept).possible
+
+    for x in (np.arange(_ZONE_POINTS) + 0.5) / _ZONE_POINTS:
+        found = possible(float(x))
+        if ends and set(ends[-1][2]) == set(found):
+            continue
+        near, far = (float(x) - 1 / _ZONE_POINTS, float(x)) if ends else (0.0, 0.0)
+        for _ in range(5 if ends else 0):
+            middle = (near + far) / 2
+            same = set(possible(middle)) == set(ends[-1][2])
+            near, far = (middle, far) if same else (near, middle)
+        ends.append((near, 1.0, found))
+    tops = [low for low, _, _ in ends[1:]] + [1.0]
+    parts = [Region(low, top, names) for (low, _, names), top in zip(ends, tops, strict=True)]
+    names = tuple(dict.fromkeys(name for part in parts for name in part.cheapest))
+    return Regions(f"prior of {label}", names, tuple(parts))
+
+
+def _choices(report: Tallied) -> tuple[str, ...]:
+    """What the verdict recommends; posteriors as they come are moved once the prior is."""
+    deploy = report.verdict.deploy
+    if deploy is None:
+        return (f"always {report.naive.decision}",)
+    return (deploy.name, f"{deploy.model} (moved)") if deploy.rule == BAYES else (deploy.name,)
+
+
+@dataclass(frozen=True)
+class _Move:
+    """A number that moves: its value, where it may go, and the way there in steps."""
+
+    what: str
+    value: float
+    ends: tuple[float, float]
+    steps: tuple[float, ...]
+    at: _Place
+    odds: bool  # whether steps are of log-odds
+
+    def stepped(self, way: float) -> float:
+        """So many steps from the present, within the ends."""
+        low, high = self.ends
+        if not self.odds:
+            return min(max(self.value + way, low), high)
+        return min(max(_share(_odds(min(max(self.value, 1e-6), 1 - 1e-6)) + way), low), high)
+
+    def between(self, first: float, second: float) -> float:
+        """The middle of two values."""
+        if not self.odds:
+            return (first + second) / 2
+        return _share((_odds(first) + _odds(second)) / 2)
+
+
+def _odds(share: float) -> float:
+    return log(share / (1 - share))
+
+
+def _share(odds: float) -> float:
+    return 1 / (1 + exp(-odds))
+
+
+def _moves(report: Tallied) -> Iterator[_Move]:
+    problem, prior = report.problem, report.assumptions.prior
+    size = float(np.abs(problem.costs).max()) or 1.0
+    ends = (-FARTHEST * size if (problem.costs < 0).any() else 0.0, FARTHEST * size)
+    steps = tuple(step * size for step in _COST_STEPS)
+    for k, label in enumerate(problem.classes):
+        for d, decision in enumerate(problem.decisions):
+            what, value = f"cost of {decision} for {label}", float(problem.costs[k, d])
+            yield _Move(what, value, ends, steps, _cost_place(report, k, d), odds=False)
+    two = len(prior) == 2
+    for k, label in enumerate(problem.classes):
+        if k > 0 or not two:
+            at = _prior_place(report, k)
+            yield _Move(
+                f"prior of {label}", prior[k], (2e-4, 1 - 2e-4), _PRIOR_STEPS, at, odds=True
+            )
+
+
+def _cost_place(report: Tallied, k: int, d: int) -> _Place:
+    def at(value: float) -> tuple[FloatArray, FloatArray | None]:
+        costs = np.array(report.problem.costs)
+        costs[k, d] = value
+        return costs, None
+
+    return at
+
+
+def _prior_place(report: Tallied, k: int) -> _Place:
+    """The others keep their proportions to each other."""
+    prior = np.asarray(report.assumptions.prior)
+    rest = 1 - prior[k]
+
+    def at(value: float) -> tuple[FloatArray, FloatArray | None]:
+        moved = prior * (1 - value) / rest if rest > 0 else np.full(prior.shape, (1 - value))
+        moved = moved if rest > 0 else moved / (len(prior) - 1)
+        moved[k] = value
+        return np.asarray(report.problem.costs), moved
+
+    return at
+
+
+def _flip(move: _Move, stakes: Stakes, choice: tuple[str, ...], kept: bool) -> Flip:
+    (low, below), (high, above) = (_leaving(move, side, stakes, choice, kept) for side in (-1, 1))
+    return Flip(move.what, move.value, low, high, below, above)
+
+
+def _leaving(
+    move: _Move, side: int, stakes: Stakes, choice: tuple[str, ...], kept: bool
+) -> tuple[float, tuple[str, ...]]:
+    def there(value: float) -> Elsewhere:
+        return stakes.moved(*move.at(value), kept=kept)
+
+    def stays(value: float) -> bool:
+        found = there(value)
+        return any(found.is_possible(name) for name in choice)
+
+    near, far = move.value, None
+    for step in move.steps:
+        value = move.stepped(side * step)
+        if value == near or (value - move.value) * side <= 0:
+            break
+        if not stays(value):
+            far = value
+            break
+        near = value
+    if far is None:
+        return side * inf, ()
+    for _ in range(_HALVINGS):
+        middle = move.between(near, far)
+        near, far = (middle, far) if stays(middle) else (near, middle)
+    return far, there(far).possible
+
+
+def read_decisions(decisions: Label) -> bool:
+    """Whether decisions are kept; what is no reading is refused."""
+    if decisions not in ("remade", "kept"):
+        raise InputError(
+            f"decisions must be 'remade', which follow the costs and the prior, or 'kept', which "
+            f"stay as they are; got {decisions!r}.",
+            argument="decisions",
+        )
+    return decisions == "kept"

@@ -1,0 +1,340 @@
+"""What the tallies of a report say under other costs or another prior: costs, and contenders.
+
+Two readings. *Decided anew*: systems that take the cheapest decision, given posteriors, follow the
+costs and the prior. *Decisions kept*: all of them stay as they are at the costs of the report.
+Either way costs are exact for the tables that the report holds. How the costs of two systems vary
+together comes from joint bins: within a pair of bins that a threshold parts, the two decide as if
+independent, so that differences look a little less sure than they are, never more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from stakes._arithmetic import least
+from stakes._check import BoolArray, FloatArray
+from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
+from stakes.inference import (
+    Contenders,
+    CostErrors,
+    SelectionEffect,
+    Support,
+    contenders_among,
+    profile_ends,
+    profile_ratio,
+    profile_threshold,
+    selection_effect,
+)
+from stakes.problem import Problem
+from stakes.report._joint_bins import Tallied
+from stakes.report._pairs import (
+    Decided,
+    Pairs,
+    blind_table,
+    cost_of,
+    covariance_of,
+    diagonal,
+    gaps_of,
+    joint_of,
+    norm_tail,
+    support_of,
+)
+from stakes.report._parts import BAYES, MOVED, POSTERIOR_RULES, RECALIBRATED, Interval
+from stakes.tally import ScoreTable
+
+
+@dataclass(frozen=True, eq=False)
+class Elsewhere:
+    """Costs of the systems of a report under other stakes, and which may be the cheapest.
+
+    Made by `Stakes.moved`. Costs are above `base`; what takes time is found when it is asked for.
+    """
+
+    problem: Problem  # with costs above `base`; no prior where that of the data counts
+    base: float
+    shares: FloatArray  # (K,) the prior that counts
+    decided: tuple[Decided, ...]
+    pairs: Pairs
+    level: float
+
+    @cached_property
+    def named(self) -> str:
+        """The cheapest constant decision."""
+        return f"always {self.problem.with_prior(self.shares).naive.decision}"
+
+    @cached_property
+    def costs(self) -> FloatArray:
+        """Costs (J,) of the systems, above the base."""
+        return np.array([cost_of(one.counts, self.problem) + one.running for one in self.decided])
+
+    @cached_property
+    def choice(self) -> Contenders:
+        """The comparison of all systems, as in the verdict of a report."""
+        errors, costs = self._errors, self.problem.costs
+        low, high = costs.min(axis=1), costs.max(axis=1)
+        stated = self.problem.prior is not None
+        ends = (self.shares @ low, self.shares @ high) if stated else (low.min(), high.max())
+        reach = self.shares @ (high - low) if stated else (high - low).max()
+        blind = [0.0] * self.problem.n_decisions
+        return contenders_among(
+            errors.among(tuple(one.name for one in self.decided)),
+            errors,
+            lambda first: self._supports(self.decided, str(first)),
+            level=self.level,
+            reach=float(reach),
+            least_cost=float(ends[0]),
+            most=float(ends[1]),
+            added=np.array([*(one.running for one in self.decided), *blind]),
+        )
+
+    @property
+    def cheapest(self) -> str:
+        """The cheapest system, whether or not a constant decision is cheaper."""
+        return self.decided[int(np.argmax(least(self.costs)))].name
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """The systems that the data cannot tell from the cheapest, which is the first."""
+        return tuple(map(str, self.choice.contenders))
+
+    @property
+    def verdict(self) -> str:
+        """What to deploy: a system, or a constant decision where none is expected to save."""
+        return self.cheapest if self.saving().value > 0 else self.named
+
+    @property
+    def possible(self) -> tuple[str, ...]:
+        """What may be the cheapest: contenders, and the constant decision that may be."""
+        saving = self.saving()
+        systems = self.contenders if saving.high > 0 else ()
+        return (*systems, self.named) if saving.low <= 0 else systems
+
+    def is_possible(self, name: str) -> bool:
+        """Whether something may be the cheapest: the same in less time, where bounds settle it."""
+        saved = self._plain_saving
+        if name == self.named:
+            sure = saved.low > 0 and saved.low >= 3 * (saved.value - saved.low)
+            return saved.low <= 0 or (not sure and self.saving().low <= 0)
+        return saved.high > 0 and self._is_contender(name)
+
+    def cost(self, name: str) -> Interval:
+        """Cost per case of one system."""
+        own, costs = self._decided(name), self.problem.costs
+        support = support_of(own.counts[None], costs, own.able[None], self.problem.prior)
+        return self._interval(support.shifted(own.running), (name,), np.ones(1), self.base)
+
+    def expected(self) -> Interval:
+        """Cost of the cheapest system, corrected for its having been chosen on these cases."""
+        cost = self.cost(self.cheapest)
+        ends = (end - self.base for end in (cost.value, cost.low, cost.high))
+        found = self._effect.cost(*ends)
+        return Interval(*(end + self.base for end in (found.value, found.low, found.high)))
+
+    def saving(self) -> Interval:
+        """What the cheapest system saves against the cheapest constant decision, corrected."""
+        saved = self._plain_saving
+        if saved.low == saved.high:
+            return saved
+        effect = selection_effect(self.choice, against=self.named)
+        low = effect.saving(saved.value, saved.low, saved.high).low
+        value = max(saved.value - self._effect.bias, low)
+        rounding = 1e-12 * abs(self.base + float(np.max(self.costs)))
+        return Interval(0.0 if abs(value) <= rounding else value, low, saved.high)
+
+    # Below ---------------------------------------------------------------------------------------
+
+    def _decided(self, name: str) -> Decided:
+        return next(one for one in self.decided if one.name == name)
+
+    @cached_property
+    def _effect(self) -> SelectionEffect:
+        return selection_effect(self.choice)
+
+    @cached_property
+    def _plain_saving(self) -> Interval:
+        """The same without the correction; nothing where the two decide alike."""
+        best = self._decided(self.cheapest)
+        place = [f"always {one}" for one in self.problem.decisions].index(self.named)
+        if best.running == 0 and not np.delete(best.counts, place, axis=1).any():
+            return Interval(0.0, 0.0, 0.0)
+        blind = self.pairs.constant(place, best.counts)
+        table, able = blind_table(best.counts, place), np.outer(blind.able, best.able).ravel()
+        tables, gaps = table.reshape(1, len(table), -1), gaps_of(self.problem.costs)
+        support = support_of(tables, gaps, able[None], self.problem.prior)
+        value = cost_of(blind.counts, self.problem) - float(np.min(self.costs))
+        return self._ends(support.shifted(-best.running), value, self._fitting_of((best,)), 0.0)
+
+    def _is_contender(self, name: str) -> bool:
+        names = [one.name for one in self.decided]
+        if name not in names:
+            return False
+        tied, place = least(self.costs), names.index(name)
+        if tied[place]:
+            return True
+        square = min(self._square(place, int(other)) for other in np.flatnonzero(tied))
+        tail, share = float(2 * norm_tail(np.sqrt(square))), 1 - self.level
+        if tail >= share or (len(names) - 1) * tail < share:
+            return tail >= share
+        return name in self.contenders
+
+    def _square(self, first: int, second: int) -> float:
+        """The likelihood ratio of no difference between two systems."""
+        one, other = self.decided[first], self.decided[second]
+        support = self._supports((one,), other.name).shifted(one.running - other.running)
+        more = self.costs[first] - self.costs[second]
+        added = self._fitting_of((one, other))
+        return float(profile_ratio(support, np.zeros(1), np.array([more]), np.array([added]))[0])
+
+    def _fitting_of(self, some: tuple[Decided, ...]) -> float:
+        """What fitting adds to the variance of a cost, or of a difference."""
+        variances = np.array([covariance_of(diagonal(one.counts), self.problem) for one in some])
+        fitting = self.pairs.fitting(some, variances)
+        weights = np.array([1.0, -1.0])[: len(some)]
+        return max(float(weights @ fitting @ weights), 0.0)
+
+    def _interval(
+        self, support: Support, names: tuple[str, ...], weights: FloatArray, base: float
+    ) -> Interval:
+        some = tuple(self._decided(name) for name in names)
+        places = [self.decided.index(one) for one in some]
+        value = float(weights @ self.costs[places])
+        return self._ends(support, value, self._fitting_of(some), base)
+
+    def _ends(self, support: Support, value: float, added: float, base: float) -> Interval:
+        threshold = profile_threshold(self.level, np.asarray(np.inf))
+        low, high = profile_ends(support, threshold, value, added)
+        return Interval(value + base, float(low[0]) + base, float(high[0]) + base)
+
+    def _supports(self, some: tuple[Decided, ...], first: str) -> Support:
+        """What the costs of systems less that of one can be."""
+        base = self._decided(first)
+        tables = np.stack([self.pairs.pair(one, base).reshape(len(one.counts), -1) for one in some])
+        able = np.stack([np.outer(one.able, base.able).ravel() for one in some])
+        return support_of(tables, gaps_of(self.problem.costs), able, self.problem.prior)
+
+    @cached_property
+    def _errors(self) -> CostErrors:
+        """Of the systems and, last, of the constant decisions."""
+        problem, systems = self.problem, self.decided
+        size, blind = len(systems), range(problem.n_decisions)
+        constant = [self.pairs.constant(d, systems[0].counts) for d in blind]
+        sampled = np.empty((size + len(blind), size + len(blind)))
+        for i, one in enumerate((*systems, *constant)):
+            for j, other in enumerate((*systems, *constant)[: i + 1]):
+                known = self.pairs.pair(one, other) if i < size else None
+                pair = blind_table(other.counts, i - size) if known is None else known
+                sampled[i, j] = sampled[j, i] = covariance_of(pair, problem)
+        fitting = np.zeros(sampled.shape)
+        fitting[:size, :size] = self.pairs.fitting(systems, np.diagonal(sampled)[:size])
+        costs = [*self.costs, *(cost_of(one.counts, problem) for one in constant)]
+        names = (*(one.name for one in systems), *(f"always {d}" for d in problem.decisions))
+        return CostErrors._trusted(names=names, costs=np.array(costs), degrees=np.inf,
+                                   covariance=sampled + fitting, fitting=fitting)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Stakes:
+    """A report whose costs and prior can be moved; it must have joint bins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stakes import Problem, evaluate
+    >>> y, p = [0, 0, 0, 1] * 50, [0.02, 0.05, 0.3, 0.6] * 50
+    >>> report = evaluate(y, {"new": p, "old": [0.2] * 200}, Problem.binary(false_alarm=1, miss=9),
+    ...                   calibrator=None)
+    >>> dear = Stakes(report).moved(np.array([[0, 40], [9, 0]]), None, kept=False)
+    >>> dear.verdict, Stakes(report).moved(dear.problem.costs, None, kept=True).verdict
+    ('always 0', 'always 0')
+    """
+
+    report: Tallied
+
+    def moved(self, costs: FloatArray, prior: FloatArray | None, *, kept: bool) -> Elsewhere:
+        """The report under other costs (K, M) and another prior; None is that of the report."""
+        known, own = self.report.assumptions, self.report.problem
+        shares = np.asarray(known.prior if prior is None else prior, dtype=np.float64)
+        same = np.array_equal(shares, known.prior) and not known.prior_stated
+        base = float(np.min(costs))
+        above = Problem(costs - base, classes=own.classes, decisions=own.decisions,
+                        prior=None if same else shares)  # fmt: skip
+        decided = self._kept if kept else tuple(self._systems(above, shares))
+        return Elsewhere(above, base, shares, decided, self._pairs, known.level)
+
+    @cached_property
+    def _pairs(self) -> Pairs:
+        return Pairs(self.report)
+
+    # Decisions -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _kept(self) -> tuple[Decided, ...]:
+        known = self.report.assumptions
+        return tuple(self._systems(self.report.problem, np.asarray(known.prior)))
+
+    def _systems(self, problem: Problem, prior: FloatArray) -> list[Decided]:
+        report, held = self.report, np.asarray(self.report.assumptions.posterior_prior)
+        found = []
+        known = {(one.model, one.rule) for one in report.systems}
+        moved = bool(np.abs(prior - held).max() > 1e-9) and min(held) > 0
+        free = problem.with_limits(None)
+        able = reachable_decisions(free), reachable_decisions(report.problem.with_limits(None))
+        for one in report.systems:
+            if not one.candidate:
+                continue
+            found.append(self._decide(one, one.rule, free, prior, one, able))
+            new = (one.model, MOVED) not in known and one.rule == BAYES and moved
+            if new and found[-1].codes is not None:
+                found.append(self._decide(one, MOVED, free, prior, None, able))
+        return found
+
+    def _decide(
+        self,
+        one: Any,
+        rule: str,
+        problem: Problem,
+        prior: FloatArray,
+        reported: Any,
+        reachable: tuple[BoolArray, BoolArray],
+    ) -> Decided:
+        """By its table where it has one, else as it was decided."""
+        table, holds = self._table(one.model, rule)
+        fixed = table is None
+        name = one.name if reported is not None else f"{one.model} (moved)"
+        able = np.ones(problem.n_decisions, dtype=np.bool_)
+        if rule in POSTERIOR_RULES:
+            able = reachable[fixed]
+        key = (one.model, rule == RECALIBRATED and not fixed, one.name if fixed else None)
+        place = self._places.get(key)
+        about: dict[str, Any] = {"able": able, "running": one.running_cost, "reported": reported}
+        if table is None or holds is None:
+            each = np.eye(problem.n_decisions)
+            within = np.broadcast_to(each, (problem.n_classes, *each.shape))
+            return Decided(name, place, one.counts.values, None, None, within, **about)
+        scores = table.scores if rule == BAYES else shift_prior(table.scores, holds, prior)
+        codes = bayes_decision_indices(scores, problem)
+        chosen = table.weights[..., None] * np.eye(problem.n_decisions)[codes][:, None, :]
+        counts, within = chosen.sum(axis=0), np.empty(0)
+        if place is not None:
+            ends = joint_of(self.report).sources[place].ends
+            sums = np.add.reduceat(chosen, np.append(0, ends[:-1]), axis=0)
+            mass = sums.sum(axis=2, keepdims=True)
+            within = np.moveaxis(sums / np.where(mass > 0, mass, 1.0), 0, 1)
+        return Decided(name, place, counts, table, codes, within, **about)
+
+    def _table(self, model: str, rule: str) -> tuple[ScoreTable | None, FloatArray | None]:
+        """The scores that a rule decides by, and the prior for which they hold."""
+        (own,) = (one for one in self.report.models if one.model == model)
+        known = self.report.assumptions
+        if rule == RECALIBRATED:
+            return own.recalibrated, np.asarray(known.prior)
+        return (own.table if rule in (BAYES, MOVED) else None), np.asarray(known.posterior_prior)
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, bool, str | None], int]:
+        sources = joint_of(self.report).sources
+        return {(s.model, s.recalibrated, s.system): i for i, s in enumerate(sources)}

@@ -1,0 +1,161 @@
+"""What two systems decide about the same cases, and what that costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from stakes._check import BoolArray, FloatArray, IntArray
+from stakes.errors import InputError
+from stakes.inference import Support, own_cost_support
+from stakes.problem import Problem
+from stakes.report._joint_bins import JointBins, Tallied
+from stakes.tally import Counts, ScoreTable
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """What a system decides: counts (K, M); by score (n,) and within bins (K, B, M) if it can."""
+
+    name: str
+    source: int | None  # among the joint bins
+    counts: FloatArray
+    table: ScoreTable | None  # that it decides by
+    codes: IntArray | None  # of the scores of its table
+    within: Any  # (K, B, M) shares of each bin of its source; None without one
+    able: BoolArray  # (M,) decisions that it can take
+    running: float
+    reported: Any  # None: it does not exist at the stakes of the report
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """What two systems decide about the same cases."""
+
+    report: Tallied
+
+    @cached_property
+    def _joint(self) -> dict[tuple[int, int], FloatArray]:
+        """Joint counts (K, B, B') of pairs of sources."""
+        joint, problem = joint_of(self.report), self.report.problem
+        sizes = [one.ends.size or problem.n_decisions for one in joint.sources]
+        found = {}
+        for (i, j), pair in zip(combinations(range(len(sizes)), 2), joint.pairs, strict=True):
+            table = np.zeros(problem.n_classes * sizes[i] * sizes[j])
+            table[pair.places] = pair.weights
+            found[i, j] = table.reshape(problem.n_classes, sizes[i], sizes[j])
+            found[j, i] = np.swapaxes(found[i, j], 1, 2)
+        return found
+
+    def pair(self, first: Decided, second: Decided) -> FloatArray:
+        """Joint counts (K, M, M) of the decisions of two systems."""
+        size = first.counts.shape[1]
+        if first is second:
+            return diagonal(first.counts)
+        if first.source is None or second.source is None:  # as if independent in each class
+            mass = np.maximum(first.counts.sum(axis=1), 1e-300)[:, None, None]
+            return np.asarray(first.counts[:, :, None] * second.counts[:, None, :] / mass)
+        if first.source == second.source and first.table is not None:
+            both = np.eye(size * size)[size * np.asarray(first.codes) + second.codes]
+            return np.asarray((first.table.weights.T @ both).reshape(-1, size, size))
+        joint = self._joint[first.source, second.source]
+        return np.asarray(np.swapaxes(first.within, 1, 2) @ joint @ second.within)
+
+    def constant(self, d: int, counts: FloatArray) -> Decided:
+        """A constant decision about cases with these counts."""
+        table = np.zeros(counts.shape)
+        table[:, d] = counts.sum(axis=1)
+        able = np.arange(counts.shape[1]) == d
+        return Decided("", None, table, None, None, None, able, 0.0, None)
+
+    def fitting(self, some: tuple[Decided, ...], variances: FloatArray) -> FloatArray:
+        """What fitting adds: its part of each standard error is taken to stay as it was."""
+        names = [one.name for one in self.report.systems]
+        places = [-1 if one.reported is None else names.index(one.name) for one in some]
+        before = np.array([self._before[place] if place >= 0 else 0.0 for place in places])
+        ratios = np.sqrt(np.maximum(variances, 0.0) / np.where(before > 0, before, np.inf))
+        own = joint_of(self.report).fitting[np.ix_(places, places)]
+        return np.asarray(own * np.outer(ratios, ratios))
+
+    @cached_property
+    def _before(self) -> list[float]:
+        """The sampling variance of every system at the stakes of the report."""
+        tables = (diagonal(one.counts.values) for one in self.report.systems)
+        return [covariance_of(table, self.report.problem) for table in tables]
+
+
+def joint_of(report: Tallied) -> JointBins:
+    """The joint bins of a report, which may have none."""
+    if report.joint is None:
+        raise InputError(
+            "report must hold joint bins of its systems, which only cases that count as one and "
+            "cost what their cell costs have: no clusters, no fractional weights, no costs of "
+            "their own, no limits. Evaluate again under the other costs."
+        )
+    return report.joint
+
+
+# Costs of tables ---------------------------------------------------------------------------------
+
+
+def diagonal(counts: FloatArray) -> FloatArray:
+    """A system beside itself, (K, M, M)."""
+    return np.asarray(counts[:, :, None] * np.eye(counts.shape[1]))
+
+
+def blind_table(counts: FloatArray, d: int) -> FloatArray:
+    """A constant decision beside a system, (K, M, M)."""
+    table = np.zeros((*counts.shape, counts.shape[1]))
+    table[:, d] = counts
+    return table
+
+
+def norm_tail(distance: FloatArray) -> FloatArray:
+    """The chance of a normal number beyond."""
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(-distance))
+
+
+def gaps_of(costs: FloatArray) -> FloatArray:
+    """What the first decision costs above the second, (K, M M)."""
+    return np.asarray((costs[:, :, None] - costs[:, None, :]).reshape(len(costs), -1))
+
+
+def support_of(
+    tables: FloatArray, costs: FloatArray, able: BoolArray, prior: FloatArray | None
+) -> Support:
+    """Of P quantities with tables (P, K, Q) of cases, which may be parted."""
+    return own_cost_support(Counts(tables), costs, prior, reachable=able, squares=tables)
+
+
+def cost_of(counts: FloatArray, problem: Problem) -> float:
+    sizes = counts.sum(axis=1)
+    if problem.prior is None:
+        return float(np.sum(counts * problem.costs) / sizes.sum())
+    if (problem.prior[sizes == 0] > 0).any():
+        return nan
+    rates = counts / np.where(sizes > 0, sizes, 1.0)[:, None]
+    return float(problem.prior @ np.sum(rates * problem.costs, axis=1))
+
+
+def covariance_of(pair: FloatArray, problem: Problem) -> float:
+    """Covariance of the errors of two mean costs, by their joint counts (K, M, M)."""
+    costs = problem.costs
+    first, second = costs[:, :, None] + 0 * pair, costs[:, None, :] + 0 * pair
+    strata = [slice(None)] if problem.prior is None else [slice(k, k + 1) for k in range(len(pair))]
+    shares = np.ones(1) if problem.prior is None else problem.prior
+    total = 0.0
+    for rows, share in zip(strata, shares, strict=True):
+        weights = pair[rows]
+        size = weights.sum()
+        if size > 1 and share > 0:
+            x, y = first[rows], second[rows]
+            left, right = (np.sum(weights * z) / size for z in (x, y))
+            total += share**2 * np.sum(weights * (x - left) * (y - right)) / (size * (size - 1))
+    return float(total)

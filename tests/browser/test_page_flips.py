@@ -1,0 +1,261 @@
+"""Flips agree with the sliders, and what is sure stays sure under other stakes, as in Python."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+pytest.importorskip("jinja2")
+if shutil.which("chromium") is None:
+    pytest.skip("no chromium was found", allow_module_level=True)
+
+from stakes import Decisions, Problem, Report, evaluate
+from stakes.inference import probability_cheapest
+from stakes.report import Stakes
+
+NEXT = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
+STANDING = """() => {
+    const {sure} = stakesPage.result();
+    return {possible: sure.possible(), verdict: sure.verdict()};
+}"""
+
+
+@pytest.fixture(scope="session")
+def duel() -> Report:
+    """Two models that decide by themselves, one bold and one careful, and a score."""
+    rng = np.random.default_rng(5)
+    truth = (rng.random(4000) < 0.3).astype(int)
+    score = truth * 2.0 + rng.normal(size=4000)
+    models = {
+        "bold": Decisions((score > 1.6).astype(int)),
+        "careful": Decisions((score + 0.2 * rng.normal(size=4000) > 0.5).astype(int)),
+        "score": 1 / (1 + np.exp(-(score - 1 + 1.5 * rng.normal(size=4000)))),
+    }
+    problem = Problem.binary(false_alarm=1, miss=1.4)
+    return evaluate(truth, models, problem, calibrator=None, replicates=20)
+
+
+def flips(page: Any) -> list[dict[str, Any]]:
+    """The rows of the table, once all are found."""
+    assert page.run("() => stakesPage.finished()")
+    _, *rows = page.run("() => stakesPage.tables().flips")
+    return [{"what": row[0], "now": row[1], "low": row[2:5], "high": row[5:8]} for row in rows]
+
+
+def ends(rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], float, str, list[str]]]:
+    """Every flip that is listed: its row, value, recommendation and what may be the cheapest."""
+    return [
+        (row, row[side][0], row[side][1], row[side][2].split("; "))
+        for row in rows
+        for side in ("low", "high")
+        if row[side][0] != "never"
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["demo", "clinic", "duel"])
+def test_typing_a_listed_value_gives_the_listed_verdict(name, opened, request):
+    report = request.getfixturevalue(name)
+    page = opened(report)
+    page.run("() => stakesPage.finished()")
+    choice = report.verdict.cheapest
+    listed = ends(flips(page))
+    assert len(listed) >= 4
+    shown = page.text("#flips")
+    for row, value, verdict, possible in listed:
+        page.page.get_by_role("spinbutton", name=row["what"], exact=True).fill(str(value))
+        page.run(NEXT)
+        assert page.run(STANDING) == {"possible": possible, "verdict": verdict}
+        assert choice not in possible
+        said = page.text("#verdict-changed")
+        assert said.startswith(f"Was {choice}, now {verdict}: {choice} clearly costs more here")
+        assert np.format_float_positional(value, trim="-") in shown
+        page.page.get_by_role("button", name="Reset").click()
+    assert page.complaints == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_choice_may_be_the_cheapest_until_just_before_a_flip(kept, duel, opened):
+    page = opened(duel)
+    page.run("() => stakesPage.finished()")
+    if kept:
+        page.page.locator("[value=kept]").check()
+    moved, choice = Stakes(duel), duel.verdict.cheapest
+    listed = ends(flips(page))
+    assert len(listed) >= 4
+    for row, value, verdict, possible in listed:
+        there = moved.moved(*stakes_at(duel, row["what"], value), kept=kept)
+        assert list(there.possible) == possible
+        assert there.verdict == verdict
+        for part, stays in ((0.0, True), (0.8, True), (1.02, False)):
+            at = row["now"] + part * (value - row["now"])
+            if at >= 0 and (at < 1 or not row["what"].startswith("prior")):
+                found = moved.moved(*stakes_at(duel, row["what"], at), kept=kept)
+                assert (choice in found.possible) is stays, (row, part)
+
+
+def stakes_at(report: Report, what: str, value: float) -> tuple[Any, Any]:
+    """The costs and the prior with one number set; no prior where it stays that of the data."""
+    costs = np.array(report.problem.costs)
+    for k, label in enumerate(report.problem.classes):
+        if what == f"prior of {label}":
+            assert k == 1
+            return costs, np.array([1 - value, value])
+        for d, decision in enumerate(report.problem.decisions):
+            if what == f"cost of {decision} for {label}":
+                costs[k, d] = value
+    return costs, None
+
+
+@pytest.mark.slow
+def test_kept_decisions_flip_where_the_report_says(duel, opened):
+    """Beyond the clear ends of its margins, by no more than rounding away from now."""
+    page = opened(duel)
+    page.run("() => stakesPage.finished()")
+    page.page.locator("[value=kept]").check()
+    margins = {one.what: one for one in duel.margins}
+    clear = 0
+    for row in flips(page):
+        for side in ("low", "high"):
+            known = getattr(margins[row["what"]], f"clear_{side}")
+            if row[side][0] != "never" and np.isfinite(known):
+                way = (row[side][0] - row["now"]) / (known - row["now"])
+                assert 0.97 < way < 1.15, (row, known)
+                clear += 1
+    assert clear >= 3
+
+
+@pytest.mark.slow
+def test_no_flip_is_listed_where_nobody_can_go(demo, opened):
+    """Costs that nobody stated as gains do not become any; of two classes one prior says both."""
+    rows = flips(opened(demo))
+    assert sum(row["what"].startswith("prior") for row in rows) == 1
+    assert len(rows) == demo.problem.costs.size + 1
+    assert all(value >= 0 for _, value, _, _ in ends(rows))
+
+
+@pytest.mark.slow
+def test_the_nearest_flip_stands_in_the_verdict(duel, opened):
+    page = opened(duel)
+    first = flips(page)[0]
+    said = page.text("#nearest-flip")
+    assert said.startswith(f"Nearest change: if you decide anew, {duel.verdict.cheapest} is out")
+    assert f"the {first['what']} " in said
+    zones = page.run("() => stakesPage.tables().zones")
+    several = [row for row in zones[1:] if "; " in row[3]]
+    assert several
+    assert " or " in page.text("#prior-band .parts")
+
+
+# How sure it is ----------------------------------------------------------------------------------
+
+READ = """settings => settings.map(given => {
+    stakesPage.set(given);
+    const {sure, systems, rival} = stakesPage.result();
+    const names = systems.filter(one => one.candidate).map(one => one.name);
+    return {
+        costs: names.map(name => [name, sure.cost(name)]),
+        chances: names.map(name => sure.chance(name)),
+        contenders: sure.contenders(), expected: sure.expected(), saving: sure.saving(),
+        possible: sure.possible(), verdict: sure.verdict(),
+        more: rival ? [rival.name, sure.more(rival.name)] : null,
+    };
+})"""
+
+
+def draw(report: Report, rng: np.random.Generator) -> dict[str, Any]:
+    """Costs of any sign with ties and zeros among them, and perhaps a prior."""
+    shape = report.problem.costs.shape
+    costs = rng.exponential(size=shape) * rng.choice([0, 1, 1, 1, 5, -0.3], size=shape)
+    prior = np.maximum(rng.dirichlet(np.full(shape[0], rng.choice([0.3, 1.0, 5.0]))), 1e-6)
+    made = {"costs": costs.round(rng.choice([1, 3, 9])).tolist()}
+    stays = {"prior": list(report.assumptions.prior)}
+    return made | (stays if rng.random() < 0.3 else {"prior": (prior / prior.sum()).tolist()})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "seed", "settings"),
+    [("duel", 3, 50), ("demo", 1, 12), ("clinic", 2, 16), ("digits", 4, 2)],
+)
+def test_random_stakes_have_the_intervals_and_contenders_of_python(
+    name, seed, settings, opened, request
+):
+    report = request.getfixturevalue(name)
+    page, rng = opened(report), np.random.default_rng(seed)
+    given = [{}, *(draw(report, rng) for _ in range(settings))]
+    for own, shown in zip(given, page.run(READ, given), strict=True):
+        costs = np.array(own.get("costs", report.problem.costs))
+        prior = own.get("prior", report.assumptions.prior)
+        there = Stakes(report).moved(costs, np.array(prior), kept=False)
+        close: dict[str, Any] = {"rtol": 0, "atol": 1e-9 * max(1.0, float(np.abs(costs).max()))}
+        for system, interval in shown["costs"]:
+            cost = there.cost(system)
+            np.testing.assert_allclose(interval, [cost.value, cost.low, cost.high], **close)
+        for part, found in (("expected", there.expected()), ("saving", there.saving())):
+            np.testing.assert_allclose(shown[part], [found.value, found.low, found.high], **close)
+        assert shown["contenders"] == list(there.contenders)
+        assert shown["possible"] == list(there.possible)
+        assert shown["verdict"] == there.verdict
+        wanted = probability_cheapest(there.choice)
+        np.testing.assert_allclose(shown["chances"], wanted, rtol=0, atol=1e-9)
+        if shown["more"]:
+            rival, more = shown["more"]
+            at = there.choice.names.index(rival)
+            parts = [there.choice.differences, there.choice.low, there.choice.high]
+            np.testing.assert_allclose(more, [part[at] for part in parts], **close)
+    assert page.complaints == []
+
+
+@pytest.mark.slow
+def test_after_a_change_the_page_says_what_was_and_how_sure_it_is(demo, opened):
+    page = opened(demo)
+    page.run("() => stakesPage.set({costs: [[0, 0.3, 1], [9, 0.3, 0]]})")
+    said = page.text("#verdict-changed")
+    was = demo.verdict.cheapest
+    assert said.startswith((f"Was {was}, now ", f"Still {was}"))
+    assert "the data cannot tell" in said
+    assert "95 % interval" in said
+    assert "a close call" in page.text("#verdict-tag").lower()
+    assert "95 %: " in page.text("#facts")
+    heads = page.text("#systems thead")
+    assert "95 %" in heads
+    assert "shrunk chance" in heads
+    assert "these do not follow your changes" in page.text(".caveats")
+    assert "approximate" in page.text("#systems")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", ["clusters", "weights"])
+def test_what_cannot_follow_says_so(design, opened):
+    """Joint bins are for cases that count as one."""
+    rng = np.random.default_rng(1)
+    y = (rng.random(400) < 0.3).astype(int)
+    models = {
+        name: np.clip(0.3 + 0.4 * y + 0.2 * rng.normal(size=400), 0.01, 0.99) for name in "ab"
+    }
+    own: dict[str, Any] = {design: np.arange(400) // 4}
+    if design == "weights":
+        own = {design: 0.5 + rng.random(400)}
+    problem = Problem.binary(false_alarm=1, miss=4)
+    page = opened(evaluate(y, models, problem, calibrator=None, replicates=10, **own))
+    page.run("() => stakesPage.set({costs: [[0, 1], [6, 0]]})")
+    said = page.text("#verdict-changed")
+    assert said.startswith(("Was ", "Still "))
+    assert "how sure that is cannot be said from this page" in said
+    assert "Deploy" not in said
+    assert "not known under your stakes" in page.text("#facts")
+    rows = flips(page)
+    assert "by the costs on these cases alone" in page.text("#flips-hint").lower()
+    for row, value, verdict, _ in ends(rows)[:3]:
+        page.page.get_by_role("spinbutton", name=row["what"], exact=True).fill(str(value))
+        page.run(NEXT)
+        assert f"now {verdict}" in page.text("#verdict-changed")
+        page.run("() => stakesPage.set(stakesPage.reported())")
+        page.run("() => stakesPage.set({costs: [[0, 1], [6, 0]]})")
+    assert page.complaints == []

@@ -1,0 +1,205 @@
+"""A report under other stakes: what it says is what evaluating again says, or less sure."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stakes import Decisions, InputError, JointCounts, Problem, Report, evaluate
+from stakes.decide import bayes_decision_indices, shift_prior
+from stakes.inference import contenders, profile_interval, with_blind
+from stakes.report import Stakes
+
+RNG = np.random.default_rng(4)
+TRUTH = (RNG.random(600) < 0.3).astype(int)
+SKILL = TRUTH * 1.6 + RNG.normal(size=600)
+POSTERIORS = {
+    name: 1 / (1 + np.exp(-(SKILL + noise * RNG.normal(size=600) - 1.6)))
+    for name, noise in (("first", 0.2), ("second", 0.9), ("third", 2.5))
+}
+PROBLEM = Problem(
+    [[0, 3, 9], [20, 5, 0]],
+    classes=["well", "ill"],
+    decisions=["wait", "test", "treat"],
+    prior=[0.8, 0.2],
+)
+QUICK: dict[str, Any] = {"calibrator": None, "replicates": 10}
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    truth = np.array(["well", "ill"])[TRUTH]
+    clerk = Decisions(np.array(["wait", "test", "treat"])[np.digitize(SKILL, [0.9, 2.2])])
+    return evaluate(truth, {**POSTERIORS, "clerk": clerk}, PROBLEM, **QUICK)
+
+
+@pytest.fixture(scope="module")
+def flips(report):
+    return {decisions: report.flips(decisions) for decisions in ("remade", "kept")}
+
+
+def decided(costs, prior):
+    """Decisions by code of all systems, from the rows, in the order of the report."""
+    problem = Problem(costs)
+    shares = np.bincount(TRUTH) / TRUTH.size
+    found = {}
+    for name, rows in POSTERIORS.items():
+        found[f"{name} (as is)"] = bayes_decision_indices(rows, problem)
+        found[f"{name} (moved)"] = bayes_decision_indices(shift_prior(rows, shares, prior), problem)
+    return {**found, "clerk (as decided)": np.digitize(SKILL, [0.9, 2.2])}
+
+
+STAKES = [
+    ([[0, 3, 9], [20, 5, 0]], [0.8, 0.2]),
+    ([[0, 2, 9], [40, 4, 0]], [0.9, 0.1]),
+    ([[0, 3, 4], [7, 5, 0]], [0.5, 0.5]),
+    ([[-1, 3, 9], [20, 8, -2]], [0.97, 0.03]),
+]
+
+
+def test_at_its_own_stakes_a_report_says_what_it_says(report):
+    there = Stakes(report).moved(PROBLEM.costs, None, kept=False)
+    verdict = report.verdict
+    assert there.contenders == verdict.contenders
+    assert there.verdict == verdict.cheapest
+    for made, known in (
+        (there.expected(), verdict.cost),
+        (there.saving(), verdict.saving_over_naive),
+        *((there.cost(one.name), one.cost) for one in report.systems if one.candidate),
+    ):
+        first, second = ([one.value, one.low, one.high] for one in (made, known))
+        np.testing.assert_allclose(first, second, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("costs", "prior"), STAKES)
+def test_elsewhere_costs_are_those_of_the_rows_and_no_system_leaves_too_early(costs, prior, report):
+    there = Stakes(report).moved(np.array(costs), np.array(prior), kept=False)
+    problem = Problem(costs, prior=prior)
+    joint = JointCounts.from_decisions(TRUTH, decided(costs, prior), problem)
+    for name in map(str, joint.models):
+        interval = profile_interval(joint.model(name), problem, reachable=there_able(there, name))
+        cost = there.cost(name)
+        np.testing.assert_allclose([cost.low, cost.high], [interval.low, interval.high], atol=1e-9)
+    names = joint.models
+    joint, reachable = with_blind(joint, problem)
+    reachable[: len(names)] = [there_able(there, name) for name in names]
+    exact = contenders(joint, problem, among=names, reachable=reachable)
+    assert there.cheapest == exact.contenders[0]
+    assert set(exact.contenders) <= set(there.contenders)
+    assert len(there.contenders) <= len(exact.contenders) + 1
+
+
+def there_able(there, name):
+    return next(one.able for one in there.decided if one.name == name)
+
+
+def test_kept_decisions_are_charged_other_costs(report):
+    costs, prior = np.array([[0, 2, 9], [40.0, 4, 0]]), np.array([0.9, 0.1])
+    there = Stakes(report).moved(costs, prior, kept=True)
+    for one in report.systems:
+        spent = 0.0
+        for k in range(2):
+            for d in range(3):
+                counts = one.counts.values
+                spent += prior[k] * counts[k, d] / counts[k].sum() * costs[k, d]
+        assert there.cost(one.name).value == pytest.approx(spent, abs=1e-12)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_quick_look_agrees_with_the_whole_comparison(kept, report):
+    stakes = Stakes(report)
+    for costs, prior in STAKES:
+        there = stakes.moved(np.array(costs), np.array(prior), kept=kept)
+        names = [*(one.name for one in there.decided), there.named]
+        assert [name for name in names if there.is_possible(name)] == [
+            name for name in names if name in there.possible
+        ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("decisions", ["remade", "kept"])
+def test_at_a_flip_the_choice_is_out_and_just_before_it_is_not(decisions, report, flips):
+    stakes, kept = Stakes(report), decisions == "kept"
+    choice, found = report.verdict.cheapest, 0
+    for flip in flips[decisions]:
+        assert flip.low >= 0 or np.isinf(flip.low)  # nobody stated gains
+        for end, names in ((flip.low, flip.below), (flip.high, flip.above)):
+            if np.isfinite(end):
+                found += 1
+                for part, stays in ((0.98, True), (1.0, False)):
+                    costs, prior = at(flip, flip.value + part * (end - flip.value))
+                    there = stakes.moved(costs, prior, kept=kept)
+                    assert (choice in there.possible) is stays
+                assert there.possible == names
+    assert found >= 4
+    assert [flip.what for flip in flips[decisions] if "prior" in flip.what] == ["prior of ill"]
+
+
+def at(flip, value):
+    costs = np.array(PROBLEM.costs)
+    if flip.what == "prior of ill":
+        return costs, np.array([1 - value, value])
+    for k, label in enumerate(PROBLEM.classes):
+        for d, decision in enumerate(PROBLEM.decisions):
+            if flip.what == f"cost of {decision} for {label}":
+                costs[k, d] = value
+    return costs, None
+
+
+@pytest.mark.slow
+def test_kept_decisions_flip_at_the_clear_ends_of_the_margins(report, flips):
+    margins = {one.what: one for one in report.margins}
+    found = 0
+    for flip in flips["kept"]:
+        for end, clear in (
+            (flip.low, margins[flip.what].clear_low),
+            (flip.high, margins[flip.what].clear_high),
+        ):
+            if np.isfinite(end) and np.isfinite(clear):
+                assert (end - flip.value) / (clear - flip.value) == pytest.approx(1, abs=0.03)
+                found += 1
+    assert found >= 2
+
+
+@pytest.mark.slow
+def test_zones_name_all_that_may_be_the_cheapest(report):
+    zones, stakes = report.zones(), Stakes(report)
+    assert zones.axis == "prior of ill"
+    assert [part.low for part in zones.parts[1:]] == [part.high for part in zones.parts[:-1]]
+    for part in zones.parts:
+        if part.high - part.low > 0.03:
+            middle = (part.low + part.high) / 2
+            there = stakes.moved(PROBLEM.costs, np.array([1 - middle, middle]), kept=False)
+            assert set(there.possible) == set(part.cheapest)
+
+
+def test_joint_bins_have_the_margins_of_the_tables_that_the_report_holds(report):
+    joint = report.joint
+    assert joint is not None
+    pairs = list(combinations(range(len(joint.sources)), 2))
+    scored = [i for i, one in enumerate(joint.sources) if one.system is None][:2]
+    first, second = (joint.sources[i] for i in scored)
+    pair = joint.pairs[pairs.index((scored[0], scored[1]))]
+    table = next(one.table for one in report.models if one.model == first.model)
+    assert table is not None
+    cells = np.zeros(2 * first.ends.size * second.ends.size)
+    cells[pair.places] = pair.weights
+    own = cells.reshape(2, first.ends.size, second.ends.size).sum(axis=2)
+    starts = [0, *first.ends[:-1]]
+    for b, (start, end) in enumerate(zip(starts, first.ends, strict=True)):
+        for k in range(2):
+            assert own[k, b] == sum(table.weights[start:end, k])
+    assert Report.from_json(report.to_json()) == report
+
+
+def test_reports_on_clusters_have_no_joint_bins_and_say_why():
+    made = evaluate(TRUTH, POSTERIORS, Problem.zero_one(2), clusters=np.arange(600) // 3, **QUICK)
+    assert made.joint is None
+    with pytest.raises(InputError, match=r"must hold joint bins.*no clusters.*Evaluate again"):
+        made.flips()
+
+
+def test_a_reading_that_is_none_is_refused(report):
+    with pytest.raises(InputError, match=r"decisions must be 'remade'.*got 'anew'"):
+        report.flips("anew")
