@@ -136,11 +136,11 @@ def _scaled(
             f"cases behind the estimate."
         )
     try:
-        np.broadcast_shapes(given.shape, wanted.shape, estimate.value.shape)
+        np.broadcast_shapes(cases.shape, wanted.shape, estimate.value.shape)
     except ValueError:
         raise InputError(
             f"n_cases and {name} must be numbers, or arrays whose shapes go together; they have "
-            f"{given.shape} and {wanted.shape}. Pass one number for each.",
+            f"{cases.shape} and {wanted.shape}. Pass one number for each.",
             argument="n_cases",
         ) from None
     with np.errstate(over="ignore"):
