@@ -243,6 +243,7 @@ TOPS = """() => ["#stakes-title", "#controls", ".content", "#systems"]
 @pytest.mark.parametrize("name", ["demo", "clinic", "digits"])
 def test_nothing_jumps_at_the_first_touch(name, viewport, shown):
     page = shown(name, viewport=viewport)
+    page.page.wait_for_timeout(300)  # what is searched for in idle moments is found
     page.page.locator("#controls input[type=range]").first.focus()
     before = page.run(TOPS)
     page.page.keyboard.press("ArrowRight")

@@ -124,7 +124,7 @@ function reserveRoom() {
     if (RULED) showRule();
     return card.offsetHeight;
   });
-  card.style.minHeight = `${Math.max(...heights)}px`;
+  card.style.minHeight = `${Math.max(...heights) + 12}px`; // and for what is found later
 }
 
 /** The verdict keeps the height that it has: it may grow, but what is below never comes up. */
