@@ -28,9 +28,9 @@ def _faults(report: Report) -> Iterator[str]:
     models = [one.model for one in report.models]
     yield from _unknown("systems", [system.model for system in report.systems], models)
     verdict = report.verdict
-    deployed = [] if verdict.deploy is None else [verdict.deploy]
-    if any(system not in report.systems for system in deployed):
-        yield "verdict.deploy must be one of the systems"
+    if verdict.deploy is not None:
+        yield from _unknown("verdict.deploy", [verdict.deploy.name], names)
+        yield from _unknown("verdict.deploy", [verdict.deploy.model], models)
     named = [*verdict.contenders, verdict.cheapest, verdict.runner_up]
     yield from _unknown("verdict", named, [*names, *_constants(report)])
     for group in report.slices:
@@ -56,8 +56,8 @@ def _system_faults(report: Report) -> Iterator[str]:
     """Counts and sums have a row for each class and a column for each decision."""
     problem = report.problem
     shape = (problem.n_classes, problem.n_decisions)
-    extra = [] if report.no_model is None else [report.no_model]
-    for system in [*report.systems, *extra]:
+    extra = report.no_model, report.verdict.deploy
+    for system in [*report.systems, *(one for one in extra if one is not None)]:
         for name, array, wanted in _arrays(system, shape, problem):
             if array is not None and array.shape != wanted:
                 yield f"{name} of {system.name!r} must have shape {wanted}, not {array.shape}"
