@@ -34,6 +34,7 @@ from stakes.report import System
 from stakes.tally import Counts
 
 _NEAREST = 12  # reports show fewer
+_MOST_CLEAR = 200  # costs of a problem of which it is worked out from where on flips are clear
 MOST_COSTS = 10_000  # of a problem whose flips are looked for: a hundred classes
 _Pair = tuple[float, float]
 
@@ -60,13 +61,15 @@ def flips_of(
     margins = (*found.costs, *found.priors)
     over_priors = list(_prior_lines(costs, prior))
     choice = found.cheapest
+    axes: dict[StraightAxis, _Line] = {Prior(problem, problem.classes[-1]): over_priors[-1]}
+    if problem.costs.size > _MOST_CLEAR:
+        return tuple(cheapest_regions(rivals, axis) for axis in axes), margins
     near = _nearest(margins, problem)
     walks = []
     for k in near:
         of_prior = k - problem.costs.size
         line = _cost_line(costs, k) if of_prior < 0 else over_priors[of_prior]
         walks.append(_Walk(line, (choice, choice), (margins[k].low, margins[k].high)))
-    axes: dict[StraightAxis, _Line] = {Prior(problem, problem.classes[-1]): over_priors[-1]}
     if problem.costs.shape == (2, 2):
         axes = {CostProportion(prior): _proportion_line(costs), **axes}
     regions = {cheapest_regions(rivals, axis): line for axis, line in axes.items()}

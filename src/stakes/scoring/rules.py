@@ -121,7 +121,7 @@ class SymmetricRule(ScoringRule):
     """A rule to which all classes are alike, which makes it quick for two of them."""
 
     @abstractmethod
-    def losses_of_two(self, own: FloatArray, other: FloatArray) -> FloatArray:
+    def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:
         """Loss of every forecast of two classes: probabilities of the true one and of the other."""
 
     def losses_by_class(self, forecasts: FloatArray) -> FloatArray:  # noqa: D102
@@ -172,9 +172,9 @@ class LogLoss(SymmetricRule):
         own = _of_true_class(posteriors, codes)
         return self.losses_of_two(own, own)  # whatever the other classes have
 
-    def losses_of_two(self, own: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
+    def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(own) / -math.log(self.base))
+            return np.asarray(np.log(true) / -math.log(self.base))
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +198,8 @@ class Brier(SymmetricRule):
         errors[rows, codes] = 0.0
         return np.asarray(np.einsum("nk,nk->n", errors, errors) + _missed(own, errors.sum(1)) ** 2)
 
-    def losses_of_two(self, own: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
-        return np.asarray(other * other + _missed(own, other) ** 2)
+    def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
+        return np.asarray(other * other + _missed(true, other) ** 2)
 
 
 def _missed(own: FloatArray, others: FloatArray) -> FloatArray:
@@ -225,8 +225,8 @@ class HalfBrier(SymmetricRule):
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
         return Brier().losses(posteriors, codes) / 2
 
-    def losses_of_two(self, own: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
-        return Brier().losses_of_two(own, other) / 2
+    def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
+        return Brier().losses_of_two(true, other) / 2
 
 
 @dataclass(frozen=True, eq=False)

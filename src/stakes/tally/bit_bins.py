@@ -94,7 +94,7 @@ class BitGrid:
     def cuts(self, ordered: FloatArray) -> IntArray:
         """Where, among scores in order, a new bin begins.
 
-        >>> BitGrid(True).cuts(np.array([0.1, 0.1001, 0.7, 0.9])).tolist()
+        >>> BitGrid(True).cuts(np.array([0.1, 0.10001, 0.7, 0.9])).tolist()
         [2, 3]
         """
         first, last = self.bins(ordered[[0, -1]])

@@ -205,10 +205,11 @@ def _table(
     if table is None or n_scores is None:
         return None
     pooled = n_scores > table.scores.size
+    digits = 5 if pooled else 17  # of weights that are no whole numbers
     return {
         "scores": _rounded(table, report, own),
-        "negatives": _packed(_short(table.weights[:, 0], 7 if pooled else 17)),
-        "positives": _packed(_short(table.weights[:, 1], 7 if pooled else 17)),
+        "negatives": _packed(_short(table.weights[:, 0], digits)),
+        "positives": _packed(_short(table.weights[:, 1], digits)),
         "binned": pooled,
     }
 
