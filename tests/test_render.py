@@ -338,6 +338,7 @@ def test_ticks_differ_by_their_text(costs):
 
 
 def test_pages_have_costs_that_never_differ():
+    pytest.importorskip("jinja2")
     y, p = [0, 1] * 20, np.linspace(0.1, 0.8, 40)
     for cost in (0.7, 0.1):
         problem = Problem(np.full((2, 3), cost))
@@ -346,6 +347,7 @@ def test_pages_have_costs_that_never_differ():
 
 
 def test_pictures_escape_hostile_units_and_decisions_and_cut_long_ones():
+    pytest.importorskip("jinja2")
     hostile = "</svg><script>alert(1)</script>" + 80 * "x"
     names = [f"{hostile}{place}" for place in "abc"]
     problem = Problem([[0, 2, 9], [9, 2, 0]], decisions=names, unit=hostile)

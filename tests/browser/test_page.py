@@ -435,7 +435,7 @@ def test_models_can_be_left_out_of_the_charts(demo, opened):
     page = opened(demo)
     names = "() => stakesPage.read('roc', 0.5).map(line => line[0])"
     assert "forest" in page.run(names)
-    page.page.get_by_role("button", name="forest").click()
+    page.page.get_by_role("button", name="forest", exact=True).click()
     assert "forest" not in page.run(names)
     page.page.keyboard.press("Enter")
     assert "forest" in page.run(names)

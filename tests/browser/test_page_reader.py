@@ -339,7 +339,7 @@ def test_a_cut_moves_by_keyboard_and_its_counts_and_cost_follow(shown, report_on
     threshold, cost = row[5], row[6]
     assert threshold > 1 / 9
     above = np.asarray(table["scores"]) > threshold
-    ill, well = np.asarray(table["positives"]), np.asarray(table["negatives"])
+    ill, well = (np.array(list(table[name]), dtype=float) for name in ("positives", "negatives"))
     counts = [[well[~above].sum(), well[above].sum()], [ill[~above].sum(), ill[above].sum()]]
     rows = page.run("() => stakesPage.tables().explorer")[1:]
     assert [row[3] for row in rows] == pytest.approx(np.ravel(counts))

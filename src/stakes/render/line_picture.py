@@ -10,7 +10,7 @@ from math import ceil, floor, log10
 from stakes._text import fixed, number
 
 _WIDTH, _HEIGHT = 440, 230
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 424, 26, 186  # where lines are drawn
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 412, 26, 186  # where lines are drawn
 _NAME = 140  # pixels that the name of a line may take
 _STEPS = (1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
 _FLAT = 1e-9  # of the values: what differs by less is a horizontal line

@@ -100,7 +100,7 @@ function listen() {
     button.setAttribute("aria-label", `CSV of “${button.parentNode.querySelector("h2").textContent}”`);
     button.addEventListener("click", () => {
       finishShowing();
-      saveCsv(button.dataset.csv, withStakes(saved[button.dataset.csv]));
+      finished.then(() => saveCsv(button.dataset.csv, withStakes(saved[button.dataset.csv])));
     });
   }
   for (const button of document.querySelectorAll("[data-svg]")) {
