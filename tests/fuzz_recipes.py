@@ -418,6 +418,7 @@ NOT_FOR_USERS: dict[str, str] = {
             *("inference.cost_support", "problem.infeasible", "report.cheapest_of"),
             *("limits.read_counts", "rule.Rule.of", "rule.Rule.plain", "rule.Rules"),
             *("problem.listed_limits", "report.refuse_inconsistent"),
+            *("ranking.certified", "tally.BinSums"),
             *("rule.Rules.with_columns", "regions.borders_of", "thresholds.population_of"),
             *("inference.cost_moments", "inference.with_blind", "conditions.Condition.population"),
         ),

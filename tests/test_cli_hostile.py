@@ -265,7 +265,7 @@ def test_a_signal_at_any_moment_ends_it_with_its_code_and_leaves_nothing(folder,
             env={**os.environ, "TMPDIR": str(spool)},
             text=True,
         )
-        time.sleep(moments.uniform(0.4, 2.0))
+        time.sleep(moments.uniform(0.1, 1.2))
         started.send_signal(number)
         told = started.communicate(timeout=60)[1]
         assert started.returncode in (0, 128 + number, -number), told  # −: before it began

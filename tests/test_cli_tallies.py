@@ -195,7 +195,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 def test_five_million_rows_take_less_memory_than_their_columns_as_arrays_would():
     duckdb.execute(ROWS)
     models = ["--model", "forest", "--model", "logistic"]
-    told = ["evaluate", "many.parquet", "-p", "fraud.toml", *models, "--memory-limit", "50MiB"]
+    told = ["evaluate", "many.parquet", "-p", "fraud.toml", *models, "--memory-limit", "30MiB"]
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, sys.executable, "-m", "stakes", *told],
         capture_output=True,
@@ -213,7 +213,10 @@ def test_the_engine_and_the_key_are_options():
     done, plain = (run("rows.parquet", *asked, "--engine", one) for one in ("duckdb", "numpy"))
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["assumptions"]["engine"] == "duckdb"
-    assert_close(contents(done), contents(plain))
+    found, expected = contents(done), contents(plain)
+    found.pop("joint")  # which needs rows
+    expected.pop("joint")
+    assert_close(found, expected)
     assert "folds by key" in contents(done)["assumptions"]["calibrator"]
 
 

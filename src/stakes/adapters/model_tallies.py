@@ -27,6 +27,7 @@ from stakes.adapters.expressions import (
 from stakes.adapters.lazy import TRUTH, WEIGHT, column_of
 from stakes.adapters.sources import Lazy
 from stakes.adapters.streamed_scores import (
+    HALF_SINGLE,
     Add,
     PosteriorSums,
     decision_steps,
@@ -43,7 +44,6 @@ from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Sc
 from stakes.tally import Bins, BitGrid, Counts, ScoreTable
 
 _PREDICTED, _BIN, _TOTAL = "predicted", "bin", "total"
-_HALF_SINGLE = float(np.finfo(np.float32).eps) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ class LazyModel:
     def _rounding(self) -> list[nw.Expr]:
         """By how much posteriors of single precision may be off, one for each class."""
         columns = range(len(columns_of(self.given)) if self.single else 0)
-        off = [nw.col(column_of(self.place, k)) * _HALF_SINGLE for k in columns]
+        off = [nw.col(column_of(self.place, k)) * HALF_SINGLE for k in columns]
         return off * 2 if len(off) == 1 else off
 
     def _with_posteriors(self, frame: Lazy) -> Lazy:

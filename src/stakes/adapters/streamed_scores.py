@@ -19,12 +19,13 @@ from stakes.adapters.expressions import Arrays
 from stakes.adapters.lazy import TRUTH, WEIGHT
 from stakes.adapters.sources import Lazy
 from stakes.adapters.streams import blocks_of
-from stakes.decide import bayes_decision_indices, shift_prior
+from stakes.decide import cheapest_decisions, class_ratios, shift_prior
 from stakes.problem import Problem
 from stakes.ranking import exact_bins
 from stakes.scoring import Brier, LogLoss
 from stakes.tally import Bins, BinSums, BitGrid, SortedRuns, blocks
 
+HALF_SINGLE = float(np.finfo(np.float32).eps) / 2  # how far off single precision may be
 EXACT_BYTES = 8, 16  # that a case takes where ranks are exact; with a weight
 _RULES = (LogLoss(), Brier())
 Prior = FloatArray
@@ -156,9 +157,12 @@ def decision_steps(
     every = BitGrid(True).scores(np.arange(BitGrid.N_BINS), np.zeros(BitGrid.N_BINS))
     grid = np.unique(np.clip(every, 0.0, 1.0))
 
+    ratios = None if moving is None else class_ratios(*moving)
+
     def decided(some: FloatArray) -> IntArray:
-        rows = some.astype(np.float32) if single else some
-        return bayes_decision_indices(rows if moving is None else shift_prior(rows, *moving), free)
+        score = some.astype(np.float32).astype(np.float64) if single else some
+        off = np.tile(HALF_SINGLE * score[:, None], 2) if single else None
+        return cheapest_decisions(np.column_stack([1 - score, score]), free.costs, off, ratios)
 
     return [*_steps(decided, grid), (np.inf, int(decided(grid[-1:])[0]))]
 

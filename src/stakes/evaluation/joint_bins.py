@@ -25,6 +25,7 @@ from stakes.report import (
 from stakes.tally import ScoreTable
 
 _SOURCES = 12
+_WHOLE = 1_000_000  # cells of one pair, with those that are empty
 _CELLS = 9000  # of all pairs together: what a page has room for
 _BINS = 8, 24  # fewest and most of one source
 
@@ -54,6 +55,9 @@ def joint_bins_of(
             edges = _edges(held, ends, _raw(evidence, model, recalibrated=recalibrated))
         sources.append(DecisionSource(model, recalibrated, system, ends))
         codes.append(bins.codes(sources[-1], edges))
+    sizes = [one.ends.size or evidence.problem.n_decisions for one in sources]
+    if evidence.problem.n_classes * max(sizes) ** 2 > _WHOLE:
+        return None
     names = tuple(one.name for one in systems)
     fitting = costs.choice.errors.among(names).fitting
     while True:

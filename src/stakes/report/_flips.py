@@ -204,7 +204,7 @@ def read_decisions(decisions: Label) -> bool:
     if decisions not in ("remade", "kept"):
         raise InputError(
             f"decisions must be 'remade', which follow the costs and the prior, or 'kept', which "
-            f"stay as they are; got {decisions!r}.",
+            f"stay as they are; got {decisions!r}. Write report.flips('remade').",
             argument="decisions",
         )
     return decisions == "kept"

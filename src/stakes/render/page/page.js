@@ -106,7 +106,10 @@ function listen() {
   for (const button of document.querySelectorAll("[data-svg]")) {
     const name = button.dataset.svg;
     button.setAttribute("aria-label", `SVG of “${button.parentNode.querySelector("b").textContent}”`);
-    button.addEventListener("click", () => saveSvg(name, place(name).querySelector("svg")));
+    button.addEventListener("click", () => {
+      finishShowing();
+      finished.then(() => saveSvg(name, place(name).querySelector("svg")));
+    });
   }
   let width = innerWidth;
   addEventListener("resize", () => {
