@@ -56,7 +56,7 @@ def joint_bins_of(
         sources.append(DecisionSource(model, recalibrated, system, ends))
         codes.append(bins.codes(sources[-1], edges))
     sizes = [one.ends.size or evidence.problem.n_decisions for one in sources]
-    if evidence.problem.n_classes * max(sizes) ** 2 > _WHOLE:
+    if evidence.problem.n_classes * max(sizes, default=0) ** 2 > _WHOLE:
         return None
     names = tuple(one.name for one in systems)
     fitting = costs.choice.errors.among(names).fitting
