@@ -103,8 +103,8 @@ def coverage_section(report: Report) -> Section | None:
     text = (
         f"What {best.name} costs on these cases where the hardest ones, whose decisions it expects "
         f"to cost the most, are left undecided{apart}{unit}. Deciding still fewer, and leaving "
-        f"them undecided or to somebody else, pays where that is expected to cost less for each "
-        f"of them than the last column says."
+        f"them undecided or to somebody else, pays where that costs less for each of them than the "
+        f"last column says, as far as its posteriors are right."
     )
     shown = [points[_nearest(points, share)] for share in _COVERAGES]
     rows = tuple(
