@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import secrets
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,6 +53,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     The bytes reach the disk first, so that even a crash leaves the old file or the new one. The
     new file has the permissions of the old one; where a link leads to it, the link stays.
     """
+    import secrets
+
     target = check_target(path).resolve()
     part = target.with_name(f".{target.name[:200]}.{secrets.token_hex(8)}.part")
     _UNFINISHED.add(part)
@@ -85,6 +83,8 @@ def write_whole(path: str | Path, text: str) -> None:
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """A folder that is gone afterwards, even when the run is ended by a signal."""
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="stakes-") as name:
         folder = Path(name)
         _UNFINISHED.add(folder)
@@ -96,6 +96,8 @@ def temporary_folder() -> Iterator[Path]:
 
 def discard_unfinished() -> None:
     """Remove what is not finished, as the last thing that a run does."""
+    import shutil
+
     for path in _UNFINISHED:
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -177,5 +179,7 @@ def verify(name: str, body: Mapping[str, Any], what: str) -> None:
 
 def checksum(content: Mapping[str, Any]) -> str:
     """Of the content, whatever the order of the entries."""
+    import hashlib
+
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

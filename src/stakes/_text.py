@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
-from html import escape
 from math import isfinite, isinf, isnan
 
 __all__ = [
@@ -288,6 +287,8 @@ def html_table(header: Sequence[object], rows: Sequence[Sequence[object]], capti
     >>> html_table(["", "<b>"], [["x", 1]], "")
     '<table><tr><th></th><th>&lt;b&gt;</th></tr><tr><th>x</th><td>1</td></tr></table>'
     """
+    from html import escape
+
     head = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
     body = "".join(
         f"<tr><th>{escape(str(first))}</th>"

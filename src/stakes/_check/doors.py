@@ -184,7 +184,8 @@ def _plain_check(parts: tuple[Any, ...]) -> Check | None:
         return a_label
     if set(parts) == {str, Path}:
         return a_path
-    if parts == (np.random.Generator,):
+    if [getattr(part, "__name__", "") for part in parts] == ["Generator"]:
+        # By name: asking for np.random here would load it whenever stakes is imported.
         return lambda name, value: generator(value)
     if all(get_origin(part) is Callable for part in parts):
         return a_function

@@ -41,7 +41,6 @@ _MASS = 1e-9  # how far from one the integral of a density may be
 # Panels are at most two log-odds wide and shrink towards equal costs, where beliefs concentrate.
 _SIDE = np.concatenate([2.0 ** np.arange(-40, 1), np.arange(2.0, _REACH + 1, 2.0)])
 _GRID = np.concatenate([-_SIDE[::-1], [0.0], _SIDE])
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def exact_misranking(
@@ -165,13 +164,14 @@ def _wrong_at(
     breaks = np.clip([0.0, share_log_odds, kink], -_REACH, _REACH)
     edges = np.unique(np.concatenate([_GRID, breaks]))
     half = np.diff(edges)[:, None] / 2
-    cost = edges[:-1, None] + half * (_NODES + 1)
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    cost = edges[:-1, None] + half * (nodes + 1)
     proportion = _logistic(cost)
     position = _position(np.exp(cost - share_log_odds), np.array(1.0), rates)
     distance = np.abs(position - _position(weight[0], weight[1], rates))
     wrong = np.minimum(distance, 2 - distance)
     density = utilities.cost_proportion_density(proportion) * proportion * _logistic(-cost)
-    measure = half * _WEIGHTS * density
+    measure = half * weights * density
     _refuse_unresolved("utilities", float(np.sum(measure)))
     return float(np.sum(measure * wrong))
 

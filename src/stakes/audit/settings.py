@@ -20,13 +20,13 @@ from stakes.audit.utility_space import NormalUtilities, UniformUtilities
 from stakes.errors import InputError
 
 #: ``(rng, n)`` → utility matrices (n, 2, 2), rows classes.
-UtilitySampler = Callable[[np.random.Generator, int], FloatArray]
+UtilitySampler = Callable[["np.random.Generator", int], FloatArray]
 #: ``(rng, (n,))`` → shares of the positive class.
-ShareSampler = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
+ShareSampler = Callable[["np.random.Generator", tuple[int, ...]], FloatArray]
 #: ``(rng, (2, 2, n))`` → the rate at which each model (first axis) is right about each class.
-RateSampler = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
+RateSampler = Callable[["np.random.Generator", tuple[int, ...]], FloatArray]
 #: ``(rng, utilities)`` → the utilities as somebody assessed them; both (n, classes, decisions).
-ErrorSampler = Callable[[np.random.Generator, FloatArray], FloatArray]
+ErrorSampler = Callable[["np.random.Generator", FloatArray], FloatArray]
 
 
 class Setting(TypedDict):

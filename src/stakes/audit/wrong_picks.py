@@ -25,7 +25,7 @@ from stakes.problem import Problem
 from stakes.tally import Counts
 
 #: ``(rng, n)`` → n plausible problems.
-ProblemSampler = Callable[[np.random.Generator, int], Sequence[Problem]]
+ProblemSampler = Callable[["np.random.Generator", int], Sequence[Problem]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

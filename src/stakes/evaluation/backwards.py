@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import NormalDist
-
 import numpy as np
 
 from stakes._check import FloatArray, Label
@@ -79,16 +77,18 @@ def backwards_class(
     the standard error of scores that know nothing: with few cases of a class either alone cries
     wolf. More classes: by their leads.
     """
+    from scipy.special import ndtri
+
     classes = evidence.problem.classes
     if area is not None:
-        blind = NormalDist().inv_cdf((1 + LEVEL) / 2) * _blind_error(evidence.sample)
+        blind = ndtri((1 + LEVEL) / 2) * _blind_error(evidence.sample)
         high = np.fmax(area.high, area.value + blind)
         return classes[1] if high < 0.5 else None
     if tallied.leads is None:
         return None
     doubt = (1 - LEVEL) / 2 / len(classes)  # as many classes are looked at
     lead, error = tallied.leads
-    upper = lead + NormalDist().inv_cdf(1 - doubt) * error
+    upper = lead + ndtri(1 - doubt) * error
     return classes[int(np.nanargmin(upper))] if (upper < -_ROUNDING).any() else None
 
 

@@ -26,7 +26,7 @@ from stakes.problem import Problem
 from stakes.tally import JointCounts
 
 # Given a source of randomness and a number, as many draws, stacked along the first axis.
-Sampler = Callable[[np.random.Generator, int], FloatArray]
+Sampler = Callable[["np.random.Generator", int], FloatArray]
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -31,7 +31,7 @@ from stakes.problem import Problem
 from stakes.tally import Tally
 
 D = TypeVar("D")
-Drawer = Callable[[np.random.Generator, int], D]
+Drawer = Callable[["np.random.Generator", int], D]
 
 # Drawing one case by its index costs about a twentieth of one binomial draw for a cell.
 _CASES_PER_CELL = 16

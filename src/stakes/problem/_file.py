@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,19 +20,7 @@ _LIMIT = {"decision", "given", "at_most", "at_least"}
 
 def read(path: str | Path) -> dict[str, Any]:
     """The keywords of Problem that the file states; its labels match by text."""
-    if not str(path):
-        raise InputError("path must be the name of a file; it is empty. Name one.", argument="path")
-    if Path(path).exists() and not Path(path).is_file():
-        raise InputError(f"{path} must be a file; it is a folder, a pipe or a device. Name a file.")
-    try:
-        with open(path, "rb") as file:
-            stated = tomllib.load(file)
-    except UnicodeDecodeError:
-        raise
-    except RecursionError:
-        raise InputError(f"{path} must be TOML that can be read; it is too deep.") from None
-    except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
-        raise InputError(f"{path} must be TOML; it is not: {error}. Mend that line.") from None
+    stated = _parsed(path)
     unknown = sorted(set(stated) - _KEYS)
     if unknown or ("costs" in stated) == ("utilities" in stated):
         fault = f"it holds {unknown[0]!r}" if unknown else "it holds both, or neither"
@@ -65,6 +52,25 @@ def read(path: str | Path) -> dict[str, Any]:
         "answers": _answers(path, stated.get("answers"), classes, decisions),
         "limits": _limits(path, stated.get("limits", []), classes, decisions),
     }
+
+
+def _parsed(path: str | Path) -> dict[str, Any]:
+    """What a TOML file states; every fault of the file is an `InputError`."""
+    import tomllib
+
+    if not str(path):
+        raise InputError("path must be the name of a file; it is empty. Name one.", argument="path")
+    if Path(path).exists() and not Path(path).is_file():
+        raise InputError(f"{path} must be a file; it is a folder, a pipe or a device. Name a file.")
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except UnicodeDecodeError:
+        raise
+    except RecursionError:
+        raise InputError(f"{path} must be TOML that can be read; it is too deep.") from None
+    except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
+        raise InputError(f"{path} must be TOML; it is not: {error}. Mend that line.") from None
 
 
 def _limits(

@@ -11,7 +11,7 @@ from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.tally import Counts
 
-Sampler = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
+Sampler = Callable[["np.random.Generator", tuple[int, ...]], FloatArray]
 """Draws an array of the given shape. A scipy distribution becomes one by
 ``lambda rng, size: distribution.rvs(size=size, random_state=rng)``."""
 
