@@ -24,7 +24,7 @@ from stakes import (
     evaluate,
 )
 from stakes.calibration import Affine, Isotonic
-from stakes.evaluation.backwards import backwards_class, own_class_leads
+from stakes.evaluation.backwards import backwards_class, class_leads
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.evidence import ModelTallies, Sample
@@ -319,7 +319,7 @@ def test_a_model_that_knows_nothing_seldom_seems_to_rank_backwards():
     read = read_cases(y, evidence.problem, None, None, None)
     said = 0
     for _ in range(400):
-        leads = own_class_leads(rng.permutation(rows), read)
+        leads = class_leads(rng.permutation(rows), read)
         tallied = ModelTallies("m", POSTERIORS, leads=leads)
         said += backwards_class(tallied, None, evidence) is not None
     assert said <= 20  # 10 are expected, with a standard deviation of 3
@@ -379,7 +379,7 @@ def test_clusters_make_it_harder_to_rank_backwards_beyond_noise():
 def test_the_lead_of_a_class_is_a_difference_of_means_with_its_standard_error(weights, units):
     """Cases of a cluster are copies of one; whole weights are numbers of cases."""
     y, rows = three_classes(90)
-    found = own_class_leads(rows, read_cases(y, Problem.zero_one(3), weights, None, units))
+    found = class_leads(rows, read_cases(y, Problem.zero_one(3), weights, None, units))
     w = [1.0 if weights is None else float(weights[i]) for i in range(90)]
     whole = all(one == int(one) for one in w)
     for k in range(3):
@@ -445,12 +445,12 @@ def test_calibrated_posteriors_never_rank_a_class_backwards(raw, mass):
     weights = (mass[:, None] * rows).ravel()  # each class as often as they say
     given_rows, y = np.repeat(rows, 3, axis=0), np.tile([0, 1, 2], 5)
     cases = read_cases(y, Problem.zero_one(3), weights, None, None)
-    assert (own_class_leads(given_rows, cases)[0] >= -1e-9).all()
+    assert (class_leads(given_rows, cases)[0] >= -1e-9).all()
 
 
 def test_without_rows_outside_a_class_nothing_leads():
     rows = np.array([[0.7, 0.3], [0.6, 0.4]])
-    found = own_class_leads(rows, read_cases([0, 0], Problem.zero_one(2), None, None, None))
+    found = class_leads(rows, read_cases([0, 0], Problem.zero_one(2), None, None, None))
     assert np.isnan(found).all()
     report = few(np.zeros(30, int), {"m": np.full(30, 0.2)}, FRAUD)
     assert "ranks backwards" not in kinds(report)

@@ -1,6 +1,6 @@
-"""The façade: rows in, a report out.
+"""The façade: it takes rows and returns a report.
 
-The only home of defaults; the report prints what was chosen.
+Defaults that carry meaning live here only, and the report prints those that were used.
 """
 
 from stakes.evaluation.beliefs import read_unknown

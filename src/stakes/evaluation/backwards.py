@@ -15,7 +15,7 @@ _BLOCK = 1 << 16  # rows at a time, so that memory stays flat
 _ROUNDING = 1e-9  # leads that are no larger are none
 
 
-def own_class_leads(rows: FloatArray, cases: Cases) -> FloatArray:
+def class_leads(rows: FloatArray, cases: Cases) -> FloatArray:
     r"""By how much cases of each class lead in its posterior, and the standard error, (2, K).
 
     .. math:: \mathrm{E}[p_k \mid k] - \mathrm{E}[p_k \mid \text{not } k]
@@ -35,13 +35,13 @@ def own_class_leads(rows: FloatArray, cases: Cases) -> FloatArray:
         of_own += np.bincount(truth, weight * part[np.arange(len(part)), truth], size)
         of_all += weight @ part
         of_squares += weight @ part**2
-    own = _masses(cases)
-    mass, rest = own.sum(axis=0), own.sum() - own.sum(axis=0)
-    squares = _squares(cases, own)
+    masses = _masses(cases)
+    mass, outside = masses.sum(axis=0), masses.sum() - masses.sum(axis=0)
+    squares = _squares(cases, masses)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.maximum(of_squares / mass.sum() - (of_all / mass.sum()) ** 2, 0.0)
-        error = np.sqrt(spread * (squares[0] / mass**2 + squares[1] / rest**2))
-        return np.stack([of_own / mass - (of_all - of_own) / rest, error])
+        error = np.sqrt(spread * (squares[0] / mass**2 + squares[1] / outside**2))
+        return np.stack([of_own / mass - (of_all - of_own) / outside, error])
 
 
 def _masses(cases: Cases) -> FloatArray:
@@ -62,10 +62,10 @@ def _squares(cases: Cases, masses: FloatArray) -> FloatArray:
     if cases.clusters is not None:
         outside = masses.sum(axis=1, keepdims=True) - masses
         return np.stack([(masses**2).sum(axis=0), (outside**2).sum(axis=0)])
-    own = masses[0]
+    of_class = masses[0]
     if not cases.whole and cases.weights is not None:
-        own = np.bincount(cases.truth, cases.weights**2, own.size)
-    return np.stack([own, own.sum() - own])
+        of_class = np.bincount(cases.truth, cases.weights**2, of_class.size)
+    return np.stack([of_class, of_class.sum() - of_class])
 
 
 def backwards_class(

@@ -63,10 +63,10 @@ def read_incumbent(
     if isinstance(baseline, Report):
         return Incumbent(_deployed(baseline, problem, level), allowed, baseline)
     asked = baseline if isinstance(baseline, str) else None
-    own = [name for name, rule in rules.items() if asked in (name, rule.model)]
-    exact = [name for name in own if name == asked]
-    plain = [name for name in own if rules[name].eligible]  # the plainest rule is the first
-    if not own:
+    matches = [name for name, rule in rules.items() if asked in (name, rule.model)]
+    exact = [name for name in matches if name == asked]
+    plain = [name for name in matches if rules[name].eligible]  # the plainest rule is the first
+    if not matches:
         models = dict.fromkeys(rule.model for rule in rules.values())
         raise InputError(
             f"baseline must be the name of a model or of a system, or an earlier Report; got "
@@ -74,26 +74,26 @@ def read_incumbent(
             f"{', '.join(map(repr, models))}, or one of the systems {', '.join(map(repr, rules))}.",
             argument="baseline",
         )
-    return Incumbent((exact or plain or own)[0], allowed)
+    return Incumbent((exact or plain or matches)[0], allowed)
 
 
-def read_margin(given: object) -> Margin:
+def read_margin(margin: object) -> Margin:
     """An amount per case, or text such as "2%" for a share of what the baseline costs.
 
     >>> read_margin("2%"), read_margin(0.5), read_margin(None)
     (Margin(value=0.02, relative=True), Margin(value=0.5, relative=False), \
 Margin(value=0.0, relative=False))
     """
-    text = given.strip() if isinstance(given, str) else ""
+    text = margin.strip() if isinstance(margin, str) else ""
     relative = text.endswith("%")
     try:
-        value = float(text.removesuffix("%")) if text else 0.0 if given is None else given
+        value = float(text.removesuffix("%")) if text else 0.0 if margin is None else margin
     except ValueError:
         value = np.nan
     if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
         raise InputError(
             f"margin must be an amount per case, or a share of what the baseline costs such as "
-            f"'2%', and not below zero; got {given!r}. Leave it out for none.",
+            f"'2%', and not below zero; got {margin!r}. Leave it out for none.",
             argument="margin",
         )
     return Margin(float(value) / 100 if relative else float(value), relative)
@@ -109,10 +109,10 @@ def compared(
     earlier, name, margin = incumbent.report, incumbent.system, incumbent.margin
     if earlier is None:
         rule = rules[name]
-        cost, model, what = costs.cost(name), rule.model, rule.name
+        cost, model, rule_name = costs.cost(name), rule.model, rule.name
     else:
         old = earlier.system(name)  # corrected for its having been chosen there
-        cost, model, what = earlier.verdict.cost, old.model, old.rule
+        cost, model, rule_name = earlier.verdict.cost, old.model, old.rule
     if margin.relative and not cost.value > 0:
         raise InputError(
             f"margin must be an amount per case, because {name} costs {cost.value:.4g} per case, "
@@ -122,14 +122,14 @@ def compared(
     known = Baseline(
         system=name,
         model=model,
-        rule=what,
+        rule=rule_name,
         cost=cost,
         paired=earlier is None,
         margin=margin.value,
         relative=margin.relative,
         sentences=_sentences(name, margin, earlier),
     )
-    return known, tuple(_with_differences(one, known, costs) for one in systems)
+    return known, tuple(_with_differences(system, known, costs) for system in systems)
 
 
 def unpaired(first: Interval, second: Interval, factor: float = 1.0) -> Interval:
@@ -159,17 +159,17 @@ def problem_differences(old: Problem, new: Problem) -> tuple[str, ...]:
     if not said and old.written != new.written:
         cells = [
             f"cost of {decision} for {label}: {cell_text(was)} before, {cell_text(now)} now"
-            for label, row, own in zip(old.classes, old.written, new.written, strict=True)
-            for decision, was, now in zip(old.decisions, row, own, strict=True)
+            for label, row, new_row in zip(old.classes, old.written, new.written, strict=True)
+            for decision, was, now in zip(old.decisions, row, new_row, strict=True)
             if was != now
         ]
         said += cells
-    shares = [None if one.prior is None else one.prior.tolist() for one in (old, new)]
+    shares = [None if part.prior is None else part.prior.tolist() for part in (old, new)]
     if shares[0] != shares[1]:
-        texts = ["shares of the cases" if one is None else str(one) for one in shares]
+        texts = ["shares of the cases" if part is None else str(part) for part in shares]
         said.append(f"prior: {texts[0]} before, {texts[1]} now")
     if set(old.limits) != set(new.limits):
-        texts = ["; ".join(map(str, one.limits)) or "none" for one in (old, new)]
+        texts = ["; ".join(map(str, part.limits)) or "none" for part in (old, new)]
         said.append(f"limits: {texts[0]} before, {texts[1]} now")
     return tuple(said)
 
@@ -199,20 +199,20 @@ def _deployed(earlier: Report, problem: Problem, level: float) -> str:
     return earlier.verdict.deploy.name
 
 
-def _with_differences(one: System, baseline: Baseline, costs: Costs) -> System:
+def _with_differences(system: System, baseline: Baseline, costs: Costs) -> System:
     name, factor = baseline.system, 1 + baseline.margin * baseline.relative
     if not baseline.paired:
-        plain = unpaired(one.cost, baseline.cost)
-        beyond = unpaired(one.cost, baseline.cost, factor)
-    elif one.name == name:  # no other case could tell it from itself
+        plain = unpaired(system.cost, baseline.cost)
+        beyond = unpaired(system.cost, baseline.cost, factor)
+    elif system.name == name:  # no other case could tell it from itself
         plain, cost = Interval(0.0, 0.0, 0.0), baseline.cost
         beyond = Interval(*((1 - factor) * end for end in (cost.value, cost.high, cost.low)))
     else:
-        plain = costs.difference(one.name, name)
-        beyond = plain if factor == 1 else costs.difference(one.name, name, factor)
+        plain = costs.difference(system.name, name)
+        beyond = plain if factor == 1 else costs.difference(system.name, name, factor)
     amount = 0.0 if baseline.relative else baseline.margin
     beyond = Interval(beyond.value - amount, beyond.low - amount, beyond.high - amount)
-    return System._trusted(**{**vars(one), "difference": plain, "beyond_margin": beyond})
+    return System._trusted(**{**vars(system), "difference": plain, "beyond_margin": beyond})
 
 
 def _sentences(name: str, margin: Margin, earlier: Report | None) -> tuple[str, ...]:

@@ -76,17 +76,17 @@ class Unknown:
 
     def parts(self, rng: np.random.Generator) -> list[Part]:
         """Everything that is not known, one after the other, the rest being as the problem says."""
-        found = [self._cell(*one) for one in self.problem.beliefs]
+        parts = [self._cell(*belief) for belief in self.problem.beliefs]
         nan = float("nan")
         if self.experts is not None:
             above = self.experts - self.experts.mean(axis=0)
             same = np.broadcast_to(self.prior, (len(above), len(self.prior)))
-            found.append(Part("which expert is right", (nan, nan, nan), Worlds(above, same)))
+            parts.append(Part("which expert is right", (nan, nan, nan), Worlds(above, same)))
         if self.sampler is not None:
             priors = self._priors(rng, DRAWS)  # in order, so that some of them are evenly spread
             none = np.zeros((DRAWS, *self._shape))
-            found.append(Part("the prior", self._shares(priors), Worlds(none, priors)))
-        return found
+            parts.append(Part("the prior", self._shares(priors), Worlds(none, priors)))
+        return parts
 
     def _cell(self, k: int, d: int, belief: Belief) -> Part:
         costs = np.zeros((_POINTS, *self._shape))
@@ -143,7 +143,27 @@ class Unknown:
 def read_unknown(
     uncertain: object, problem: Problem, shares: FloatArray, level: float
 ) -> Unknown | None:
-    """Check what was said to be uncertain; None where everything is known."""
+    """Check what is said to be uncertain.
+
+    Parameters
+    ----------
+    uncertain : as in `evaluate`
+    problem : what is at stake, whose costs may be distributions
+    shares : (K,) class shares of the data, which count where the problem states no prior
+    level : of the ranges that are shown
+
+    Returns
+    -------
+    the unknowns; None where everything is known
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> from stakes.inference import Dirichlet
+    >>> problem = Problem.binary(false_alarm=1, miss=9, prior=[0.95, 0.05])
+    >>> read_unknown(Dirichlet([95, 5]), problem, problem.prior, 0.95).what
+    'the prior'
+    """
     stated = dict(uncertain) if isinstance(uncertain, Mapping) else _named(uncertain)
     strange = [name for name in stated if name not in ("costs", "prior")]
     if strange:
@@ -191,19 +211,19 @@ def _drawn(sampler: Any, rng: np.random.Generator, draws: int) -> FloatArray:
         return np.empty(0)
 
 
-def _experts(given: Any, problem: Problem) -> FloatArray:
+def _experts(matrices: Any, problem: Problem) -> FloatArray:
     """Experts' costs (E, K, M), whose mean must be that of the problem."""
     if problem.beliefs or problem.columns:
-        other = "distributions in its cells" if problem.beliefs else "expressions of columns"
+        reason = "distributions in its cells" if problem.beliefs else "expressions of columns"
         raise InputError(
-            f"uncertain must leave out costs where those of the problem have {other}; both say "
+            f"uncertain must leave out costs where those of the problem have {reason}; both say "
             f"what the costs may be. Leave one of them out.",
             argument="uncertain",
         )
-    listed = given if isinstance(given, Sequence | np.ndarray) else ()
-    tables = [one.costs if isinstance(one, Problem) else one for one in listed]
+    listed = matrices if isinstance(matrices, Sequence | np.ndarray) else ()
+    tables = [matrix.costs if isinstance(matrix, Problem) else matrix for matrix in listed]
     costs = (
-        np.stack([_check.floats("uncertain", one, ndim=2) for one in tables])
+        np.stack([_check.floats("uncertain", matrix, ndim=2) for matrix in tables])
         if tables
         else np.empty((0, 0, 0))
     )
@@ -226,11 +246,11 @@ def _experts(given: Any, problem: Problem) -> FloatArray:
     return costs
 
 
-def _sampler(given: Any, problem: Problem) -> Any:
-    if not callable(given):
+def _sampler(sampler: Any, problem: Problem) -> Any:
+    if not callable(sampler):
         raise InputError(
             f"uncertain must have a distribution of the prior, a function of a generator and a "
-            f"number of draws; got {type(given).__name__}. Dirichlet([95, 5]) is one.",
+            f"number of draws; got {type(sampler).__name__}. Dirichlet([95, 5]) is one.",
             argument="uncertain",
         )
     if problem.prior is None:
@@ -239,8 +259,8 @@ def _sampler(given: Any, problem: Problem) -> Any:
             "problem.with_prior(…), the mean of the distribution.",
             argument="problem",
         )
-    if isinstance(given, Dirichlet):
-        mean = given.cases / given.cases.sum()
+    if isinstance(sampler, Dirichlet):
+        mean = sampler.cases / sampler.cases.sum()
         if mean.shape != problem.prior.shape or np.abs(mean - problem.prior).max() > 1e-6:
             raise InputError(
                 f"problem must state the mean of the distribution of its prior; that is "
@@ -248,14 +268,14 @@ def _sampler(given: Any, problem: Problem) -> Any:
                 f"problem.with_prior({mean.tolist()}).",
                 argument="problem",
             )
-    return given
+    return sampler
 
 
 def _quantiles(belief: Belief, size: int) -> FloatArray:
     """So many equally likely amounts, in order, that have the mean of the distribution.
 
-    They are the middle quantiles of equally likely parts. What these miss of the mean lies in the
-    longer tail, and is given to its outermost part.
+    They are the medians of equally likely parts. Their mean misses some of the longer tail; the
+    outermost point makes up for that.
     """
     points = belief.quantiles((np.arange(size) + 0.5) / size)
     missing = belief.mean - float(points.mean())

@@ -1,4 +1,4 @@
-"""From evidence to the report: nothing here reads rows."""
+"""The report, made from evidence alone: nothing in this module reads rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stakes.evaluation.metric_picks import disagreement_of, picks_of
 from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
 from stakes.evaluation.operation import Operation
 from stakes.evaluation.quality import quality_of
-from stakes.evaluation.score_bins import held_table
+from stakes.evaluation.score_bins import shown_table_of
 from stakes.evaluation.shipping import shipped_rules
 from stakes.evaluation.slice_costs import slices_of
 from stakes.evaluation.verdict import verdict_of
@@ -59,11 +59,32 @@ def report_of(
     remake: Remake | None = None,
     engine: str = "numpy",
 ) -> Report:
-    """All that the evidence says; `rng` was made from the seed, and may have been used.
+    """Make the report from the evidence.
 
-    `library` is that of the frames that were given; `baseline` and `margin` are as in `evaluate`.
-    `unknown` is what is not quite known of the problem; `remake` makes rules again where it can.
-    `engine` is what tallied the rows.
+    Parameters
+    ----------
+    evidence : the tallies
+    replicates, seed, level, baseline, margin : as in `evaluate`
+    rng : made from the seed; it may have been used before
+    library : the library of the frames that were passed
+    operation : running costs and the number of cases to come
+    unknown : costs or a prior that are uncertain
+    remake : makes rules again for other costs, where the rows are at hand
+    engine : the name of what tallied the rows
+
+    Returns
+    -------
+    the report
+
+    Examples
+    --------
+    `evaluate` makes the evidence from rows and calls this; engines make it from files:
+
+    >>> from stakes import Problem, evaluate
+    >>> problem = Problem.binary(false_alarm=1, miss=9)
+    >>> report = evaluate([0, 1] * 50, [0.1, 0.8] * 50, problem, calibrator=None, replicates=20)
+    >>> report.assumptions.engine
+    'numpy'
     """
     if operation is not None:
         evidence = replace(evidence, operation=operation)
@@ -74,7 +95,7 @@ def report_of(
     known, systems = None, _systems(evidence, costs)
     if incumbent is not None:
         known, systems = compared(systems, costs, incumbent, evidence.rules)
-    tables = {one.model: held_table(one, evidence) for one in evidence.models}
+    tables = {tallied.model: shown_table_of(tallied, evidence) for tallied in evidence.models}
     miscalibrations = _miscalibrations(evidence, tables, replicates, rng)
     models = _qualities(evidence, systems, costs, tables, miscalibrations)
     naive = _naive(evidence, costs)
@@ -86,7 +107,8 @@ def report_of(
     if unknown is not None:
         chosen = verdict.cheapest or costs.named
         rivals = rivals_of(systems, no_model, evidence, chosen)
-        again = None if problem.limits else remake  # whose prices would have to be found again
+        # Under limits, prices would have to be fitted again in every world, which takes too long.
+        again = None if problem.limits else remake
         uncertainty = uncertainty_of(unknown, rivals, chosen, seed, again)
     return Report(
         problem=problem,
@@ -120,14 +142,14 @@ def _qualities(
 ) -> tuple[ModelQuality, ...]:
     return tuple(
         quality_of(
-            one,
+            tallied,
             evidence,
-            _own(systems, one.model),
+            _systems_by_rule(systems, tallied.model),
             costs,
-            held=tables[one.model],
-            miscalibration=miscalibrations.get(one.model),
+            shown_table=tables[tallied.model],
+            miscalibration=miscalibrations.get(tallied.model),
         )
-        for one in evidence.models
+        for tallied in evidence.models
     )
 
 
@@ -140,23 +162,23 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
     return tuple(
         System(
             name=name,
-            model=one.model,
-            rule=one.name,
-            threshold=one.threshold,
-            cuts=cuts if one.name in POSTERIOR_RULES else (),
-            candidate=one.eligible,
+            model=rule.model,
+            rule=rule.name,
+            threshold=rule.threshold,
+            cuts=cuts if rule.name in POSTERIOR_RULES else (),
+            candidate=rule.eligible,
             counts=joint.model(name),
             cost=costs.cost(name),
             normalized=costs.normalized(name),
             probability_cheapest=costs.chances.get(name, float("nan")),
             spent=None if charges is None else charges.spent[name],
             sums=None if charges is None else charges.sums.get(name),
-            running_cost=running.get(one.model, 0.0),
+            running_cost=running.get(rule.model, 0.0),
             total=evidence.operation.total(costs.cost(name)),
             limits=evidence.checks.get(name, ()),
-            rounding_loss=one.rounding_loss,
+            rounding_loss=rule.rounding_loss,
         )
-        for name, one in rules.items()
+        for name, rule in rules.items()
     )
 
 
@@ -187,14 +209,14 @@ def _no_model(evidence: Evidence, costs: Costs) -> System | None:
 
 
 def _coverage(evidence: Evidence, best: System) -> Points:
-    """What the best system costs where hard cases are left undecided."""
+    """What the best system costs per decided case, as more and more hard cases are left out."""
     problem = evidence.problem
     if best.name in evidence.coverage:
         return evidence.coverage[best.name]()
     if problem.limits or problem.columns or best.rule not in POSTERIOR_RULES:
         return ()
-    (own,) = (one for one in evidence.models if one.model == best.model)
-    tables = {BAYES: own.table, MOVED: own.deployed, RECALIBRATED: own.recalibrated}
+    (tallied,) = (model for model in evidence.models if model.model == best.model)
+    tables = {BAYES: tallied.table, MOVED: tallied.deployed, RECALIBRATED: tallied.recalibrated}
     table = tables[best.rule]
     if table is None:
         return ()
@@ -211,26 +233,26 @@ def _miscalibrations(
     replicates: int,
     rng: np.random.Generator,
 ) -> dict[str, Miscalibration | None]:
-    """What calibration costs each model, where no calibrator says so.
+    """What miscalibration costs each model, where there is no calibrator to measure it with.
 
-    All models have the same random numbers, so that equal ones have equal results.
+    All models use the same random numbers, so that equal models have equal results.
     """
     if evidence.calibrator is not None:
         return {}
     (seed,) = rng.bit_generator.seed_seq.spawn(1)  # type: ignore[attr-defined]
     return {
-        one.model: miscalibration_of(
-            one,
-            tables[one.model],
+        tallied.model: miscalibration_of(
+            tallied,
+            tables[tallied.model],
             evidence,
             replicates=replicates,
             rng=np.random.default_rng(seed),
         )
-        for one in evidence.models
+        for tallied in evidence.models
     }
 
 
-def _own(systems: tuple[System, ...], model: str) -> dict[str, str]:
+def _systems_by_rule(systems: tuple[System, ...], model: str) -> dict[str, str]:
     """The systems of one model, by their rules."""
     return {system.rule: system.name for system in systems if system.model == model}
 
@@ -238,8 +260,8 @@ def _own(systems: tuple[System, ...], model: str) -> dict[str, str]:
 def _naive(evidence: Evidence, costs: Costs) -> NaiveDecision:
     if isinstance(costs, LossCosts):
         return NaiveDecision(*costs.constant(evidence.problem.decisions))
-    found = evidence.problem.with_prior(evidence.prior).naive
-    return NaiveDecision(found.decision, found.cost, found.tied)
+    naive = evidence.problem.with_prior(evidence.prior).naive
+    return NaiveDecision(naive.decision, naive.cost, naive.tied)
 
 
 def _assumptions(

@@ -17,8 +17,8 @@ from stakes.rows import Decisions, Posteriors, Scores, as_predictions
 
 LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
 
-_MOST = 2.0**53  # beyond, whole numbers cannot be told from their neighbours
-_LIGHTEST, _HEAVIEST = 1e-100, 1e100
+_MOST = 2.0**53  # from here on a double cannot hold every whole number, so counts would be wrong
+_LIGHTEST, _HEAVIEST = 1e-100, 1e100  # squares of weights must neither underflow nor overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +53,22 @@ class Cases:
 
     @property
     def whole(self) -> bool:
-        """Whether all weights are numbers of cases that can be counted."""
-        given = self.weights
-        return given is None or bool((given == np.floor(given)).all() and given.sum() < _MOST)
+        """Whether all weights are whole numbers, which count cases exactly."""
+        if self.weights is None:
+            return True
+        return bool((self.weights == np.floor(self.weights)).all() and self.weights.sum() < _MOST)
 
     def rows(self, column: Any) -> Any:
-        """The rows of a column that have weight."""
+        """The rows of a column that have weight.
+
+        Parameters
+        ----------
+        column : an array with one row for every row of the input, or None
+
+        Returns
+        -------
+        the column without the rows of weight zero; None stays None
+        """
         return column if self.kept is None or column is None else column[self.kept]
 
 
@@ -70,7 +80,25 @@ def read_cases(
     clusters: object,
     data: object = None,
 ) -> Cases:
-    """Encode the truth and check that everything describes the same cases."""
+    """Encode the true classes and check that everything describes the same cases.
+
+    Parameters
+    ----------
+    y_true, weights, by, clusters, data : as in `evaluate`
+    problem : what is at stake
+
+    Returns
+    -------
+    the cases, without the rows that have no weight
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> problem = Problem.binary(false_alarm=1, miss=9, classes=["well", "ill"])
+    >>> cases = read_cases(["well", "ill", "well"], problem, [1, 2, 0], None, None)
+    >>> cases.truth.tolist(), cases.weights.tolist(), cases.n_rows
+    ([0, 1], [1.0, 2.0], 3)
+    """
     columns = [] if by is None else _check.columns_of("by", by)
     truth = _check.codes("y_true", y_true, problem.classes)
     if not len(truth):
@@ -107,7 +135,18 @@ def read_cases(
 
 
 def refuse_needless(data: object, problem: Problem) -> None:
-    """Refuse columns that no cost depends on: whoever passes them expects that one does."""
+    """Refuse columns that no cost depends on: whoever passes them expects that one does.
+
+    Parameters
+    ----------
+    data : columns of the cases, or None
+    problem : what is at stake
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> refuse_needless({"amount": [3.0]}, Problem([[0, "amount"], [5, 0]]))  # is needed
+    """
     if data is not None and not problem.columns:
         raise InputError(
             "data must be left out where the costs of the problem have no columns; all of these "
@@ -148,7 +187,7 @@ def _case_costs(
 
 
 def _refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:
-    """A class without cases costs something that only cases of it could tell."""
+    """Refuse classes without cases: their costs depend on columns that only cases would have."""
     prior = np.zeros(mass.size) if problem.prior is None else problem.prior
     unseen = np.flatnonzero((prior > 0) & (mass == 0))
     if unseen.size:
@@ -160,11 +199,11 @@ def _refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:
         )
 
 
-def _weights(given: object, n_rows: int) -> tuple[FloatArray | None, BoolArray | None]:
+def _weights(weights: object, n_rows: int) -> tuple[FloatArray | None, BoolArray | None]:
     """The weights of the rows that have one, and which rows these are."""
-    if given is None:
+    if weights is None:
         return None, None
-    weight = _check.weights("weights", given, n_rows)
+    weight = _check.weights("weights", weights, n_rows)
     if not _LIGHTEST <= weight.max() <= _HEAVIEST:
         raise InputError(
             f"weights must be of a size whose squares are numbers, from {_LIGHTEST:g} to "
@@ -183,10 +222,22 @@ def refuse_misaligned(
     clusters: object,
     data: object = None,
 ) -> None:
-    """Refuse series and frames whose rows may be other cases."""
-    columns = {f"models[{name!r}]": given for name, given in models.items()}
+    """Refuse series and frames whose index shows that their rows are other cases.
+
+    Parameters
+    ----------
+    y_true, weights, by, clusters, data : as in `evaluate`
+    models : predictions by the name of their model
+
+    Examples
+    --------
+    Arrays and lists have no index, so that there is nothing to refuse:
+
+    >>> refuse_misaligned([0, 1], {"model": [0.2, 0.9]}, None, None, None)
+    """
+    columns = {f"models[{name!r}]": column for name, column in models.items()}
     if by is not None:
-        columns |= {_column("by", name): given for name, given in _check.columns_of("by", by)}
+        columns |= {_column("by", name): column for name, column in _check.columns_of("by", by)}
     _check.aligned(y_true=y_true, weights=weights, clusters=clusters, data=data, **columns)
 
 
@@ -200,7 +251,23 @@ def _aligned(groups: Groups, name: str, truth: IntArray, kept: BoolArray | None)
 
 
 def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions | Scores]:
-    """Predictions by the name of their model; a single one is called "model"."""
+    """Predictions by the name of their model; a single one is called "model".
+
+    Parameters
+    ----------
+    models : as in `evaluate`
+    n_cases : how many rows the true classes have
+
+    Returns
+    -------
+    predictions by name, each wrapped by what it holds
+
+    Examples
+    --------
+    >>> predictions = read_models([0.2, 0.9], 2)
+    >>> {name: type(values).__name__ for name, values in predictions.items()}
+    {'model': 'Posteriors'}
+    """
     named: Labels | None = None
     if isinstance(models, Mapping):
         if not models:
@@ -209,12 +276,12 @@ def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions |
                 argument="models",
             )
         named = _check.labels("the models", models)
-    given = list(models.values()) if isinstance(models, Mapping) else [models]
+    values = list(models.values()) if isinstance(models, Mapping) else [models]
     names = [str(name) for name in named or ("model",)]
     _check.labels("the names of the models", names)
     read = {
         name: as_predictions(_argument(name, named is not None), predictions)
-        for name, predictions in zip(names, given, strict=True)
+        for name, predictions in zip(names, values, strict=True)
     }
     for name, predictions in read.items():
         n_rows = len(predictions.values)
@@ -229,11 +296,26 @@ def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions |
 
 
 def frame_library(y_true: object, models: Any) -> str | None:
-    """The library of the first frame or series that was given; None where there was none."""
-    given = [y_true, *(models.values() if isinstance(models, Mapping) else [models])]
+    """The library of the first frame or series among the arguments.
+
+    Parameters
+    ----------
+    y_true : labels of the true classes
+    models : predictions of one model, or a mapping from name to predictions
+
+    Returns
+    -------
+    one of `LIBRARIES`; None where nothing comes from these
+
+    Examples
+    --------
+    >>> print(frame_library([0, 1], {"model": [0.2, 0.9]}))
+    None
+    """
+    arguments = [y_true, *(models.values() if isinstance(models, Mapping) else [models])]
     wrappers = Posteriors | Decisions | Scores
-    bare = (one.values if isinstance(one, wrappers) else one for one in given)
-    homes = (type(one).__module__.partition(".")[0] for one in bare)
+    bare = (column.values if isinstance(column, wrappers) else column for column in arguments)
+    homes = (type(column).__module__.partition(".")[0] for column in bare)
     return next((home for home in homes if home in LIBRARIES), None)
 
 

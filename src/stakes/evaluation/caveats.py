@@ -42,7 +42,7 @@ def caveats_of(
     costs: Costs,
     miscalibrations: Mapping[str, Miscalibration | None],
 ) -> tuple[Caveat, ...]:
-    """All caveats that apply; what is said of the system to deploy needs one."""
+    """All caveats that apply; those about the deployed system need a verdict that deploys one."""
     best = verdict.deploy
     return (
         *_backwards(models, evidence.problem),
@@ -70,15 +70,15 @@ def _many_costs(problem: Problem) -> Iterator[Caveat]:
 
 
 def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[Caveat]:
-    """Ranks that are the wrong way round, which is hardly ever the model's fault."""
+    """Models that rank backwards, usually because columns or scores are the wrong way round."""
     for model in models:
         if model.backwards is None:
             continue
-        what = f"{model.model} ranks backwards"
+        text = f"{model.model} ranks backwards"
         if model.auc is not None:
-            what += f" (AUC {rounded(model.auc.value, model.auc)})"
+            text += f" (AUC {rounded(model.auc.value, model.auc)})"
         else:
-            what += (
+            text += (
                 f": its posteriors of {model.backwards} are lower for cases of that class than for "
                 f"the others"
             )
@@ -92,7 +92,7 @@ def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[C
                 f"a higher score must speak for {problem.classes[1]}. Negate the scores if it does "
                 f"not."
             )
-        yield Caveat("ranks backwards", f"{what}; {asked}")
+        yield Caveat("ranks backwards", f"{text}; {asked}")
 
 
 def _prior_mismatch(evidence: Evidence, systems: tuple[System, ...]) -> Iterator[Caveat]:
@@ -100,6 +100,8 @@ def _prior_mismatch(evidence: Evidence, systems: tuple[System, ...]) -> Iterator
     with np.errstate(divide="ignore", invalid="ignore"):
         shift = np.abs(np.log(prior / (1 - prior)) - np.log(shares / (1 - shares)))
         error = np.sqrt(prior * (1 - prior) / evidence.sample.sizes.sum())
+    # Both must hold: with many cases a trifling shift is statistically clear, and with few cases
+    # a large one may be chance.
     differs = (np.abs(prior - shares) > 3 * error) & (shift > np.log(_SHIFT)) & (shares > 0)
     if not differs.any():
         return
@@ -137,13 +139,13 @@ def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
 
 def _broken_limits(systems: tuple[System, ...]) -> Iterator[Caveat]:
     """Systems that clearly break a limit, which cannot be recommended."""
-    for one in systems:
-        for check in one.limits:
+    for system in systems:
+        for check in system.limits:
             if check.breaks:
                 value, low, high = check.interval
                 yield Caveat(
                     "breaks a limit",
-                    f"{one.name} cannot be recommended: {check.limit}, and it has {value} "
+                    f"{system.name} cannot be recommended: {check.limit}, and it has {value} "
                     f"(interval {low.removesuffix(' %')} to {high}).",
                 )
 
@@ -158,13 +160,13 @@ def _tuned_threshold(best: System) -> Iterator[Caveat]:
 
 
 def _sums(models: tuple[ModelTallies, ...]) -> Iterator[Caveat]:
-    for one in models:
-        if one.off_sum is not None:
-            rows, worst = one.off_sum
+    for tallied in models:
+        if tallied.off_sum is not None:
+            rows, worst = tallied.off_sum
             yield Caveat(
                 "posteriors do not sum to one",
-                f"{rows} rows of the posteriors of {one.model} do not sum to one (the worst sums "
-                f"to {number(worst)}); they were divided by their sums.",
+                f"{rows} rows of the posteriors of {tallied.model} do not sum to one (the worst "
+                f"sums to {number(worst)}); they were divided by their sums.",
             )
 
 
@@ -176,17 +178,18 @@ def _miscalibration(
     verdict: Verdict,
     problem: Problem,
 ) -> Iterator[Caveat]:
-    """Where there is no doubt that calibration costs something, and it is much."""
+    """Models whose miscalibration clearly costs something, and a large share of their cost."""
     spent = {system.name: system.cost for system in systems}
     for model in models:
         if model.backwards is not None:
-            continue  # no calibrator should mend that
-        own = {system.rule: system.name for system in systems if system.model == model.model}
-        as_is, repaired = own.get(MOVED, own.get(BAYES)), own.get(RECALIBRATED)
+            continue  # recalibration would hide that the columns are in the wrong order
+        by_rule = {system.rule: system.name for system in systems if system.model == model.model}
+        as_is, repaired = by_rule.get(MOVED, by_rule.get(BAYES)), by_rule.get(RECALIBRATED)
         looked = miscalibrations.get(model.model)
         certain = looked is not None and looked.certain
         if as_is is not None and repaired is not None:
-            # What the data cannot tell from the cheapest does not clearly waste anything.
+            # A system that is still a contender for the cheapest does not clearly waste anything,
+            # even where its own pair with the recalibrated one is clear.
             certain = costs.saving(as_is, repaired).low > 0 and not costs.is_contender(as_is)
         wasted, share = model.calibration_cost, model.calibration_share
         if not certain or wasted is None or share is None or share <= _COSTLY:
@@ -210,8 +213,8 @@ def _unchecked(
     evidence: Evidence, miscalibrations: Mapping[str, Miscalibration | None]
 ) -> Iterator[Caveat]:
     """Posteriors whose calibration nobody looked at."""
-    kinds = {one.model: one.kind for one in evidence.models}
-    unknown = [model for model, found in miscalibrations.items() if found is None]
+    kinds = {tallied.model: tallied.kind for tallied in evidence.models}
+    unknown = [model for model, checked in miscalibrations.items() if checked is None]
     listed = ", ".join(model for model in unknown if kinds[model] == POSTERIORS)
     if listed:
         yield Caveat(
@@ -225,7 +228,7 @@ def _unchecked(
 def _few_carry(
     evidence: Evidence, verdict: Verdict, systems: tuple[System, ...]
 ) -> Iterator[Caveat]:
-    """Where a few cases make up much of the cost, which other cases then need not show."""
+    """A caveat where a few cases make up much of the cost: another sample may lack such cases."""
     if evidence.sample.charges is None:
         return
     best = verdict.deploy or cheapest_of(systems)

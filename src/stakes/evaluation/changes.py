@@ -42,8 +42,16 @@ class Changes(Value):
 def changes_between(old: Report, new: Report) -> Changes:
     """What changed from an old report to a new one, on other cases or on the same.
 
-    Differences of costs are unpaired: a report does not hold who decided what about which case. Of
-    reports on the same cases they are therefore less certain than `evaluate` with a baseline.
+    Differences of costs are unpaired, because a report does not say which case got which decision.
+    For reports on the same cases they are therefore less certain than `evaluate` with a baseline.
+
+    Parameters
+    ----------
+    old, new : the two reports
+
+    Returns
+    -------
+    the differences between problems, verdicts, costs, systems and caveats
 
     Examples
     --------
@@ -56,19 +64,19 @@ def changes_between(old: Report, new: Report) -> Changes:
     >>> changes.problem, changes.costs[0].system, changes.costs[0].difference.value
     ((), 'model (as is)', -0.25)
     """
-    before, after = ({one.name: one for one in report.systems} for report in (old, new))
+    before, after = ({entry.name: entry for entry in report.systems} for report in (old, new))
     same = old.assumptions.level == new.assumptions.level
     costs = tuple(
         CostChange(
             name,
-            one.cost,
+            entry.cost,
             after[name].cost,
-            unpaired(after[name].cost, one.cost) if same else None,
+            unpaired(after[name].cost, entry.cost) if same else None,
         )
-        for name, one in before.items()
+        for name, entry in before.items()
         if name in after
     )
-    kinds = [dict.fromkeys(one.kind for one in report.caveats) for report in (old, new)]
+    kinds = [dict.fromkeys(entry.kind for entry in report.caveats) for report in (old, new)]
     return Changes(
         problem=problem_differences(old.problem, new.problem),
         verdicts=(old.verdict.cheapest, new.verdict.cheapest),

@@ -14,14 +14,14 @@ from stakes.evaluation.cases import Cases
 from stakes.inference import LossSample
 from stakes.problem import costs_of_class
 
-NO_MODEL = "costs and prior, no model"  # the decision that each case's own costs make, blindly
+NO_MODEL = "costs and prior, no model"  # the Bayes decision by the costs of each case and the prior
 
 _TIE = 1e-12  # of a probability
 
 MOST_TERMS = 32  # of costs, whose sums are kept
 
-FEW, MUCH = 10, 0.25  # so few cases are worth a word where they are so much of the cost
-ALIKE = 0.75  # and where so few of the cases that cost something count: Kish's effective number
+FEW, MUCH = 10, 0.25  # a caveat is due where this few cases carry at least this share of the cost
+ALIKE = 0.75  # unless Kish's effective number of cases is at least this share of their number
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,9 @@ class Charges:
     blind: IntArray  # (n,) decisions by costs and prior alone
     sums: Mapping[str, FloatArray]  # (K, M, T) of the terms of the costs; none if too many
 
-    def only(self, own: BoolArray) -> Charges:
-        """The same of some of the cases; sums in cells stay those of all."""
-        losses, part = self.losses, np.flatnonzero(own)
+    def only(self, mask: BoolArray) -> Charges:
+        """The charges of the cases in a mask; sums in cells stay those of all cases."""
+        losses, part = self.losses, np.flatnonzero(mask)
         return replace(
             self,
             losses=replace(
@@ -62,9 +62,29 @@ def charges_of(
     bayes: frozenset[Label] = frozenset(),
     blind: IntArray | None = None,
 ) -> Charges:
-    """Charge all decisions, block by block; `bayes` are those that posteriors make.
+    """Charge every case what each system's decision about it costs.
 
-    `blind` are the decisions by costs and prior alone, where limits have a say in them.
+    Parameters
+    ----------
+    cases : the cases, whose costs differ from case to case
+    decided : codes (n,) of the decisions of each system, by its name
+    bayes : names of the systems that decide by posteriors
+    blind : (n,) decisions by costs and prior alone; worked out here if left out, but under limits
+        they need prices
+
+    Returns
+    -------
+    losses of all systems, of the rule without a model and of every constant decision
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> from stakes.evaluation import read_cases
+    >>> problem = Problem([[0, 1], ["amount", 0]])
+    >>> cases = read_cases([0, 1, 1], problem, None, None, None, {"amount": [3.0, 5.0, 7.0]})
+    >>> charges = charges_of(cases, {"model": np.array([0, 0, 1])})
+    >>> charges.losses.loss("model").tolist(), charges.spent["model"].tolist()
+    ([0.0, 5.0, 0.0], [[0.0, 0.0], [5.0, 0.0]])
     """
     costs, problem = cases.costs, cases.problem
     assert costs is not None
@@ -75,18 +95,20 @@ def charges_of(
     constant = tuple(f"always {label}" for label in problem.decisions)
     losses = np.empty((len(everyone) + len(constant), len(cases.truth)))
     dearest, perfect, reached = np.empty((3, len(cases.truth)))
+    # Block by block: the costs of all cases at once are n × K × M numbers, which may not fit.
     for rows, block in costs.blocks():
-        own = costs_of_class(block, cases.truth[rows])
-        places = np.arange(own.shape[1])
+        charged = costs_of_class(block, cases.truth[rows])
+        places = np.arange(charged.shape[1])
         for out, codes in zip(losses, everyone.values(), strict=False):
-            out[rows] = own[codes[rows], places]
-        losses[len(everyone) :, rows] = own
-        dearest[rows], perfect[rows] = own.max(axis=0), own.min(axis=0)
-        reached[rows] = np.where(reachable_by_case(block), own, -np.inf).max(axis=0)
+            out[rows] = charged[codes[rows], places]
+        losses[len(everyone) :, rows] = charged
+        dearest[rows], perfect[rows] = charged.max(axis=0), charged.min(axis=0)
+        reached[rows] = np.where(reachable_by_case(block), charged, -np.inf).max(axis=0)
     spent = {
-        name: _in_cells(cases, codes, own if cases.weights is None else own * cases.weights)
-        for (name, codes), own in zip(everyone.items(), losses, strict=False)
+        name: _in_cells(cases, codes, charged if cases.weights is None else charged * cases.weights)
+        for (name, codes), charged in zip(everyone.items(), losses, strict=False)
     }
+    # What every decision costs at least takes no digits from differences once it is taken out.
     base = float(perfect.min())
     if base != 0:
         losses -= base
@@ -173,24 +195,25 @@ class Few(NamedTuple):
 def few_cases(charges: Charges, name: str, prior: FloatArray | None) -> Few:
     """How much the ten cases with most at stake are to a system.
 
-    Of the cost above the cheapest one; where some costs are below zero also of all that is paid and
-    gained, the dearest and the greatest gains apart: cases that gain are no case's cost. The most
-    of these. Zero where there are no more than a hundred cases, of which ten are not few, and where
-    the cases of the class that has the most at stake are nearly alike: then none will cost more.
+    Shares are of the cost above the cheapest case. Where some costs are negative, shares of all
+    that is paid and gained are looked at as well, the largest costs and the largest gains apart;
+    the largest of these shares is returned. It is zero for a hundred cases or fewer, of which ten
+    are not few, and where the cases of the class with the most at stake are nearly alike: no other
+    case will then cost much more.
     """
-    losses, own = charges.losses, charges.losses.loss(name)
-    if own.size <= 10 * FEW:
+    losses, loss = charges.losses, charges.losses.loss(name)
+    if loss.size <= 10 * FEW:
         return Few(0.0, "cost")
-    counts = np.ones(own.size) if losses.weights is None else losses.weights
+    counts = np.ones(loss.size) if losses.weights is None else losses.weights
     if prior is not None:
         mass = np.bincount(losses.truth, losses.weights, losses.n_classes)
         counts = counts * (prior / np.where(mass > 0, mass, 1.0))[losses.truth]
-    found = [Few(_few_of(own * counts, own * counts, losses.truth), "cost")]
+    shares = [Few(_few_of(loss * counts, loss * counts, losses.truth), "cost")]
     if charges.base < 0:
-        paid = (own + charges.base) * counts
+        paid = (loss + charges.base) * counts
         signs = (("cost", paid), ("gain", -paid))
-        found += [Few(_few_of(one, np.abs(paid), losses.truth), of) for of, one in signs]
-    return max(found)
+        shares += [Few(_few_of(amounts, np.abs(paid), losses.truth), of) for of, amounts in signs]
+    return max(shares)
 
 
 def _few_of(each: FloatArray, all_of: FloatArray, truth: IntArray) -> float:

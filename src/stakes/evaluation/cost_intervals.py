@@ -1,6 +1,6 @@
-"""How sure the costs are: intervals, the choice of the cheapest and what that choice does to it.
+"""Intervals of costs, the choice of the cheapest system, and the correction for that choice.
 
-Everything here is deterministic and a function of tallies; `stakes.inference` has the procedures.
+Everything is deterministic and a function of tallies; the procedures are in `stakes.inference`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from stakes.problem import Problem
 from stakes.report import POSTERIOR_RULES, Interval
 from stakes.tally import Counts, JointCounts
 
-_AT_ONCE = 1 << 22  # numbers of the tables of systems that are looked at together
+_AT_ONCE = 1 << 22  # numbers in the tables of a block of systems: 32 MiB of doubles
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Costs:
         return self._normalized[name]
 
     def saving(self, dearer: str | None, cheaper: str) -> Interval:
-        """What the cheaper system saves against another, or the named blind decision (None)."""
+        """What the cheaper system saves against another, or against the blind decision (None)."""
         return self.difference(dearer or self.named, cheaper)
 
     def difference(self, first: str, second: str, factor: float = 1.0) -> Interval:
@@ -109,10 +109,10 @@ class Costs:
     def expected(self, name: str) -> Interval:
         """Cost of the chosen system once deployed: corrected for the choice on the same cases."""
         cost = self.cost(name)
-        found = self._effect.cost(
+        corrected = self._effect.cost(
             cost.value - self.base, cost.low - self.base, cost.high - self.base
         )
-        return self._shifted(found.value, found.low, found.high)
+        return self._shifted(corrected.value, corrected.low, corrected.high)
 
     def expected_saving(self, name: str) -> Interval:
         """What the chosen system saves against the named blind decision, once deployed."""
@@ -120,8 +120,8 @@ class Costs:
         effect = selection_effect(self.choice, against=self.named)
         # The blind decision was not chosen: cost and saving add up to what it costs.
         effect = replace(effect, bias=self._effect.bias)
-        found = effect.saving(saving.value, saving.low, saving.high)
-        return Interval(found.value, found.low, found.high)
+        corrected = effect.saving(saving.value, saving.low, saving.high)
+        return Interval(corrected.value, corrected.low, corrected.high)
 
     def expected_normalized(self, name: str) -> Interval:
         """Normalised cost of the chosen system once deployed: corrected as its cost is."""
@@ -131,8 +131,8 @@ class Costs:
         unit = regret / share.value  # what the best constant decision costs above perfect ones
         bias, reach = self._effect.bias / unit, self._effect.reach / unit
         effect = replace(self._effect, bias=bias, reach=reach, most=self._worst)
-        found = effect.cost(share.value, share.low, share.high)
-        return Interval(found.value, found.low, found.high)
+        corrected = effect.cost(share.value, share.low, share.high)
+        return Interval(corrected.value, corrected.low, corrected.high)
 
     def is_unaided(self, name: str) -> bool:
         """Whether a system decides every case as the named blind decision does, at no cost more."""
@@ -165,8 +165,8 @@ class Costs:
     @cached_property
     def chances(self) -> dict[str, float]:
         """The shrunk probability that each system is the cheapest."""
-        found = probability_cheapest(self.choice)
-        return dict(zip(map(str, self.choice.names), found.tolist(), strict=True))
+        probabilities = probability_cheapest(self.choice)
+        return dict(zip(map(str, self.choice.names), probabilities.tolist(), strict=True))
 
     def blind_cost(self) -> float:
         """Cost per case of the named blind decision."""
@@ -177,11 +177,11 @@ class Costs:
         above = self._value(name) - self._perfect
         return amount / above if above > 0 else 0.0
 
-    # Below ---------------------------------------------------------------------------------------
+    # Internals -----------------------------------------------------------------------------------
 
     @property
     def _n_blind(self) -> int:
-        """How many blind decisions are among the systems, the last of these."""
+        """How many blind decisions there are; in the joint tally they come last."""
         return min(self.problem.n_decisions, MOST_BLIND)
 
     def _pair_support(self, first: str, second: str, factor: float) -> Support:
@@ -224,7 +224,7 @@ class Costs:
     @cached_property
     def _ends(self) -> dict[str, tuple[float, float]]:
         """Ends of the cost of every system."""
-        found: dict[str, tuple[float, float]] = {}
+        bounds: dict[str, tuple[float, float]] = {}
         for names, counts, design in self._blocks:
             support = cost_support(counts, self.problem, **design)
             support = support.shifted(np.array([self._beside(name) for name in names]))
@@ -235,12 +235,12 @@ class Costs:
                 errors.costs,
                 np.diagonal(errors.fitting),
             )
-            found |= dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
-        return found
+            bounds |= dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+        return bounds
 
     @cached_property
     def _normalized(self) -> dict[str, Interval]:
-        found: dict[str, Interval] = {}
+        intervals: dict[str, Interval] = {}
         unit = self._span
         for names, counts, design in self._blocks:
             beside = np.array([self._beside(name) for name in names])
@@ -255,8 +255,8 @@ class Costs:
             low, high = widened(values, (ends.low, ends.high), threshold, added)
             bounds = low.clip(min=0.0), high.clip(max=self._worst + more)
             parts = zip(values.tolist(), *(end.tolist() for end in bounds), strict=True)
-            found |= {name: Interval(*part) for name, part in zip(names, parts, strict=True)}
-        return found
+            intervals |= {name: Interval(*part) for name, part in zip(names, parts, strict=True)}
+        return intervals
 
     @property
     def _worst(self) -> float:
@@ -272,16 +272,17 @@ class Costs:
         table = self.problem.costs.size * max(1, self.joint.weights.size // len(self.joint.cells))
         size = max(1, _AT_ONCE // table)
         for first in range(0, len(names), size):
-            own = names[first : first + size]
-            design = self._design | {"reachable": self.reachable[first : first + len(own)]}
+            block = names[first : first + size]
+            design = self._design | {"reachable": self.reachable[first : first + len(block)]}
             if self.squares is not None:
-                design["squares"] = _tables(self.joint.with_cell_weights(self.squares), own).values
-            yield own, _tables(self.joint, own), design
+                squares = self.joint.with_cell_weights(self.squares)
+                design["squares"] = _tables(squares, block).values
+            yield block, _tables(self.joint, block), design
 
 
 @dataclass(frozen=True, eq=False)
 class LossCosts(Costs):
-    """The same where every case has its own costs."""
+    """Costs and intervals where costs differ from case to case."""
 
     losses: LossSample  # of the systems, of no model and of every constant decision, above `base`
 
@@ -307,11 +308,11 @@ class LossCosts(Costs):
     @cached_property
     def _ends(self) -> dict[str, tuple[float, float]]:
         extra = dict(zip(self.losses.names, np.diagonal(self.choice.errors.fitting), strict=True))
-        found = {}
+        bounds = {}
         for name in self._shown:
             support = self.losses.cost_support(name).shifted(self._beside(name))
-            found[name] = self._profile(support, self._value(name), float(extra[name]))
-        return found
+            bounds[name] = self._profile(support, self._value(name), float(extra[name]))
+        return bounds
 
     @cached_property
     def _normalized(self) -> dict[str, Interval]:
@@ -319,7 +320,7 @@ class LossCosts(Costs):
         below = constant - losses.perfect
         unit, added = losses.mean(below), np.diagonal(self.choice.errors.fitting)
         threshold = profile_threshold(self.level, np.asarray(losses.degrees))
-        found = {}
+        intervals = {}
         for name in self._shown:
             above = losses.loss(name) - losses.perfect + self._beside(name)
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -328,8 +329,8 @@ class LossCosts(Costs):
             more = added[losses.names.index(name)] / (unit**2 if unit > 0 else np.inf)
             wide = (np.asarray(end) for end in ends)
             low, high = widened(np.asarray(value), tuple(wide), threshold, np.asarray(more))  # type: ignore[arg-type]
-            found[name] = Interval(value, max(float(low), 0.0), float(high))
-        return found
+            intervals[name] = Interval(value, max(float(low), 0.0), float(high))
+        return intervals
 
     @property
     def _shown(self) -> list[str]:
@@ -338,7 +339,7 @@ class LossCosts(Costs):
 
     def constant(self, decisions: Labels) -> tuple[Label, float, Labels]:
         """The cheapest constant decision, its cost per case, and those that tie with it."""
-        costs = [self._value(f"always {one}") for one in decisions]
+        costs = [self._value(f"always {decision}") for decision in decisions]
         rounding = 1e-12 * (max(costs) - self._perfect) + 4 * np.finfo(np.float64).eps * abs(
             self.base
         )
@@ -399,7 +400,7 @@ def _tables(joint: JointCounts, names: list[str]) -> Counts:
 
 
 def _summed(counts: Counts, joint: JointCounts) -> Counts:
-    """The same for all clusters together."""
+    """Counts summed over all clusters."""
     return counts if joint.weights.ndim == 1 else counts.sum_clusters(np.ones((1, len(counts))))[0]
 
 
@@ -446,11 +447,11 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
 def _fitting(evidence: Evidence, size: int) -> FloatArray | None:
     """The covariance that fitting adds, of all systems and of blind decisions, which have none."""
     costs = [evidence.partition_costs.get(name) for name in evidence.rules]
-    times = max((len(own) for own in costs if own is not None), default=0)
+    times = max((len(part) for part in costs if part is not None), default=0)
     if times < 2:
         return None
     table = np.zeros((times, size))
-    for place, own in enumerate(costs):
-        if own is not None:
-            table[:, place] = own
+    for place, by_partition in enumerate(costs):
+        if by_partition is not None:
+            table[:, place] = by_partition
     return fitting_covariance(table)

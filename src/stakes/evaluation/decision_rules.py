@@ -51,12 +51,33 @@ def rules_of(
     recalibrated: bool,
     tuned_apart: bool,
 ) -> Iterator[DecisionRule]:
-    """Every rule that a model allows, the plainest first.
+    """Every rule that the predictions of a model allow, the simplest first.
 
-    `stakes` are the scores weighed by the costs of every case, where these differ.
+    A threshold that was tuned on the same cases that measure its cost is shown, but can win only
+    where the model has no other rule.
 
-    A threshold that was tuned on the very cases that measure it is shown, but can win only for
-    want of any other rule.
+    Parameters
+    ----------
+    model : the name of the model
+    kind : "posteriors", "scores" or "decisions"
+    problem : what is at stake
+    table : scores of two classes; None where there are none
+    stakes : scores weighted by the costs of every case, where these differ
+    movable : whether posteriors can be moved to the prior of the problem
+    recalibrated : whether there are recalibrated posteriors
+    tuned_apart : whether there are decisions by thresholds tuned on other folds
+
+    Yields
+    ------
+    the rules
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> rules = rules_of("forest", "posteriors", Problem.zero_one(3), table=None, movable=False,
+    ...                  recalibrated=True, tuned_apart=False)
+    >>> [rule.name for rule in rules]
+    ['Bayes decisions', 'Bayes decisions, recalibrated']
     """
     if kind == DECISIONS:
         yield DecisionRule(model, AS_DECIDED)
@@ -81,14 +102,46 @@ def rules_of(
                 yield DecisionRule(model, TUNED, float(best), eligible=not honest)
 
 
-def is_movable(held: FloatArray, prior: FloatArray) -> bool:
-    """Whether posteriors that hold for one prior can and must be moved to another."""
-    lost = (held == 0) & (prior > 0)
-    return bool(np.abs(held - prior).max() > 1e-9 and not lost.any())
+def is_movable(from_prior: FloatArray, to_prior: FloatArray) -> bool:
+    """Whether posteriors that hold for one prior need to be moved to another, and can be.
+
+    Parameters
+    ----------
+    from_prior : (K,) the prior for which the posteriors hold
+    to_prior : (K,) the prior of deployment
+
+    Returns
+    -------
+    False where the two are equal, or where the first rules out a class that the second expects
+
+    Examples
+    --------
+    >>> is_movable(np.array([0.5, 0.5]), np.array([0.9, 0.1]))
+    True
+    """
+    lost = (from_prior == 0) & (to_prior > 0)
+    # Shares that were summed in another order differ in their last digits; that is no other prior.
+    return bool(np.abs(from_prior - to_prior).max() > 1e-9 and not lost.any())
 
 
 def named(rules: Iterable[DecisionRule], problem: Problem) -> dict[str, DecisionRule]:
-    """Rules by the name of their system: the model's, and the rule's in brackets."""
+    """Rules by the name of their system: the name of the model, and the rule in brackets.
+
+    Parameters
+    ----------
+    rules : the rules of all models; at least one
+    problem : what is at stake, for the message where there is no rule
+
+    Returns
+    -------
+    rules by the name of their system, in the same order
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> list(named([DecisionRule("forest", "Bayes decisions")], Problem.zero_one(2)))
+    ['forest (as is)']
+    """
     listed = list(rules)
     if not listed:
         raise InputError(

@@ -1,4 +1,4 @@
-"""evaluate: rows in, a report out."""
+"""`evaluate`, which takes rows and returns a report."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def evaluate(
 
     Returns
     -------
-    the report
+    the report, with the verdict, its intervals, caveats and rules for new cases
 
     Examples
     --------
@@ -125,7 +125,7 @@ def evaluate(
     >>> problem = Problem.binary(false_alarm=1, miss=9, classes=["well", "ill"])
     >>> y, proba = ["well", "well", "well", "ill"] * 25, [[q, 1 - q] for q in p]
     >>> report = evaluate(y, Posteriors(proba, classes=["ill", "well"]), problem)
-    >>> report.verdict.model, any(one.kind == "ranks backwards" for one in report.caveats)
+    >>> report.verdict.model, any(note.kind == "ranks backwards" for note in report.caveats)
     ('model', False)
     >>> print(evaluate(y, proba, problem).caveats[0].kind)
     ranks backwards
@@ -141,10 +141,10 @@ def evaluate(
         problem, data = costs_as_columns(y_true, problem, case_costs, data)
     cases = read_cases(y_true, problem, weights, by, clusters, data)
     unknown = read_unknown(uncertain, problem, cases.shares, level)
-    held = None if posterior_prior is None else _held(posterior_prior, problem)
+    holds_for = _posterior_prior(posterior_prior, problem)
     named = read_models(models, cases.n_rows)
     refuse_too_large(problem, named, cases.n_rows)
-    if all(isinstance(given, Decisions) for given in named.values()):
+    if all(isinstance(prediction, Decisions) for prediction in named.values()):
         calibrator = None  # there is nothing to recalibrate
     operation = read_operation(running_costs, volume, period, named)
     refuse_misaligned(y_true, named, weights, by, clusters, data)
@@ -152,13 +152,13 @@ def evaluate(
     by_key = folds_of_key(key, cases, int(seed))
     folds = Folds(cases, np.random.default_rng([int(seed), 1]), by_key)  # leaves rng as it is
     read = partial(
-        read_predictions, cases=cases, posterior_prior=held, calibrator=calibrator, folds=folds
+        read_predictions, cases=cases, posterior_prior=holds_for, calibrator=calibrator, folds=folds
     )
-    predictions = [read(name, given) for name, given in named.items()]
+    predictions = [read(name, prediction) for name, prediction in named.items()]
     evidence = evidence_of(
         cases,
         predictions,
-        posterior_prior=held,
+        posterior_prior=holds_for,
         calibrator=None if calibrator is None else folds.described(calibrator),
         folds=folds,
     )
@@ -173,9 +173,10 @@ def evaluate(
         baseline=baseline,
         margin=margin,
         unknown=unknown,
-        remake=remake_of(cases, predictions, operation.running_costs, held),
+        remake=remake_of(cases, predictions, operation.running_costs, holds_for),
     )
 
 
-def _held(prior: object, problem: Problem) -> FloatArray:
-    return _check.prior("posterior_prior", prior, problem.classes)
+def _posterior_prior(prior: object, problem: Problem) -> FloatArray | None:
+    """The prior for which posteriors hold; None for the class shares of the data."""
+    return None if prior is None else _check.prior("posterior_prior", prior, problem.classes)

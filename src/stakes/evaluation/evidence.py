@@ -122,19 +122,34 @@ class Evidence:
     def blind_decision(self, problem: Problem) -> Label:
         """The cheapest constant decision that keeps the limits; the cheapest of all if none does.
 
-        The problem has the costs and the prior that count.
+        Parameters
+        ----------
+        problem : the problem, with the costs and the prior to decide by
+
+        Returns
+        -------
+        the label of the decision
         """
-        kept = [d for d in problem.decisions if f"always {d}" in (self.unaided or ())]
-        if not kept or problem.prior is None:
+        allowed = [d for d in problem.decisions if f"always {d}" in (self.unaided or ())]
+        if not allowed or problem.prior is None:
             return problem.naive.decision
         costs = dict(zip(problem.decisions, (problem.prior @ problem.costs).tolist(), strict=True))
-        return min(kept, key=costs.__getitem__)
+        return min(allowed, key=costs.__getitem__)
 
     def beside(self, names: tuple[str, ...]) -> FloatArray:
-        """What systems, and what needs no model, cost per case beside their decisions."""
+        """What systems cost per case besides their decisions: the cost of running their model.
+
+        Parameters
+        ----------
+        names : names of systems, and of decisions that need no model
+
+        Returns
+        -------
+        costs (J,); zero for what needs no model
+        """
         running = self.operation.running_costs
         models = (self.rules[name].model if name in self.rules else None for name in names)
-        return np.array([0.0 if one is None else running.get(one, 0.0) for one in models])
+        return np.array([0.0 if model is None else running.get(model, 0.0) for model in models])
 
     @cached_property
     def shares(self) -> FloatArray:

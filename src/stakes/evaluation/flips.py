@@ -1,7 +1,8 @@
 """Where the verdict would flip: how far numbers may move, and where each system is the cheapest.
 
-Where another system gets as cheap is exact, by the costs on these cases. From where on the data can
-tell is a matter of the contenders: a choice is one of them until it clearly costs more.
+The point at which another system gets as cheap is exact for these cases. The point from which on
+that is statistically clear depends on the contenders: a choice is one of them until it clearly
+costs more than the cheapest.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from stakes.regions import (
 from stakes.report import System
 from stakes.tally import Counts
 
-_NEAREST = 12  # reports show fewer
-_MOST_CLEAR = 200  # costs of a problem of which it is worked out from where on flips are clear
-MOST_COSTS = 10_000  # of a problem whose flips are looked for: a hundred classes
+_NEAREST = 12  # margins for which clear flips are worked out; reports show fewer
+_MOST_CLEAR = 200  # costs in a problem beyond which clear flips would take too long
+MOST_COSTS = 10_000  # costs in a problem beyond which no flips are looked for: a hundred classes
 _Pair = tuple[float, float]
 
 
 def n_costs(problem: Problem) -> int:
-    """How many costs a problem has, be they numbers or expressions."""
+    """How many costs a problem has, numbers or expressions."""
     return problem.n_classes * problem.n_decisions
 
 
@@ -57,10 +58,10 @@ def flips_of(
     if problem.columns or evidence.operation.running_costs:
         return case_regions(systems, evidence), case_margins(systems, evidence)
     rivals = _rivals(systems, problem)
-    found = sensitivity(rivals, problem)
-    margins = (*found.costs, *found.priors)
+    flip_points = sensitivity(rivals, problem)
+    margins = (*flip_points.costs, *flip_points.priors)
     over_priors = list(_prior_lines(costs, prior))
-    choice = found.cheapest
+    choice = flip_points.cheapest
     axes: dict[StraightAxis, _Line] = {Prior(problem, problem.classes[-1]): over_priors[-1]}
     if problem.costs.size > _MOST_CLEAR:
         return tuple(cheapest_regions(rivals, axis) for axis in axes), margins
@@ -76,8 +77,9 @@ def flips_of(
     for parts, line in regions.items():
         walks += _across(parts, line)
     ends = iter(_left(walks, costs))
-    told = dict(zip(near, ends, strict=False))
-    clear = tuple(_with_clear(one, told.get(k, (nan, nan))) for k, one in enumerate(margins))
+    clear_bounds = dict(zip(near, ends, strict=False))
+    unknown = nan, nan
+    clear = tuple(_with_clear(each, clear_bounds.get(k, unknown)) for k, each in enumerate(margins))
     zoned = [_with_unclear(parts, line, ends) for parts, line in regions.items()]
     ratios = [as_cost_ratios(parts) for parts in zoned[:-1]]
     return (*zoned[:-1], *ratios, zoned[-1]), clear
@@ -111,14 +113,16 @@ def _with_unclear(regions: Regions, line: _Line, ends: Iterator[_Pair]) -> Regio
     """Regions with the zone around each border in which the data cannot tell its two sides."""
     low, high = line.ends
     zones = (next(ends) for _ in regions.crossings)
-    unclear = tuple((max(one, low), min(other, high)) for one, other in zones)
+    unclear = tuple((max(lower, low), min(upper, high)) for lower, upper in zones)
     return Regions._trusted(**{**vars(regions), "unclear": unclear})
 
 
 def _rivals(systems: tuple[System, ...], problem: Problem) -> dict[Any, Counts]:
     """All that could be deployed: every decision made blindly, which wins ties, and the systems."""
-    own: dict[Any, Counts] = {one.name: one.counts for one in systems if one.candidate}
-    return {**constant_rules(systems[0].counts, problem), **own}
+    candidates: dict[Any, Counts] = {
+        system.name: system.counts for system in systems if system.candidate
+    }
+    return {**constant_rules(systems[0].counts, problem), **candidates}
 
 
 # What moves --------------------------------------------------------------------------------------
@@ -159,17 +163,17 @@ def _cost_line(costs: Costs, place: int) -> _Line:
     problem = costs.problem
     cell = np.zeros(problem.costs.shape)
     cell.flat[place] = 1.0
-    others = np.where(cell > 0, -costs.base, problem.costs)  # the base is in no cost
-    return _Line(others, cell, problem.prior, None, (-inf, inf))
+    rest_of_costs = np.where(cell > 0, -costs.base, problem.costs)  # the base is in no cost
+    return _Line(rest_of_costs, cell, problem.prior, None, (-inf, inf))
 
 
 def _prior_lines(costs: Costs, prior: FloatArray) -> Iterator[_Line]:
     """Of the prior of each class; the others keep their proportions to each other."""
     still = np.zeros(costs.problem.costs.shape)
-    for own in np.eye(prior.size):
-        rest = np.where(own > 0, 0.0, prior)
-        others = rest / (rest.sum() or 1.0)
-        yield _Line(costs.problem.costs, still, others, own - others, (0.0, 1.0))
+    for unit in np.eye(prior.size):
+        other_shares = np.where(unit > 0, 0.0, prior)
+        proportions = other_shares / (other_shares.sum() or 1.0)
+        yield _Line(costs.problem.costs, still, proportions, unit - proportions, (0.0, 1.0))
 
 
 def _proportion_line(costs: Costs) -> _Line:

@@ -1,7 +1,7 @@
-"""What is fitted to the cases themselves, fitted on other folds.
+"""Calibration maps and thresholds that are fitted on other folds than those they are used on.
 
 One set of partitions serves all models and all rules of an evaluation: equal predictions have equal
-results, and differences between models are none of the luck of the folds.
+results, and no difference between models is due to the luck of the folds.
 """
 
 from __future__ import annotations
@@ -100,7 +100,16 @@ class Folds:
         return None
 
     def described(self, calibrator: Calibrator) -> str:
-        """What was fitted, and on which folds."""
+        """What was fitted, and on which folds, in words for the report.
+
+        Parameters
+        ----------
+        calibrator : what was fitted
+
+        Returns
+        -------
+        a phrase such as "Isotonic(), out of fold (5 folds)"
+        """
         if self.hindrance:
             return f"{calibrator!r} could not be fitted"
         if self._by_key is not None:
@@ -109,9 +118,18 @@ class Folds:
         return f"{calibrator!r}, out of fold ({self.count} folds{mean})"
 
     def costs(self, decided: Iterable[IntArray]) -> FloatArray | None:
-        """Costs (P,) of the decisions made in each partition; None of one, or if undefined.
+        """Costs of the decisions that were made in each partition, above perfect decisions.
 
-        Above perfect decisions, so that what all decisions cost takes no digits from them.
+        Taken above perfect decisions, so that an amount which all decisions share takes no digits
+        from their differences.
+
+        Parameters
+        ----------
+        decided : for each partition the codes (n,) of the decisions
+
+        Returns
+        -------
+        costs (P,) per case; None for a single partition, or where a cost is undefined
         """
         if self.cases.costs is not None:
             return _defined([case_cost(self.cases, codes) for codes in decided])
@@ -125,11 +143,22 @@ class Folds:
 
 
 def fold_of_key(key: Any, seed: int) -> Any:
-    """The fold, below `KEY_FOLDS`, of every key: of whole numbers, or of a column of an engine.
+    """The fold of every key, from 0 to `KEY_FOLDS` - 1, the same in every engine.
 
-    Sums, products and remainders of whole numbers below 2**62, which are the same everywhere. The
-    remainder is taken twice, because that of a negative number is not.
+    It uses only sums, products and remainders of whole numbers below 2**62, on which all engines
+    agree. They disagree about the remainder of a negative number, so that it is taken twice.
 
+    Parameters
+    ----------
+    key : whole numbers, or a column of an engine
+    seed : of the evaluation; another seed gives other folds
+
+    Returns
+    -------
+    the fold of every key, of the same kind as `key`
+
+    Examples
+    --------
     >>> fold_of_key(np.arange(-3, 7), seed=0).tolist()
     [2, 2, 2, 0, 4, 1, 0, 3, 4, 3]
     """
@@ -166,8 +195,18 @@ def folds_of_key(key: object, cases: Cases, seed: int) -> IntArray | None:
 
 
 def used_folds(number: IntArray) -> IntArray:
-    """The folds (n,) of keys, those that have cases being numbered from zero.
+    """Folds numbered from zero without gaps, leaving out those that have no cases.
 
+    Parameters
+    ----------
+    number : (n,) the fold of every case, below `KEY_FOLDS`
+
+    Returns
+    -------
+    the new numbers (n,)
+
+    Examples
+    --------
     >>> used_folds(np.array([4, 1, 4])).tolist()
     [1, 0, 1]
     """
@@ -183,8 +222,8 @@ def case_cost(cases: Cases, decided: IntArray) -> float:
     """Cost per case of decisions (n,) above perfect ones, every case charged its own costs."""
     assert cases.costs is not None
     sums = np.zeros(cases.problem.n_classes)
-    for rows, own in cases.costs.of_class(cases.truth):
-        regret = own[decided[rows], np.arange(own.shape[1])] - own.min(axis=0)
+    for rows, charged in cases.costs.of_class(cases.truth):
+        regret = charged[decided[rows], np.arange(charged.shape[1])] - charged.min(axis=0)
         weighted = regret if cases.weights is None else regret * cases.weights[rows]
         sums += np.bincount(cases.truth[rows], weighted, sums.size)
     mass = np.bincount(cases.truth, cases.weights, sums.size)
@@ -194,7 +233,7 @@ def case_cost(cases: Cases, decided: IntArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a rule that was fitted says of cases it has not seen, and its cost in each partition."""
+    """What a fitted rule says of cases not used to fit it, and its cost in each partition."""
 
     said: FloatArray | IntArray  # posteriors (n, K) or decisions (n,)
     costs: FloatArray | None  # (P,)
@@ -216,9 +255,9 @@ class FitOnAll:
     @classmethod
     def later(cls, rows: CheckedRows, folds: Folds, calibrator: Calibrator) -> FitOnAll:
         """A copy of what the fit needs, because the caller's arrays may change until then."""
-        codes = rows.codes.astype(np.min_scalar_type(rows.n_classes))
-        kept = replace(rows, scores=np.array(rows.scores), codes=codes, weights=_copy(rows.weights))
-        return cls(kept, _copy(folds.clusters), calibrator, folds.cases.problem.classes)
+        codes = rows.codes.astype(np.min_scalar_type(rows.n_classes))  # classes are few: save space
+        copied = replace(rows, scores=_copy(rows.scores), codes=codes, weights=_copy(rows.weights))
+        return cls(copied, _copy(folds.clusters), calibrator, folds.cases.problem.classes)
 
     def __call__(self) -> CalibrationMap:
         """Fit it."""
@@ -233,10 +272,33 @@ def _copy(column: Any) -> Any:
 def recalibrated(
     model: str, scores: FloatArray, folds: Folds, calibrator: Calibrator | None, *, raw: bool
 ) -> tuple[Fitted | None, tuple[Caveat, ...]]:
-    """Posteriors (n, K) out of fold, for the prior of the report, or why there are none.
+    """Recalibrated posteriors of every case, by maps that were fitted on other folds.
 
-    The scores are posteriors unless they are raw. Of a calibrator that was named, errors are
-    raised; one that looks for a map by itself may find none.
+    Errors of a calibrator that the user named are raised. The default, `Select`, may find that no
+    map can be fitted, which a caveat then says.
+
+    Parameters
+    ----------
+    model : the name of the model
+    scores : posteriors (n, K), P(second class) (n,), or raw scores (n,)
+    folds : the partitions of the cases
+    calibrator : what to fit; None for nothing
+    raw : whether the scores are raw
+
+    Returns
+    -------
+    posteriors (n, K) for the prior of the report, or None, and caveats that say why there are none
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> from stakes.calibration import Isotonic
+    >>> from stakes.evaluation import read_cases
+    >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
+    >>> folds, scores = Folds(cases, np.random.default_rng(0)), np.array([0.1, 0.6, 0.6, 0.7] * 5)
+    >>> fitted, caveats = recalibrated("forest", scores, folds, Isotonic(), raw=False)
+    >>> fitted.said[:4, 1].round(1).tolist(), caveats
+    ([0.0, 0.5, 0.5, 1.0], ())
     """
     if calibrator is None:
         return None, ()
@@ -274,12 +336,15 @@ def _out_of_fold(
     costs = cases.charges
     checked = [_check.posteriors("recalibrated", part, size) for part in parts]
     each_costs = folds.costs(cheapest_decisions(part, costs) for part in checked)
-    kept = tuple(checked) if cases.problem.limits else ()
-    return Fitted(mean, each_costs, FitOnAll.later(rows, folds, calibrator), kept)
+    by_partition = tuple(checked) if cases.problem.limits else ()
+    return Fitted(mean, each_costs, FitOnAll.later(rows, folds, calibrator), by_partition)
 
 
 def _finite(scores: FloatArray) -> FloatArray:
-    """Infinite scores as the next numbers beyond the finite ones: lines take them, ranks stay."""
+    """Infinite scores replaced by the next numbers beyond the finite ones.
+
+    Ranks stay as they are, and calibrators that fit a line can use the scores.
+    """
     known = scores[np.isfinite(scores)]
     if known.size == scores.size:
         return scores
@@ -290,7 +355,26 @@ def _finite(scores: FloatArray) -> FloatArray:
 
 
 def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
-    """Decisions (n,) by the best threshold of the other folds, for two classes and decisions."""
+    """Decisions by thresholds that were chosen on the other folds.
+
+    Parameters
+    ----------
+    scores : (n,) raw scores of two classes
+    folds : the partitions of the cases
+
+    Returns
+    -------
+    decisions (n,); None unless there are two classes and two decisions, and folds
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> from stakes.evaluation import read_cases
+    >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
+    >>> folds = Folds(cases, np.random.default_rng(0))
+    >>> tuned_apart(np.array([-2.0, -1.0, 1.0, 2.0] * 5), folds).said[:4].tolist()
+    [0, 0, 1, 1]
+    """
     problem = folds.cases.problem
     if (problem.n_classes, problem.n_decisions) != (2, 2) or not folds.numbers:
         return None
@@ -299,20 +383,20 @@ def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
 
 
 def _tuned(scores: FloatArray, number: IntArray, folds: Folds) -> IntArray:
-    """The same for the folds of one partition."""
+    """Decisions by the best thresholds of the other folds, in one partition."""
     cases = folds.cases
     decided = np.zeros(len(scores), dtype=np.intp)
     for fold in range(folds.count):
-        own = number == fold
-        decided[own] = scores[own] > _best(scores, cases, ~own)
+        in_fold = number == fold
+        decided[in_fold] = scores[in_fold] > _best(scores, cases, ~in_fold)
     return decided
 
 
-def _best(scores: FloatArray, cases: Cases, own: BoolArray) -> float:
+def _best(scores: FloatArray, cases: Cases, mask: BoolArray) -> float:
     """The best threshold of some cases."""
-    truth, weights = cases.truth[own], None if cases.weights is None else cases.weights[own]
+    truth, weights = cases.truth[mask], None if cases.weights is None else cases.weights[mask]
     if cases.costs is None:
-        table = ScoreTable._of_codes(truth, scores[own], weights, cases.problem.classes)
+        table = ScoreTable._of_codes(truth, scores[mask], weights, cases.problem.classes)
         return best_threshold(table, cases.problem).threshold
-    stakes = weighed(truth, scores[own], weights, cases.costs.only(own), cases.problem)
+    stakes = weighed(truth, scores[mask], weights, cases.costs.only(mask), cases.problem)
     return np.nan if stakes is None else best_threshold(*stakes).threshold

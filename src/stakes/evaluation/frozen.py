@@ -1,8 +1,8 @@
-"""Where other costs or another prior would change the verdict, decisions staying as they are.
+"""Where other costs or another prior would change the verdict, if all decisions stay as they are.
 
-Costs that differ from case to case have no single number that could move. What a system costs is
-still linear in the prior, by its mean cost in each class, and in a factor on each cell of its
-table, by what it spends there. What a model costs to run stays.
+Where costs differ from case to case, there is no single number to vary. The cost of a system is
+still linear in the prior, through its mean cost in each class, and in a factor on the costs of each
+cell, through what the system spends there. What it costs to run a model does not vary.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def _stand_ins(
     )
     weights = mass[:, None] * np.eye(len(spent))[:, None, :]
     return {
-        name: Counts(own, classes=problem.classes, decisions=list(spent))
-        for name, own in zip(spent, weights, strict=True)
+        name: Counts(table_weights, classes=problem.classes, decisions=list(spent))
+        for name, table_weights in zip(spent, weights, strict=True)
     }, stand
 
 
@@ -60,20 +60,21 @@ def spent_tables(systems: tuple[System, ...], evidence: Evidence) -> dict[str, F
     """What each rival spends in each cell, (K, M): all that needs no model, and the systems."""
     charges, problem = evidence.sample.charges, evidence.problem
     mass, size = evidence.sample.pooled.class_weights, problem.n_decisions
-    own = [one for one in systems if one.candidate]
+    candidates = [system for system in systems if system.candidate]
     if charges is None:
         of_decision = problem.costs * mass[:, None]
-        found = {one.name: one.counts.values * problem.costs for one in own}
+        by_system = {system.name: system.counts.values * problem.costs for system in candidates}
     else:
         losses = charges.losses
         sums = [losses.class_sums(name) for name in losses.names[-size:]]
         of_decision = np.stack(sums, axis=1) + charges.base * mass[:, None]
-        found = {name: charges.spent[name] for name in (NO_MODEL, *(one.name for one in own))}
+        names = NO_MODEL, *(system.name for system in candidates)
+        by_system = {name: charges.spent[name] for name in names}
     constant = {
         f"always {decision}": of_decision * (np.arange(size) == d)
         for d, decision in enumerate(problem.decisions)
     }
-    return {**constant, **found}
+    return {**constant, **by_system}
 
 
 def _factors(tables: dict[str, FloatArray], evidence: Evidence) -> Iterator[Margin]:

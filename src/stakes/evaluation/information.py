@@ -1,10 +1,10 @@
-"""Costs not quite known: over how much of them the verdict holds, and what certainty is worth.
+"""Uncertain costs: over how much of their range the verdict holds, and what certainty is worth.
 
-What a system costs is linear in the costs and in the prior, so that its tallies say what it costs
-in every world that could be the true one. Certainty is worth what today's choice costs above the
-cheapest of each world, on average: the expected value of perfect information (EVPI); of one
-unknown alone, the others being at their means, that of partial information (EVPPI), which is exact
-here because costs are linear.
+The cost of a system is linear in the costs and in the prior, so that its tallies give its cost in
+every world that could be the true one. The expected value of perfect information (EVPI) is what
+today's choice costs above the cheapest system of each world, on average. The expected value of
+partial information (EVPPI) is the same for one unknown, with the others at their means; it is exact
+because costs are linear.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.frozen import spent_tables
 from stakes.report import System, UncertainPart, Uncertainty
 
-_REMADE = 256  # worlds in which rules are made again
-_ROWS = 4_000_000  # cases that are decided again for that, in all
-_TIE = 1e-12
+_REMADE = 256  # worlds in which rules are made again, at most
+_ROWS = 4_000_000  # decisions that this may take in all, which bounds its time
+_TIE = 1e-12  # relative to the largest cost: rounding does not break a tie
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +64,13 @@ def rivals_of(
     Under limits only what keeps them, and today's choice.
     """
     spent, mass = spent_tables(systems, evidence), evidence.sample.pooled.class_weights
-    counts = {one.name: one.counts.values for one in systems}
+    counts = {system.name: system.counts.values for system in systems}
     if no_model is not None:
         counts[NO_MODEL] = no_model.counts.values
     for d, label in enumerate(evidence.problem.decisions):
         counts[f"always {label}"] = mass[:, None] * np.eye(evidence.problem.n_decisions)[d]
     size = np.where(mass > 0, mass, 1.0)[:, None]
-    allowed = {one.name for one in systems} | {chosen} | (evidence.unaided or set())
+    allowed = {system.name for system in systems} | {chosen} | (evidence.unaided or set())
     names = tuple(name for name in spent if evidence.unaided is None or name in allowed)
     return Rivals(
         names,
@@ -93,19 +93,20 @@ def uncertainty_of(
     evpi, more = _regret(costs, choice, known), None
     if remake is not None:
         more = evpi + _gain(unknown.worlds(rng, remake.affordable), rivals, remake)
-    found = [_part(one, rivals, choice, known, remake) for one in unknown.parts(rng)]
+    parts = [_part(part, rivals, choice, known, remake) for part in unknown.parts(rng)]
     order = np.argsort(-shares, kind="stable")
-    made = Uncertainty(
+    uncertainty = Uncertainty(
         choice=rivals.names[choice],
         holds=float(shares[choice]),
         evpi=evpi,
         evpi_remade=more,
-        parts=tuple(sorted(found, key=lambda one: -max(_worth(one)))),
+        parts=tuple(sorted(parts, key=lambda part: -max(_worth(part)))),
         cheapest=tuple((rivals.names[j], float(shares[j])) for j in order if shares[j] > 0),
         draws=len(worlds.prior),
         sentences=(),
     )
-    return Uncertainty._trusted(**{**vars(made), "sentences": _sentences(made, unknown)})
+    sentences = _sentences(uncertainty, unknown)
+    return Uncertainty._trusted(**{**vars(uncertainty), "sentences": sentences})
 
 
 def _regret(costs: FloatArray, choice: int, known: float) -> float:
@@ -130,36 +131,37 @@ def _gain(worlds: Worlds, rivals: Rivals, remake: Remake) -> float:
 
 
 def _part(
-    one: Part, rivals: Rivals, choice: int, known: float, remake: Remake | None
+    part: Part, rivals: Rivals, choice: int, known: float, remake: Remake | None
 ) -> UncertainPart:
-    evppi, more = _regret(rivals.costs(one.worlds), choice, known), None
+    evppi, more = _regret(rivals.costs(part.worlds), choice, known), None
     if remake is not None:
-        some = one.worlds.some(remake.affordable // 4)
+        some = part.worlds.some(remake.affordable // 4)
         more = evppi + _gain(some, rivals, remake)
-    mean, low, high = one.ends
+    mean, low, high = part.ends
     return UncertainPart(
-        what=one.what, mean=mean, low=low, high=high, evppi=evppi, evppi_remade=more
+        what=part.what, mean=mean, low=low, high=high, evppi=evppi, evppi_remade=more
     )
 
 
-def _sentences(made: Uncertainty, unknown: Unknown) -> tuple[str, ...]:
+def _sentences(uncertainty: Uncertainty, unknown: Unknown) -> tuple[str, ...]:
     unit = f" {unknown.problem.unit}" if unknown.problem.unit else ""
-    others = [name for name, _ in made.cheapest if name != made.choice]
+    others = [name for name, _ in uncertainty.cheapest if name != uncertainty.choice]
     more = " or another" if len(others) > 1 else ""
-    rest = f"; elsewhere it is {others[0]}{more}" if others else ""
+    elsewhere = f"; elsewhere it is {others[0]}{more}" if others else ""
+    holds = _text.whole_percent(uncertainty.holds)
     said = [
-        f"On these cases {made.choice} is the cheapest over {_text.whole_percent(made.holds)} of "
-        f"what {unknown.what} may be{rest}.",
+        f"On these cases {uncertainty.choice} is the cheapest over {holds} of what {unknown.what} "
+        f"may be{elsewhere}.",
         f"To know {unknown.what} before choosing among today's rules would be worth "
-        f"{_text.number(made.evpi, 3)}{unit} per case (EVPI).",
+        f"{_text.number(uncertainty.evpi, 3)}{unit} per case (EVPI).",
     ]
-    if made.evpi_remade is not None:
+    if uncertainty.evpi_remade is not None:
         said.append(
             f"With rules made again for what is then known it would be worth "
-            f"{_text.number(made.evpi_remade, 3)}{unit} per case."
+            f"{_text.number(uncertainty.evpi_remade, 3)}{unit} per case."
         )
-    if len(made.parts) > 1 and max(_worth(made.parts[0])) > 0:
-        said.append(f"The first to find out is {made.parts[0].what}.")
+    if len(uncertainty.parts) > 1 and max(_worth(uncertainty.parts[0])) > 0:
+        said.append(f"The first to find out is {uncertainty.parts[0].what}.")
     return tuple(said)
 
 

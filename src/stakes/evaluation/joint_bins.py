@@ -1,4 +1,4 @@
-"""Joint bins of what the systems of a report decide by, so that it can compare them elsewhere."""
+"""Joint counts of the scores of two systems in bins, from which a page compares them later on."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ def joint_bins_of(
     bins = evidence.bins
     if bins is None:
         return None
-    rivals = [one for one in systems if one.candidate and not isnan(one.cost.value)]
-    rivals.sort(key=lambda one: one.cost.value)
-    wanted = list(dict.fromkeys(_key(one, models) for one in rivals))[:_SOURCES]
+    rivals = [entry for entry in systems if entry.candidate and not isnan(entry.cost.value)]
+    rivals.sort(key=lambda entry: entry.cost.value)
+    wanted = list(dict.fromkeys(_key(entry, models) for entry in rivals))[:_SOURCES]
     size = max(len(wanted), 2)
     most = int(np.clip(sqrt(_CELLS / (size * (size - 1))), *_BINS))
-    named = {one.model: one for one in models}
+    named = {entry.model: entry for entry in models}
     sources, codes = [], []
     for model, recalibrated, system in wanted:
-        held = named[model].recalibrated if recalibrated else named[model].table
+        table = named[model].recalibrated if recalibrated else named[model].table
         ends, edges = np.empty(0, np.intp), np.empty(0)
-        if system is None and held is not None:
-            ends = _ends(held, most, _cuts(held, model, recalibrated, systems))
-            edges = _edges(held, ends, _raw(evidence, model, recalibrated=recalibrated))
+        if system is None and table is not None:
+            ends = _ends(table, most, _cuts(table, model, recalibrated, systems))
+            edges = _edges(table, ends, _raw(evidence, model, recalibrated=recalibrated))
         sources.append(DecisionSource(model, recalibrated, system, ends))
         codes.append(bins.codes(sources[-1], edges))
-    sizes = [one.ends.size or evidence.problem.n_decisions for one in sources]
+    sizes = [entry.ends.size or evidence.problem.n_decisions for entry in sources]
     if evidence.problem.n_classes * max(sizes, default=0) ** 2 > _WHOLE:
         return None
-    names = tuple(one.name for one in systems)
+    names = tuple(entry.name for entry in systems)
     fitting = costs.choice.errors.among(names).fitting
     while True:
         pairs = tuple(_pairs(sources, codes, bins, evidence.problem))
@@ -67,56 +67,56 @@ def joint_bins_of(
         del sources[-1], codes[-1]
 
 
-def _key(one: System, models: tuple[ModelQuality, ...]) -> tuple[str, bool, str | None]:
-    (model,) = (own for own in models if own.model == one.model)
-    if one.rule in (BAYES, MOVED) and model.table is not None:
-        return one.model, False, None
-    if one.rule == RECALIBRATED and model.recalibrated is not None:
-        return one.model, True, None
-    return one.model, False, one.name
+def _key(system: System, models: tuple[ModelQuality, ...]) -> tuple[str, bool, str | None]:
+    (model,) = (quality for quality in models if quality.model == system.model)
+    if system.rule in (BAYES, MOVED) and model.table is not None:
+        return system.model, False, None
+    if system.rule == RECALIBRATED and model.recalibrated is not None:
+        return system.model, True, None
+    return system.model, False, system.name
 
 
 def _cuts(
-    held: ScoreTable, model: str, recalibrated: bool, systems: tuple[System, ...]
+    table: ScoreTable, model: str, recalibrated: bool, systems: tuple[System, ...]
 ) -> list[int]:
     """Positions at which the decisions of the report change, so that these are exact."""
-    found: set[int] = set()
-    below = np.concatenate([[0.0], held.weights.sum(axis=1).cumsum()])
-    for one in systems:
+    positions: set[int] = set()
+    below = np.concatenate([[0.0], table.weights.sum(axis=1).cumsum()])
+    for system in systems:
         rules = (RECALIBRATED,) if recalibrated else (BAYES, MOVED)
-        if one.model == model and one.rule in rules:
-            for size in _runs(one):
-                found.add(int(np.argmin(np.abs(below - size))))
-    return sorted(found - {0, held.scores.size})
+        if system.model == model and system.rule in rules:
+            for size in _runs(system):
+                positions.add(int(np.argmin(np.abs(below - size))))
+    return sorted(positions - {0, table.scores.size})
 
 
-def _runs(one: System) -> Iterator[float]:
+def _runs(system: System) -> Iterator[float]:
     """Cases below each change of a decision: decisions stand in the order of their scores."""
-    cases = one.counts.values.sum(axis=0)
-    tilt = one.counts.values[1] / np.maximum(cases, 1e-300)
+    cases = system.counts.values.sum(axis=0)
+    tilt = system.counts.values[1] / np.maximum(cases, 1e-300)
     yield from np.cumsum(cases[np.argsort(tilt, kind="stable")])
 
 
-def _ends(held: ScoreTable, most: int, cuts: list[int]) -> IntArray:
+def _ends(table: ScoreTable, most: int, cuts: list[int]) -> IntArray:
     """Ends of bins that part both classes evenly, and the cuts."""
-    mass = held.weights / np.maximum(held.weights.sum(axis=0), 1e-300)
+    mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)
     reached = np.cumsum(mass.sum(axis=1))
     wanted = np.linspace(0, reached[-1], max(most - len(cuts), 2) + 1)[1:-1]
     even = np.searchsorted(reached, wanted) + 1
-    inner = {*even.tolist(), *cuts} - {0, held.scores.size}
-    return np.array([*sorted(inner), held.scores.size], dtype=np.intp)
+    inner = {*even.tolist(), *cuts} - {0, table.scores.size}
+    return np.array([*sorted(inner), table.scores.size], dtype=np.intp)
 
 
 def _raw(evidence: Evidence, model: str, *, recalibrated: bool) -> ScoreTable:
-    (own,) = (one for one in evidence.models if one.model == model)
-    table = own.recalibrated if recalibrated else own.table
+    (tallied,) = (entry for entry in evidence.models if entry.model == model)
+    table = tallied.recalibrated if recalibrated else tallied.table
     assert table is not None
     return table
 
 
-def _edges(held: ScoreTable, ends: IntArray, raw: ScoreTable) -> FloatArray:
+def _edges(table: ScoreTable, ends: IntArray, raw: ScoreTable) -> FloatArray:
     """The greatest score of every bin but the last, as the cases have them."""
-    below = held.weights.sum(axis=1).cumsum()[ends[:-1] - 1]
+    below = table.weights.sum(axis=1).cumsum()[ends[:-1] - 1]
     place = np.searchsorted(raw.weights.sum(axis=1).cumsum(), below - 0.5)
     return np.asarray(raw.scores[place])
 
@@ -124,7 +124,7 @@ def _edges(held: ScoreTable, ends: IntArray, raw: ScoreTable) -> FloatArray:
 def _pairs(
     sources: list[DecisionSource], codes: list[IntArray], rows: RowBins, problem: Problem
 ) -> Iterator[PairCounts]:
-    sizes = [one.ends.size or problem.n_decisions for one in sources]
+    sizes = [source.ends.size or problem.n_decisions for source in sources]
     for first, second in combinations(range(len(sources)), 2):
         cells = (rows.truth * sizes[first] + codes[first]) * sizes[second] + codes[second]
         size = problem.n_classes * sizes[first] * sizes[second]

@@ -31,11 +31,11 @@ def checked_limits(evidence: Evidence, level: float) -> Evidence:
     checks = {name: tuple(_checks(name, evidence, level)) for name in evidence.rules}
     if evidence.sample.charges is not None:
         checks[NO_MODEL] = tuple(_of_no_model(evidence, level))
-    kept = {name for name, rule in evidence.rules.items() if not _breaks(checks[name])}
+    keeping = {name for name, rule in evidence.rules.items() if not _breaks(checks[name])}
     rules = evidence.rules
-    if any(rules[name].eligible for name in kept):
+    if any(rules[name].eligible for name in keeping):
         rules = {
-            name: replace(rule, eligible=rule.eligible and name in kept)
+            name: replace(rule, eligible=rule.eligible and name in keeping)
             for name, rule in rules.items()
         }
     return replace(evidence, rules=rules, checks=checks, unaided=_unaided(evidence, checks))

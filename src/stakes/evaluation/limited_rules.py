@@ -46,26 +46,26 @@ class _Decider:
     rounding: FloatArray | None = None
     ratios: FloatArray | None = None
 
-    def __call__(self, own: BoolArray, amounts: FloatArray) -> IntArray:
-        costs = plus(_charges(self.cases, own), amounts)
-        rounding = None if self.rounding is None else self.rounding[own]
-        return cheapest_decisions(self.given[own], costs, rounding, self.ratios)
+    def __call__(self, mask: BoolArray, amounts: FloatArray) -> IntArray:
+        costs = plus(_charges(self.cases, mask), amounts)
+        rounding = None if self.rounding is None else self.rounding[mask]
+        return cheapest_decisions(self.given[mask], costs, rounding, self.ratios)
 
-    def fitted(self, own: BoolArray, start: FloatArray | None = None) -> FittedPrices:
+    def fitted(self, mask: BoolArray, start: FloatArray | None = None) -> FittedPrices:
         """Prices of the limits on some of the cases."""
-        cases, problem, truth = self.cases, self.cases.problem, self.cases.truth[own]
-        mass, prior = _weighed(cases, own)
-        _, found = priced_cases(
+        cases, problem, truth = self.cases, self.cases.problem, self.cases.truth[mask]
+        mass, prior = _weighed(cases, mask)
+        _, prices = priced_cases(
             problem,
-            self.rows[own],
+            self.rows[mask],
             mass,
             prior,
-            _charges(cases, own),
-            lambda amounts: self(own, amounts),
+            _charges(cases, mask),
+            lambda amounts: self(mask, amounts),
             truth,
             start,
         )
-        return found
+        return prices
 
     def capacity(self) -> Capacity:
         """What other shares would cost on all cases, where the only limit is one from above."""
@@ -94,31 +94,31 @@ class _Decider:
         )
 
 
-def _weighed(cases: Cases, own: BoolArray) -> tuple[FloatArray, FloatArray]:
+def _weighed(cases: Cases, mask: BoolArray) -> tuple[FloatArray, FloatArray]:
     """What each of some cases counts at the prior of deployment, and that prior."""
-    truth, size = cases.truth[own], cases.problem.n_classes
-    weights = np.ones(truth.size) if cases.weights is None else cases.weights[own]
+    truth, size = cases.truth[mask], cases.problem.n_classes
+    weights = np.ones(truth.size) if cases.weights is None else cases.weights[mask]
     sums = np.bincount(truth, weights, size)
     shares = sums / sums.sum()
     prior = shares if cases.problem.prior is None else cases.problem.prior
     return weights * class_ratios(shares, prior)[truth], prior
 
 
-def _charges(cases: Cases, own: BoolArray) -> FloatArray | CaseCosts:
-    return cases.problem.costs if cases.costs is None else cases.costs.only(own)
+def _charges(cases: Cases, mask: BoolArray) -> FloatArray | CaseCosts:
+    return cases.problem.costs if cases.costs is None else cases.costs.only(mask)
 
 
-def limited_rule(one: Predictions, rule: str, folds: Folds) -> LimitedRule:
+def limited_rule(predictions: Predictions, rule: str, folds: Folds) -> LimitedRule:
     """A Bayes rule of a model under the limits of the problem."""
     cases = folds.cases
-    rows = one.believed(rule)
+    rows = predictions.believed(rule)
     if rule == RECALIBRATED:
-        parts = [_Decider(cases, part, part) for part in one.parts]
+        parts = [_Decider(cases, part, part) for part in predictions.parts]
         return _limited(_Decider(cases, rows, rows), parts, folds)
-    moving = one.moving if rule == MOVED else None
+    moving = predictions.moving if rule == MOVED else None
     ratios = None if moving is None else class_ratios(*moving)
-    given = np.asarray(one.posteriors)
-    return _limited(_Decider(cases, rows, given, one.rounding, ratios), [], folds)
+    posteriors = np.asarray(predictions.posteriors)
+    return _limited(_Decider(cases, rows, posteriors, predictions.rounding, ratios), [], folds)
 
 
 def limited_blind(folds: Folds) -> LimitedRule:
@@ -129,26 +129,26 @@ def limited_blind(folds: Folds) -> LimitedRule:
 
 def _limited(decider: _Decider, parts: list[_Decider], folds: Folds) -> LimitedRule:
     everything = np.ones(len(folds.cases.truth), dtype=np.bool_)
-    whole = decider.fitted(everything)
+    on_all = decider.fitted(everything)
     if not folds.numbers:
-        return LimitedRule(whole.decided, whole, None, decider.capacity(), apart=False)
-    start = whole.prices
+        return LimitedRule(on_all.decided, on_all, None, decider.capacity(), apart=False)
+    start = on_all.prices
     decided = _apart(decider, folds.numbers[0], folds.count, start)
     costs = None
     if len(folds.cases.problem.limits) == 1 and len(folds.numbers) > 1:
         deciders = parts or [decider] * len(folds.numbers)
         pairs = zip(deciders, folds.numbers, strict=True)
-        costs = folds.costs(_apart(own, number, folds.count, start) for own, number in pairs)
-    return LimitedRule(decided, whole, costs, decider.capacity(), apart=True)
+        costs = folds.costs(_apart(each, number, folds.count, start) for each, number in pairs)
+    return LimitedRule(decided, on_all, costs, decider.capacity(), apart=True)
 
 
 def _apart(decider: _Decider, number: IntArray, count: int, start: FloatArray) -> IntArray:
     """Decisions (n,) by the prices of the other folds."""
     decided = np.zeros(number.size, dtype=np.intp)
     for fold in range(count):
-        own = number == fold
-        found = decider.fitted(~own, start)
-        decided[own] = decider(own, found.added.sum(axis=0))
+        in_fold = number == fold
+        fitted = decider.fitted(~in_fold, start)
+        decided[in_fold] = decider(in_fold, fitted.added.sum(axis=0))
     return decided
 
 

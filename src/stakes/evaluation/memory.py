@@ -22,7 +22,7 @@ def needed_bytes(n_classes: int, n_decisions: int, rows: list[int]) -> int:
 
 def refuse_too_large(problem: Problem, models: Mapping[str, object], n_rows: int) -> None:
     """Refuse what does not fit, with the number of classes that would."""
-    rows = [0 if isinstance(one, Decisions) else n_rows for one in models.values()]
+    rows = [0 if isinstance(predictions, Decisions) else n_rows for predictions in models.values()]
     sizes = problem.n_classes, problem.n_decisions
     needed, available = needed_bytes(*sizes, rows), memory_bytes()
     if needed <= max(available, _FEW):

@@ -32,37 +32,39 @@ def disagreement_of(
     if len(models) < 2:
         return None
     pairs = zip(models, qualities, strict=True)
-    found = [_values(one, quality, evidence) for one, quality in pairs]
+    metric_values = [_values(tallied, quality, evidence) for tallied, quality in pairs]
     rows = {
-        name: np.array([values.get(name, nan) for values in found])
-        for name in dict.fromkeys(name for values in found for name in values)
-        if sum(name in values for values in found) > 1
+        name: np.array([values.get(name, nan) for values in metric_values])
+        for name in dict.fromkeys(name for values in metric_values for name in values)
+        if sum(name in values for values in metric_values) > 1
     }
     rows = {name: row for name, row in rows.items() if not np.isnan(row).all()}
     if not rows:
         return None
-    costs = np.array([_least_cost(one.model, systems) for one in models])
+    costs = np.array([_least_cost(tallied.model, systems) for tallied in models])
     values = {name: (row, -row if name in _LOSSES else row) for name, row in rows.items()}
-    names = tuple(one.model for one in models)
+    names = tuple(tallied.model for tallied in models)
     return Disagreement.of(names, costs, values, evidence.problem.unit)
 
 
 def _least_cost(model: str, systems: tuple[System, ...]) -> float:
-    own = [system for system in systems if system.model == model]
-    return cheapest_of(own).cost.value if own else nan
+    candidates = [system for system in systems if system.model == model]
+    return cheapest_of(candidates).cost.value if candidates else nan
 
 
 def picks_of(
-    found: Disagreement | None, systems: tuple[System, ...], costs: Costs
+    disagreement: Disagreement | None, systems: tuple[System, ...], costs: Costs
 ) -> tuple[Pick, ...]:
     """What each metric's pick costs above the cheapest model, with the interval."""
-    if found is None:
+    if disagreement is None:
         return ()
     best = cheapest_of(systems)
-    dearest_first = np.argsort(-np.where(np.isnan(found.costs), np.inf, found.costs), kind="stable")
+    # Of models that tie in a metric, the most expensive is charged: the metric cannot rule it out.
+    known = np.where(np.isnan(disagreement.costs), np.inf, disagreement.costs)
+    dearest_first = np.argsort(-known, kind="stable")
     picks = []
-    for metric, chosen in zip(found.metrics, found.picks, strict=True):
-        taken = [str(found.models[j]) for j in dearest_first if chosen[j]]
+    for metric, chosen in zip(disagreement.metrics, disagreement.picks, strict=True):
+        taken = [str(disagreement.models[j]) for j in dearest_first if chosen[j]]
         picks.append(_pick(metric, taken[0] if taken else None, best, systems, costs))
     return tuple(picks)
 
@@ -70,10 +72,10 @@ def picks_of(
 def _pick(
     metric: str, model: str | None, best: System, systems: tuple[System, ...], costs: Costs
 ) -> Pick:
-    own = [system for system in systems if system.model == model]
-    if not own or isnan(best.cost.value):
+    candidates = [system for system in systems if system.model == model]
+    if not candidates or isnan(best.cost.value):
         return Pick(metric, model, Interval(nan, nan, nan), None)
-    system = cheapest_of(own)
+    system = cheapest_of(candidates)
     if system.name == best.name:
         return Pick(metric, model, Interval(0.0, 0.0, 0.0), None)
     if system.name not in costs.choice.names:  # it breaks a limit, and is no rival
@@ -82,16 +84,16 @@ def _pick(
     return Pick(metric, model, costs.more(system.name), not costs.is_contender(system.name))
 
 
-def _values(one: ModelTallies, quality: ModelQuality, evidence: Evidence) -> dict[str, float]:
+def _values(tallied: ModelTallies, quality: ModelQuality, evidence: Evidence) -> dict[str, float]:
     """Every familiar number that this model has."""
-    found: dict[str, float] = {}
-    if one.predicted is not None:
+    values: dict[str, float] = {}
+    if tallied.predicted is not None:
         familiar = FAMILIAR if evidence.problem.n_classes == 2 else FAMILIAR_MULTICLASS
-        found.update((name, float(metric(one.predicted))) for name, metric in familiar.items())
+        values.update((name, float(metric(tallied.predicted))) for name, metric in familiar.items())
     if quality.auc is not None:
-        found["AUC"] = quality.auc.value
-    if one.losses is not None:
-        log_loss, summed = mean_over_classes(one.losses, evidence.shares).tolist()
+        values["AUC"] = quality.auc.value
+    if tallied.losses is not None:
+        log_loss, summed = mean_over_classes(tallied.losses, evidence.shares).tolist()
         brier = {_BRIER: summed / 2} if evidence.problem.n_classes == 2 else {_SUMMED: summed}
-        found |= {_LOG_LOSS: log_loss, **brier}
-    return found
+        values |= {_LOG_LOSS: log_loss, **brier}
+    return values

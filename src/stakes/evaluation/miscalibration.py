@@ -1,8 +1,8 @@
-"""What bad calibration costs where no calibrator was asked for: in hindsight, less its optimism.
+"""What miscalibration costs where there is no calibrator: the regret in hindsight, less its bias.
 
-The best thresholds of these very cases are too good: even calibrated scores would seem to lose
-something against them. How much that is, simulation says: draw the classes again from posteriors
-that were recalibrated by a line in the log-odds, and decide by these posteriors.
+Thresholds that are the best for the same cases are too good: even calibrated scores would seem to
+lose something against them. Simulation says how much: classes are drawn anew from posteriors that
+were recalibrated by a line in the log-odds, and decisions are made by these posteriors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stakes.rows import POSTERIORS
 from stakes.scoring import posterior_pairs
 from stakes.tally import ScoreTable
 
-_DOUBT = 0.01  # share of calibrated samples that would seem to lose as much
+_DOUBT = 0.01  # one-sided p-value, from simulated calibrated samples, below which there is no doubt
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,9 @@ def miscalibration_of(
     if problem.prior is not None:
         moved = shift_prior(recalibrated, evidence.shares, problem.prior)
         recalibrated = np.nan_to_num(moved, nan=problem.prior[1])  # sure of what it rules out
-    own = {rule.name: name for name, rule in evidence.rules.items() if rule.model == tallied.model}
-    counts = sample.pooled.model(own.get(MOVED, own[BAYES]))
+    rules = evidence.rules.items()
+    by_rule = {rule.name: name for name, rule in rules if rule.model == tallied.model}
+    counts = sample.pooled.model(by_rule.get(MOVED, by_rule[BAYES]))
     least = best_cost(_mass(table.weights.T, problem), problem)
     seen = float(expected_cost(counts, problem) - least)
     mass = _mass(drawn, problem)

@@ -28,7 +28,22 @@ class Operation:
 def read_operation(
     running_costs: object, volume: object, period: object, models: Collection[str]
 ) -> Operation:
-    """Check what was said about running the models."""
+    """Check running costs, volume and period.
+
+    Parameters
+    ----------
+    running_costs, volume, period : as in `evaluate`
+    models : the names of the models
+
+    Returns
+    -------
+    the operation
+
+    Examples
+    --------
+    >>> read_operation({"forest": 0.02}, 250_000, "year", ["forest", "rules"]).running_costs
+    {'forest': 0.02}
+    """
     running = {} if running_costs is None else running_costs
     if not isinstance(running, Mapping):
         raise InputError(
@@ -65,8 +80,8 @@ def read_operation(
     )
 
 
-def _volume(given: object) -> float:
-    volume = _check.number("volume", given, low=0)
+def _volume(value: object) -> float:
+    volume = _check.number("volume", value, low=0)
     if volume == 0:
         raise InputError(
             "volume must be above zero; got 0. Leave it out, or state how many cases will come.",

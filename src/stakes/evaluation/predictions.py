@@ -72,7 +72,7 @@ class Predictions:
 
 def read_predictions(
     model: str,
-    given: Posteriors | Decisions | Scores,
+    values: Posteriors | Decisions | Scores,
     cases: Cases,
     *,
     posterior_prior: FloatArray | None,
@@ -81,19 +81,19 @@ def read_predictions(
 ) -> Predictions:
     """Check what a model brought and make of it what can be made."""
     name, problem = f"models[{model!r}]", cases.problem
-    if isinstance(given, Decisions):
+    if isinstance(values, Decisions):
         return Predictions(
-            model, DECISIONS, decided=cases.rows(given.read(name, problem.decisions))
+            model, DECISIONS, decided=cases.rows(values.read(name, problem.decisions))
         )
-    if isinstance(given, Scores):
+    if isinstance(values, Scores):
         if problem.n_classes != 2:
             raise InputError(
                 f"{name} must be posteriors or decisions: raw scores are for two classes, the "
                 f"problem has {problem.n_classes}. State posteriors or decisions.",
                 argument=name,
             )
-        return _of_scores(model, cases.rows(given.read(name)), folds, calibrator)
-    rows, off_sum = given.normalised(name, problem.classes)
+        return _of_scores(model, cases.rows(values.read(name)), folds, calibrator)
+    rows, off_sum = values.normalised(name, problem.classes)
     rows = cases.rows(rows)
     moving, unmoved = _moving(model, rows, posterior_prior, cases)
     scores = rows[:, 1] if problem.n_classes == 2 else None
@@ -109,7 +109,7 @@ def read_predictions(
         partition_costs=None if repaired is None else repaired.costs,
         scores=scores,
         off_sum=off_sum,
-        rounding=cases.rows(given.rounding(name, problem.classes)),
+        rounding=cases.rows(values.rounding(name, problem.classes)),
         map_of_all=None if repaired is None else repaired.on_all,
         parts=() if repaired is None else repaired.parts,
         left_out=(*unmoved, *unrepaired),
@@ -125,14 +125,14 @@ def _of_scores(
     apart = tuned_apart(scores, folds) if repaired is None else None
     if (problem.n_classes, problem.n_decisions) != (2, 2) and repaired is None:
         lost = (*lost, no_decision(model, problem))
-    made = repaired or apart
+    fitted = repaired or apart
     return Predictions(
         model,
         SCORES,
         scores=scores,
         recalibrated=None if repaired is None else np.asarray(repaired.said),
         tuned_apart=None if apart is None else np.asarray(apart.said),
-        partition_costs=None if made is None else made.costs,
+        partition_costs=None if fitted is None else fitted.costs,
         map_of_all=None if repaired is None else repaired.on_all,
         parts=() if repaired is None else repaired.parts,
         left_out=lost,
@@ -140,11 +140,11 @@ def _of_scores(
 
 
 def _moving(
-    model: str, rows: FloatArray, held: FloatArray | None, cases: Cases
+    model: str, rows: FloatArray, from_prior: FloatArray | None, cases: Cases
 ) -> tuple[tuple[FloatArray, FloatArray] | None, tuple[Caveat, ...]]:
     """The priors from and to which the posteriors move; None where they need not, or cannot."""
-    start, end = cases.shares if held is None else held, cases.prior
-    if held is not None and ((held == 0) & (end > 0)).any():
+    start, end = cases.shares if from_prior is None else from_prior, cases.prior
+    if from_prior is not None and ((from_prior == 0) & (end > 0)).any():
         text = (
             "the prior for which its posteriors hold rules out a class that is expected here, so "
             "that they cannot be moved; they are shown as they come."

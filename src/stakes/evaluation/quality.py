@@ -13,7 +13,7 @@ from stakes.evaluation.backwards import backwards_class
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.miscalibration import Miscalibration
-from stakes.evaluation.score_bins import held_recalibrated, held_sums
+from stakes.evaluation.score_bins import shown_recalibrated, shown_sums
 from stakes.inference import Estimate, Logit, auc_error
 from stakes.ranking import auc
 from stakes.report import BAYES, MOVED, RECALIBRATED, Interval, ModelQuality
@@ -29,8 +29,8 @@ from stakes.thresholds import (
     h_measure,
 )
 
-_SLACK = 1.05  # a method within 5 % of another is as good
-_NEAR = 1.25  # and within 25 % of the best in hindsight it is good
+_SLACK = 1.05  # a method within 5 % of another counts as equally good
+_NEAR = 1.25  # a method within 25 % of the best in hindsight counts as good
 _BACKWARDS = "they rank backwards, as the caveats say: find out why before you use them"
 _OPTIMAL, _DRIVEN, _RATE = (
     "optimal threshold",
@@ -42,17 +42,17 @@ _OPTIMAL, _DRIVEN, _RATE = (
 def quality_of(
     tallied: ModelTallies,
     evidence: Evidence,
-    own: dict[str, str],
+    systems: dict[str, str],
     costs: Costs,
-    held: ScoreTable | None,
+    shown_table: ScoreTable | None,
     miscalibration: Miscalibration | None,
 ) -> ModelQuality:
-    """Ranks, proper scores and calibration of one model; `own` maps its rules to its systems."""
+    """Ranks, proper scores and calibration of one model; `systems` are the names by their rule."""
     table = tallied.table
     ranks = None if table is None else _for_prior(table, evidence)
     log_loss, brier = _proper(tallied.deployed_losses, evidence.prior)
     losses = _expected_losses(tallied, ranks)
-    wasted, share = _wasted(own, costs, miscalibration)
+    wasted, share = _wasted(systems, costs, miscalibration)
     area = None if table is None else _auc(table, evidence.sample, tallied.auc_shift)
     suspect = None if area is None else _interval(area, BEYOND_NOISE)
     backwards = backwards_class(tallied, suspect, evidence)
@@ -69,11 +69,11 @@ def quality_of(
         calibration_share=share,
         expected_losses=losses,
         advice=advice if backwards is None else _BACKWARDS,
-        table=held,
-        recalibrated=held_recalibrated(tallied, evidence),
+        table=shown_table,
+        recalibrated=shown_recalibrated(tallied, evidence),
         n_scores=_size(table),
         n_recalibrated=_size(tallied.recalibrated),
-        by_threshold=held_sums(tallied, evidence),
+        by_threshold=shown_sums(tallied, evidence),
     )
 
 
@@ -87,10 +87,10 @@ def _for_prior(table: ScoreTable, evidence: Evidence) -> ScoreTable:
 
 
 def _wasted(
-    own: dict[str, str], costs: Costs, miscalibration: Miscalibration | None
+    systems: dict[str, str], costs: Costs, miscalibration: Miscalibration | None
 ) -> tuple[float | None, float | None]:
     """What bad calibration costs per case, and which share that is of the cost above perfect."""
-    as_is, repaired = own.get(MOVED, own.get(BAYES)), own.get(RECALIBRATED)
+    as_is, repaired = systems.get(MOVED, systems.get(BAYES)), systems.get(RECALIBRATED)
     if as_is is None or (repaired is None and miscalibration is None):
         return None, None
     if repaired is not None:
@@ -106,8 +106,8 @@ def _proper(losses: FloatArray | None, prior: FloatArray) -> list[float] | tuple
         return None, None
     with np.errstate(divide="ignore", invalid="ignore"):
         return [
-            float(mean_over_classes(own, prior) / rule.entropy(prior))
-            for own, rule in zip(losses, RULES, strict=True)
+            float(mean_over_classes(by_class, prior) / rule.entropy(prior))
+            for by_class, rule in zip(losses, RULES, strict=True)
         ]
 
 

@@ -23,11 +23,11 @@ class _Source:
     running: float
     rows: FloatArray
     rounding: FloatArray | None
-    held: FloatArray | None
+    from_prior: FloatArray | None
 
     def cost(self, costs: FloatArray | CaseCosts, prior: FloatArray, cases: Cases) -> float:
         """What Bayes decisions for these costs and this prior cost per case."""
-        ratios = None if self.held is None else class_ratios(self.held, prior)
+        ratios = None if self.from_prior is None else class_ratios(self.from_prior, prior)
         decided = cheapest_decisions(self.rows, costs, self.rounding, ratios)
         spent = _charged(costs, cases.truth, decided)
         mass = np.bincount(cases.truth, cases.weights, cases.problem.n_classes)
@@ -39,7 +39,7 @@ def remake_of(
     cases: Cases,
     predictions: Sequence[Predictions],
     running: Mapping[str, float],
-    held: FloatArray | None,
+    from_prior: FloatArray | None,
 ) -> Remake:
     """What Bayes decisions cost that are made for each world: one column for each posterior.
 
@@ -47,16 +47,16 @@ def remake_of(
     moved to the prior of the world, and the former also stay as they are where that is not drawn.
     Every case is charged what it would cost there.
     """
-    start = cases.shares if held is None else held
+    start = cases.shares if from_prior is None else from_prior
 
     def remade(worlds: Worlds) -> FloatArray:
         drawn = bool(np.abs(worlds.prior - cases.prior).max() > 0)
         sources = list(_sources(cases, predictions, running, start, drawn))
-        found = np.empty((len(worlds.prior), len(sources)))
+        spent = np.empty((len(worlds.prior), len(sources)))
         for world, (above, prior) in enumerate(zip(*worlds, strict=True)):
             costs = _moved(cases.charges, above)
-            found[world] = [one.cost(costs, prior, cases) for one in sources]
-        return found
+            spent[world] = [source.cost(costs, prior, cases) for source in sources]
+        return spent
 
     return Remake(remade, cases.n_rows)
 
@@ -69,14 +69,14 @@ def _sources(
     drawn: bool,
 ) -> Iterator[_Source]:
     movable = bool((start > 0).all())
-    for one in predictions:
-        run = running.get(one.model, 0.0)
-        if one.posteriors is not None and not drawn:
-            yield _Source(run, one.posteriors, one.rounding, None)
-        if one.posteriors is not None and movable and (drawn or one.moving is not None):
-            yield _Source(run, one.posteriors, one.rounding, start)
-        if one.recalibrated is not None and not (drawn and (cases.prior == 0).any()):
-            yield _Source(run, one.recalibrated, None, cases.prior if drawn else None)
+    for model in predictions:
+        run = running.get(model.model, 0.0)
+        if model.posteriors is not None and not drawn:
+            yield _Source(run, model.posteriors, model.rounding, None)
+        if model.posteriors is not None and movable and (drawn or model.moving is not None):
+            yield _Source(run, model.posteriors, model.rounding, start)
+        if model.recalibrated is not None and not (drawn and (cases.prior == 0).any()):
+            yield _Source(run, model.recalibrated, None, cases.prior if drawn else None)
 
 
 def _times(values: FloatArray, weights: FloatArray | None) -> FloatArray:
@@ -96,6 +96,6 @@ def _charged(costs: FloatArray | CaseCosts, truth: IntArray, decided: IntArray) 
     if not isinstance(costs, CaseCosts):
         return np.asarray(costs[truth, decided])
     spent = np.empty(truth.size)
-    for rows, own in costs.blocks():
-        spent[rows] = own[truth[rows], decided[rows], np.arange(own.shape[-1])]
+    for rows, block in costs.blocks():
+        spent[rows] = block[truth[rows], decided[rows], np.arange(block.shape[-1])]
     return spent

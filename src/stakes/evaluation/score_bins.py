@@ -1,4 +1,4 @@
-"""Score tables that a report can hold: few bins, the report's own decisions kept exactly."""
+"""Score tables with few enough bins for a report, in which its own decisions stay exact."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from stakes.rows import POSTERIORS
 from stakes.tally import ScoreTable
 from stakes.thresholds import ByThreshold
 
-_STRIDE = 1 << 12  # scores from one look at the decision to the next
+_STRIDE = 1 << 12  # scores between two probes for a change of the decision
 
 
-def held_table(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
+def shown_table_of(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
     """The scores of a model, pooled where there are too many of them."""
     table = tallied.table
     if table is None or table.scores.size <= MOST_BINS:
         return table
-    return table.binned(_held_edges(tallied, table, evidence))
+    return table.binned(_shown_edges(tallied, table, evidence))
 
 
-def held_sums(tallied: ModelTallies, evidence: Evidence) -> ByThreshold | None:
+def shown_sums(tallied: ModelTallies, evidence: Evidence) -> ByThreshold | None:
     """Sums of the terms of the costs in the same bins, where every case has its own costs."""
     table = tallied.table
     if table is None or tallied.term_sums is None:
         return None
     few = table.scores.size <= MOST_BINS
-    edges = table.scores if few else _held_edges(tallied, table, evidence)
+    edges = table.scores if few else _shown_edges(tallied, table, evidence)
     sums = tallied.term_sums(edges)
     if not (sums.size and np.isfinite(sums).all()):
         return None
-    held = sums[..., 0].any(axis=1)
-    highest = np.append(edges, table.scores[-1])[held]
+    occupied = sums[..., 0].any(axis=1)
+    highest = np.append(edges, table.scores[-1])[occupied]
     above = np.maximum(highest, np.finfo(np.float64).min)  # −inf is kept for all cases
-    return ByThreshold(np.append(-np.inf, above), sums[held], evidence.problem.terms.names)
+    return ByThreshold(np.append(-np.inf, above), sums[occupied], evidence.problem.terms.names)
 
 
-def _held_edges(tallied: ModelTallies, table: ScoreTable, evidence: Evidence) -> FloatArray:
-    cuts = np.concatenate(list(_own_cuts(tallied, table.scores, evidence)))
+def _shown_edges(tallied: ModelTallies, table: ScoreTable, evidence: Evidence) -> FloatArray:
+    cuts = np.concatenate(list(_decision_cuts(tallied, table.scores, evidence)))
     return _edges(table, cuts, MOST_BINS)
 
 
-def held_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
+def shown_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
     """The recalibrated scores of a model, pooled where there are too many of them."""
     table = tallied.recalibrated
     if table is None or table.scores.size <= MOST_BINS:
@@ -57,12 +57,12 @@ def held_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable |
     return table.binned(_edges(table, cuts, FEWER_BINS))
 
 
-def _own_cuts(
+def _decision_cuts(
     tallied: ModelTallies, scores: FloatArray, evidence: Evidence
 ) -> Iterator[FloatArray]:
     """Scores at which the decisions of the report end, so that the pooled table agrees with it."""
-    own = [rule for rule in evidence.rules.values() if rule.model == tallied.model]
-    yield np.array([rule.threshold for rule in own if rule.name == TUNED], dtype=np.float64)
+    rules = [rule for rule in evidence.rules.values() if rule.model == tallied.model]
+    yield np.array([rule.threshold for rule in rules if rule.name == TUNED], dtype=np.float64)
     if tallied.kind == POSTERIORS:
         yield np.array([0.5])
         if evidence.problem.columns:  # no score decides alone
@@ -92,11 +92,11 @@ def decision_changes(
         yield part[:-1][np.diff(decided(part)) != 0]
 
 
-def _edges(table: ScoreTable, kept: FloatArray, most: int) -> FloatArray:
+def _edges(table: ScoreTable, exact_cuts: FloatArray, most: int) -> FloatArray:
     """Edges of bins that part both classes evenly; some cuts are kept exactly."""
-    kept = np.unique(kept[np.isfinite(kept)])
+    exact_cuts = np.unique(exact_cuts[np.isfinite(exact_cuts)])
     mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)
     reached = np.cumsum(mass.sum(axis=1))
-    wanted = np.linspace(0, reached[-1], most - kept.size + 1)[1:-1]
+    wanted = np.linspace(0, reached[-1], most - exact_cuts.size + 1)[1:-1]
     edges = table.scores[np.minimum(np.searchsorted(reached, wanted), table.scores.size - 1)]
-    return np.union1d(edges, kept)
+    return np.union1d(edges, exact_cuts)

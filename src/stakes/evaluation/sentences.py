@@ -42,12 +42,41 @@ def span(interval: Interval, level: float) -> str:
 
 
 def left_out(model: str, text: str) -> Caveat:
-    """The caveat about one model."""
+    """The caveat that something about a model is not shown.
+
+    Parameters
+    ----------
+    model : the name of the model
+    text : what is not shown, and why
+
+    Returns
+    -------
+    the caveat
+
+    Examples
+    --------
+    >>> left_out("forest", "it was not recalibrated.").text
+    'forest: it was not recalibrated.'
+    """
     return Caveat(LEFT_OUT, f"{model}: {text}")
 
 
 def no_move(model: str) -> Caveat:
-    """Posteriors that are certain of what the prior excludes."""
+    """The caveat about posteriors that are certain of a class which the prior excludes.
+
+    Parameters
+    ----------
+    model : the name of the model
+
+    Returns
+    -------
+    the caveat
+
+    Examples
+    --------
+    >>> no_move("forest").kind
+    'left out'
+    """
     return left_out(
         model,
         "posteriors are sure of a class that the prior rules out, so that they cannot be moved to "
@@ -56,7 +85,23 @@ def no_move(model: str) -> Caveat:
 
 
 def no_decision(model: str, problem: Problem) -> Caveat:
-    """Raw scores, where one threshold decides nothing."""
+    """The caveat about raw scores where a single threshold does not make a decision.
+
+    Parameters
+    ----------
+    model : the name of the model
+    problem : what is at stake
+
+    Returns
+    -------
+    the caveat
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> no_decision("forest", Problem.zero_one(3)).kind
+    'left out'
+    """
     return left_out(
         model,
         f"raw scores alone allow no decision among {problem.n_decisions}, so it has no cost here. "

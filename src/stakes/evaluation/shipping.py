@@ -30,7 +30,7 @@ def shipped_rules(evidence: Evidence, seed: int) -> Rules:
 def _rule(
     name: str, rule: DecisionRule, evidence: Evidence, origin: Origin
 ) -> Rule | Callable[[], Rule]:
-    tallied = next(one for one in evidence.models if one.model == rule.model)
+    tallied = next(model for model in evidence.models if model.model == rule.model)
     common: dict[str, Any] = {
         "problem": evidence.problem,
         "takes": tallied.kind,
@@ -46,8 +46,8 @@ def _rule(
     if rule.name in (TUNED, TUNED_APART):
         return Rule(threshold=rule.threshold, **common)
     if rule.name == MOVED and tallied.moving is not None:
-        held, prior = tallied.moving
-        return Rule(from_prior=held, to_prior=prior, added=rule.added, **common)
+        from_prior, prior = tallied.moving
+        return Rule(from_prior=from_prior, to_prior=prior, added=rule.added, **common)
     return Rule(added=rule.added, **common)
 
 

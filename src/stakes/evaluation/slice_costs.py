@@ -1,4 +1,4 @@
-"""The same costs group by group."""
+"""Costs of all systems, group by group."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from stakes.report import Slice, SliceCost
 
 SMALLEST = 10  # cases of a class below which they say little about it
 _FEW_CLUSTERS = 10
-_MANY_GROUPS = 20  # so few may be small
-_CASES = 5
+_MANY_GROUPS = 20  # up to this number, groups may be as small as they like
+_CASES = 5  # cases in a group on average, beyond that number of groups
 _MOST_GROUPS = 1000
 
 
@@ -33,7 +33,7 @@ def slices_of(evidence: Evidence, best: str, *, level: float) -> tuple[Slice, ..
 
 
 def _refuse_measurements(evidence: Evidence) -> None:
-    """A column of groups has several cases in each; one with a value for each case is none."""
+    """Refuse a column with nearly as many values as cases: it is a measurement, not a grouping."""
     for name, groups in Counter(by for by, *_ in evidence.slices).items():
         alone = groups > _MANY_GROUPS and evidence.n_rows < _CASES * groups
         if alone or groups > _MOST_GROUPS:

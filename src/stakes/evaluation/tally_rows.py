@@ -13,7 +13,7 @@ import numpy.typing as npt
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.decide import mean_costs
 from stakes.errors import InputError
-from stakes.evaluation.backwards import own_class_leads
+from stakes.evaluation.backwards import class_leads
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.charging import Charges, charges_of, weighted_terms
 from stakes.evaluation.decision_rules import DecisionRule, named, rules_of
@@ -53,25 +53,26 @@ def evidence_of(
     """Tally the cases and what every model says of them; prices of limits need the folds."""
     problem = cases.problem
     folds = Folds(cases, np.random.default_rng(0)) if folds is None else folds
-    models = tuple(_tallies(one, cases) for one in predictions)
+    models = tuple(_tallies(model, cases) for model in predictions)
     listed = [
-        (one, rule)
-        for one, tallied in zip(predictions, models, strict=True)
+        (model, rule)
+        for model, tallied in zip(predictions, models, strict=True)
         for rule in rules_of(
-            one.model,
-            one.kind,
+            model.model,
+            model.kind,
             problem,
             table=tallied.table,
-            stakes=_stakes(one, cases),
-            movable=one.moving is not None,
-            recalibrated=one.recalibrated is not None,
-            tuned_apart=one.tuned_apart is not None,
+            stakes=_stakes(model, cases),
+            movable=model.moving is not None,
+            recalibrated=model.recalibrated is not None,
+            tuned_apart=model.tuned_apart is not None,
         )
     ]
-    found, unlimited = _decided(listed, cases, folds)
-    rules = named((one.rule for one in found), problem)
-    small = np.min_scalar_type(-problem.n_decisions)
-    decided = {name: one.codes.astype(small) for name, one in zip(rules, found, strict=True)}
+    outcomes, unlimited = _decided(listed, cases, folds)
+    rules = named((each.rule for each in outcomes), problem)
+    by_name = dict(zip(rules, outcomes, strict=True))
+    small = np.min_scalar_type(-problem.n_decisions)  # one byte a case, for most problems
+    decided = {name: each.codes.astype(small) for name, each in by_name.items()}
     bayes = frozenset(name for name, rule in rules.items() if rule.name in POSTERIOR_RULES)
     blind = limited_blind(folds).decided if problem.limits and cases.costs is not None else None
     charges = None if cases.costs is None else charges_of(cases, decided, bayes, blind)
@@ -85,11 +86,9 @@ def evidence_of(
         posterior_prior=cases.shares if posterior_prior is None else posterior_prior,
         weighted=cases.weights is not None,
         calibrator=calibrator,
-        partition_costs={
-            name: one.costs for name, one in zip(rules, found, strict=True) if one.costs is not None
-        },
-        left_out=(*(caveat for one in predictions for caveat in one.left_out), *unlimited),
-        maps={one.model: one.map_of_all for one in predictions if one.map_of_all is not None},
+        partition_costs={n: each.costs for n, each in by_name.items() if each.costs is not None},
+        left_out=(*(caveat for model in predictions for caveat in model.left_out), *unlimited),
+        maps={each.model: each.map_of_all for each in predictions if each.map_of_all is not None},
         repriced=priced_on_all(cases) if problem.limits else None,
         coverage=dict(_coverages(listed, decided, cases)),
         bins=_row_bins(cases, predictions, decided),
@@ -104,13 +103,13 @@ def _row_bins(
         return None
     if cases.problem.limits:
         return None
-    models = {one.model: one for one in predictions}
+    models = {model.model: model for model in predictions}
 
     def codes(source: DecisionSource, edges: FloatArray) -> IntArray:
         if source.system is not None:
             return decided[source.system].astype(np.intp)
-        own = models[source.model]
-        scores = np.asarray(own.recalibrated)[:, 1] if source.recalibrated else own.scores
+        model = models[source.model]
+        scores = np.asarray(model.recalibrated)[:, 1] if source.recalibrated else model.scores
         return np.searchsorted(edges, np.asarray(scores))
 
     return RowBins(cases.truth, cases.weights, codes)
@@ -128,40 +127,40 @@ def _decided(
     listed: list[tuple[Predictions, DecisionRule]], cases: Cases, folds: Folds
 ) -> tuple[list[_Decided], list[Caveat]]:
     """What every rule decides; those by posteriors keep the limits, where there are any."""
-    found: list[_Decided] = []
+    decided: list[_Decided] = []
     lost: list[Caveat] = []
-    for one, rule in listed:
+    for model, rule in listed:
         if not cases.problem.limits or rule.name not in POSTERIOR_RULES:
-            fitted = one.partition_costs if rule.name in (RECALIBRATED, TUNED_APART) else None
-            found.append(_Decided(rule, one.decisions(rule, cases.charges), fitted))
+            fitted = model.partition_costs if rule.name in (RECALIBRATED, TUNED_APART) else None
+            decided.append(_Decided(rule, model.decisions(rule, cases.charges), fitted))
             continue
         try:
-            limited = limited_rule(one, rule.name, folds)
+            limited = limited_rule(model, rule.name, folds)
         except InputError as error:
             if len(listed) == 1:
                 raise
-            lost.append(left_out(one.model, f"{rule.name} cannot keep the limits: {error}"))
+            lost.append(left_out(model.model, f"{rule.name} cannot keep the limits: {error}"))
             continue
         if not limited.apart:
-            lost.append(left_out(one.model, f"{rule.name}: {_NO_FOLDS}"))
-        found.append(_Decided(_priced(rule, limited, cases), limited.decided, limited.costs))
-    if not found and lost:
+            lost.append(left_out(model.model, f"{rule.name}: {_NO_FOLDS}"))
+        decided.append(_Decided(_priced(rule, limited, cases), limited.decided, limited.costs))
+    if not decided and lost:
         raise InputError(lost[-1].text, argument="problem")
-    return found, lost
+    return decided, lost
 
 
 def _priced(rule: DecisionRule, limited: LimitedRule, cases: Cases) -> DecisionRule:
     """The rule with its prices, and the threshold that they make."""
-    whole, threshold = limited.whole, rule.threshold
+    prices, threshold = limited.whole, rule.threshold
     if threshold is not None:
-        threshold = cases.problem.plus(whole.added.sum(axis=0)).threshold
+        threshold = cases.problem.plus(prices.added.sum(axis=0)).threshold
     return replace(
         rule,
         threshold=threshold,
-        prices=tuple(whole.prices.tolist()),
-        added=whole.added,
+        prices=tuple(prices.prices.tolist()),
+        added=prices.added,
         capacity=limited.capacity,
-        rounding_loss=whole.rounding_loss,
+        rounding_loss=prices.rounding_loss,
     )
 
 
@@ -176,43 +175,43 @@ def _coverages(
     if cases.problem.limits:
         return
     tables = cases.problem.n_classes == 2 and cases.costs is None
-    for (one, rule), (name, codes) in zip(listed, decided.items(), strict=True):
-        if rule.name in POSTERIOR_RULES and not (tables and one.rounding is None):
-            yield name, partial(_coverage, one, rule.name, codes, cases)
+    for (model, rule), (name, codes) in zip(listed, decided.items(), strict=True):
+        if rule.name in POSTERIOR_RULES and not (tables and model.rounding is None):
+            yield name, partial(_coverage, model, rule.name, codes, cases)
 
 
-def _coverage(one: Predictions, rule: str, codes: IntArray, cases: Cases) -> Points:
-    hardness = mean_costs(one.believed(rule), cases.charges).min(axis=1)
+def _coverage(model: Predictions, rule: str, codes: IntArray, cases: Cases) -> Points:
+    hardness = mean_costs(model.believed(rule), cases.charges).min(axis=1)
     charged = costs_by_class(cases.charges, cases.truth)[np.arange(codes.size), codes]
     return coverage_points(hardness, cases.mass, cases.mass * charged)
 
 
-def _stakes(one: Predictions, cases: Cases) -> StakesTable | None:
+def _stakes(model: Predictions, cases: Cases) -> StakesTable | None:
     """The scores of two classes weighed by the costs of each case, for two decisions."""
     problem = cases.problem
     binary = (problem.n_classes, problem.n_decisions) == (2, 2)
-    if cases.costs is None or one.scores is None or not binary:
+    if cases.costs is None or model.scores is None or not binary:
         return None
-    return weighed(cases.truth, one.scores, cases.weights, cases.costs, problem)
+    return weighed(cases.truth, model.scores, cases.weights, cases.costs, problem)
 
 
 def _sample(
     cases: Cases,
     decided: dict[str, IntArray],
     charges: Charges | None,
-    own: BoolArray | None = None,
+    mask: BoolArray | None = None,
 ) -> Sample:
     """The joint decisions on all cases, or on some of them."""
 
     def part(column: Any) -> Any:
-        return column if column is None or own is None else column[own]
+        return column if column is None or mask is None else column[mask]
 
     truth, weights = part(cases.truth), part(cases.weights)
     clusters = None if cases.clusters is None else part(cases.clusters.codes)
     columns = {"y_true": truth, **{name: part(codes) for name, codes in decided.items()}}
     names, problem = tuple(decided), cases.problem
     joint = JointCounts._of_codes(columns, names, problem, weights, clusters=clusters)
-    charged = charges if charges is None or own is None else charges.only(own)
+    charged = charges if charges is None or mask is None else charges.only(mask)
     if cases.whole:
         return Sample(joint, np.bincount(truth, weights, problem.n_classes), None, charged)
     squares = JointCounts._of_codes(columns, names, problem, weights**2, clusters=clusters).weights
@@ -227,41 +226,41 @@ def _slices(
             yield name, label, _sample(cases, decided, charges, groups.codes == place)
 
 
-def _tallies(one: Predictions, cases: Cases) -> ModelTallies:
+def _tallies(model: Predictions, cases: Cases) -> ModelTallies:
     """What one model says, tallied."""
-    table = None if one.scores is None else _score_table(one.scores, cases)
-    losses = None if one.posteriors is None else _losses(one.posteriors, cases)
-    repaired = one.recalibrated if cases.problem.n_classes == 2 else None
-    moved = one.moved if one.kind == POSTERIORS else one.recalibrated
+    table = None if model.scores is None else _score_table(model.scores, cases)
+    losses = None if model.posteriors is None else _losses(model.posteriors, cases)
+    repaired = model.recalibrated if cases.problem.n_classes == 2 else None
+    moved = model.moved if model.kind == POSTERIORS else model.recalibrated
     return ModelTallies(
-        model=one.model,
-        kind=one.kind,
+        model=model.model,
+        kind=model.kind,
         table=table,
         deployed=None if table is None else _deployed(table, moved, cases),
         recalibrated=None if repaired is None else _score_table(repaired[:, 1], cases),
         losses=losses,
         deployed_losses=losses if moved is None else _losses(moved, cases),
-        moving=one.moving,
-        predicted=_predicted(one, cases),
+        moving=model.moving,
+        predicted=_predicted(model, cases),
         leads=None
-        if one.posteriors is None or table is not None
-        else own_class_leads(one.posteriors, cases),
-        off_sum=one.off_sum,
-        term_sums=_term_sums(one, cases),
+        if model.posteriors is None or table is not None
+        else class_leads(model.posteriors, cases),
+        off_sum=model.off_sum,
+        term_sums=_term_sums(model, cases),
     )
 
 
-def _term_sums(one: Predictions, cases: Cases) -> Callable[[FloatArray], FloatArray] | None:
+def _term_sums(model: Predictions, cases: Cases) -> Callable[[FloatArray], FloatArray] | None:
     """How to sum the terms of the costs between scores, where one threshold makes two decisions."""
-    scores = one.scores
+    scores = model.scores
     if cases.costs is None or scores is None or cases.costs.shape != (2, 2):
         return None
 
     def summed(edges: FloatArray) -> FloatArray:
         cells, size = 2 * np.searchsorted(edges, scores) + cases.truth, 2 * (edges.size + 1)
-        sums = [np.bincount(cells, own, size) for own in weighted_terms(cases)]
-        made = np.stack(sums, axis=-1) if sums else np.empty((size, 0))
-        return made.astype(np.float64).reshape(edges.size + 1, 2, len(sums))
+        sums = [np.bincount(cells, term, size) for term in weighted_terms(cases)]
+        stacked = np.stack(sums, axis=-1) if sums else np.empty((size, 0))
+        return stacked.astype(np.float64).reshape(edges.size + 1, 2, len(sums))
 
     return summed
 
@@ -278,19 +277,19 @@ def _score_table(scores: FloatArray, cases: Cases) -> ScoreTable:
 
 def _deployed(table: ScoreTable, moved: FloatArray | None, cases: Cases) -> ScoreTable:
     """The table once deployed: scores and class shares for the prior of the report."""
-    made = table if moved is None else _score_table(moved[:, 1], cases)
-    return made if cases.problem.prior is None else made.with_prior(cases.prior)
+    deployed = table if moved is None else _score_table(moved[:, 1], cases)
+    return deployed if cases.problem.prior is None else deployed.with_prior(cases.prior)
 
 
-def _predicted(one: Predictions, cases: Cases) -> Counts | None:
+def _predicted(model: Predictions, cases: Cases) -> Counts | None:
     """Predicted classes: the most probable ones, or decisions that answer classes."""
     place, size = cases.problem.answered, cases.problem.n_classes
-    if one.posteriors is not None:
-        decided: Any = _most_probable(one.posteriors)
-    elif one.decided is None or place is None:
+    if model.posteriors is not None:
+        decided: Any = _most_probable(model.posteriors)
+    elif model.decided is None or place is None:
         return None
     else:
-        decided = place[one.decided]
+        decided = place[model.decided]
     cells = np.bincount(cases.truth * size + decided, cases.weights, size * size)
     return Counts(cells.reshape(size, size), classes=range(size), decisions=range(size))
 

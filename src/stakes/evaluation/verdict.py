@@ -49,13 +49,13 @@ def verdict_of(
         saving, expected = Interval(0.0, 0.0, 0.0), costs.cost(best.name)
         share = costs.normalized(best.name)
     if not evidence.all_break and (saving.value > 0 or words.blind_breaks):
-        found = _deployed(best, expected, share, saving, costs, words, evidence)
-        return _with_totals(found, evidence.operation, words)
+        verdict = _deployed(best, expected, share, saving, costs, words, evidence)
+        return _with_totals(verdict, evidence.operation, words)
     sentences: tuple[str, ...] = (words.at_best(best, expected, saving),)
     sentences = (words.none(best, expected, saving), *sentences)
     if evidence.all_break:
         sentences = (words.all_break(best), *limit_sentences(best, evidence, costs.level))
-    found = Verdict(
+    verdict = Verdict(
         deploy=None,
         model=None,
         reason=sentences[0],
@@ -69,7 +69,7 @@ def verdict_of(
         told_apart=None,
         sentences=sentences,
     )
-    return _with_totals(found, evidence.operation, words)
+    return _with_totals(verdict, evidence.operation, words)
 
 
 def _with_totals(verdict: Verdict, operation: Operation, words: _Words) -> Verdict:
@@ -92,8 +92,8 @@ def _deployed(
     evidence: Evidence,
 ) -> Verdict:
     """Deploy the best system; the runner-up is one of another model where there are several."""
-    others = [one for one in words.rivals if one.model != best.model or not words.several]
-    others = [one for one in others if one is not best and not isnan(one.cost.value)]
+    others = [system for system in words.rivals if system.model != best.model or not words.several]
+    others = [system for system in others if system is not best and not isnan(system.cost.value)]
     rival = cheapest_of(others) if others else None
     over_rival = None if rival is None else costs.more(rival.name)
     saves = words.saves(best, saving, share)
@@ -109,7 +109,7 @@ def _deployed(
         cheapest=best.name,
         cost=expected,
         normalized=share,
-        contenders=tuple(one.name for one in words.contenders),
+        contenders=tuple(system.name for system in words.contenders),
         runner_up=None if rival is None else rival.name,
         saving_over_naive=saving,
         saving_over_runner_up=over_rival,
@@ -124,8 +124,8 @@ def _unaided(naive: NaiveDecision, costs: Costs) -> NaiveDecision:
         return NaiveDecision(NO_MODEL, costs.cost(NO_MODEL).value, (NO_MODEL,))
     if costs.named in {f"always {decision}" for decision in naive.tied}:
         return naive
-    kept = costs.named.removeprefix("always ")  # the best of those that keep the limits
-    return NaiveDecision(kept, costs.blind_cost(), (kept,))
+    constant = costs.named.removeprefix("always ")  # the best of those that keep the limits
+    return NaiveDecision(constant, costs.blind_cost(), (constant,))
 
 
 def _untied(saving: Interval, cost: float, perfect: float) -> Interval:
@@ -149,12 +149,13 @@ class _Words:
     @property
     def several(self) -> bool:
         """Whether there are several models."""
-        return len({one.model for one in self.rivals}) > 1
+        return len({system.model for system in self.rivals}) > 1
 
     def other_contenders(self, best: System) -> bool:
         """Whether a contender is of another model; of a single model, of another rule."""
         return any(
-            one.model != best.model if self.several else one is not best for one in self.contenders
+            system.model != best.model if self.several else system is not best
+            for system in self.contenders
         )
 
     def _money(self, interval: Interval) -> str:
@@ -181,20 +182,20 @@ class _Words:
         """Which models the data cannot tell from each other, or else which rules of one model."""
         if len(self.contenders) < 2:
             return ""
-        models = list(dict.fromkeys(one.model for one in self.contenders))
+        models = list(dict.fromkeys(system.model for system in self.contenders))
         which, names = "which", models
         if len(models) == 1:
-            which, names = "which of these rules", [one.name for one in self.contenders]
+            which, names = "which of these rules", [system.name for system in self.contenders]
         spared = self._spared(saving, either="either" if len(names) == 2 else "each of them")
         return f"{_listed(names)}: the data cannot tell {which} is the cheapest{spared}."
 
     def _spared(self, saving: Interval, *, either: str) -> str:
         """What contenders save: the first as expected, the best of other models as on the cases."""
         blind, first = self.naive.cost, self.contenders[0].model
-        rules = all(one.model == first for one in self.contenders)
+        rules = all(system.model == first for system in self.contenders)
         costs: dict[str, float] = {}
-        for one in self.contenders[1:]:
-            costs.setdefault(one.name if rules else one.model, one.cost.value)
+        for system in self.contenders[1:]:
+            costs.setdefault(system.name if rules else system.model, system.cost.value)
         saved = [saving.value, *(blind - cost for cost in costs.values())]
         if not 0 < saving.value <= blind:
             return ""
@@ -212,10 +213,10 @@ class _Words:
 
     def _chosen(self, best: System, expected: Interval) -> str:
         """Why a system is not expected to cost what it cost here."""
-        here = money(best.cost.value, self.problem.unit, expected)
+        observed = money(best.cost.value, self.problem.unit, expected)
         return (
-            f"On these cases {best.name} cost {here}, but it was chosen on them, as the cheapest "
-            f"of {len(self.rivals)} systems."
+            f"On these cases {best.name} cost {observed}, but it was chosen on them, as the "
+            f"cheapest of {len(self.rivals)} systems."
         )
 
     def saves(self, best: System, saving: Interval, share: Interval) -> str:
@@ -288,14 +289,14 @@ class _Words:
 
     def against_rival(self, rival: System, more: Interval) -> str:
         """Whether the data tell the first two apart."""
-        clearly = not any(one is rival for one in self.contenders)
+        clearly = not any(system is rival for system in self.contenders)
         if more.value == 0:
             return f"The runner-up, {rival.name}, costs the same."
-        told = "it clearly costs more" if clearly else "the data cannot tell the two apart"
+        statement = "it clearly costs more" if clearly else "the data cannot tell the two apart"
         among = ", among all comparisons" if len(self.rivals) > 2 and not isnan(more.low) else ""
         ends = f" ({span(more, self.level)}{among})" if not isnan(more.low) else ""
         amount = f"{self._money(more)} more per case{ends}"
-        return f"The runner-up, {rival.name}, costs {amount}: {told}."
+        return f"The runner-up, {rival.name}, costs {amount}: {statement}."
 
 
 def _listed(names: list[str]) -> str:

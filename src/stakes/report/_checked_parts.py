@@ -1,4 +1,4 @@
-"""Whether the parts of a report that came as text fit together, so that all of it can be used."""
+"""Checks that the parts of a report which was read from text fit together."""
 
 from __future__ import annotations
 
@@ -13,19 +13,31 @@ from stakes.report._report import Report, System
 
 
 def refuse_inconsistent(report: Report) -> None:
-    """Refuse a report whose parts speak of different problems, systems or models."""
+    """Refuse a report whose parts speak of different problems, systems or models.
+
+    Parameters
+    ----------
+    report : a report that was read from JSON
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> problem = Problem.binary(false_alarm=1, miss=9)
+    >>> report = evaluate([0, 1] * 50, [0.1, 0.8] * 50, problem, calibrator=None, replicates=20)
+    >>> refuse_inconsistent(report)  # nothing to refuse
+    """
     for checks in (_faults, _system_faults, _model_faults, _table_faults, _number_faults):
         for fault in checks(report):
             raise InputError(f"{fault}.")
 
 
 def _faults(report: Report) -> Iterator[str]:
-    """What is named must be there."""
+    """Names of systems, models and decisions that the report does not hold."""
     names = [system.name for system in report.systems]
     if not names or len(set(names)) < len(names):
         yield "systems must be one or more, with a name of its own each"
     yield from _unknown("rules", report.rules, names)
-    models = [one.model for one in report.models]
+    models = [entry.model for entry in report.models]
     yield from _unknown("systems", [system.model for system in report.systems], models)
     verdict = report.verdict
     if verdict.deploy is not None:
@@ -34,7 +46,7 @@ def _faults(report: Report) -> Iterator[str]:
     named = [*verdict.contenders, verdict.cheapest, verdict.runner_up]
     yield from _unknown("verdict", named, [*names, *_constants(report)])
     for group in report.slices:
-        yield from _unknown("slices", [one.system for one in group.costs], names)
+        yield from _unknown("slices", [entry.system for entry in group.costs], names)
     blind = report.naive
     yield from _unknown("naive", [blind.decision, *blind.tied], report.problem.decisions)
     for prior in (report.assumptions.prior, report.assumptions.posterior_prior):
@@ -43,7 +55,7 @@ def _faults(report: Report) -> Iterator[str]:
 
 
 def _constants(report: Report) -> list[str]:
-    return [f"always {one}" for one in report.problem.decisions]
+    return [f"always {decision}" for decision in report.problem.decisions]
 
 
 def _unknown(where: str, named: Iterable[Any], known: Iterable[Any]) -> Iterator[str]:
@@ -53,11 +65,14 @@ def _unknown(where: str, named: Iterable[Any], known: Iterable[Any]) -> Iterator
 
 
 def _system_faults(report: Report) -> Iterator[str]:
-    """Counts and sums have a row for each class and a column for each decision."""
+    """Counts and sums whose rows are not the classes, or whose columns are not the decisions."""
     problem = report.problem
     shape = (problem.n_classes, problem.n_decisions)
     extra = report.no_model, report.verdict.deploy
-    for system in [*report.systems, *(one for one in extra if one is not None)]:
+    for system in [
+        *report.systems,
+        *(system_or_none for system_or_none in extra if system_or_none is not None),
+    ]:
         for name, array, wanted in _arrays(system, shape, problem):
             if array is not None and array.shape != wanted:
                 yield f"{name} of {system.name!r} must have shape {wanted}, not {array.shape}"
@@ -85,13 +100,21 @@ def _model_faults(report: Report) -> Iterator[str]:
 
 
 def _table_faults(report: Report) -> Iterator[str]:
-    found = report.disagreement
-    if found is not None:
-        models, both = (len(found.models),), (len(found.metrics), len(found.models))
-        shapes = found.costs.shape, found.best.shape, found.values.shape, found.picks.shape
-        if shapes != (models, models, both, both) or not found.models:
+    disagreement = report.disagreement
+    if disagreement is not None:
+        models, both = (
+            (len(disagreement.models),),
+            (len(disagreement.metrics), len(disagreement.models)),
+        )
+        shapes = (
+            disagreement.costs.shape,
+            disagreement.best.shape,
+            disagreement.values.shape,
+            disagreement.picks.shape,
+        )
+        if shapes != (models, models, both, both) or not disagreement.models:
             yield "disagreement must have a number for each metric and each model"
-    metrics = () if found is None else found.metrics
+    metrics = () if disagreement is None else disagreement.metrics
     yield from _unknown("picks", [pick.metric for pick in report.picks], metrics)
     for regions in report.regions:
         for part in regions.parts:
@@ -99,8 +122,8 @@ def _table_faults(report: Report) -> Iterator[str]:
 
 
 def _number_faults(report: Report) -> Iterator[str]:
-    given = report.assumptions
-    if not (0 < given.level < 1 and 0 < given.n_cases < math.inf):
+    assumptions = report.assumptions
+    if not (0 < assumptions.level < 1 and 0 < assumptions.n_cases < math.inf):
         yield "assumptions must have a level between 0 and 1, and cases"
     for system in report.systems:
         if not np.isfinite(system.running_cost):

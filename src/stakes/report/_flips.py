@@ -1,9 +1,9 @@
-"""Where today's choice is no longer among what may be the cheapest, each number moved alone.
+"""How far each number may move before today's choice is no longer possibly the cheapest.
 
-The choice is what the verdict recommends. It leaves where the data can tell that something else is
-cheaper: another system, by the rule of the contenders, or a constant decision. Numbers are followed
-in steps that grow, and the place where the choice first leaves is found by halving the last one. A
-choice that decides anew may come back farther out: decisions change case by case.
+The choice is what the verdict recommends. It is out where the data show that something else is
+cheaper: another system, by the rule of the contenders, or a constant decision. Numbers are moved in
+growing steps, and bisection of the last step finds where the choice is first out. A choice whose
+decisions follow the numbers may be in again farther away, because decisions change case by case.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from stakes.report._joint_bins import Tallied
 from stakes.report._other_stakes import Elsewhere, Stakes
 from stakes.report._parts import BAYES
 
-FARTHEST = 20.0  # times the largest cost
+FARTHEST = 20.0  # times the largest cost; flips farther out are not looked for
 _COST_STEPS = (
     *(0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0),
     *(1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0, 13.0, 16.0, FARTHEST),
 )
 _PRIOR_STEPS = tuple(0.04 * (i + 1) + 0.009 * i * i for i in range(36))  # in log-odds
-_HALVINGS = 9
-_ZONE_POINTS = 40
+_HALVINGS = 9  # bisections: the last step is found to one part in 512
+_ZONE_POINTS = 40  # priors at which zones are looked for; narrower ones may be missed
 
 _Place = Callable[[float], tuple[FloatArray, FloatArray | None]]  # costs and prior at a value
 
@@ -42,8 +42,8 @@ class Flip(Value):
     ----------
     what : the number, in words
     value : what it is now
-    low, high : where the choice is out; infinite where it stays as far as was looked
-    below, above : what may be the cheapest there, what is cheapest first
+    low, high : where the choice is out; infinite where it is in as far as was looked
+    below, above : what may be the cheapest there, the cheapest first
     """
 
     what: str
@@ -61,7 +61,7 @@ def flips_of(report: Tallied, *, kept: bool) -> tuple[Flip, ...]:
 
 
 def zones_of(report: Tallied, *, kept: bool) -> Regions:
-    """What may be the cheapest over the prior of the last class: several where data cannot tell."""
+    """What may be the cheapest over the prior of the last class; several where that is unclear."""
     stakes, label = Stakes(report), report.problem.classes[-1]
     place = _prior_place(report, len(report.problem.classes) - 1)
     ends: list[tuple[float, float, tuple[str, ...]]] = []
@@ -70,15 +70,15 @@ def zones_of(report: Tallied, *, kept: bool) -> Regions:
         return stakes.moved(*place(x), kept=kept).possible
 
     for x in (np.arange(_ZONE_POINTS) + 0.5) / _ZONE_POINTS:
-        found = possible(float(x))
-        if ends and set(ends[-1][2]) == set(found):
+        cheapest = possible(float(x))
+        if ends and set(ends[-1][2]) == set(cheapest):
             continue
         near, far = (float(x) - 1 / _ZONE_POINTS, float(x)) if ends else (0.0, 0.0)
         for _ in range(5 if ends else 0):
             middle = (near + far) / 2
             same = set(possible(middle)) == set(ends[-1][2])
             near, far = (middle, far) if same else (near, middle)
-        ends.append((near, 1.0, found))
+        ends.append((near, 1.0, cheapest))
     tops = [low for low, _, _ in ends[1:]] + [1.0]
     parts = [Region(low, top, names) for (low, _, names), top in zip(ends, tops, strict=True)]
     names = tuple(dict.fromkeys(name for part in parts for name in part.cheapest))
@@ -86,7 +86,10 @@ def zones_of(report: Tallied, *, kept: bool) -> Regions:
 
 
 def _choices(report: Tallied) -> tuple[str, ...]:
-    """What the verdict recommends; posteriors as they come are moved once the prior is."""
+    """The names of what the verdict recommends.
+
+    Posteriors that are used as they come count as moved once the prior moves.
+    """
     deploy = report.verdict.deploy
     if deploy is None:
         return (f"always {report.naive.decision}",)
@@ -105,7 +108,7 @@ class _Move:
     odds: bool  # whether steps are of log-odds
 
     def stepped(self, way: float) -> float:
-        """So many steps from the present, within the ends."""
+        """The value a given way from the present one, within the range of the number."""
         low, high = self.ends
         if not self.odds:
             return min(max(self.value + way, low), high)
@@ -133,8 +136,8 @@ def _moves(report: Tallied) -> Iterator[_Move]:
     steps = tuple(step * size for step in _COST_STEPS)
     for k, label in enumerate(problem.classes):
         for d, decision in enumerate(problem.decisions):
-            what, value = f"cost of {decision} for {label}", float(problem.costs[k, d])
-            yield _Move(what, value, ends, steps, _cost_place(report, k, d), odds=False)
+            name, value = f"cost of {decision} for {label}", float(problem.costs[k, d])
+            yield _Move(name, value, ends, steps, _cost_place(report, k, d), odds=False)
     two = len(prior) == 2
     for k, label in enumerate(problem.classes):
         if k > 0 or not two:
@@ -154,13 +157,17 @@ def _cost_place(report: Tallied, k: int, d: int) -> _Place:
 
 
 def _prior_place(report: Tallied, k: int) -> _Place:
-    """The others keep their proportions to each other."""
+    """The prior as one class moves; the other classes keep their proportions to each other."""
     prior = np.asarray(report.assumptions.prior)
-    rest = 1 - prior[k]
+    others_share = 1 - prior[k]
 
     def at(value: float) -> tuple[FloatArray, FloatArray | None]:
-        moved = prior * (1 - value) / rest if rest > 0 else np.full(prior.shape, (1 - value))
-        moved = moved if rest > 0 else moved / (len(prior) - 1)
+        moved = (
+            prior * (1 - value) / others_share
+            if others_share > 0
+            else np.full(prior.shape, (1 - value))
+        )
+        moved = moved if others_share > 0 else moved / (len(prior) - 1)
         moved[k] = value
         return np.asarray(report.problem.costs), moved
 
@@ -179,8 +186,8 @@ def _leaving(
         return stakes.moved(*move.at(value), kept=kept)
 
     def stays(value: float) -> bool:
-        found = there(value)
-        return any(found.is_possible(name) for name in choice)
+        elsewhere = there(value)
+        return any(elsewhere.is_possible(name) for name in choice)
 
     near, far = move.value, None
     for step in move.steps:
@@ -200,7 +207,7 @@ def _leaving(
 
 
 def read_decisions(decisions: Label) -> bool:
-    """Whether decisions are kept; what is no reading is refused."""
+    """Whether decisions are kept; anything but "remade" or "kept" is refused."""
     if decisions not in ("remade", "kept"):
         raise InputError(
             f"decisions must be 'remade', which follow the costs and the prior, or 'kept', which "

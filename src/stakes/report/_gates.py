@@ -1,4 +1,4 @@
-"""Gates: whether systems stand up to the baseline."""
+"""Gates: whether systems are clearly better, or no worse, than the baseline."""
 
 from __future__ import annotations
 
@@ -29,34 +29,39 @@ S = TypeVar("S", bound=_Compared)
 
 
 def challengers_of(systems: Sequence[S], baseline: Baseline | None) -> tuple[S, ...]:
-    """A system of each model but the baseline's: with its rule, or else the plainest.
+    """One system of each model other than the baseline's: that with its rule, or the simplest.
 
-    A model of which every system clearly breaks a limit is judged, too, and does not pass.
+    A model whose systems all clearly break a limit is judged as well, and does not pass.
     """
     baseline = _known(baseline)
-    found: dict[str, S] = {}
-    others = [one for one in systems if not (baseline.paired and one.model == baseline.model)]
-    for one in sorted(others, key=lambda one: not one.candidate):
-        nearer = one.candidate and one.rule == baseline.rule
-        if (one.candidate or one.breaks_limit) and (nearer or one.model not in found):
-            found[one.model] = one
-    return tuple(found.values())
+    by_model: dict[str, S] = {}
+    others = [
+        system for system in systems if not (baseline.paired and system.model == baseline.model)
+    ]
+    for system in sorted(others, key=lambda system: not system.candidate):
+        nearer = system.candidate and system.rule == baseline.rule
+        if (system.candidate or system.breaks_limit) and (nearer or system.model not in by_model):
+            by_model[system.model] = system
+    return tuple(by_model.values())
 
 
 def judged_intervals(
-    named: Sequence[_Compared], systems: Sequence[_Compared], baseline: Baseline | None, what: str
+    named: Sequence[_Compared],
+    systems: Sequence[_Compared],
+    baseline: Baseline | None,
+    attribute: str,
 ) -> list[Interval]:
-    """Intervals of what a gate asks of some systems, each of which must be defined."""
+    """The intervals by which a gate judges some systems; an undefined one is refused."""
     baseline = _known(baseline)
     if not named or (baseline.paired and named[0].name == baseline.system):
         raise InputError(
             f"system must be another than the baseline, {baseline.system}; "
             f"{'it is the same' if named else 'there is no other model'}. Name a system: "
-            f"{', '.join(repr(one.name) for one in systems)}.",
+            f"{', '.join(repr(entry.name) for entry in systems)}.",
             argument="system",
         )
-    intervals: list[Interval] = [getattr(one, what) for one in named]
-    undefined = [n.name for n, one in zip(named, intervals, strict=True) if isnan(one.high)]
+    intervals: list[Interval] = [getattr(entry, attribute) for entry in named]
+    undefined = [n.name for n, entry in zip(named, intervals, strict=True) if isnan(entry.high)]
     if undefined:
         raise InputError(
             f"system must have a difference to the baseline; that of {undefined[0]} is "

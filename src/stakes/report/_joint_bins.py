@@ -1,8 +1,8 @@
-"""How the cases fall into bins of two sources of decisions at once, pair by pair.
+"""Joint counts of the cases in bins of two sources of decisions, pair by pair.
 
-Costs of two systems on the same cases vary together. How much, follows from the joint counts of
-their decisions; under other costs or another prior the systems decide otherwise, and bins of the
-scores that they decide by stand in for the cases.
+The costs of two systems on the same cases are correlated, and the joint counts of their decisions
+say how much. Under other costs or another prior the systems decide differently; bins of the scores
+that they decide by then stand in for the cases.
 """
 
 from __future__ import annotations

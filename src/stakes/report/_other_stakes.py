@@ -1,10 +1,10 @@
-"""What the tallies of a report say under other costs or another prior: costs, and contenders.
+"""Costs and contenders of a report under other costs or another prior, from its tallies alone.
 
-Two readings. *Decided anew*: systems that take the cheapest decision, given posteriors, follow the
-costs and the prior. *Decisions kept*: all of them stay as they are at the costs of the report.
-Either way costs are exact for the tables that the report holds. How the costs of two systems vary
-together comes from joint bins: within a pair of bins that a threshold parts, the two decide as if
-independent, so that differences look a little less sure than they are, never more.
+There are two readings. *Decided anew*: systems that decide by posteriors follow the costs and the
+prior. *Decisions kept*: all decisions stay as they are at the costs of the report. Either way costs
+are exact for the tables that the report holds. The covariance of the costs of two systems comes
+from joint bins: within a pair of bins that a threshold cuts, the two are taken to decide
+independently, so that differences look a little less certain than they are, never more.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from stakes.tally import ScoreTable
 class Elsewhere:
     """Costs of the systems of a report under other stakes, and which may be the cheapest.
 
-    Made by `Stakes.moved`. Costs are above `base`; what takes time is found when it is asked for.
+    Made by `Stakes.moved`. Costs are above `base`; expensive parts are computed on first use.
     """
 
     problem: Problem  # with costs above `base`; no prior where that of the data counts
@@ -69,7 +69,9 @@ class Elsewhere:
     @cached_property
     def costs(self) -> FloatArray:
         """Costs (J,) of the systems, above the base."""
-        return np.array([cost_of(one.counts, self.problem) + one.running for one in self.decided])
+        return np.array(
+            [cost_of(system.counts, self.problem) + system.running for system in self.decided]
+        )
 
     @cached_property
     def choice(self) -> Contenders:
@@ -81,14 +83,14 @@ class Elsewhere:
         reach = self.shares @ (high - low) if stated else (high - low).max()
         blind = [0.0] * self.problem.n_decisions
         return contenders_among(
-            errors.among(tuple(one.name for one in self.decided)),
+            errors.among(tuple(system.name for system in self.decided)),
             errors,
             lambda first: self._supports(self.decided, str(first)),
             level=self.level,
             reach=float(reach),
             least_cost=float(ends[0]),
             most=float(ends[1]),
-            added=np.array([*(one.running for one in self.decided), *blind]),
+            added=np.array([*(system.running for system in self.decided), *blind]),
         )
 
     @property
@@ -114,28 +116,59 @@ class Elsewhere:
         return (*systems, self.named) if saving.low <= 0 else systems
 
     def is_possible(self, name: str) -> bool:
-        """Whether something may be the cheapest: the same in less time, where bounds settle it."""
+        """Whether a system or a constant decision is in `possible`, found in less time.
+
+        Parameters
+        ----------
+        name : the name of a system, or of a constant decision such as "always 0"
+
+        Returns
+        -------
+        whether it may be the cheapest
+        """
         saved = self._plain_saving
         if name == self.named:
+            # Where the saving is this clear, the correction for the choice cannot undo it.
             sure = saved.low > 0 and saved.low >= 3 * (saved.value - saved.low)
             return saved.low <= 0 or (not sure and self.saving().low <= 0)
         return saved.high > 0 and self._is_contender(name)
 
     def cost(self, name: str) -> Interval:
-        """Cost per case of one system."""
-        own, costs = self._decided(name), self.problem.costs
-        support = support_of(own.counts[None], costs, own.able[None], self.problem.prior)
-        return self._interval(support.shifted(own.running), (name,), np.ones(1), self.base)
+        """Cost per case of one system.
+
+        Parameters
+        ----------
+        name : the name of the system
+
+        Returns
+        -------
+        the cost on these cases, with its interval
+        """
+        system, costs = self._decided(name), self.problem.costs
+        support = support_of(system.counts[None], costs, system.able[None], self.problem.prior)
+        return self._interval(support.shifted(system.running), (name,), np.ones(1), self.base)
 
     def expected(self) -> Interval:
-        """Cost of the cheapest system, corrected for its having been chosen on these cases."""
+        """Cost of the cheapest system, corrected for its having been chosen on these cases.
+
+        Returns
+        -------
+        the cost per case to expect, with its interval
+        """
         cost = self.cost(self.cheapest)
         ends = (end - self.base for end in (cost.value, cost.low, cost.high))
-        found = self._effect.cost(*ends)
-        return Interval(*(end + self.base for end in (found.value, found.low, found.high)))
+        corrected = self._effect.cost(*ends)
+        return Interval(
+            *(end + self.base for end in (corrected.value, corrected.low, corrected.high))
+        )
 
     def saving(self) -> Interval:
-        """What the cheapest system saves against the cheapest constant decision, corrected."""
+        """What the cheapest system saves against the cheapest constant decision, corrected.
+
+        Returns
+        -------
+        the saving per case to expect, with its interval
+        """
         saved = self._plain_saving
         if saved.low == saved.high:
             return saved
@@ -145,10 +178,10 @@ class Elsewhere:
         rounding = 1e-12 * abs(self.base + float(np.max(self.costs)))
         return Interval(0.0 if abs(value) <= rounding else value, low, saved.high)
 
-    # Below ---------------------------------------------------------------------------------------
+    # Internals -----------------------------------------------------------------------------------
 
     def _decided(self, name: str) -> Decided:
-        return next(one for one in self.decided if one.name == name)
+        return next(system for system in self.decided if system.name == name)
 
     @cached_property
     def _effect(self) -> SelectionEffect:
@@ -156,9 +189,9 @@ class Elsewhere:
 
     @cached_property
     def _plain_saving(self) -> Interval:
-        """The same without the correction; nothing where the two decide alike."""
+        """The saving without the correction; zero where the two decide alike."""
         best = self._decided(self.cheapest)
-        place = [f"always {one}" for one in self.problem.decisions].index(self.named)
+        place = [f"always {decision}" for decision in self.problem.decisions].index(self.named)
         if best.running == 0 and not np.delete(best.counts, place, axis=1).any():
             return Interval(0.0, 0.0, 0.0)
         blind = self.pairs.constant(place, best.counts)
@@ -169,29 +202,33 @@ class Elsewhere:
         return self._ends(support.shifted(-best.running), value, self._fitting_of((best,)), 0.0)
 
     def _is_contender(self, name: str) -> bool:
-        names = [one.name for one in self.decided]
+        names = [system.name for system in self.decided]
         if name not in names:
             return False
         tied, place = least(self.costs), names.index(name)
         if tied[place]:
             return True
-        square = min(self._square(place, int(other)) for other in np.flatnonzero(tied))
+        square = min(self._square(place, int(cheapest)) for cheapest in np.flatnonzero(tied))
         tail, share = float(2 * norm_tail(np.sqrt(square))), 1 - self.level
+        # The family-wise test lies between the unadjusted one and Bonferroni's: where both agree,
+        # the exact one, which needs the covariance of all systems, need not be made.
         if tail >= share or (len(names) - 1) * tail < share:
             return tail >= share
         return name in self.contenders
 
     def _square(self, first: int, second: int) -> float:
         """The likelihood ratio of no difference between two systems."""
-        one, other = self.decided[first], self.decided[second]
-        support = self._supports((one,), other.name).shifted(one.running - other.running)
+        left, right = self.decided[first], self.decided[second]
+        support = self._supports((left,), right.name).shifted(left.running - right.running)
         more = self.costs[first] - self.costs[second]
-        added = self._fitting_of((one, other))
+        added = self._fitting_of((left, right))
         return float(profile_ratio(support, np.zeros(1), np.array([more]), np.array([added]))[0])
 
     def _fitting_of(self, some: tuple[Decided, ...]) -> float:
         """What fitting adds to the variance of a cost, or of a difference."""
-        variances = np.array([covariance_of(diagonal(one.counts), self.problem) for one in some])
+        variances = np.array(
+            [covariance_of(diagonal(system.counts), self.problem) for system in some]
+        )
         fitting = self.pairs.fitting(some, variances)
         weights = np.array([1.0, -1.0])[: len(some)]
         return max(float(weights @ fitting @ weights), 0.0)
@@ -200,7 +237,7 @@ class Elsewhere:
         self, support: Support, names: tuple[str, ...], weights: FloatArray, base: float
     ) -> Interval:
         some = tuple(self._decided(name) for name in names)
-        places = [self.decided.index(one) for one in some]
+        places = [self.decided.index(system) for system in some]
         value = float(weights @ self.costs[places])
         return self._ends(support, value, self._fitting_of(some), base)
 
@@ -212,8 +249,10 @@ class Elsewhere:
     def _supports(self, some: tuple[Decided, ...], first: str) -> Support:
         """What the costs of systems less that of one can be."""
         base = self._decided(first)
-        tables = np.stack([self.pairs.pair(one, base).reshape(len(one.counts), -1) for one in some])
-        able = np.stack([np.outer(one.able, base.able).ravel() for one in some])
+        tables = np.stack(
+            [self.pairs.pair(system, base).reshape(len(system.counts), -1) for system in some]
+        )
+        able = np.stack([np.outer(system.able, base.able).ravel() for system in some])
         return support_of(tables, gaps_of(self.problem.costs), able, self.problem.prior)
 
     @cached_property
@@ -223,15 +262,15 @@ class Elsewhere:
         size, blind = len(systems), range(problem.n_decisions)
         constant = [self.pairs.constant(d, systems[0].counts) for d in blind]
         sampled = np.empty((size + len(blind), size + len(blind)))
-        for i, one in enumerate((*systems, *constant)):
-            for j, other in enumerate((*systems, *constant)[: i + 1]):
-                known = self.pairs.pair(one, other) if i < size else None
-                pair = blind_table(other.counts, i - size) if known is None else known
+        for i, left in enumerate((*systems, *constant)):
+            for j, right in enumerate((*systems, *constant)[: i + 1]):
+                known = self.pairs.pair(left, right) if i < size else None
+                pair = blind_table(right.counts, i - size) if known is None else known
                 sampled[i, j] = sampled[j, i] = covariance_of(pair, problem)
         fitting = np.zeros(sampled.shape)
         fitting[:size, :size] = self.pairs.fitting(systems, np.diagonal(sampled)[:size])
-        costs = [*self.costs, *(cost_of(one.counts, problem) for one in constant)]
-        names = (*(one.name for one in systems), *(f"always {d}" for d in problem.decisions))
+        costs = [*self.costs, *(cost_of(left.counts, problem) for left in constant)]
+        names = (*(left.name for left in systems), *(f"always {d}" for d in problem.decisions))
         return CostErrors._trusted(names=names, costs=np.array(costs), degrees=np.inf,
                                    covariance=sampled + fitting, fitting=fitting)  # fmt: skip
 
@@ -255,12 +294,23 @@ class Stakes:
     report: Tallied
 
     def moved(self, costs: FloatArray, prior: FloatArray | None, *, kept: bool) -> Elsewhere:
-        """The report under other costs (K, M) and another prior; None is that of the report."""
-        known, own = self.report.assumptions, self.report.problem
+        """The report under other costs and another prior.
+
+        Parameters
+        ----------
+        costs : (K, M) costs, class by decision
+        prior : (K,) class shares; None for those of the report
+        kept : whether all decisions stay as they are; else Bayes decisions follow
+
+        Returns
+        -------
+        costs and contenders under these stakes
+        """
+        known, problem = self.report.assumptions, self.report.problem
         shares = np.asarray(known.prior if prior is None else prior, dtype=np.float64)
         same = np.array_equal(shares, known.prior) and not known.prior_stated
         base = float(np.min(costs))
-        above = Problem(costs - base, classes=own.classes, decisions=own.decisions,
+        above = Problem(costs - base, classes=problem.classes, decisions=problem.decisions,
                         prior=None if same else shares)  # fmt: skip
         decided = self._kept if kept else tuple(self._systems(above, shares))
         return Elsewhere(above, base, shares, decided, self._pairs, known.level)
@@ -277,44 +327,44 @@ class Stakes:
         return tuple(self._systems(self.report.problem, np.asarray(known.prior)))
 
     def _systems(self, problem: Problem, prior: FloatArray) -> list[Decided]:
-        report, held = self.report, np.asarray(self.report.assumptions.posterior_prior)
-        found = []
-        known = {(one.model, one.rule) for one in report.systems}
-        moved = bool(np.abs(prior - held).max() > 1e-9) and min(held) > 0
+        report, posterior_prior = self.report, np.asarray(self.report.assumptions.posterior_prior)
+        decided = []
+        known = {(system.model, system.rule) for system in report.systems}
+        moved = bool(np.abs(prior - posterior_prior).max() > 1e-9) and min(posterior_prior) > 0
         free = problem.with_limits(None)
         able = reachable_decisions(free), reachable_decisions(report.problem.with_limits(None))
-        for one in report.systems:
-            if not one.candidate:
+        for system in report.systems:
+            if not system.candidate:
                 continue
-            found.append(self._decide(one, one.rule, free, prior, one, able))
-            new = (one.model, MOVED) not in known and one.rule == BAYES and moved
-            if new and found[-1].codes is not None:
-                found.append(self._decide(one, MOVED, free, prior, None, able))
-        return found
+            decided.append(self._decide(system, system.rule, free, prior, system, able))
+            new = (system.model, MOVED) not in known and system.rule == BAYES and moved
+            if new and decided[-1].codes is not None:
+                decided.append(self._decide(system, MOVED, free, prior, None, able))
+        return decided
 
     def _decide(
         self,
-        one: Any,
+        system: Any,
         rule: str,
         problem: Problem,
         prior: FloatArray,
         reported: Any,
         reachable: tuple[BoolArray, BoolArray],
     ) -> Decided:
-        """By its table where it has one, else as it was decided."""
-        table, holds = self._table(one.model, rule)
+        """What a system decides: by its table of scores if it has one, else as in the report."""
+        table, holds = self._table(system.model, rule)
         fixed = table is None
-        name = one.name if reported is not None else f"{one.model} (moved)"
+        name = system.name if reported is not None else f"{system.model} (moved)"
         able = np.ones(problem.n_decisions, dtype=np.bool_)
         if rule in POSTERIOR_RULES:
             able = reachable[fixed]
-        key = (one.model, rule == RECALIBRATED and not fixed, one.name if fixed else None)
+        key = (system.model, rule == RECALIBRATED and not fixed, system.name if fixed else None)
         place = self._places.get(key)
-        about: dict[str, Any] = {"able": able, "running": one.running_cost, "reported": reported}
+        about: dict[str, Any] = {"able": able, "running": system.running_cost, "reported": reported}
         if table is None or holds is None:
             each = np.eye(problem.n_decisions)
             within = np.broadcast_to(each, (problem.n_classes, *each.shape))
-            return Decided(name, place, one.counts.values, None, None, within, **about)
+            return Decided(name, place, system.counts.values, None, None, within, **about)
         scores = table.scores if rule == BAYES else shift_prior(table.scores, holds, prior)
         codes = bayes_decision_indices(scores, problem)
         chosen = table.weights[..., None] * np.eye(problem.n_decisions)[codes][:, None, :]
@@ -328,11 +378,13 @@ class Stakes:
 
     def _table(self, model: str, rule: str) -> tuple[ScoreTable | None, FloatArray | None]:
         """The scores that a rule decides by, and the prior for which they hold."""
-        (own,) = (one for one in self.report.models if one.model == model)
+        (quality,) = (entry for entry in self.report.models if entry.model == model)
         known = self.report.assumptions
         if rule == RECALIBRATED:
-            return own.recalibrated, np.asarray(known.prior)
-        return (own.table if rule in (BAYES, MOVED) else None), np.asarray(known.posterior_prior)
+            return quality.recalibrated, np.asarray(known.prior)
+        return (quality.table if rule in (BAYES, MOVED) else None), np.asarray(
+            known.posterior_prior
+        )
 
     @cached_property
     def _places(self) -> dict[tuple[str, bool, str | None], int]:

@@ -43,14 +43,14 @@ class Pairs:
     def _joint(self) -> dict[tuple[int, int], FloatArray]:
         """Joint counts (K, B, B') of pairs of sources."""
         joint, problem = joint_of(self.report), self.report.problem
-        sizes = [one.ends.size or problem.n_decisions for one in joint.sources]
-        found = {}
+        sizes = [source.ends.size or problem.n_decisions for source in joint.sources]
+        joint_counts = {}
         for (i, j), pair in zip(combinations(range(len(sizes)), 2), joint.pairs, strict=True):
             table = np.zeros(problem.n_classes * sizes[i] * sizes[j])
             table[pair.places] = pair.weights
-            found[i, j] = table.reshape(problem.n_classes, sizes[i], sizes[j])
-            found[j, i] = np.swapaxes(found[i, j], 1, 2)
-        return found
+            joint_counts[i, j] = table.reshape(problem.n_classes, sizes[i], sizes[j])
+            joint_counts[j, i] = np.swapaxes(joint_counts[i, j], 1, 2)
+        return joint_counts
 
     def pair(self, first: Decided, second: Decided) -> FloatArray:
         """Joint counts (K, M, M) of the decisions of two systems."""
@@ -74,18 +74,21 @@ class Pairs:
         return Decided("", None, table, None, None, None, able, 0.0, None)
 
     def fitting(self, some: tuple[Decided, ...], variances: FloatArray) -> FloatArray:
-        """What fitting adds: its part of each standard error is taken to stay as it was."""
-        names = [one.name for one in self.report.systems]
-        places = [-1 if one.reported is None else names.index(one.name) for one in some]
+        """Covariance that fitting adds, scaled from that of the report.
+
+        The ratio of its standard error to that of sampling is assumed to stay the same.
+        """
+        names = [system.name for system in self.report.systems]
+        places = [-1 if system.reported is None else names.index(system.name) for system in some]
         before = np.array([self._before[place] if place >= 0 else 0.0 for place in places])
         ratios = np.sqrt(np.maximum(variances, 0.0) / np.where(before > 0, before, np.inf))
-        own = joint_of(self.report).fitting[np.ix_(places, places)]
-        return np.asarray(own * np.outer(ratios, ratios))
+        fitted = joint_of(self.report).fitting[np.ix_(places, places)]
+        return np.asarray(fitted * np.outer(ratios, ratios))
 
     @cached_property
     def _before(self) -> list[float]:
         """The sampling variance of every system at the stakes of the report."""
-        tables = (diagonal(one.counts.values) for one in self.report.systems)
+        tables = (diagonal(system.counts.values) for system in self.report.systems)
         return [covariance_of(table, self.report.problem) for table in tables]
 
 
@@ -104,33 +107,33 @@ def joint_of(report: Tallied) -> JointBins:
 
 
 def diagonal(counts: FloatArray) -> FloatArray:
-    """A system beside itself, (K, M, M)."""
+    """Joint counts (K, M, M) of a system with itself."""
     return np.asarray(counts[:, :, None] * np.eye(counts.shape[1]))
 
 
 def blind_table(counts: FloatArray, d: int) -> FloatArray:
-    """A constant decision beside a system, (K, M, M)."""
+    """Joint counts (K, M, M) of a constant decision with a system."""
     table = np.zeros((*counts.shape, counts.shape[1]))
     table[:, d] = counts
     return table
 
 
 def norm_tail(distance: FloatArray) -> FloatArray:
-    """The chance of a normal number beyond."""
+    """The probability that a standard normal variable exceeds a distance."""
     from scipy.special import ndtr
 
     return np.asarray(ndtr(-distance))
 
 
 def gaps_of(costs: FloatArray) -> FloatArray:
-    """What the first decision costs above the second, (K, M M)."""
+    """Cost of the first decision less that of the second for every pair of them, (K, M²)."""
     return np.asarray((costs[:, :, None] - costs[:, None, :]).reshape(len(costs), -1))
 
 
 def support_of(
     tables: FloatArray, costs: FloatArray, able: BoolArray, prior: FloatArray | None
 ) -> Support:
-    """Of P quantities with tables (P, K, Q) of cases, which may be parted."""
+    """Supports of P mean costs, from tables (P, K, Q) of cases, which may be fractional."""
     return own_cost_support(Counts(tables), costs, prior, reachable=able, squares=tables)
 
 
@@ -156,6 +159,10 @@ def covariance_of(pair: FloatArray, problem: Problem) -> float:
         size = weights.sum()
         if size > 1 and share > 0:
             x, y = first[rows], second[rows]
-            left, right = (np.sum(weights * z) / size for z in (x, y))
-            total += share**2 * np.sum(weights * (x - left) * (y - right)) / (size * (size - 1))
+            first_mean, second_mean = (np.sum(weights * z) / size for z in (x, y))
+            total += (
+                share**2
+                * np.sum(weights * (x - first_mean) * (y - second_mean))
+                / (size * (size - 1))
+            )
     return float(total)

@@ -27,7 +27,7 @@ Points = tuple[tuple[float, float, float], ...]  # of a curve: share, cost, pric
 
 @dataclass(frozen=True, eq=False)
 class Interval(Value):
-    """A number and the ends of its interval; nan where undefined.
+    """An estimate and the bounds of its confidence interval; nan where undefined.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Interval(Value):
 
 @dataclass(frozen=True, eq=False)
 class NaiveDecision(Value):
-    """The best decision made without looking, under the prior of the report."""
+    """The best constant decision under the prior of the report, and those that tie with it."""
 
     decision: Label
     cost: float
@@ -124,7 +124,7 @@ class SliceCost(Value):
 
 @dataclass(frozen=True, eq=False)
 class Slice(Value):
-    """The same numbers for one group of cases; `note` says when it is too small to tell.
+    """Costs in one group of cases; `note` says when it is too small to tell.
 
     `by` is the name of the column that makes the groups, None where it has none. Where another
     system than `Report.best` is the cheapest here, `saving` is what it saves per case, and `clear`

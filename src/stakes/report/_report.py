@@ -1,9 +1,9 @@
 """Report: everything that `evaluate` found out, as a value.
 
 A report holds numbers, tallies, sentences and rules. It prints itself, and turns into JSON,
-Markdown, HTML and frames; none of these computes anything, but that a calibration map is fitted
-when its rule is first asked for or written. Until then the scores that it needs stay in memory;
-they are never written.
+Markdown, HTML and frames. None of these computes anything, with one exception: a calibration map is
+fitted when its rule is first asked for or written. Until then the scores that it needs stay in
+memory; they are never written.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Verdict(Value):
 
 @dataclass(frozen=True, eq=False)
 class Assumptions(Value):
-    """What was given and what was chosen."""
+    """What the report assumes: what was passed, and which defaults were chosen."""
 
     n_cases: float
     n_rows: int
@@ -149,11 +149,27 @@ class System(Value):
 
 
 def cheapest_of(systems: Iterable[System]) -> System:
-    """The first of the cheapest systems; one that is no candidate only for want of any other.
+    """The first of the cheapest systems; one that is not a candidate only if there is no other.
 
-    Rounding alone keeps no two apart. Normalised costs are compared where they are defined: an
-    amount that all decisions share takes no digits from them. Where no cost is defined it is the
-    first of all.
+    Costs that differ by rounding alone are tied. Normalised costs are compared where they are
+    defined, because an amount that all decisions share takes no digits from them.
+
+    Parameters
+    ----------
+    systems : the systems to choose from; at least one
+
+    Returns
+    -------
+    the system; the first of all where no cost is defined
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 50
+    >>> models = {"good": [0.1, 0.8] * 50, "poor": [0.3, 0.2] * 50}
+    >>> report = evaluate(y, models, problem, calibrator=None, replicates=20)
+    >>> cheapest_of(report.systems).name
+    'good (as is)'
     """
     listed = list(systems)
     listed = [system for system in listed if system.candidate] or listed
@@ -278,14 +294,18 @@ class Report(Value):
     def flips(self, decisions: str = "remade") -> tuple[Flip, ...]:
         """Where today's choice may no longer be the cheapest, each cost and prior moved alone.
 
-        It stays the choice while the data cannot tell that something else is cheaper: it is among
-        the contenders, and not looking does not clearly cost less. No cost becomes a gain unless
-        the problem states gains, and none is followed beyond 20 times the largest.
+        It stays the choice as long as nothing else is clearly cheaper: it is among the contenders,
+        and no constant decision clearly costs less. A cost is moved below zero only where the
+        problem has negative costs, and never beyond 20 times the largest cost.
 
         Parameters
         ----------
         decisions : "remade" if Bayes decisions follow the number that moves, as on the page of a
             report; "kept" if all decisions stay as they are, as in `margins` and `regions`
+
+        Returns
+        -------
+        a flip for each cost, class by class, and for each prior
 
         Examples
         --------
@@ -302,16 +322,24 @@ class Report(Value):
     def zones(self, decisions: str = "remade") -> Regions:
         """What may be the cheapest over the prior of the last class.
 
-        One system where it is clearly the cheapest, several where the data cannot tell. Borders
-        are found to a hundredth. `decisions` is as in `flips`.
+        A region has one system where that is clearly the cheapest, and several where the data
+        cannot tell. Borders are accurate to about 0.01.
+
+        Parameters
+        ----------
+        decisions : "remade" or "kept", as in `flips`
+
+        Returns
+        -------
+        the regions, from a prior of 0 to 1
         """
         return zones_of(self, kept=read_decisions(decisions))
 
     def is_better(self, system: str | None = None) -> bool:
         """Whether a system is clearly cheaper than the baseline: its whole interval is below zero.
 
-        At a level of 95 % a system that is as dear as the baseline passes in 2.5 % of samples. One
-        that clearly breaks a limit of the problem never passes, whatever it costs.
+        At a level of 95 % a system that costs as much as the baseline passes in 2.5 % of samples.
+        One that clearly breaks a limit of the problem never passes, whatever it costs.
 
         Parameters
         ----------
@@ -319,7 +347,7 @@ class Report(Value):
 
         Returns
         -------
-        whether it is
+        whether it, or every challenger, is clearly cheaper
 
         Examples
         --------
@@ -361,16 +389,16 @@ class Report(Value):
         -------
         the system
         """
-        own = [one for one in self.systems if one.name == system]
-        own += [one for one in self.challengers if one.model == system]
-        return own[0] if own else self._named("system", system)
+        matches = [entry for entry in self.systems if entry.name == system]
+        matches += [entry for entry in self.challengers if entry.model == system]
+        return matches[0] if matches else self._named("system", system)
 
-    def _judged(self, system: str | None, what: str) -> list[float]:
+    def _judged(self, system: str | None, attribute: str) -> list[float]:
         """Upper ends of what a gate asks; infinite where a system clearly breaks a limit."""
         named = self.challengers if system is None else (self.compared(system),)
-        intervals = judged_intervals(named, self.systems, self.baseline, what)
+        intervals = judged_intervals(named, self.systems, self.baseline, attribute)
         pairs = zip(named, intervals, strict=True)
-        return [np.inf if one.breaks_limit else part.high for one, part in pairs]
+        return [np.inf if entry.breaks_limit else part.high for entry, part in pairs]
 
     def costs_under(self, problem: Problem) -> dict[str, float]:
         """What every system would cost per case under other costs, deciding as it does now.
@@ -410,11 +438,15 @@ class Report(Value):
                 argument="report",
             )
         coefficients = coefficients_on(self.problem.terms.names if known else ("1",), problem)
-        sums = [one.counts.values[..., None] if one.sums is None else one.sums for one in listed]
+        sums = [
+            entry.counts.values[..., None] if entry.sums is None else entry.sums for entry in listed
+        ]
         both = np.stack([*sums, *constant_sums(sums[0])])
         costs = np.array(term_cost(both, coefficients, problem.prior))
-        costs[: len(listed)] += [one.running_cost for one in listed]
-        names = [one.name for one in listed] + [f"always {one}" for one in problem.decisions]
+        costs[: len(listed)] += [entry.running_cost for entry in listed]
+        names = [entry.name for entry in listed] + [
+            f"always {entry}" for entry in problem.decisions
+        ]
         return dict(zip(names, costs.tolist(), strict=True))
 
     def __repr__(self) -> str:
