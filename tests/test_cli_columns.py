@@ -21,7 +21,7 @@ import pyarrow.parquet
 
 from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
-from stakes.adapters.columns import Columns, Wanted, columns_of, spellings
+from stakes.adapters.columns import Columns, LabelColumn, columns_of, spellings
 from stakes.adapters.data_files import Format, located
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.guessing import truth_column
@@ -57,7 +57,7 @@ def csv_file(folder: Path, rows: dict[str, Any], name: str = "rows.csv") -> Path
 
 
 def read_two(source: FileSource) -> tuple[list[int], list[float]]:
-    wanted = {"y": Wanted("truth", "classes", TWO.classes)}
+    wanted = {"y": LabelColumn("truth", "classes", TWO.classes)}
     n = source.count()
     found = source.read({"p": ("p",)}, wanted, n_rows=n, advance=lambda rows: None)
     return found.labels["y"].codes.tolist(), found.numbers["p"].tolist()
@@ -222,7 +222,7 @@ def test_text_that_is_not_in_utf_8_is_told_with_its_line(tmp_path, line):
 
     def read() -> None:
         with source_of(tmp_path / "rows.csv") as source:
-            wanted = {"y": Wanted("truth", "groups")}
+            wanted = {"y": LabelColumn("truth", "groups")}
             source.read({}, wanted, n_rows=line, advance=lambda rows: None)
 
     with pytest.raises(InputError, match=f"must be text in UTF-8; line {line} is not. Convert it"):
@@ -263,7 +263,7 @@ def test_labels_of_files_match_by_text(tmp_path, name, values, classes):
     else:
         pyarrow.feather.write_feather(table, str(tmp_path / name))
     with source_of(tmp_path / name) as source:
-        wanted = {"y": Wanted("y", "classes", tuple(classes))}
+        wanted = {"y": LabelColumn("y", "classes", tuple(classes))}
         found = source.read({}, wanted, n_rows=3, advance=lambda rows: None)
     assert found.labels["y"].codes.tolist() == [0, 1, 1]
 
@@ -271,14 +271,16 @@ def test_labels_of_files_match_by_text(tmp_path, name, values, classes):
 def test_whole_numbers_that_are_stored_as_fractions_lose_their_nought(tmp_path):
     pyarrow.parquet.write_table(pa.table({"y": [2.5, 3.0, -1e20]}), tmp_path / "rows.parquet")
     with source_of(tmp_path / "rows.parquet") as source:
-        found = source.read({}, {"y": Wanted("y", "groups")}, n_rows=3, advance=lambda rows: None)
+        found = source.read(
+            {}, {"y": LabelColumn("y", "groups")}, n_rows=3, advance=lambda rows: None
+        )
     assert found.labels["y"].categories == ("2.5", "3", "-1e+20")
 
 
 def test_text_of_a_label_column_is_never_reinterpreted(tmp_path):
     rows = {"day": ["2024-01-01", "2024-1-1"], "p": [0.1, 0.2]}
     with source_of(csv_file(tmp_path, rows)) as source:
-        wanted = {"day": Wanted("day", "groups")}
+        wanted = {"day": LabelColumn("day", "groups")}
         found = source.read({}, wanted, n_rows=2, advance=lambda rows: None)
     assert found.labels["day"].categories == ("2024-01-01", "2024-1-1")
 
@@ -300,7 +302,7 @@ def test_labels_in_many_blocks_get_one_set_of_codes(tmp_path):
     pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
     moved: list[int] = []
     with source_of(tmp_path / "rows.parquet") as source:
-        wanted = {"g": Wanted("g", "groups")}
+        wanted = {"g": LabelColumn("g", "groups")}
         found = source.read({"p": ("p",)}, wanted, n_rows=n, advance=moved.append)
     names = np.array(found.labels["g"].categories)
     assert (names[found.labels["g"].codes] == [f"g{k}" for k in groups]).all()

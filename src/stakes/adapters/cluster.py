@@ -1,4 +1,4 @@
-"""Files that Spark reads: on this machine or on a cluster, where no other engine can reach them."""
+"""Files that Spark reads, on this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ _READERS: dict[str, tuple[str, dict[str, str]]] = {
 
 @contextmanager
 def spark_files(
-    given: Sequence[str], master: str | None = None, watch: Watch | None = None
+    paths: Sequence[str], master: str | None = None, watch: Watch | None = None
 ) -> Iterator[Source]:
     """The rows of files, globs or folders that a Spark session reads; paths may be URLs.
 
-    The session is the one that is active. Otherwise one is started, with the master that is named
-    or configured, and stopped afterwards.
+    The active session is used. If there is none, one is started with the master that is named or
+    configured, and stopped afterwards.
     """
-    if not given:
+    if not paths:
         raise InputError("frame must name at least one file; there is none.", argument="frame")
-    reader, options = _reader(given)
+    reader, options = _reader(paths)
     active, session = _session(master)
     try:
         try:
-            frame = session.read.options(**options).format(reader).load(list(given))
+            frame = session.read.options(**options).format(reader).load(list(paths))
         except _errors() as error:
             raise InputError(
-                f"{given[0]} cannot be read by Spark: {str(error).splitlines()[0]}",
+                f"{paths[0]} cannot be read by Spark: {str(error).splitlines()[0]}",
                 argument="frame",
             ) from None
-        name = given[0] if len(given) == 1 else f"{given[0]} … {given[-1]}"
+        name = paths[0] if len(paths) == 1 else f"{paths[0]} … {paths[-1]}"
         yield frame_source(frame, name, watch)
     finally:
         if not active:
             session.stop()
 
 
-def _reader(given: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """How Spark reads these files, by how their names end; a folder is one of Parquet files."""
-    suffixes = {PurePosixPath(one.removesuffix(".gz")).suffix.lower() for one in given}
+def _reader(paths: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The reader of Spark and its options, by the suffix of the files; folders hold Parquet."""
+    suffixes = {PurePosixPath(path.removesuffix(".gz")).suffix.lower() for path in paths}
     kinds = {suffix: _READERS[suffix] for suffix in suffixes if suffix in _READERS}
     if suffixes <= {""}:
         return _READERS[".parquet"]

@@ -1,6 +1,6 @@
-"""Which column is what, said once, and the labels that columns hold.
+"""The columns of an evaluation, and the labels that they hold.
 
-Labels of files and of lazy frames match by text, and every row must have one that is known.
+Labels of files and of lazy frames are compared as text, and every row must have a known label.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Numbers(Scores):
     """The column of finite numbers that are summed, such as the losses of the cases."""
 
 
-Predicted: TypeAlias = Posteriors | Decisions | Scores  # of a model; here over names of columns
-Key = tuple[str, str]  # an argument, and the name of the model or column where there are several
+Predicted: TypeAlias = Posteriors | Decisions | Scores  # here they hold names of columns
+Key = tuple[str, str]  # an argument, and the name of the model or column within it, or ""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,21 @@ class Columns:
 
     @classmethod
     def guess(cls, frame: Any, problem: Problem) -> Columns:
-        """The columns of the true classes and of the models, where names and values say it.
+        """Guess the columns of the true classes and of the models from names and values.
 
-        What cannot be told for sure is refused, with the columns among which to choose.
+        A guess that is not safe is refused, with the columns among which to choose.
+
+        Parameters
+        ----------
+        frame : frame, relation or path
+            Whatever `stakes.evaluate_frame` takes.
+        problem : Problem
+            What is at stake; its labels help to find the columns.
+
+        Returns
+        -------
+        Columns
+            The columns of the true classes and of the models.
 
         Examples
         --------
@@ -71,7 +83,13 @@ class Columns:
         return guess(frame, problem)
 
     def keys(self) -> Iterator[str]:
-        """The names of the arguments of `evaluate_frame`, so that ``**columns`` passes them."""
+        """The names of the arguments of `evaluate_frame`, so that ``**columns`` passes them.
+
+        Returns
+        -------
+        iterator of str
+            The names of the fields.
+        """
         return iter(self.__dataclass_fields__)
 
     def __getitem__(self, name: str) -> Any:
@@ -79,38 +97,86 @@ class Columns:
 
     @property
     def numbers(self) -> dict[Key, tuple[str, ...]]:
-        """Columns of numbers, by what they are for."""
-        found: dict[Key, tuple[str, ...]] = {
+        """Columns of numbers, by the argument that they belong to."""
+        numbers: dict[Key, tuple[str, ...]] = {
             ("models", name): columns_of(model)
             for name, model in self.models.items()
             if not isinstance(model, Decisions)
         }
-        return found if self.weights is None else {**found, ("weights", ""): (self.weights,)}
+        return numbers if self.weights is None else {**numbers, ("weights", ""): (self.weights,)}
 
     def read(self, problem: Problem) -> dict[Key, tuple[str, ...]]:
-        """The same with the columns that the costs depend on."""
+        """All columns of numbers, with those that the costs depend on.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is at stake; its costs may be expressions of columns.
+
+        Returns
+        -------
+        dict
+            From an argument and a name within it to the columns.
+        """
         return {**self.numbers, **{("data", name): (name,) for name in problem.columns}}
 
-    def labels(self, problem: Labelled) -> dict[Key, Wanted]:
-        """Columns of labels, by what they are for."""
-        found = {("y_true", ""): Wanted(self.y_true, "classes", problem.classes)}
+    def labels(self, problem: Labelled) -> dict[Key, LabelColumn]:
+        """Columns of labels, by the argument that they belong to.
+
+        Parameters
+        ----------
+        problem : Problem or other labelled value
+            Holds the labels of classes and decisions.
+
+        Returns
+        -------
+        dict
+            From an argument and a name within it to the column and the labels that it may hold.
+        """
+        labels = {("y_true", ""): LabelColumn(self.y_true, "classes", problem.classes)}
         for column in self.by:
-            found["by", column] = Wanted(column, "groups", may_be_missing=True)
+            labels["by", column] = LabelColumn(column, "groups", may_be_missing=True)
         if self.clusters is not None:
-            found["clusters", ""] = Wanted(self.clusters, "clusters")
+            labels["clusters", ""] = LabelColumn(self.clusters, "clusters")
         for name, model in self.models.items():
             if isinstance(model, Decisions):
-                found["models", name] = Wanted(model.values, "decisions", problem.decisions)
-        return found
+                labels["models", name] = LabelColumn(model.values, "decisions", problem.decisions)
+        return labels
 
     def n_bytes(self, problem: Problem, n_rows: int) -> int:
-        """What these columns take as arrays: eight bytes a number, four a label."""
+        """The memory that these columns take as arrays: 8 bytes a number, 4 bytes a label.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is at stake.
+        n_rows : int
+            The number of rows.
+
+        Returns
+        -------
+        int
+            The number of bytes.
+        """
         numbers = sum(map(len, self.read(problem).values()))
         numbers += self.key is not None
         return n_rows * (8 * numbers + 4 * len(self.labels(problem)))
 
     def located(self, error: InputError, source: str) -> InputError:
-        """A complaint about an argument, with the columns that the argument names."""
+        """Add the columns that an argument names to an error about that argument.
+
+        Parameters
+        ----------
+        error : InputError
+            The error.
+        source : str
+            What messages call the rows.
+
+        Returns
+        -------
+        InputError
+            The error with the columns, or unchanged where its argument names none.
+        """
         named: dict[str | None, tuple[str, ...]] = {
             model_argument(name): columns_of(model) for name, model in self.models.items()
         }
@@ -131,17 +197,17 @@ def columns_of(model: Predicted) -> tuple[str, ...]:
 
 
 def text_name(column: str) -> str:
-    """What the text of a column is called beside its numbers."""
+    """The name of the column that holds the labels of another column as text."""
     return f"{column} (as text)"
 
 
 def key_name(column: str) -> str:
-    """What the whole numbers of a column of keys are called."""
+    """The name of the column that holds the keys of another column as 64-bit integers."""
     return f"{column} (as key)"
 
 
 def no_key(gaps: int, n_rows: int) -> InputError:
-    """The complaint about rows without a key."""
+    """The error for rows without a key."""
     return InputError(
         f"key must hold a whole number in every row; {gaps} of {n_rows} are missing. Remove these "
         f"rows, or fill them in.",
@@ -150,17 +216,17 @@ def no_key(gaps: int, n_rows: int) -> InputError:
 
 
 def model_argument(name: str) -> str:
-    """What messages call a model of the mapping `models`."""
+    """The name of a model of the mapping `models` in messages."""
     return f"models[{name!r}]"
 
 
 def described(name: str, model: Predicted, problem: Problem) -> str:
-    """What is read from where, in words."""
+    """A phrase that says which columns hold the predictions of a model."""
     columns = columns_of(model)
     if not isinstance(model, Posteriors):
         return f"{name}: {type(model).__name__.lower()} in column {columns[0]}"
     classes = problem.classes[-1:] if len(columns) == 1 else problem.classes
-    parts = (f"P({c}) in {one}" for c, one in zip(classes, columns, strict=True))
+    parts = (f"P({c}) in {column}" for c, column in zip(classes, columns, strict=True))
     return f"{name}: {', '.join(parts)}"
 
 
@@ -168,8 +234,8 @@ def described(name: str, model: Predicted, problem: Problem) -> str:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A column of labels: all of them must be among `labels`, unless these are None."""
+class LabelColumn:
+    """A column of labels, and the labels that it may hold; None allows all."""
 
     column: str
     role: str  # what the labels are, in words
@@ -177,7 +243,7 @@ class Wanted:
     may_be_missing: bool = False
 
     def refused(self, source: str, others: int, n_rows: int, often: str | None) -> InputError:
-        """The complaint about rows that hold other labels, or none; one label is met most often."""
+        """The error for rows that hold other labels or none, most often the label `often`."""
         shown = "nothing" if often is None else repr(often)
         among = "" if self.labels is None else f" {', '.join(map(_text, self.labels))}"
         column = f"column {self.column!r} of {source}"
@@ -190,10 +256,10 @@ class Wanted:
 
 
 def spellings(labels: Sequence[Label]) -> dict[str, int]:
-    """The texts that stand for each label, and its position.
+    """The texts that a file may hold for each label, and the position of that label.
 
-    Each label stands for itself; whole numbers are also written with a point and a nought, and
-    booleans in the ways of other languages, unless that is another label.
+    Each label is known by its own text. An integer is also known with ``.0`` appended, and 0, 1 and
+    booleans by the words of other languages, unless such a text is the name of another label.
 
     >>> spellings([0, 1])
     {'0': 0, '1': 1, '0.0': 0, 'false': 0, 'False': 0, '1.0': 1, 'true': 1, 'True': 1}
@@ -211,12 +277,13 @@ def spellings(labels: Sequence[Label]) -> dict[str, int]:
 
 
 def group_labels(texts: Iterable[str]) -> dict[str, Label]:
-    """The texts of groups in their order, each with its label: whole numbers stay numbers.
+    """The texts of groups in sorted order, with their labels; integers are labels of type int.
 
     >>> group_labels(["10", "9"]), list(group_labels(["10.5", "9"])), list(group_labels(["b", "9"]))
     ({'9': 9, '10': 10}, ['9', '10.5'], ['9', 'b'])
     """
     known = list(texts)
+    # At most 18 digits fit into 64 bits; a leading zero (a postal code) is not a number.
     if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in known):
         return {text: int(text) for text in sorted(known, key=int)}
     numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in known)
@@ -224,7 +291,7 @@ def group_labels(texts: Iterable[str]) -> dict[str, Label]:
 
 
 def groups_of(texts: npt.NDArray[Any]) -> tuple[list[Label], IntArray]:
-    """The groups that texts name, in their order, and the place of each; those in none come last.
+    """The sorted labels of groups, and the position of every row's group; missing ones come last.
 
     >>> labels, places = groups_of(np.array(["b", None, "a"], dtype=object))
     >>> labels, places.tolist()

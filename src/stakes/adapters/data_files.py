@@ -1,4 +1,4 @@
-"""Files of rows: which are meant (paths, globs, standard input), their format, new ones."""
+"""Data files: paths, globs and standard input, their formats, and writing new files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ except ImportError:
 
 
 class Format(Enum):
-    """What a file of rows is."""
+    """The formats of data files."""
 
     CSV = "CSV"
     PARQUET = "Parquet"
@@ -39,6 +39,7 @@ class Format(Enum):
     ARROW = "Arrow"
 
 
+# DuckDB would otherwise download an extension when a query needs one.
 OFFLINE: dict[str, Any] = {"autoinstall_known_extensions": "false"}
 _SUFFIXES = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), Format.CSV),
@@ -49,12 +50,14 @@ _SUFFIXES = {
 _PACKED = {".gz", ".zst"}
 _GZIP = b"\x1f\x8b"
 _DELIMITERS = ",;\t|"
-_SNIFFED = 20_480  # rows by which the engine knows what a file of text is like
+_SNIFFED = (
+    20_480  # rows from which DuckDB infers the dialect of a CSV file (its default sample size)
+)
 
 
 @dataclass(frozen=True)
 class Files:
-    """Files of one format that together hold the rows; `name` is what messages call them."""
+    """Files of one format that together hold the rows; messages call them `name`."""
 
     name: str
     paths: tuple[Path, ...]
@@ -62,50 +65,51 @@ class Files:
 
 
 @contextmanager
-def located(given: Sequence[str], standard_input: BinaryIO | None) -> Iterator[Files]:
-    """The files that paths and globs stand for, or standard input (``-``), put into a file."""
-    if list(given) == ["-"] and standard_input is not None:
+def located(patterns: Sequence[str], standard_input: BinaryIO | None) -> Iterator[Files]:
+    """The files that paths and globs match, or a copy of standard input (``-``) in a file."""
+    if list(patterns) == ["-"] and standard_input is not None:
         with temporary_folder() as folder:
             path = _spooled(standard_input, folder)
             yield Files("standard input", (path,), _by_content("standard input", path))
         return
-    if not given:
+    if not patterns:
         raise InputError("frame must name at least one file; there is none.", argument="frame")
-    name = given[0] if len(given) == 1 else f"{given[0]} … {given[-1]}"
-    paths = tuple(path for one in given for path in _matches(one))
+    name = patterns[0] if len(patterns) == 1 else f"{patterns[0]} … {patterns[-1]}"
+    paths = tuple(path for pattern in patterns for path in _matches(pattern))
     if len(set(map(os.path.realpath, paths))) < len(paths):
         raise InputError(f"{name} must name every file once; one stands twice. Leave it out.")
     formats = {_format(path) for path in paths}
     if len(formats) > 1:
-        listed = ", ".join(sorted(one.value for one in formats))
+        listed = ", ".join(sorted(kind.value for kind in formats))
         raise InputError(
             f"{name} must match files of one format; it matches {listed}. Narrow the pattern."
         )
     yield Files(name, paths, formats.pop())
 
 
-def _matches(given: str) -> tuple[Path, ...]:
-    if given == "-":
+def _matches(pattern: str) -> tuple[Path, ...]:
+    if pattern == "-":
         raise InputError("standard input (-) must be the only file; others are named. Choose one.")
-    if os.path.lexists(given):
-        paths = [Path(given)]
-    elif glob.has_magic(given):
-        paths = [path for path in map(Path, sorted(glob.glob(given))) if path.is_file()]
+    if os.path.lexists(pattern):
+        paths = [Path(pattern)]
+    elif glob.has_magic(pattern):
+        paths = [path for path in map(Path, sorted(glob.glob(pattern))) if path.is_file()]
     else:
         paths = []
     if not paths:
-        raise InputError(f"{given} must be a file of predictions; there is no such file.")
+        raise InputError(f"{pattern} must be a file of predictions; there is no such file.")
     for path in paths:
-        if any("\ud800" <= one <= "\udfff" for one in str(path)):
-            raise InputError(f"{given} must have a name in UTF-8; it has not. Rename the file.")
+        if any("\ud800" <= character <= "\udfff" for character in str(path)):
+            raise InputError(f"{pattern} must have a name in UTF-8; it has not. Rename the file.")
         if path.is_dir():
             raise InputError(
-                f"{given} must be a file; it is a folder. Name the files, say {path / '*.parquet'}."
+                f"{pattern} must be a file; it is a folder. Name the files, say "
+                f"{path / '*.parquet'}."
             )
         if not path.is_file():
             raise InputError(
-                f"{given} must be a file; it is a pipe or a device, which cannot be read twice. "
-                f"Write - and redirect it: stakes … - < {given}."
+                f"{pattern} must be a file; it is a pipe or a device, which cannot be read twice. "
+                f"Write - and redirect it: stakes … - < {pattern}."
             )
         if path.stat().st_size == 0:
             raise InputError(f"{path} must hold rows; it is empty.")
@@ -113,7 +117,7 @@ def _matches(given: str) -> tuple[Path, ...]:
 
 
 def _format(path: Path) -> Format:
-    """By the name of the file, else by how it begins."""
+    """The format of a file by its suffix, or else by its first bytes."""
     plain = path.with_suffix("") if path.suffix.lower() in _PACKED else path
     known = _SUFFIXES.get(plain.suffix.lower())
     return known if known is not None else _by_content(str(path), path)
@@ -137,7 +141,7 @@ def _by_content(name: str, path: Path) -> Format:
 
 
 def _spooled(stream: BinaryIO, folder: Path) -> Path:
-    """Standard input as a file: columns are looked at more than once, and a pipe cannot be."""
+    """Copy standard input to a file, because columns are read more than once."""
     start = stream.read(2)
     path = folder / ("input.gz" if start == _GZIP else "input")
     try:
@@ -149,7 +153,7 @@ def _spooled(stream: BinaryIO, folder: Path) -> Path:
     return path
 
 
-# New files, and what the engine complains about ---------------------------------------------------
+# New files, and errors of the engine --------------------------------------------------------------
 
 
 def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None:
@@ -161,7 +165,7 @@ def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None
         try:
             yield first
             yield from rows
-        except BaseException as fault:  # the engine would wrap it in a complaint of its own
+        except BaseException as fault:  # the engine would wrap it in an error of its own
             faults.append(fault)
             raise
 
@@ -179,21 +183,22 @@ def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None
 
 
 def _disk_error(error: duckdb.Error, path: Path) -> OSError:
-    """What the system said; the engine wraps it in words and JSON of its own."""
+    """The error of the operating system, taken out of the message in which DuckDB wraps it."""
     if number := re.search(r'"errno"\s*:\s*"?(\d+)', str(error)):
         return OSError(int(number[1]), os.strerror(int(number[1])), str(path))
     return OSError(errno.EIO, _first_line(error).rpartition('": ')[2], str(path))
 
 
 def literal(text: str) -> str:
-    """A text in SQL."""
+    """A string literal in SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def refuse_torn(files: Files, n_columns: int) -> None:
     """Refuse CSV files that name a column twice, or that have rows of more or fewer fields.
 
-    The engine would rename such a column, and take the whole line for one column otherwise.
+    DuckDB would rename the column in the first case, and read each line as a single column in the
+    second.
     """
     if files.format is not Format.CSV:
         return
@@ -206,10 +211,10 @@ def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
     first = file.readline()
     mark = max(_DELIMITERS, key=first.count)
     header = next(csv.reader([first], delimiter=mark), [])
-    twin = next((one for one in header if one and header.count(one) > 1), None)
-    if twin is not None:
+    twice = next((column for column in header if column and header.count(column) > 1), None)
+    if twice is not None:
         raise InputError(
-            f"{name} must name every column once; {twin!r} stands twice in its header. Rename one."
+            f"{name} must name every column once; {twice!r} stands twice in its header. Rename one."
         )
     if n_columns > 1 or len(header) < 2:
         return
@@ -230,7 +235,7 @@ def _opened_text(path: Path) -> TextIO:
 
 @contextmanager
 def engine_errors(name: str) -> Iterator[None]:
-    """What the engine complains about, in one sentence that names the file."""
+    """Turn errors of the engine into an InputError that names the file."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:

@@ -1,7 +1,7 @@
-"""Columns of files, read by DuckDB, the embedded engine.
+"""Columns of files, read by DuckDB, which runs inside this process.
 
-Labels of files match by text: a column of the integers 0 and 1 matches the classes 0 and 1 and also
-"0" and "1". Only the columns that are asked for leave the engine, block by block.
+Labels of files are compared as text: a column of the integers 0 and 1 matches the classes 0 and 1
+and also "0" and "1". Only the columns that are needed leave the engine, block by block.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from stakes._check import FloatArray, Label
 from stakes._files import temporary_folder
 from stakes.adapters.columns import (
     Columns,
+    LabelColumn,
     Predicted,
-    Wanted,
     columns_of,
     group_labels,
     key_name,
@@ -48,16 +48,16 @@ from stakes.rows import Decisions, Posteriors
 
 K = TypeVar("K", bound=Hashable)
 
-_BLOCK = 1 << 16  # rows at a time: small enough for the cache
-_LEAST_MEMORY = 256 << 20  # with less the engine does not get off the ground
+_BLOCK = 1 << 16  # rows at a time: a few columns of 8 bytes then fit into the cache
+_LEAST_MEMORY = 256 << 20  # DuckDB fails on simple queries with less
 _FRACTIONS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL")
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-_WHOLE = {name for one in _INTEGERS for name in (one, f"U{one}")}
+_WHOLE = {name for kind in _INTEGERS for name in (kind, f"U{kind}")}
 
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """A column of labels: the distinct ones, and for every row the position of its own.
+    """A column of labels: the distinct labels, and for every row the position of its label.
 
     A row without a label has the position −1.
     """
@@ -71,7 +71,7 @@ class Coded:
 
 @dataclass(frozen=True, eq=False)
 class Arrays(Generic[K]):
-    """What was read, under the keys of the caller: numbers (n,) or (n, K), and labels."""
+    """Columns in memory, under the keys of the caller: numbers (n,) or (n, K), and labels."""
 
     numbers: dict[K, FloatArray]
     labels: dict[K, Coded]
@@ -79,7 +79,7 @@ class Arrays(Generic[K]):
 
 @dataclass(frozen=True, eq=False)
 class FileSource(Source):
-    """Rows in files; `folder` is for what the engine has to put aside."""
+    """Rows in files; the engine puts temporary files into `folder`."""
 
     files: Files
     connection: Any
@@ -97,7 +97,7 @@ class FileSource(Source):
         """Whether all of some columns hold numbers of single precision."""
         return all(self.types[column] in ("FLOAT", "REAL") for column in columns)
 
-    # Questions to the engine ---------------------------------------------------------------------
+    # Queries -------------------------------------------------------------------------------------
 
     def count(self) -> int:
         """The number of rows."""
@@ -108,28 +108,30 @@ class FileSource(Source):
         """The texts that a column holds, or None when there are more of them, or gaps."""
         text = self._as_text(column)
         query = f"SELECT DISTINCT {text} FROM {self._rows([column])} LIMIT {at_most + 1}"
-        found = {value for (value,) in self._fetch(query)}
-        return None if len(found) > at_most or None in found else found
+        texts = {value for (value,) in self._fetch(query)}
+        return None if len(texts) > at_most or None in texts else texts
 
     def within_unit(self, columns: Sequence[str]) -> list[str]:
         """Those of the columns of numbers whose entries, gaps aside, all lie in [0, 1]."""
         if not columns:
             return []
         tests = ", ".join(
-            f"coalesce(bool_and({one} BETWEEN 0 AND 1 OR isnan({one})), false)"
-            for one in (f"{_name(column)}::DOUBLE" for column in columns)
+            f"coalesce(bool_and({number} BETWEEN 0 AND 1 OR isnan({number})), false)"
+            for number in (f"{_name(column)}::DOUBLE" for column in columns)
         )
         [answers] = self._fetch(f"SELECT {tests} FROM {self._rows()}")
-        return [one for one, inside in zip(columns, answers, strict=True) if inside]
+        return [column for column, inside in zip(columns, answers, strict=True) if inside]
 
     def _why_none(self, column: str) -> str:
-        """Why a column does not hold numbers, by an entry where one shows it."""
+        """Why a column does not hold numbers, with the first entry that is not one."""
         text = f"{_name(column)}::VARCHAR"
         numbered = f"(SELECT *, row_number() OVER () - 1 AS place FROM {self._rows([column])})"
         wrong = f"FILTER (WHERE {text} IS NOT NULL AND TRY_CAST({text} AS DOUBLE) IS NULL)"
-        asked = f"count(*), count({text}), count(*) {wrong}, min(place) {wrong}"
-        asked += f", arg_min({text}, place) {wrong}"
-        [(n_rows, entries, faults, place, example)] = self._fetch(f"SELECT {asked} FROM {numbered}")
+        select = f"count(*), count({text}), count(*) {wrong}, min(place) {wrong}"
+        select += f", arg_min({text}, place) {wrong}"
+        [(n_rows, entries, faults, place, example)] = self._fetch(
+            f"SELECT {select} FROM {numbered}"
+        )
         if not n_rows:
             return "there are no rows"
         if not entries:
@@ -145,31 +147,31 @@ class FileSource(Source):
         """The columns that are needed, and no others, in memory."""
         numbers, labels = columns.read(problem), columns.labels(problem)
         with self.watch.working(f"reading {self.name}", n_rows) as advance:
-            found = self.read(numbers, labels, n_rows=n_rows, advance=advance)
+            arrays = self.read(numbers, labels, n_rows=n_rows, advance=advance)
         for key, names in numbers.items():
-            refuse_gaps(self.name, names, found.numbers[key])
+            refuse_gaps(self.name, names, arrays.numbers[key])
         models: dict[str, Predicted] = {}
         for name, model in columns.models.items():
             if isinstance(model, Decisions):
-                models[name] = Decisions(found.labels["models", name])
+                models[name] = Decisions(arrays.labels["models", name])
                 continue
-            values = found.numbers["models", name]
+            values = arrays.numbers["models", name]
             if isinstance(model, Posteriors):
                 _refuse_beyond(self.name, columns_of(model), values)
             models[name] = type(model)(values)
-        clusters = found.labels.get(("clusters", ""))
+        clusters = arrays.labels.get(("clusters", ""))
         return Rows(
-            found.labels["y_true", ""],
+            arrays.labels["y_true", ""],
             models,
-            found.numbers.get(("weights", "")),
-            {one: _groups(found.labels["by", one]) for one in columns.by} or None,
+            arrays.numbers.get(("weights", "")),
+            {column: _groups(arrays.labels["by", column]) for column in columns.by} or None,
             None if clusters is None else _groups(clusters),
-            {one: found.numbers["data", one] for one in problem.columns} or None,
+            {column: arrays.numbers["data", column] for column in problem.columns} or None,
             None if columns.key is None else self._keys(columns.key),
         )
 
     def _keys(self, column: str) -> npt.NDArray[Any]:
-        """Whole numbers to their last digit; gaps are refused."""
+        """Keys as 64-bit integers, since doubles are exact up to 2⁵³ only; none may be missing."""
         part = f"{_name(column)}::BIGINT"
         parts = [batch.column(0) for batch in self._batches([part], self._rows())]
         if gaps := sum(part.null_count for part in parts):
@@ -179,28 +181,28 @@ class FileSource(Source):
     def read(
         self,
         numbers: Mapping[K, Sequence[str]],
-        labels: Mapping[K, Wanted],
+        labels: Mapping[K, LabelColumn],
         *,
         n_rows: int,
         advance: Callable[[int], None],
     ) -> Arrays[K]:
-        """Numbers, one or several columns for each key, and labels, as arrays of n rows.
+        """Read numbers, one or several columns for each key, and labels as arrays of n rows.
 
-        Columns of single precision stay so: at a threshold they stand for all that rounds to them.
+        Columns of single precision keep it, because a threshold must be rounded in the same way.
         """
         plain = list(dict.fromkeys(column for group in numbers.values() for column in group))
         places = {column: place for place, column in enumerate(plain)}
-        made: dict[K, npt.NDArray[Any]] = {
+        arrays: dict[K, npt.NDArray[Any]] = {
             key: np.empty(
                 n_rows if len(group) == 1 else (n_rows, len(group)),
                 dtype=np.float32 if self.is_single(group) else np.float64,
             )
             for key, group in numbers.items()
         }
-        coded = {key: _Coder(wanted, n_rows) for key, wanted in labels.items()}
+        coded = {key: _Coder(column_labels, n_rows) for key, column_labels in labels.items()}
         parts = [f"{_name(column)}::DOUBLE" for column in plain]
-        parts += [self._as_text(wanted.column) for wanted in labels.values()]
-        as_text = [wanted.column for wanted in labels.values()]
+        parts += [self._as_text(column_labels.column) for column_labels in labels.values()]
+        as_text = [column_labels.column for column_labels in labels.values()]
         at = 0
         for batch in self._batches(parts, self._rows(as_text, plain)):
             rows = slice(at, at + len(batch))
@@ -209,40 +211,41 @@ class FileSource(Source):
                 break
             for key, group in numbers.items():
                 for k, column in enumerate(group):
-                    target = made[key] if len(group) == 1 else made[key][:, k]
+                    target = arrays[key] if len(group) == 1 else arrays[key][:, k]
                     target[rows] = _floats(batch.column(places[column]))
             for offset, coder in enumerate(coded.values()):
                 coder.add(rows, batch.column(len(plain) + offset))
             advance(len(batch))
         if at != n_rows:
             raise InputError(f"{self.name} changed while it was read. Try again.")
-        return Arrays(made, {key: coder.made(self.name) for key, coder in coded.items()})
+        return Arrays(arrays, {key: coder.coded(self.name) for key, coder in coded.items()})
 
     def with_numbers(
         self, columns: Sequence[str], *, verbatim: bool
     ) -> Iterator[tuple[pa.RecordBatch, FloatArray]]:
-        """All columns, block by block, each with some of them as numbers (n, len(columns)).
+        """Yield blocks of all columns, each with some of them as numbers (n, len(columns)).
 
-        With `verbatim`, the columns of text files stay the text that they are.
+        With `verbatim`, the columns of a text file are handed on as the text in the file.
         """
         as_text = list(self.types) if verbatim else []
         parts = ["*", *(f"{_name(column)}::DOUBLE" for column in columns)]
         width = len(self.types)
         for batch in self._batches(parts, self._rows(as_text, [] if verbatim else columns)):
-            kept = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.types))
-            yield kept, np.column_stack([_floats(column) for column in batch.columns[width:]])
+            rows = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.types))
+            yield rows, np.column_stack([_floats(column) for column in batch.columns[width:]])
 
     def lazy(
         self, numbers: Sequence[str], labels: Sequence[str], *, memory: int, key: str | None = None
     ) -> Lazy:
         """Some columns for the engine to work on: numbers, labels as text, a key as `key_name`.
 
-        It keeps to the memory, in bytes, and to files in the folder of the source beyond it. Text
-        is parsed once, whatever is asked of the relation.
+        The engine uses at most `memory` bytes and spills to the folder of the source beyond that.
+        Text formats are converted to Parquet first, so that they are parsed once for all queries.
         """
-        parts = [f"{_name(one)}::DOUBLE AS {_name(one)}" for one in dict.fromkeys(numbers)]
+        parts = [f"{_name(column)}::DOUBLE AS {_name(column)}" for column in dict.fromkeys(numbers)]
         parts += [
-            f"{self._as_text(one)} AS {_name(text_name(one))}" for one in dict.fromkeys(labels)
+            f"{self._as_text(column)} AS {_name(text_name(column))}"
+            for column in dict.fromkeys(labels)
         ]
         parts += [] if key is None else [f"{_name(key)}::BIGINT AS {_name(key_name(key))}"]
         query = f"SELECT {', '.join(parts)} FROM {self._rows(labels, numbers)}"
@@ -251,9 +254,9 @@ class FileSource(Source):
             self.connection.execute(f"SET temp_directory = {literal(str(self.folder))}")
             self.connection.execute("SET preserve_insertion_order = false")
             if self.files.format in (Format.CSV, Format.JSON):
-                kept = literal(str(self.folder / "columns.parquet"))
-                self.connection.execute(f"COPY ({query}) TO {kept} (FORMAT parquet)")
-                query = f"SELECT * FROM read_parquet({kept})"
+                copy = literal(str(self.folder / "columns.parquet"))
+                self.connection.execute(f"COPY ({query}) TO {copy} (FORMAT parquet)")
+                query = f"SELECT * FROM read_parquet({copy})"
             rows: Lazy = nw.from_native(self.connection.sql(query))
             return rows
 
@@ -264,7 +267,7 @@ class FileSource(Source):
     # SQL -----------------------------------------------------------------------------------------
 
     def _rows(self, as_text: Sequence[str] = (), as_number: Sequence[str] = ()) -> str:
-        """What stands after FROM; only text files leave it to the reader what a column is."""
+        """The table expression after FROM; for CSV files it fixes the types of some columns."""
         if self.files.format is Format.ARROW:
             return "arrow_rows"
         if self.files.format is not Format.CSV:
@@ -273,12 +276,12 @@ class FileSource(Source):
         return _reader(self.files, types)
 
     def _as_text(self, column: str) -> str:
-        """The text of a label; whole numbers that are stored as fractions lose their nought."""
+        """The text of a label in SQL; an integer stored as a float is written without ``.0``."""
         name = _name(column)
         if self.files.format is Format.CSV or not self.is_fraction(column):
             return f"{name}::VARCHAR"
-        whole = f"{name} = floor({name}) AND abs({name}) < 1e15"
-        return f"CASE WHEN {whole} THEN {name}::BIGINT::VARCHAR ELSE {name}::VARCHAR END"
+        is_whole = f"{name} = floor({name}) AND abs({name}) < 1e15"
+        return f"CASE WHEN {is_whole} THEN {name}::BIGINT::VARCHAR ELSE {name}::VARCHAR END"
 
     def _batches(self, parts: Sequence[str], rows: str) -> Iterator[pa.RecordBatch]:
         select = ", ".join(
@@ -297,10 +300,10 @@ class FileSource(Source):
 class _Coder:
     """Collects the codes of one column of labels."""
 
-    def __init__(self, wanted: Wanted, n_rows: int) -> None:
+    def __init__(self, column: LabelColumn, n_rows: int) -> None:
         self.codes = np.empty(n_rows, dtype=np.int32)
-        self._wanted = wanted
-        self._places = {} if wanted.labels is None else spellings(wanted.labels)
+        self._column = column
+        self._places = {} if column.labels is None else spellings(column.labels)
         self._others: Counter[str | None] = Counter()
 
     def add(self, rows: slice, column: Any) -> None:
@@ -316,26 +319,26 @@ class _Coder:
             )
 
     def _place(self, text: str) -> int:
-        if self._wanted.labels is None:
+        if self._column.labels is None:
             return self._places.setdefault(text, len(self._places))
         return self._places.get(text, -1)
 
-    def made(self, source: str) -> Coded:
-        """All rows as codes; every label must be wanted, and there must be one."""
-        wanted = self._wanted
-        if self._others and not wanted.may_be_missing:
+    def coded(self, source: str) -> Coded:
+        """All rows as codes; labels that are unknown or missing are an error."""
+        column = self._column
+        if self._others and not column.may_be_missing:
             [(often, _)] = self._others.most_common(1)
-            raise wanted.refused(source, self._others.total(), len(self.codes), often)
-        return Coded(self.codes, tuple(self._places) if wanted.labels is None else wanted.labels)
+            raise column.refused(source, self._others.total(), len(self.codes), often)
+        return Coded(self.codes, tuple(self._places) if column.labels is None else column.labels)
 
 
 @contextmanager
 def opened_files(
-    given: Sequence[str], standard_input: BinaryIO | None = None, watch: Watch | None = None
+    patterns: Sequence[str], standard_input: BinaryIO | None = None, watch: Watch | None = None
 ) -> Iterator[FileSource]:
-    """The rows of the files that paths and globs stand for, or of standard input (``-``)."""
+    """The rows of the files that paths and globs match, or of standard input (``-``)."""
     with (
-        located(given, standard_input) as files,
+        located(patterns, standard_input) as files,
         temporary_folder() as folder,
         duckdb.connect(config=OFFLINE) as connection,
     ):
@@ -356,7 +359,7 @@ def _arrow(paths: tuple[Path, ...]) -> Any:
     """A data set of Arrow files; streams are mapped into memory, not copied."""
     with paths[0].open("rb") as file:
         if file.read(6) == b"ARROW1":
-            from pyarrow.dataset import dataset  # loads pandas where it finds it, which takes long
+            from pyarrow.dataset import dataset  # slow: it imports pandas if installed
 
             return dataset([str(path) for path in paths], format="ipc")
     tables = [pa.ipc.open_stream(pa.memory_map(str(path))).read_all() for path in paths]
@@ -372,12 +375,14 @@ def _reader(files: Files, types: Mapping[str, str]) -> str:
         return f"read_json({listed}, union_by_name = true)"
     stated = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in types.items())
     extra = f", types = {{{stated}}}" if stated else ""
-    plain = """header = true, quote = '"', comment = '', skip = 0"""  # no row is left out
+    plain = (
+        """header = true, quote = '"', comment = '', skip = 0"""  # or the sniffer may skip lines
+    )
     return f"read_csv({listed}, {plain}, union_by_name = true{extra})"
 
 
 def _unglobbed(path: Path) -> str:
-    """The path with its stars and brackets taken literally; globs were resolved before."""
+    """The path with the characters of globs escaped, because globs were resolved before."""
     return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in str(path))
 
 
@@ -386,7 +391,7 @@ def _name(column: str) -> str:
 
 
 def _groups(column: Coded) -> Coded:
-    """The groups in their order; rows that are in none stay so."""
+    """The same column with its groups sorted; rows without a group stay without one."""
     texts = list(map(str, column.categories))
     labels = group_labels(texts)
     place = {text: k for k, text in enumerate(labels)}
@@ -398,43 +403,43 @@ def _groups(column: Coded) -> Coded:
 
 
 def refuse_gaps(source: str, columns: tuple[str, ...], values: FloatArray, before: int = 0) -> None:
-    """Rows (n,) or (n, K) without a number; `before` of the file came before these."""
-    for column, own in zip(columns, _apart(values), strict=True):
-        gaps = np.flatnonzero(np.isnan(own))
+    """Refuse missing numbers in rows (n,) or (n, K); `before` rows of the file precede these."""
+    for column, numbers in zip(columns, _apart(values), strict=True):
+        gaps = np.flatnonzero(np.isnan(numbers))
         if gaps.size:
             where = f"column {column!r} of {source}"
             raise InputError(
-                f"{where} must hold a number in every row; {gaps.size} of {len(own)} are missing "
-                f"(empty or nan), the first in row {before + gaps[0]} (counted from 0). "
+                f"{where} must hold a number in every row; {gaps.size} of {len(numbers)} are "
+                f"missing (empty or nan), the first in row {before + gaps[0]} (counted from 0). "
                 f"Remove these rows, or fill them in.",
                 argument=where,
             )
 
 
 def _refuse_beyond(source: str, columns: tuple[str, ...], values: FloatArray) -> None:
-    for column, own in zip(columns, _apart(values), strict=True):
-        beyond = np.flatnonzero((own < 0) | (own > 1))
+    for column, numbers in zip(columns, _apart(values), strict=True):
+        beyond = np.flatnonzero((numbers < 0) | (numbers > 1))
         if beyond.size:
             where = f"column {column!r} of {source}"
             raise InputError(
-                f"{where} must hold probabilities in [0, 1]; {beyond.size} of {len(own)} rows do "
-                f"not, the first being {own[beyond[0]]:g} in row {beyond[0]} (counted from 0). "
-                f"{_remedy(len(columns), own)}",
+                f"{where} must hold probabilities in [0, 1]; {beyond.size} of {len(numbers)} rows "
+                f"do not, the first being {numbers[beyond[0]]:g} in row {beyond[0]} (counted from "
+                f"0). {_remedy(len(columns), numbers)}",
                 argument=where,
             )
 
 
-def _remedy(n_columns: int, own: FloatArray) -> str:
-    """What may be meant by numbers that are no probabilities."""
+def _remedy(n_columns: int, numbers: FloatArray) -> str:
+    """Advice for numbers that are not probabilities: percentages or raw scores."""
     if n_columns > 1:
         return "Mend them, or name other columns."
-    percent = own.min() >= 0 and 10 < own.max() <= 100
+    percent = numbers.min() >= 0 and 10 < numbers.max() <= 100
     divide = "If these are percentages, divide them by 100. " if percent else ""
     return f"{divide}If these are raw scores, pass them as scores."
 
 
 def _apart(values: FloatArray) -> FloatArray:
-    """One array for each column."""
+    """Rows (n,) or (n, K) as one array for each column."""
     return values.reshape(len(values), -1).T
 
 
@@ -442,5 +447,5 @@ def _apart(values: FloatArray) -> FloatArray:
 
 
 def _floats(column: Any) -> FloatArray:
-    """Numbers as float64; gaps are nan."""
+    """Numbers as float64; missing ones become nan."""
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Frames in, frames out: of the user's own library, through narwhals."""
+"""Evaluation of frames, and tables of reports as frames, in the user's own library."""
 
 from __future__ import annotations
 
@@ -75,6 +75,11 @@ def evaluate_frame(
         Beyond memory it is what recalibration, by a named calibrator, and thresholds that are tuned
         out of fold need.
 
+    Returns
+    -------
+    Report
+        What the decisions cost, which system to deploy, and everything that the answer rests on.
+
     Examples
     --------
     >>> import pyarrow as pa
@@ -120,9 +125,15 @@ def report_frame(report: Report, table: str, library: ModuleType | str | None = 
 
     Parameters
     ----------
+    report : the report
     table : its name, one of `report_tables.TABLES`
     library : pandas, polars or pyarrow, as the module or by name; None: that of the frames or
         series that were evaluated, or else the first of the three that is installed
+
+    Returns
+    -------
+    frame
+        A frame of that library.
 
     Examples
     --------
@@ -147,9 +158,18 @@ def report_frame(report: Report, table: str, library: ModuleType | str | None = 
 def frame_of(
     columns: Mapping[str, Any], library: ModuleType | str | None, usual: str | None
 ) -> Any:
-    """Columns of text, booleans or numbers as a frame; nan is missing.
+    """Columns of text, booleans or numbers as a frame; nan becomes a missing value.
 
-    `library` is as in `report_frame`, `usual` the one that is taken where that is None.
+    Parameters
+    ----------
+    columns : a mapping from names to values
+    library : pandas, polars or pyarrow, as the module or by name, or None
+    usual : the name of the library that is used where `library` is None
+
+    Returns
+    -------
+    frame
+        A frame of that library.
 
     Examples
     --------
@@ -161,11 +181,11 @@ def frame_of(
 
 
 def _typed(values: list[Any]) -> tuple[type, list[Any]]:
-    kinds = [kind for kind in (str, bool) if all(isinstance(one, kind) for one in values)]
+    kinds = [kind for kind in (str, bool) if all(isinstance(value, kind) for value in values)]
     if kinds:
         return kinds[0], values
-    numbers = [float(one) for one in values]
-    return float, [None if one != one else one for one in numbers]
+    numbers = [float(value) for value in values]
+    return float, [None if number != number else number for number in numbers]
 
 
 def _native(
@@ -192,16 +212,16 @@ def _narwhals() -> Any:
 
 
 def _named(library: ModuleType | str | None, usual: str | None) -> str:
-    """The name of a library that can be imported."""
+    """The name of an installed library of frames."""
     if library is None:
         tried = (usual, *LIBRARIES)
-        found = next((name for name in tried if name and find_spec(name) is not None), None)
-        if found is None:
+        installed = next((name for name in tried if name and find_spec(name) is not None), None)
+        if installed is None:
             raise MissingExtraError(
                 f"a frame of the report needs one of {', '.join(LIBRARIES)}; none of them is "
                 f"installed. Install one with: pip install 'stakes[frames]'."
             )
-        return found
+        return installed
     name = library.__name__ if isinstance(library, ModuleType) else library
     if not isinstance(name, str) or name not in LIBRARIES:
         raise InputError(

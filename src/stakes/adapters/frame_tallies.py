@@ -1,6 +1,7 @@
-"""Tallies of the columns of a frame: its engine sums, and nothing but the tally leaves it.
+"""Tallies of the columns of a frame, summed by its engine; only the tally leaves it.
 
-The parts of `Counts`, `ScoreTable` and `LossMoments`, as their constructors for arrays make them.
+The functions return the fields of `Counts`, `ScoreTable` and `LossMoments`, equal to those that
+their constructors compute from arrays.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.adapters.columns import (
     Columns,
+    LabelColumn,
     Numbers,
-    Wanted,
     columns_of,
     group_labels,
     groups_of,
@@ -38,7 +39,7 @@ from stakes.errors import InputError
 from stakes.rows import Decisions, Scores
 from stakes.tally import Bins, BitGrid, Labelled, SortedRuns, refuse_too_many, two_classes
 
-_MEMORY = 2 << 30  # of the embedded engine, where files are read
+_MEMORY = 2 << 30  # bytes for DuckDB where it reads files
 _MOST_CLASSES = 10_000
 _BIN, _TOTAL = "bin", "total"
 Parts = dict[str, Any]
@@ -53,7 +54,7 @@ def counts_parts(
     weights: str | None,
     by: str | None,
 ) -> Parts:
-    """What `Counts.from_frame` holds.
+    """The fields of `Counts.from_frame`.
 
     >>> import pyarrow as pa
     >>> from stakes import Counts, Problem
@@ -67,13 +68,13 @@ def counts_parts(
     with _opened(frame, columns) as source:
         rows = _Rows.read(source, columns, lambda lazy: problem)
         shape, decided = (len(problem.classes), len(problem.decisions)), column_of(0)
-        found = rows.summed({TRUTH: shape[0], decided: shape[1]}, {WEIGHT: nw.col(WEIGHT)})
-        sums = found.cells(found.sums[TRUTH] * shape[1] + found.sums[decided], shape)
+        tally = rows.summed({TRUTH: shape[0], decided: shape[1]}, {WEIGHT: nw.col(WEIGHT)})
+        sums = tally.cells(tally.sums[TRUTH] * shape[1] + tally.sums[decided], shape)
     return {
         "values": sums(WEIGHT),
         "classes": problem.classes,
         "decisions": problem.decisions,
-        "groups": found.groups,
+        "groups": tally.groups,
     }
 
 
@@ -87,7 +88,7 @@ def score_parts(
     by: str | None,
     bins: BitGrid | None,
 ) -> Parts:
-    """What `ScoreTable.from_frame` holds.
+    """The fields of `ScoreTable.from_frame`.
 
     >>> import pyarrow as pa
     >>> from stakes import ScoreTable
@@ -103,15 +104,15 @@ def score_parts(
         if rows.streams:
             points, weight = _pooled_stream(rows, bins)
             return {"scores": points, "weights": weight, "classes": classes, "groups": None}
-        found = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=bins)
-        points, place = found.scores(binned=bins is not None)
-        refuse_too_many(len(found.groups or ()), 2 * len(points))
-        sums = found.cells(place * 2 + found.sums[TRUTH], (len(points), 2))
+        tally = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=bins)
+        points, place = tally.scores(binned=bins is not None)
+        refuse_too_many(len(tally.groups or ()), 2 * len(points))
+        sums = tally.cells(place * 2 + tally.sums[TRUTH], (len(points), 2))
     return {
         "scores": points,
         "weights": sums(WEIGHT),
         "classes": classes,
-        "groups": found.groups,
+        "groups": tally.groups,
     }
 
 
@@ -123,8 +124,8 @@ def _pooled_stream(rows: _Rows, bins: BitGrid | None) -> tuple[FloatArray, Float
     runs = SortedRuns()
     rows.hand(None)(runs.add)
     tables = list(runs.tables())
-    weights = np.concatenate([one.weights.T for one in tables], axis=1).T
-    return np.concatenate([one.scores for one in tables]), weights
+    weights = np.concatenate([table.weights.T for table in tables], axis=1).T
+    return np.concatenate([table.scores for table in tables]), weights
 
 
 def score_bins(
@@ -137,7 +138,7 @@ def score_bins(
     weights: str | None,
     memory: int,
 ) -> Bins:
-    """What `Bins.from_frame` gives.
+    """The bins of `Bins.from_frame`.
 
     >>> import pyarrow as pa
     >>> from stakes.tally import Bins, BitGrid
@@ -152,9 +153,11 @@ def score_bins(
         rows, _ = _scored_rows(source, columns, positive)
         if rows.streams:
             return pooled_stream(rows.hand(grid), grid, np.empty(0), exact=exact)
-        found = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=grid)
-        own = np.where(found.sums[TRUTH][:, None] == np.arange(2), found.sums[WEIGHT][:, None], 0.0)
-        return Bins.pooled(found.sums[LOW], found.sums[HIGH], found.sums[_TOTAL], own)
+        tally = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=grid)
+        class_weights = np.where(
+            tally.sums[TRUTH][:, None] == np.arange(2), tally.sums[WEIGHT][:, None], 0.0
+        )
+        return Bins.pooled(tally.sums[LOW], tally.sums[HIGH], tally.sums[_TOTAL], class_weights)
 
 
 def _scored_rows(
@@ -166,7 +169,9 @@ def _scored_rows(
     def two(lazy: Lazy) -> Labelled:
         texts = _labels_found(source, lazy, columns.y_true)
         known.append(_two_classes(texts, positive))
-        return _Named(known[0] or ("", texts[0]))  # of positives only, the text is theirs
+        return _Named(
+            known[0] or ("", texts[0])
+        )  # all cases are positive, so their text is the second
 
     return _Rows.read(source, columns, two, stream=True), known[0]
 
@@ -180,7 +185,7 @@ def loss_parts(
     weights: str | None,
     by: str | None,
 ) -> Parts:
-    """What `LossMoments.from_frame` holds.
+    """The fields of `LossMoments.from_frame`.
 
     >>> import pyarrow as pa
     >>> from stakes import LossMoments
@@ -191,37 +196,39 @@ def loss_parts(
     """
     named = _named_losses(losses)
     columns = Columns(
-        y_true, {name: Numbers(one) for name, one in named.items()}, weights, _listed(by)
+        y_true, {name: Numbers(column) for name, column in named.items()}, weights, _listed(by)
     )
     stated = None if classes is None else _check.labels("classes", classes)
 
     def labels(lazy: Lazy) -> Labelled:
-        found = group_labels(_labels_found(source, lazy, y_true)) if stated is None else {}
-        return _Named(stated or _check.FoundLabels(found.values()))
+        known = group_labels(_labels_found(source, lazy, y_true)) if stated is None else {}
+        return _Named(stated or _check.FoundLabels(known.values()))
 
     with _opened(frame, columns) as source:
         rows = _Rows.read(source, columns, labels)
-        own = [nw.col(column_of(place)) for place in range(len(named))]
+        loss_columns = [nw.col(column_of(place)) for place in range(len(named))]
         weight = nw.col(WEIGHT)
-        sums = {WEIGHT: weight, **{f"{i}": weight * one for i, one in enumerate(own)}}
-        pairs = [(i, j) for i in range(len(own)) for j in range(i + 1)]
-        sums |= {f"{i} {j}": weight * own[i] * own[j] for i, j in pairs}
-        found = rows.summed({TRUTH: len(rows.named.classes)}, sums)
+        sums = {WEIGHT: weight, **{f"{i}": weight * loss for i, loss in enumerate(loss_columns)}}
+        pairs = [(i, j) for i in range(len(loss_columns)) for j in range(i + 1)]
+        sums |= {f"{i} {j}": weight * loss_columns[i] * loss_columns[j] for i, j in pairs}
+        tally = rows.summed({TRUTH: len(rows.named.classes)}, sums)
         names = rows.named.classes
-        if stated is None and len(present := np.unique(found.sums[TRUTH])) < len(names):
-            names = _check.FoundLabels(names[place] for place in present)  # some weigh nothing
-            found.sums[TRUTH] = np.searchsorted(present, found.sums[TRUTH])
-        total = found.cells(found.sums[TRUTH], (len(names),))
-    products = np.empty((*total(WEIGHT).shape, len(own), len(own)))
+        if stated is None and len(present := np.unique(tally.sums[TRUTH])) < len(names):
+            names = _check.FoundLabels(
+                names[place] for place in present
+            )  # the others have weight 0
+            tally.sums[TRUTH] = np.searchsorted(present, tally.sums[TRUTH])
+        total = tally.cells(tally.sums[TRUTH], (len(names),))
+    products = np.empty((*total(WEIGHT).shape, len(loss_columns), len(loss_columns)))
     for i, j in pairs:
         products[..., i, j] = products[..., j, i] = total(f"{i} {j}")
     return {
         "weight": total(WEIGHT),
-        "sums": np.stack([total(f"{i}") for i in range(len(own))], axis=-1),
+        "sums": np.stack([total(f"{i}") for i in range(len(loss_columns))], axis=-1),
         "products": products,
         "names": _check.labels("the names of the losses", named),
         "classes": names,
-        "groups": found.groups,
+        "groups": tally.groups,
     }
 
 
@@ -234,7 +241,7 @@ def _listed(by: str | None) -> tuple[str, ...]:
 
 def _named_losses(losses: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     listed = [losses] if isinstance(losses, str) else losses
-    named = dict(listed) if isinstance(listed, Mapping) else {one: one for one in listed}
+    named = dict(listed) if isinstance(listed, Mapping) else {column: column for column in listed}
     if not named:
         raise InputError("losses must name at least one column; there is none.", argument="losses")
     return named
@@ -245,7 +252,7 @@ def _named_losses(losses: str | Sequence[str] | Mapping[str, str]) -> dict[str, 
 
 @dataclass(frozen=True)
 class _Named:
-    """Classes and decisions by their labels."""
+    """The labels of classes and decisions."""
 
     classes: Labels
     decisions: Labels = ()
@@ -253,7 +260,7 @@ class _Named:
 
 @contextmanager
 def _opened(frame: Any, columns: Columns) -> Iterator[Source]:
-    """The source of the rows; complaints name the argument and its column."""
+    """The source of the rows; errors name the argument and its column."""
     with opened(frame) as source, source.engine_errors():
         for column in (columns.y_true, *columns.by):
             source.require(column)
@@ -279,14 +286,14 @@ def _located(error: InputError, columns: Columns, source: str) -> InputError:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Rows of positive weight, checked, under the names that `prepared` gives them."""
+    """Checked rows of positive weight, with the column names of `prepared`."""
 
     rows: Lazy
     named: Labelled
     by: tuple[str, ...]
     weighted: bool
     streams: bool
-    refuse: Callable[[], object]  # counts what cannot be used, and complains
+    refuse: Callable[[], object]  # raises an error if some rows cannot be used
 
     @classmethod
     def read(
@@ -297,14 +304,14 @@ class _Rows:
         *,
         stream: bool = False,
     ) -> _Rows:
-        """Count and refuse what cannot be used; `named` says what the labels must be.
+        """Read and check the rows; `named` returns the labels that they may have.
 
-        Where rows are to come in a `stream`, they are looked at as they come.
+        Where the rows come as a `stream`, each block is checked when it comes.
         """
         labels = {columns.y_true: None, **dict.fromkeys(columns.by)}
         models = columns.models.values()
-        labels |= {columns_of(one)[0]: None for one in models if isinstance(one, Decisions)}
-        numbers = [one for group in columns.numbers.values() for one in group]
+        labels |= {columns_of(model)[0]: None for model in models if isinstance(model, Decisions)}
+        numbers = [column for group in columns.numbers.values() for column in group]
         lazy = source.lazy(numbers, list(labels), memory=_MEMORY)
         known = named(lazy)
         rows = prepared(lazy, columns, known)
@@ -317,7 +324,7 @@ class _Rows:
         return cls(live, known, columns.by, weighted, streams, refuse)
 
     def hand(self, grid: BitGrid | None) -> Any:
-        """How to hand classes, scores and weights to a function, block by block, all checked."""
+        """A function that passes classes, scores and weights to another, in checked blocks."""
         unit = grid is not None and grid.probabilities
 
         def refuse(scores: FloatArray | None) -> None:
@@ -340,7 +347,7 @@ class _Rows:
         scored: bool = False,
         bins: BitGrid | None = None,
     ) -> _Sums:
-        """Sums by codes, by group, and, where the cases are `scored`, by score or its bin."""
+        """Sums by codes and groups, and, where cases are `scored`, by score or bin of scores."""
         rows, more = self.rows, [by_column(k) for k in range(len(self.by))]
         score, span = column_of(0), None
         if bins is not None:
@@ -349,23 +356,23 @@ class _Rows:
             sums, span = {**sums, _TOTAL: nw.col(WEIGHT) * nw.col(score)}, score
         elif scored:
             more.append(score)
-        found = arrays_of(grouped(rows, sizes, sums, more, span), sizes)
+        arrays = arrays_of(grouped(rows, sizes, sums, more, span), sizes)
         if not self.by:
-            return _Sums(found, None, None)
-        labels, codes = groups_of(found[by_column(0)])
-        return _Sums(found, _check.labels("by", labels), codes)
+            return _Sums(arrays, None, None)
+        labels, codes = groups_of(arrays[by_column(0)])
+        return _Sums(arrays, _check.labels("by", labels), codes)
 
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """What the engine summed, and the group of each sum."""
+    """Sums of the engine, and the group of each of them."""
 
     sums: Arrays
     groups: Labels | None
     group: IntArray | None
 
     def cells(self, cell: IntArray, shape: tuple[int, ...]) -> Callable[[str], FloatArray]:
-        """How to add sums up by cell, with a leading axis of groups when there are groups."""
+        """A function that adds up sums by cell, with a leading axis for groups if there are any."""
         if self.group is not None:
             cell, shape = self.group * prod(shape) + cell, (len(self.groups or ()), *shape)
 
@@ -376,8 +383,8 @@ class _Sums:
         return total
 
     def scores(self, *, binned: bool) -> tuple[FloatArray, IntArray]:
-        """The distinct scores, or mean scores of bins, and the place of each sum among them."""
-        if not binned:  # engines may keep −0.0 and 0.0 apart
+        """The distinct scores, or mean scores of bins, and the position of each sum among them."""
+        if not binned:  # engines may group −0.0 and 0.0 apart
             points, place = np.unique(self.sums[column_of(0)], return_inverse=True)
             return points + 0.0, place.reshape(-1)
         both = np.stack([self.sums[WEIGHT], np.zeros(len(self.sums[WEIGHT]))], axis=1)
@@ -385,37 +392,37 @@ class _Sums:
         return bins.mean, np.searchsorted(bins.low, self.sums[LOW], side="right") - 1
 
 
-# Labels that were not stated ---------------------------------------------------------------------
+# Labels that are not known ----------------------------------------------------------------------
 
 
 def _labels_found(source: Source, lazy: Lazy, column: str) -> list[str]:
-    """The texts that a column of labels holds; gaps are counted and refused."""
+    """The sorted texts of a column of labels; missing ones are counted and refused."""
     texts = lazy.select(nw.col(text_name(column)).alias("text"))
     sizes = texts.group_by("text").agg(nw.len().alias("size"))
-    told = sizes.head(_MOST_CLASSES + 2).collect()
-    found = dict(zip(texts_of(told["text"]).tolist(), told["size"].to_list(), strict=True))
-    if None in found:
-        gaps, total = int(found[None]), source.count()
-        raise Wanted(column, "classes").refused(source.name, gaps, total, None)
-    if not found:
+    frame = sizes.head(_MOST_CLASSES + 2).collect()
+    counts = dict(zip(texts_of(frame["text"]).tolist(), frame["size"].to_list(), strict=True))
+    if None in counts:
+        gaps, total = int(counts[None]), source.count()
+        raise LabelColumn(column, "classes").refused(source.name, gaps, total, None)
+    if not counts:
         raise InputError("the data must hold at least one case; there are none. Pass some rows.")
-    if len(found) > _MOST_CLASSES:
+    if len(counts) > _MOST_CLASSES:
         raise InputError(
             f"column {column!r} of {source.name} must hold classes; it holds more than "
             f"{_MOST_CLASSES:,} labels. Name the column of the true classes.",
             argument="y_true",
         )
-    return sorted(found)
+    return sorted(counts)
 
 
 def _two_classes(texts: Sequence[str], positive: Label | None) -> Labels | None:
-    """The labels (negative, positive), as `two_classes` reads them from rows."""
+    """The labels (negative, positive), as `two_classes` finds them in rows."""
     known: dict[str, Label] = dict(group_labels(texts))
     if positive is None or positive in (0, 1):
         either = (False, True) if isinstance(positive, bool) else (0, 1)
         places = spellings(either)
         known = {text: either[places[text]] if text in places else known[text] for text in texts}
     else:
-        own = spellings([positive])
-        known = {text: positive if text in own else known[text] for text in texts}
+        positive_texts = spellings([positive])
+        known = {text: positive if text in positive_texts else known[text] for text in texts}
     return two_classes(list(known.values()), positive)[0]

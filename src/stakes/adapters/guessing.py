@@ -1,6 +1,6 @@
-"""Which columns hold the truth and the models, guessed where that is safe.
+"""Guesses of the columns that hold the truth and the models, where that is safe.
 
-A column whose name says that it is a model is one, or an error: it is never left out in silence.
+A column whose name says that it is a model becomes one or raises an error; it is never ignored.
 """
 
 from __future__ import annotations
@@ -29,31 +29,32 @@ _PROBABLE = {  # the first or last word in the name of a column of probabilities
 
 
 def guess(frame: Any, problem: Problem) -> Columns:
-    """The columns of the true classes and of the models."""
+    """Guess the columns of the true classes and of the models; see `Columns.guess`."""
     with opened(frame) as source:
         y_true = truth_column(source, problem, None, problem.columns)
         return Columns(y_true, guessed_models(source, problem, {y_true, *problem.columns}))
 
 
 def truth_column(
-    source: Source, problem: Problem, stated: str | None, taken: Collection[str]
+    source: Source, problem: Problem, stated: str | None, used: Collection[str]
 ) -> str:
-    """The column of the true classes: the stated one, one with the name, or one with the values."""
+    """The column of the true classes: as stated, or else found by its name or its values."""
     if stated is not None:
         return source.require(stated)
-    free = [column for column in source.types if column not in taken]
+    free = [column for column in source.types if column not in used]
     named = [column for column in free if column.lower() in _TRUTHS]
     if len(named) == 1:
         return named[0]
-    labels = [one for one in named or free if not source.is_fraction(one)]
-    found = [one for one in labels if _holds_classes(source, one, problem.classes)]
-    if len(found) == 1:
-        return found[0]
+    labels = [column for column in named or free if not source.is_fraction(column)]
+    candidates = [column for column in labels if _holds_classes(source, column, problem.classes)]
+    if len(candidates) == 1:
+        return candidates[0]
     listed = ", ".join(map(str, problem.classes[:8]))
-    what = f"{len(found)} columns hold" if found else "no column holds exactly"
+    what = f"{len(candidates)} columns hold" if candidates else "no column holds exactly"
     raise InputError(
         f"y_true cannot be guessed: {what} the classes {listed}"
-        f"{' (' + ', '.join(found) + ')' if found else ''}. Name the column of the true classes.",
+        f"{' (' + ', '.join(candidates) + ')' if candidates else ''}. "
+        f"Name the column of the true classes.",
         argument="y_true",
     )
 
@@ -61,32 +62,36 @@ def truth_column(
 def _holds_classes(source: Source, column: str, classes: Sequence[Label]) -> bool:
     known = spellings(classes)
     values = source.distinct(column, len(classes))
-    return values is not None and {known.get(one, -1) for one in values} == set(range(len(classes)))
+    return values is not None and {known.get(value, -1) for value in values} == set(
+        range(len(classes))
+    )
 
 
 # Models ------------------------------------------------------------------------------------------
 
 
 def guessed_models(
-    source: Source, problem: Problem, taken: Collection[str]
+    source: Source, problem: Problem, excluded: Collection[str]
 ) -> dict[str, Predicted]:
-    """The models that names of columns speak of, or else the only column of probabilities."""
-    free = [one for one in source.types if one not in taken]
-    found = list(_several_columns(source, problem, free))
-    used = {column for _, columns in found for column in columns}
+    """The models that the names of columns suggest, or else the only column of probabilities."""
+    free = [column for column in source.types if column not in excluded]
+    models = list(_several_columns(source, problem, free))
+    used = {column for _, columns in models for column in columns}
     if problem.n_classes == 2:
-        rest = [one for one in free if one not in used]
-        found += [(one, (one,)) for one in _single_columns(source, problem, rest, bool(found))]
-    if not found:
+        unused = [column for column in free if column not in used]
+        models += [
+            (column, (column,)) for column in _single_columns(source, problem, unused, bool(models))
+        ]
+    if not models:
         shape = "numbers in [0, 1]" if problem.n_classes == 2 else "columns named NAME_CLASS"
         raise InputError(
             f"models cannot be guessed: there are no {shape} in {source.name} beside the true "
             f"classes. Name the columns of the predictions.",
             argument="models",
         )
-    _refuse_text(source, [column for _, columns in found for column in columns])
+    _refuse_text(source, [column for _, columns in models for column in columns])
     return {
-        name: Posteriors(columns[0] if len(columns) == 1 else columns) for name, columns in found
+        name: Posteriors(columns[0] if len(columns) == 1 else columns) for name, columns in models
     }
 
 
@@ -126,41 +131,45 @@ def _stems(columns: Sequence[str], problem: Problem) -> list[str]:
 
 
 def _may_be_model(name: str, columns: Sequence[str], source: Source, problem: Problem) -> bool:
-    """Whether names say it; where classes are numbers, as features are, types must say it, too."""
+    """Whether columns NAME_CLASS belong to a model.
+
+    Where classes are numbers, features such as x_0 and x_1 have such names, too, so that the word
+    for a probability or the type of a column must confirm it.
+    """
     words = all(isinstance(label, str) and not label.isdigit() for label in problem.classes)
     return words or not columns or _says_probability(name) or any(map(source.is_fraction, columns))
 
 
 def _refuse_partial(name: str, source: Source, problem: Problem, free: Sequence[str]) -> None:
-    """Columns of most of the classes, but not of all of them."""
-    lost: list[str] = []
-    held: list[str] = []
+    """Refuse a model that has columns for most of the classes, but not for all of them."""
+    missing: list[str] = []
+    present: list[str] = []
     for label in problem.classes:
-        own = [one for end in spellings([label]) if (one := f"{name}_{end}") in free]
-        (held if own else lost).extend(own or [f"{name}_{label}"])
-    inside = source.within_unit([one for one in held if source.is_fraction(one)])
-    if 2 * len(held) > problem.n_classes and len(inside) == len(held):
+        columns = [column for end in spellings([label]) if (column := f"{name}_{end}") in free]
+        (present if columns else missing).extend(columns or [f"{name}_{label}"])
+    inside = source.within_unit([column for column in present if source.is_fraction(column)])
+    if 2 * len(present) > problem.n_classes and len(inside) == len(present):
         raise InputError(
-            f"a model must have one column for each class: {source.name} has {', '.join(held)}, "
-            f"and no {', '.join(lost)}. Add it, or name the models that are meant."
+            f"a model must have one column for each class: {source.name} has {', '.join(present)}, "
+            f"and no {', '.join(missing)}. Add it, or name the models that are meant."
         )
 
 
 def _stems_of_numbers(columns: Sequence[str], problem: Problem) -> list[str]:
-    """Names with numbers from nought, one for each class, as in proba_0 and proba_1."""
+    """Names followed by numbers from 0, one for each class, as in proba_0 and proba_1."""
     places: dict[str, set[str]] = {}
     for column in columns:
         stem, _, end = column.rpartition("_")
         if end.isdigit() and _says_probability(stem):
             places.setdefault(stem, set()).add(end)
-    wanted = {str(place) for place in range(problem.n_classes)}
-    if wanted <= set(spellings(problem.classes)):  # the numbers are the names of the classes
+    numbers = {str(place) for place in range(problem.n_classes)}
+    if numbers <= set(spellings(problem.classes)):  # the numbers are the names of the classes
         return []
-    return [stem for stem, ends in places.items() if ends == wanted]
+    return [stem for stem, ends in places.items() if ends == numbers]
 
 
 def _in_sorted_order(name: str, source: Source, problem: Problem) -> tuple[str, ...]:
-    """Numbered columns; classes must be in the order in which other libraries number them."""
+    """Numbered columns; the classes must be sorted, as scikit-learn numbers them."""
     columns = tuple(f"{name}_{place}" for place in range(problem.n_classes))
     ranked = sorted(problem.classes, key=lambda label: (isinstance(label, str), label))
     if list(problem.classes) == ranked:
@@ -178,14 +187,14 @@ def _in_sorted_order(name: str, source: Source, problem: Problem) -> tuple[str, 
 def _single_columns(
     source: Source, problem: Problem, free: Sequence[str], others: bool
 ) -> list[str]:
-    """P(second class) in columns whose names say so, or in the only column that may hold it."""
+    """Columns of P(second class): those whose names say so, or the only one that can be it."""
     first, second = problem.classes
-    named = [one for one in free if one == second or _says_probability(one)]
+    named = [column for column in free if column == second or _says_probability(column)]
     for column in named:
         _refuse_other_kinds(column, first, second, source, problem)
     if named or others:
         return named
-    likely = source.within_unit([one for one in free if source.is_fraction(one)])
+    likely = source.within_unit([column for column in free if source.is_fraction(column)])
     if len(likely) > 1:
         listed = ", ".join(likely[:8]) + ", …" * (len(likely) > 8)
         raise InputError(
@@ -200,7 +209,7 @@ def _single_columns(
 def _refuse_other_kinds(
     column: str, first: Label, second: Label, source: Source, problem: Problem
 ) -> None:
-    """Probabilities of the first class, and whole numbers that may be decisions."""
+    """Refuse probabilities of the first class, and integers that may be decisions."""
     if _words(column)[-1] in {*(end.lower() for end in spellings([first])), "0"}:
         raise InputError(
             f"column {column!r} of {source.name} must hold P({second}); its name speaks of the "
@@ -215,7 +224,7 @@ def _refuse_other_kinds(
 
 
 def _says_probability(column: str) -> bool:
-    """Whether a name says that there are probabilities; p_value and p_id say something else."""
+    """Whether a name suggests probabilities, which p_value and p_id do not."""
     words = _words(column)
     if words[:1] == ["p"] and words[-1] in ("value", "values", "id"):
         return False
@@ -227,9 +236,9 @@ def _words(column: str) -> list[str]:
 
 
 def named_after(name: str, source: Source, problem: Problem) -> tuple[str, ...]:
-    """The columns NAME_CLASS of a model, one for each class, or none."""
-    found = tuple(
+    """The columns NAME_CLASS of a model, one for each class, or () where one is missing."""
+    columns = tuple(
         next((c for end in spellings([label]) if (c := f"{name}_{end}") in source.types), None)
         for label in problem.classes
     )
-    return tuple(one for one in found if one is not None) if None not in found else ()
+    return tuple(column for column in columns if column is not None) if None not in columns else ()

@@ -1,7 +1,7 @@
-"""Predictions in a lazy frame: the columns that are needed, and whether all can be used.
+"""Predictions in a lazy frame: the needed columns, checked by the engine.
 
-The frame belongs to any engine that narwhals speaks to. Nothing but sums leaves it, and one bad
-entry when there is one to show.
+The frame belongs to any engine that narwhals supports. Only sums leave it, and one bad entry where
+a message shows it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes.adapters.columns import (
     Columns,
+    LabelColumn,
     Numbers,
     Predicted,
-    Wanted,
     columns_of,
     key_name,
     model_argument,
@@ -39,9 +39,9 @@ TRUTH, WEIGHT, CLUSTER, FOLD = "truth", "weight", "cluster", "fold"
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What a first pass tells: rows, weight of each class, and posteriors that miss a sum of one.
+    """Results of the first pass: rows, weight of each class, and posteriors that do not sum to 1.
 
-    `off_sums` maps the place of a model to the rows that do and to the worst sum.
+    `off_sums` maps the position of a model to the number of such rows and to the worst sum.
     """
 
     n_rows: int
@@ -56,7 +56,7 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class _Check:
-    """Rows that cannot be used, and the complaint about so many of them."""
+    """An expression that is positive in bad rows, and the error for a number of them."""
 
     bad: nw.Expr
     complaint: Callable[[int, int], InputError]  # bad entries, rows
@@ -73,61 +73,69 @@ def by_column(place: int) -> str:
 
 
 def prepared(frame: Lazy, columns: Columns, problem: Labelled, seed: int = 0) -> Lazy:
-    """The columns that a source made, under names of ours; labels that must be known as codes.
+    """The columns of a source under the names used here; labels with known values become codes.
 
-    The seed is that of the folds that keys make.
+    `seed` is that of the folds that are made from keys.
     """
-    made = {
-        name: code_of(nw.col(text_name(wanted.column)), spellings(wanted.labels or ()))
-        for name, wanted in _known_labels(columns, problem).items()
+    expressions = {
+        name: code_of(
+            nw.col(text_name(column_labels.column)), spellings(column_labels.labels or ())
+        )
+        for name, column_labels in _known_labels(columns, problem).items()
     }
-    made[WEIGHT] = nw.lit(1.0) if columns.weights is None else nw.col(columns.weights)
-    made |= {by_column(k): nw.col(text_name(one)) for k, one in enumerate(columns.by)}
+    expressions[WEIGHT] = nw.lit(1.0) if columns.weights is None else nw.col(columns.weights)
+    expressions |= {by_column(k): nw.col(text_name(column)) for k, column in enumerate(columns.by)}
     if columns.clusters is not None:
-        made[CLUSTER] = nw.col(text_name(columns.clusters))
+        expressions[CLUSTER] = nw.col(text_name(columns.clusters))
     if columns.key is not None:
-        made[FOLD] = fold_of_key(nw.col(key_name(columns.key)), seed)
+        expressions[FOLD] = fold_of_key(nw.col(key_name(columns.key)), seed)
     for place, model in enumerate(columns.models.values()):
         if not isinstance(model, Decisions):
             names = enumerate(columns_of(model))
-            made |= {column_of(place, k): nw.col(one) for k, one in names}
-    return frame.select(expression.alias(name) for name, expression in made.items())
+            expressions |= {column_of(place, k): nw.col(column) for k, column in names}
+    return frame.select(expression.alias(name) for name, expression in expressions.items())
 
 
-def _known_labels(columns: Columns, problem: Labelled) -> dict[str, Wanted]:
-    """Labels that every row must have, by the column of the prepared frame."""
-    wanted = columns.labels(problem)
-    found = {TRUTH: wanted["y_true", ""]}
+def _known_labels(columns: Columns, problem: Labelled) -> dict[str, LabelColumn]:
+    """Columns of labels whose values must be known, by their names in the prepared frame."""
+    labels = columns.labels(problem)
+    known = {TRUTH: labels["y_true", ""]}
     for place, name in enumerate(columns.models):
-        if ("models", name) in wanted:
-            found[column_of(place)] = wanted["models", name]
-    return found
+        if ("models", name) in labels:
+            known[column_of(place)] = labels["models", name]
+    return known
 
 
 def facts_of(frame: Lazy, rows: Lazy, columns: Columns, problem: Labelled, source: str) -> Facts:
-    """Refuse what cannot be used, in one pass over the rows that were prepared from the frame."""
+    """Check all rows in one pass; `rows` were prepared from `frame`."""
     checks = dict(_checks(frame, rows, columns, problem, source))
-    asked = {"rows": nw.len()}
-    asked |= {name: check.bad.sum() for name, check in checks.items()}
-    asked |= {f"mass {k}": _mass(k) for k in range(len(problem.classes))}
+    questions = {"rows": nw.len()}
+    questions |= {name: check.bad.sum() for name, check in checks.items()}
+    questions |= {f"mass {k}": _mass(k) for k in range(len(problem.classes))}
     sums = {
         place: _total(place, model)
         for place, model in enumerate(columns.models.values())
         if isinstance(model, Posteriors) and len(columns_of(model)) > 1
     }
     for place, total in sums.items():
-        asked[f"off {place}"] = whether((total - 1.0).abs() > ROUNDED).sum()
-        asked |= {f"least {place}": total.min(), f"most {place}": total.max()}
-    told = _one_row(rows.select(made.alias(name) for name, made in asked.items()))
-    n_rows = int(told["rows"])
+        questions[f"off {place}"] = whether((total - 1.0).abs() > ROUNDED).sum()
+        questions |= {f"least {place}": total.min(), f"most {place}": total.max()}
+    answers = _one_row(
+        rows.select(expression.alias(name) for name, expression in questions.items())
+    )
+    n_rows = int(answers["rows"])
     for name, check in checks.items():
-        if bad := round(told[name]):
+        if bad := round(answers[name]):
             raise check.complaint(bad, n_rows)
-    masses = np.array([told[f"mass {k}"] for k in range(len(problem.classes))])
+    masses = np.array([answers[f"mass {k}"] for k in range(len(problem.classes))])
     _check_total(masses, n_rows)
     names = list(columns.models)
-    found = {place: _off_sum(names[place], told, place) for place in sums}
-    return Facts(n_rows, masses, {place: one for place, one in found.items() if one is not None})
+    off_sums = {place: _off_sum(names[place], answers, place) for place in sums}
+    return Facts(
+        n_rows,
+        masses,
+        {place: off_sum for place, off_sum in off_sums.items() if off_sum is not None},
+    )
 
 
 def _mass(k: int) -> nw.Expr:
@@ -142,18 +150,18 @@ def _one_row(frame: Lazy) -> dict[str, Any]:
     return {name: values[0] for name, values in frame.collect().to_dict(as_series=False).items()}
 
 
-# What cannot be used -----------------------------------------------------------------------------
+# Bad entries -------------------------------------------------------------------------------------
 
 
 def _checks(
     frame: Lazy, rows: Lazy, columns: Columns, problem: Labelled, source: str
 ) -> Iterator[tuple[str, _Check]]:
-    """Everything that may be wrong with single entries, by a name of its own."""
-    for name, wanted in _known_labels(columns, problem).items():
-        yield name, _label_check(frame, source, wanted, nw.col(name) < 0)
+    """Yield the checks of single entries, each with a unique name."""
+    for name, labels in _known_labels(columns, problem).items():
+        yield name, _label_check(frame, source, labels, nw.col(name) < 0)
     if columns.clusters is not None:
-        wanted = columns.labels(problem)["clusters", ""]
-        yield CLUSTER, _label_check(frame, source, wanted, nw.col(CLUSTER).is_null())
+        labels = columns.labels(problem)["clusters", ""]
+        yield CLUSTER, _label_check(frame, source, labels, nw.col(CLUSTER).is_null())
     if columns.key is not None:
         yield FOLD, _Check(whether(nw.col(FOLD).is_null()), no_key)
     if columns.weights is not None:
@@ -161,12 +169,14 @@ def _checks(
         yield WEIGHT, _number_check(rows, {WEIGHT: fine}, "weights", *_WEIGHTS)
     for place, (name, model) in enumerate(columns.models.items()):
         argument = model_argument(name)
-        given = [column_of(place, k) for k in range(len(columns_of(model)))]
+        names = [column_of(place, k) for k in range(len(columns_of(model)))]
         if isinstance(model, Posteriors):
-            unit = {one: (nw.col(one) >= 0.0) & (nw.col(one) <= 1.0) for one in given}
+            unit = {column: (nw.col(column) >= 0.0) & (nw.col(column) <= 1.0) for column in names}
             yield argument, _number_check(rows, unit, argument, *_PROBABLE)
         elif isinstance(model, Numbers):
-            finite = {one: (nw.col(one) >= -_MOST) & (nw.col(one) <= _MOST) for one in given}
+            finite = {
+                column: (nw.col(column) >= -_MOST) & (nw.col(column) <= _MOST) for column in names
+            }
             yield argument, _number_check(rows, finite, argument, *_FINITE)
         elif isinstance(model, Scores):
             if len(problem.classes) != 2:
@@ -175,7 +185,9 @@ def _checks(
                     f"the problem has {len(problem.classes)}.",
                     argument=argument,
                 )
-            ordered = {one: ~(nw.col(one).is_null() | nw.col(one).is_nan()) for one in given}
+            ordered = {
+                column: ~(nw.col(column).is_null() | nw.col(column).is_nan()) for column in names
+            }
             yield argument, _number_check(rows, ordered, argument, *_ORDERED)
 
 
@@ -192,15 +204,15 @@ _FINITE = ("must hold finite numbers", "Remove or repair these entries first.")
 _ORDERED = ("must hold numbers that can be ordered", "Remove the cases without a score first.")
 
 
-def _label_check(frame: Lazy, source: str, wanted: Wanted, bad: nw.Expr) -> _Check:
+def _label_check(frame: Lazy, source: str, labels: LabelColumn, bad: nw.Expr) -> _Check:
     text = nw.col("text")
-    lost = code_of(text, spellings(wanted.labels)) < 0 if wanted.labels else text.is_null()
+    lost = code_of(text, spellings(labels.labels)) < 0 if labels.labels else text.is_null()
 
     def complaint(others: int, n_rows: int) -> InputError:
-        found = frame.select(nw.col(text_name(wanted.column)).alias("text")).filter(lost)
-        sizes = found.group_by("text").agg(nw.len().alias("size"))
+        bad_labels = frame.select(nw.col(text_name(labels.column)).alias("text")).filter(lost)
+        sizes = bad_labels.group_by("text").agg(nw.len().alias("size"))
         most = sizes.sort("size", descending=True).head(1).collect()
-        return wanted.refused(source, others, n_rows, texts_of(most["text"])[0])
+        return labels.refused(source, others, n_rows, texts_of(most["text"])[0])
 
     return _Check(whether(bad), complaint)
 
@@ -208,11 +220,11 @@ def _label_check(frame: Lazy, source: str, wanted: Wanted, bad: nw.Expr) -> _Che
 def _number_check(
     rows: Lazy, fine: Mapping[str, nw.Expr], argument: str, rule: str, remedy: str
 ) -> _Check:
-    bad = {one: 1.0 - whether(holds) for one, holds in fine.items()}
+    bad = {column: 1.0 - whether(holds) for column, holds in fine.items()}
 
     def complaint(others: int, n_rows: int) -> InputError:
-        found = (rows.filter(one > 0.0).select(name).head(1) for name, one in bad.items())
-        value = next(row[0] for few in found for row in few.collect().rows())
+        examples = (rows.filter(is_bad > 0.0).select(name).head(1) for name, is_bad in bad.items())
+        value = next(row[0] for few in examples for row in few.collect().rows())
         shown = "nothing" if value is None else f"{value:g}"
         total = n_rows * len(fine)
         return InputError(
@@ -239,13 +251,15 @@ def _check_total(masses: FloatArray, n_rows: int) -> None:
         )
 
 
-def _off_sum(name: str, told: Mapping[str, Any], place: int) -> tuple[int, float] | None:
-    """Rows whose posteriors miss a sum of one, and the worst sum; too far off is refused."""
-    worst = max(told[f"least {place}"], told[f"most {place}"], key=lambda total: abs(total - 1))
-    rows = round(told[f"off {place}"])
+def _off_sum(name: str, answers: Mapping[str, Any], place: int) -> tuple[int, float] | None:
+    """The number of rows whose posteriors do not sum to 1, and the worst sum; None if all do."""
+    worst = max(
+        answers[f"least {place}"], answers[f"most {place}"], key=lambda total: abs(total - 1)
+    )
+    rows = round(answers[f"off {place}"])
     if abs(worst - 1) > UNNORMALISED:
         raise InputError(
-            f"{model_argument(name)} must sum to one in every row; {rows} of {told['rows']} do "
+            f"{model_argument(name)} must sum to one in every row; {rows} of {answers['rows']} do "
             f"not, one being {worst:g}. Divide each row by its sum if these are unnormalised.",
             argument=model_argument(name),
         )

@@ -1,6 +1,6 @@
-"""Decisions as a new column of a lazy frame: expressions of its engine, and nothing is read.
+"""Decisions as a new column of a lazy frame, by expressions of its engine; no rows are read.
 
-A row that `decide` would refuse (something is missing, or no probability) has no decision.
+A row that `decide` would refuse, such as one with a missing probability, gets a missing decision.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DECISION = "decision"
 _OWN, _CODE, _COST = "_posterior_", "_code", "_cost_"
 _HALF_SINGLE = float(np.finfo(np.float32).eps) / 2
 
-COLUMNS: Functions = {  # what expressions of costs are made of in an engine
+COLUMNS: Functions = {  # the functions of cost expressions, for an engine
     "min": lambda *parts: reduce(lambda a, b: nw.when(_expr(a) <= b).then(a).otherwise(b), parts),
     "max": lambda *parts: reduce(lambda a, b: nw.when(_expr(a) >= b).then(a).otherwise(b), parts),
     "abs": lambda part: _expr(part).abs(),
@@ -41,7 +41,7 @@ COLUMNS: Functions = {  # what expressions of costs are made of in an engine
 
 
 def bayes_column(frame: Any, problem: Problem, columns: str | Sequence[str] | None) -> Any:
-    """The frame with the cheapest decision of every row; see `stakes.bayes_decisions`.
+    """The frame with a column of Bayes decisions; see `stakes.bayes_decisions`.
 
     >>> import polars as pl
     >>> from stakes import bayes_decisions
@@ -56,7 +56,7 @@ def bayes_column(frame: Any, problem: Problem, columns: str | Sequence[str] | No
 
 
 def rule_column(frame: Any, rule: Rule, columns: str | Sequence[str] | None) -> Any:
-    """The frame with the decision of a rule in every row; see `stakes.Rule.decide`."""
+    """The frame with a column of the decisions of a rule; see `stakes.Rule.decide`."""
     source = _opened(frame)
     if columns is None and rule.origin is not None:
         known = rule.origin.columns
@@ -77,7 +77,7 @@ def _opened(frame: Any) -> FrameSource:
 def _listed(
     source: FrameSource, columns: str | Sequence[str] | None, takes: str, problem: Problem
 ) -> tuple[str, ...]:
-    """The columns of the predictions, by default those that are called as the classes."""
+    """The columns of the predictions, by default those named after the classes."""
     if columns is None and takes == POSTERIORS:
         names = tuple(map(str, problem.classes))
         second = problem.n_classes == 2 and names[0] not in source.types
@@ -96,9 +96,9 @@ def _listed(
         )
     require = source.require if takes == DECISIONS else source.require_number
     remedy = "Name the columns of the predictions with columns=."
-    for one in listed:
-        source.require(one, remedy=remedy)
-        require(one)
+    for column in listed:
+        source.require(column, remedy=remedy)
+        require(column)
     return listed
 
 
@@ -110,8 +110,8 @@ def _decided(source: FrameSource, rule: Rule, columns: tuple[str, ...]) -> Any:
         coded = rows.with_columns(code_of(text, spellings(rule.problem.decisions)).alias(_CODE))
         labelled = coded, nw.col(_CODE) >= 0
     else:
-        made = _Predicted(source, rule, columns)
-        labelled = made.coded(rows), made.usable
+        predicted = _Predicted(source, rule, columns)
+        labelled = predicted.coded(rows), predicted.usable
     frame, usable = labelled
     label = _label(nw.col(_CODE), rule.problem.decisions)
     frame = frame.with_columns(nw.when(usable).then(label).alias(DECISION))
@@ -125,7 +125,9 @@ def _label(code: nw.Expr, labels: Labels) -> nw.Expr:
             f"of them as text in the problem."
         )
     places = range(len(labels) - 1)
-    return first_of([code == k for k in places], [nw.lit(one) for one in labels[:-1]], labels[-1])
+    return first_of(
+        [code == k for k in places], [nw.lit(label) for label in labels[:-1]], labels[-1]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,13 +144,13 @@ class _Predicted:
 
     @property
     def usable(self) -> nw.Expr:
-        """Whether a row can be decided."""
-        own = [nw.col(one).cast(nw.Float64) for one in self.columns]
+        """Whether the predictions and costs of a row are valid."""
+        values = [nw.col(column).cast(nw.Float64) for column in self.columns]
         if self.rule.takes != POSTERIORS:
-            return ~(own[0].is_null() | own[0].is_nan())
-        tests = [(one >= 0.0) & (one <= 1.0) for one in own]
-        if len(own) > 1:
-            tests.append((sum_of(own) - 1.0).abs() <= ROUNDED)
+            return ~(values[0].is_null() | values[0].is_nan())
+        tests = [(value >= 0.0) & (value <= 1.0) for value in values]
+        if len(values) > 1:
+            tests.append((sum_of(values) - 1.0).abs() <= ROUNDED)
         sizes = [nw.col(f"{_COST}{k}_{d}").abs() for k, d in self._charged]
         return reduce(and_, [*tests, *(size <= LARGEST for size in sizes)])
 
@@ -190,21 +192,23 @@ class _Predicted:
         return self._cheapest(rows)
 
     def _cheapest(self, rows: Lazy) -> Lazy:
-        own = [nw.col(one).cast(nw.Float64) for one in self.columns]
-        rounding = [one * _HALF_SINGLE for one in own] if self._single else []
-        if len(own) == 1:
-            own, rounding = [1.0 - own[0], own[0]], rounding * 2
-        names = [f"{_OWN}{k}" for k in range(len(own))]
-        rows = rows.with_columns(one.alias(name) for one, name in zip(own, names, strict=True))
+        posteriors = [nw.col(column).cast(nw.Float64) for column in self.columns]
+        rounding = [p * _HALF_SINGLE for p in posteriors] if self._single else []
+        if len(posteriors) == 1:
+            posteriors, rounding = [1.0 - posteriors[0], posteriors[0]], rounding * 2
+        names = [f"{_OWN}{k}" for k in range(len(posteriors))]
+        rows = rows.with_columns(p.alias(name) for p, name in zip(posteriors, names, strict=True))
         ratios = self._ratios
         if not self._by_case:
             costs = self.problem.costs + self._prices
             if ratios is not None:
                 costs = (costs - costs.min(axis=1, keepdims=True)) * ratios[:, None]
             return cheapest(rows, names, costs, _CODE, rounding)
-        values = {Name(one): nw.col(one).cast(nw.Float64) for one in self.problem.columns}
+        values = {Name(column): nw.col(column).cast(nw.Float64) for column in self.problem.columns}
         written = cost_columns(self.problem, values)
-        charged = [[f"{_COST}{k}_{d}" for d in range(self._shape[1])] for k in range(len(own))]
+        charged = [
+            [f"{_COST}{k}_{d}" for d in range(self._shape[1])] for k in range(len(posteriors))
+        ]
         rows = rows.with_columns(
             (_expr(cost) + price).alias(name)
             for line, cells, prices in zip(written, charged, self._prices.tolist(), strict=True)
@@ -214,7 +218,7 @@ class _Predicted:
 
     @property
     def _prices(self) -> FloatArray:
-        """What limits add to the costs, (K, M)."""
+        """The prices of limits, (K, M), which are added to the costs."""
         added = self.rule.added
         return np.zeros(self._shape) if added is None else np.asarray(added.sum(axis=0))
 
@@ -225,7 +229,7 @@ class _Predicted:
 
 
 def cost_columns(problem: Problem, values: dict[Name, nw.Expr]) -> list[list[Any]]:
-    """The costs of every row, class by decision: expressions of columns, and numbers."""
+    """The costs of every row, class by decision, as numbers or expressions of columns."""
     return [
         [parse(cost)(values, COLUMNS) if isinstance(cost, str) else cost for cost in line]
         for line in problem.written

@@ -1,4 +1,4 @@
-"""What one model says of the rows of a lazy frame, tallied by the engine."""
+"""Tallies of the predictions of one model in a lazy frame, made by its engine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PREDICTED, _BIN, _TOTAL = "predicted", "bin", "total"
 
 @dataclass(frozen=True, eq=False)
 class Tallied:
-    """The tallies of a model, and the bins from which its tables were made."""
+    """The tallies of a model, and the bins behind its score table."""
 
     tallies: ModelTallies
     bins: Bins | None
@@ -56,14 +56,14 @@ class Tallied:
 
 @dataclass(frozen=True)
 class Way:
-    """How scores of two classes are tallied where the engine hands out rows one after another."""
+    """How scores of two classes are tallied from a stream of rows."""
 
-    exact: bool  # whether every score is kept until its rank is known
+    exact: bool  # whether ranks are computed from single scores
     weighted: bool
 
 
-class _Found(NamedTuple):
-    """What rows say of posteriors."""
+class _PosteriorTally(NamedTuple):
+    """Tallies of posteriors."""
 
     bins: Bins | None
     losses: FloatArray
@@ -77,7 +77,7 @@ class LazyModel:
 
     place: int
     name: str
-    given: Predicted
+    predictions: Predicted
     problem: Problem
     moving: tuple[FloatArray, FloatArray] | None  # the priors from and to which posteriors move
     off_sum: tuple[int, float] | None
@@ -86,59 +86,65 @@ class LazyModel:
 
     @property
     def posteriors(self) -> list[str]:
-        """Names of the columns that `with_decisions` adds: posteriors as they came."""
+        """Names of the columns of the original posteriors, which `with_decisions` adds."""
         return [f"posterior_{self.place}_{k}" for k in range(self.problem.n_classes)]
 
     @property
     def moved(self) -> list[str]:
-        """The same for the prior of the report."""
+        """Names of the columns of the posteriors for the prior of the report."""
         return [f"moved_{self.place}_{k}" for k in range(self.problem.n_classes)]
 
     @property
     def score(self) -> str:
-        """The column of P(second class), or of raw scores."""
-        return self.posteriors[1] if isinstance(self.given, Posteriors) else column_of(self.place)
+        """Name of the column of P(second class) or of raw scores."""
+        return (
+            self.posteriors[1]
+            if isinstance(self.predictions, Posteriors)
+            else column_of(self.place)
+        )
 
     def decided(self, rule: str) -> str:
-        """The column of the decisions by a rule."""
+        """Name of the column of the decisions by a rule."""
         tags = {AS_DECIDED: column_of(self.place), BAYES: "bayes", MOVED: "shifted"}
         return tags[rule] if rule == AS_DECIDED else f"{tags[rule]}_{self.place}"
 
     def with_decisions(self, frame: Lazy) -> Lazy:
-        """Add posteriors, as they came and moved, and the Bayes decisions of both."""
-        if not isinstance(self.given, Posteriors):
+        """Add the original posteriors, those for the new prior, and the Bayes decisions of both."""
+        if not isinstance(self.predictions, Posteriors):
             return frame
         costs, off = self.problem.costs, self._rounding()
-        made = self._with_posteriors(frame)
+        rows = self._with_posteriors(frame)
         if self._one_column:
-            return self._with_steps(made)
-        made = cheapest(made, self.posteriors, costs, self.decided(BAYES), off)
+            return self._with_steps(rows)
+        rows = cheapest(rows, self.posteriors, costs, self.decided(BAYES), off)
         if self.moving is None:
-            return made
+            return rows
         ratio = class_ratios(*self.moving)
-        made = moved(made, self.posteriors, ratio, self.moved)
-        worth = regrets(costs) * ratio[:, None]  # cases are worth more, or less
-        return cheapest(made, self.posteriors, worth, self.decided(MOVED), off)
+        rows = moved(rows, self.posteriors, ratio, self.moved)
+        worth = (
+            regrets(costs) * ratio[:, None]
+        )  # the same as moving the posteriors, without a division
+        return cheapest(rows, self.posteriors, worth, self.decided(MOVED), off)
 
     @property
     def _one_column(self) -> bool:
-        """Whether the posteriors are P(second class) of two."""
-        return isinstance(self.given, Posteriors) and len(columns_of(self.given)) == 1
+        """Whether the posteriors are one column with P(second class)."""
+        return isinstance(self.predictions, Posteriors) and len(columns_of(self.predictions)) == 1
 
     @property
     def _movings(self) -> dict[str, tuple[FloatArray, FloatArray] | None]:
-        """The rules by which posteriors decide, and the priors between which they move."""
+        """Bayes rules of the model, and the priors between which they move posteriors."""
         return {BAYES: None} if self.moving is None else {BAYES: None, MOVED: self.moving}
 
     def _steps(self) -> dict[str, list[tuple[float, int]]]:
-        """The decisions of every rule along P(second class)."""
+        """The decisions of every rule as steps of P(second class)."""
         return {
             rule: decision_steps(self.problem, moving, single=self.single)
             for rule, moving in self._movings.items()
         }
 
     def _with_steps(self, frame: Lazy) -> Lazy:
-        """Decisions by one probability are a few steps, which costs an engine little."""
+        """Add decisions, by comparing P(second class) with a few ends of steps, which is fast."""
         score = nw.col(column_of(self.place))
         if self.moving is not None:
             frame = moved(frame, self.posteriors, class_ratios(*self.moving), self.moved)
@@ -149,55 +155,57 @@ class LazyModel:
         return frame
 
     def with_scores(self, frame: Lazy) -> Lazy:
-        """Add what `score` names."""
-        return self._with_posteriors(frame) if isinstance(self.given, Posteriors) else frame
+        """Add the column `score`."""
+        return self._with_posteriors(frame) if isinstance(self.predictions, Posteriors) else frame
 
     def _rounding(self) -> list[nw.Expr]:
-        """By how much posteriors of single precision may be off, one for each class."""
-        columns = range(len(columns_of(self.given)) if self.single else 0)
+        """Bounds on the rounding error of posteriors of single precision, one for each class."""
+        columns = range(len(columns_of(self.predictions)) if self.single else 0)
         off = [nw.col(column_of(self.place, k)) * HALF_SINGLE for k in columns]
         return off * 2 if len(off) == 1 else off
 
     def _with_posteriors(self, frame: Lazy) -> Lazy:
-        """Posteriors of all classes; rows that do not sum to one are divided by their sum."""
-        rows = [nw.col(column_of(self.place, k)) for k in range(len(columns_of(self.given)))]
+        """Add posteriors of all classes, divided by their sum where some rows do not sum to 1."""
+        rows = [nw.col(column_of(self.place, k)) for k in range(len(columns_of(self.predictions)))]
         if len(rows) == 1:
             rows = [1.0 - rows[0], rows[0]]
         elif self.off_sum is not None:
-            rows = [one / sum_of(rows) for one in rows]
+            rows = [column / sum_of(rows) for column in rows]
         return frame.with_columns(
-            one.alias(name) for one, name in zip(rows, self.posteriors, strict=True)
+            column.alias(name) for column, name in zip(rows, self.posteriors, strict=True)
         )
 
     def is_stuck(self, frame: Lazy) -> bool:
-        """Whether some posteriors are sure of a class that the new prior rules out."""
+        """Whether some posteriors give probability 1 to classes whose new prior is 0."""
         assert self.moving is not None
         _, new = self.moving
-        kept = [nw.col(one) for one, share in zip(self.posteriors, new, strict=True) if share > 0]
-        lost = self._with_posteriors(frame).filter(sum_of(kept) <= 0.0)
+        possible = [
+            nw.col(column) for column, share in zip(self.posteriors, new, strict=True) if share > 0
+        ]
+        lost = self._with_posteriors(frame).filter(sum_of(possible) <= 0.0)
         return len(lost.select(TRUTH).head(1).collect()) > 0
 
     # Tallies -------------------------------------------------------------------------------------
 
     def tallied(self, frame: Lazy, masses: FloatArray, way: Way) -> Tallied:
-        """All that is known about the model; `masses` are the weights of the classes."""
-        if isinstance(self.given, Decisions):
+        """The tallies of the model; `masses` are the total weights of the classes."""
+        if isinstance(self.predictions, Decisions):
             return Tallied(self._of_decisions(frame), None)
-        if isinstance(self.given, Scores):
+        if isinstance(self.predictions, Scores):
             bins = self._score_bins(frame, way)
             table = bins.table(self.problem.classes)
-            made = ModelTallies(
+            tallies = ModelTallies(
                 self.name,
                 SCORES,
                 table=table,
                 deployed=self.deployed(table),
                 auc_shift=bins.auc_shift,
             )
-            return Tallied(made, bins)
+            return Tallied(tallies, bins)
         return self._of_posteriors(frame, masses, way)
 
     def _score_bins(self, frame: Lazy, way: Way) -> Bins:
-        """The bins of raw scores; those that are not exact zoom in on the middle half."""
+        """The bins of raw scores; if they are not exact, a second pass refines the middle half."""
         if way.exact and can_stream(frame):
             hand = scores_of(frame, self.score, weighted=way.weighted)
             return pooled_stream(hand, BitGrid(probabilities=False), np.empty(0), exact=True)
@@ -210,43 +218,43 @@ class LazyModel:
             return ModelTallies(self.name, DECISIONS)
         size = self.problem.n_classes
         sizes = {TRUTH: size, name: self.problem.n_decisions}
-        found = arrays_of(grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT)}), sizes)
-        predicted = _counts(found, answered[found[name]], size)
+        sums = arrays_of(grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT)}), sizes)
+        predicted = _counts(sums, answered[sums[name]], size)
         return ModelTallies(self.name, DECISIONS, predicted=predicted)
 
     def _of_posteriors(self, frame: Lazy, masses: FloatArray, way: Way) -> Tallied:
         streams = self._one_column and can_stream(frame)
-        found = self._streamed(frame, masses, way) if streams else self._summed(frame, masses)
-        bins, table = found.bins, None
+        tally = self._streamed(frame, masses, way) if streams else self._summed(frame, masses)
+        bins, table = tally.bins, None
         if bins is not None:
             table = bins.table(self.problem.classes)
-        made = ModelTallies(
+        tallies = ModelTallies(
             model=self.name,
             kind=POSTERIORS,
             table=table,
             deployed=None if table is None else self.deployed(table),
-            losses=found.losses,
-            deployed_losses=found.losses if self.moving is None else found.moved,
+            losses=tally.losses,
+            deployed_losses=tally.losses if self.moving is None else tally.moved,
             moving=self.moving,
-            predicted=found.predicted,
+            predicted=tally.predicted,
             off_sum=self.off_sum,
             auc_shift=0.0 if bins is None else bins.auc_shift,
         )
-        return Tallied(made, bins)
+        return Tallied(tallies, bins)
 
-    def _summed(self, frame: Lazy, masses: FloatArray) -> _Found:
-        """Sums that the engine makes by bins and decisions."""
+    def _summed(self, frame: Lazy, masses: FloatArray) -> _PosteriorTally:
+        """Tallies from sums that the engine makes by bins and decisions."""
         size = self.problem.n_classes
-        found = self._binned(self.with_decisions(frame), UnitGrid())
-        return _Found(
-            bins=_bins(found) if size == 2 else None,
-            losses=_losses(found, masses, "own"),
-            moved=None if self.moving is None else _losses(found, masses, "moved"),
-            predicted=_counts(found, found[_PREDICTED], size),
+        sums = self._binned(self.with_decisions(frame), UnitGrid())
+        return _PosteriorTally(
+            bins=_bins(sums) if size == 2 else None,
+            losses=_losses(sums, masses, "as given"),
+            moved=None if self.moving is None else _losses(sums, masses, "moved"),
+            predicted=_counts(sums, sums[_PREDICTED], size),
         )
 
-    def _streamed(self, frame: Lazy, masses: FloatArray, way: Way) -> _Found:
-        """The same from a stream of P(second class)."""
+    def _streamed(self, frame: Lazy, masses: FloatArray, way: Way) -> _PosteriorTally:
+        """The same tallies from a stream of P(second class)."""
         sums = PosteriorSums(self.moving)
         stream = scores_of(frame, column_of(self.place), weighted=way.weighted)
 
@@ -261,18 +269,20 @@ class LazyModel:
         borders = np.unique([0.5, *ends])
         bins = pooled_stream(hand, BitGrid(probabilities=True), borders, exact=way.exact)
         with np.errstate(invalid="ignore"):
-            losses, moved = np.asarray(sums.own / masses), np.asarray(sums.moved / masses)
+            losses, moved = np.asarray(sums.losses / masses), np.asarray(sums.moved / masses)
         names = range(2)
-        return _Found(bins, losses, moved, Counts(sums.predicted, classes=names, decisions=names))
+        return _PosteriorTally(
+            bins, losses, moved, Counts(sums.predicted, classes=names, decisions=names)
+        )
 
     def _binned(self, frame: Lazy, grid: Grid) -> Arrays:
-        """Weights, and losses of posteriors, by class, decisions and, of two classes, bin."""
+        """Sums of weights and losses by class, decisions and, for two classes, bin of scores."""
         size, sizes, sums = self.problem.n_classes, {}, {WEIGHT: nw.col(WEIGHT)}
         sizes[TRUTH] = size
-        if isinstance(self.given, Posteriors):
+        if isinstance(self.predictions, Posteriors):
             frame = most_probable(frame, self.posteriors, _PREDICTED)
             sizes[_PREDICTED] = size
-            sums |= _loss_sums(self.posteriors, "own")
+            sums |= _loss_sums(self.posteriors, "as given")
             if self.moving is not None:
                 sums |= _loss_sums(self.moved, "moved")
         if size == 2:
@@ -283,14 +293,14 @@ class LazyModel:
         return arrays_of(grouped(frame, sizes, sums, span=span), sizes)
 
     def _cuts(self) -> dict[str, int]:
-        """Decisions that part the bins, so that tables keep them exactly."""
-        if not isinstance(self.given, Posteriors):
+        """Decisions that split bins, so that score tables keep the counts of decisions exactly."""
+        if not isinstance(self.predictions, Posteriors):
             return {}
         rules = (BAYES,) if self.moving is None else (BAYES, MOVED)
         return {self.decided(rule): self.problem.n_decisions for rule in rules}
 
     def deployed(self, table: ScoreTable) -> ScoreTable:
-        """The table once deployed: scores and class shares for the prior of the report."""
+        """The score table with scores and class shares for the prior of the report."""
         if self.moving is not None:
             scores, where = np.unique(shift_prior(table.scores, *self.moving), return_inverse=True)
             weights = np.zeros((scores.size, 2))
@@ -302,7 +312,7 @@ class LazyModel:
 
 def _loss_sums(posteriors: list[str], tag: str) -> dict[str, nw.Expr]:
     truth, weight = nw.col(TRUTH), nw.col(WEIGHT)
-    rows = [nw.col(one) for one in posteriors]
+    rows = [nw.col(column) for column in posteriors]
     surprise, ruled_out = log_losses(truth, rows)
     return {
         f"{tag} log": weight * surprise,
@@ -311,11 +321,11 @@ def _loss_sums(posteriors: list[str], tag: str) -> dict[str, nw.Expr]:
     }
 
 
-def _losses(found: Arrays, masses: FloatArray, tag: str) -> FloatArray:
+def _losses(arrays: Arrays, masses: FloatArray, tag: str) -> FloatArray:
     """Mean losses of each class, (2, K): log loss and Brier score."""
 
     def per_class(name: str) -> FloatArray:
-        sums = np.bincount(found[TRUTH], weights=found[f"{tag} {name}"], minlength=masses.size)
+        sums = np.bincount(arrays[TRUTH], weights=arrays[f"{tag} {name}"], minlength=masses.size)
         return np.asarray(sums, dtype=np.float64)
 
     surprise = np.where(per_class("ruled out") > 0, np.inf, per_class("log"))
@@ -323,12 +333,12 @@ def _losses(found: Arrays, masses: FloatArray, tag: str) -> FloatArray:
         return np.asarray(np.stack([surprise, per_class("Brier")]) / masses)
 
 
-def _bins(found: Arrays) -> Bins:
-    weights = np.where(found[TRUTH][:, None] == np.arange(2), found[WEIGHT][:, None], 0.0)
-    return Bins.pooled(found[LOW], found[HIGH], found[_TOTAL], weights)
+def _bins(sums: Arrays) -> Bins:
+    weights = np.where(sums[TRUTH][:, None] == np.arange(2), sums[WEIGHT][:, None], 0.0)
+    return Bins.pooled(sums[LOW], sums[HIGH], sums[_TOTAL], weights)
 
 
-def _counts(found: Arrays, decided: Any, size: int) -> Counts:
-    cell = found[TRUTH] * size + decided
-    values = np.bincount(cell, weights=found[WEIGHT], minlength=size * size)
+def _counts(sums: Arrays, decided: Any, size: int) -> Counts:
+    cell = sums[TRUTH] * size + decided
+    values = np.bincount(cell, weights=sums[WEIGHT], minlength=size * size)
     return Counts(values.reshape(size, size), classes=range(size), decisions=range(size))

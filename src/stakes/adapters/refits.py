@@ -1,8 +1,8 @@
-"""What is fitted out of fold to rows that stay in their engine, for two classes.
+"""Maps and thresholds fitted out of fold to rows that stay in their engine, for two classes.
 
-The engine pools the rows by score, class and fold; folds come from a key of each row. A calibrator
-fits these cells, with their weights, as it fits the rows, and a threshold is tuned on them as on
-the rows. What every score of every fold is decided to be goes back to the engine as an expression.
+The engine pools the rows by score, class and fold, where the fold comes from a key of each row. A
+calibrator is fitted to these weighted cells, and a threshold tuned on them, with the same result as
+for the rows. The decisions by score and fold go back to the engine as an expression.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from stakes.rows import Posteriors, Scores
 from stakes.scoring import Brier, LogLoss, class_means
 from stakes.tally import ScoreTable
 
-_MOST_RUNS = 2000  # of scores with one decision, in all folds together
-_BYTES = 64  # that a cell takes on its way
+_MOST_RUNS = 2000  # comparisons in the expression that goes to the engine
+_BYTES = 64  # memory that a cell takes while it is read
 
 
 @dataclass(frozen=True, eq=False)
 class Refit:
-    """A rule of a model that was fitted out of fold, and the decision of every cell."""
+    """A rule fitted out of fold, and its decision for every cell of score, class and fold."""
 
     rule: str
     fitted: Fitted
@@ -51,27 +51,27 @@ class Refit:
     decided: IntArray
 
     def expression(self) -> nw.Expr:
-        """The decision of every row, by its fold and score."""
+        """The decision of every row as an expression of its fold and score."""
         known = np.unique(self.folds).tolist()
         each = [self._of_fold(self.folds == fold) for fold in known]
         return first_of([nw.col(FOLD) == fold for fold in known[:-1]], each[:-1], each[-1])
 
-    def _of_fold(self, own: BoolArray) -> nw.Expr:
-        scores, where = np.unique(self.scores[own], return_index=True)
-        ends, decided = _runs(scores, self.decided[own][where])
+    def _of_fold(self, in_fold: BoolArray) -> nw.Expr:
+        scores, where = np.unique(self.scores[in_fold], return_index=True)
+        ends, decided = _runs(scores, self.decided[in_fold][where])
         score, places = nw.col(self.score), [nw.lit(int(place)) for place in decided]
         return first_of([score <= end for end in ends[:-1]], places[:-1], places[-1])
 
     @property
     def n_runs(self) -> int:
-        """How many runs of scores have one decision."""
+        """The number of runs of neighbouring scores with the same decision, in all folds."""
         order = np.lexsort((self.scores, self.folds))
         changes = np.diff(self.decided[order]) != 0
         return int(np.sum(changes | (np.diff(self.folds[order]) != 0))) + 1
 
 
 def _runs(scores: FloatArray, decided: IntArray) -> tuple[list[float], list[int]]:
-    """The last score of every run of scores with one decision, and the decisions."""
+    """The last score of every run of scores with the same decision, and these decisions."""
     ends = np.append(np.flatnonzero(np.diff(decided)), len(scores) - 1)
     return scores[ends].tolist(), decided[ends].tolist()
 
@@ -84,14 +84,14 @@ def refitted(
     shares: FloatArray,
     limit: int,
 ) -> tuple[Tallied, Refit | None, tuple[Caveat, ...]]:
-    """The tallies with what recalibration or a tuned threshold adds, or why there is none."""
-    if calibrator is None and isinstance(model.given, Posteriors):
+    """Tallies with a recalibrated or tuned rule, that rule, and caveats where there is none."""
+    if calibrator is None and isinstance(model.predictions, Posteriors):
         return tallied, None, ()
     cells = _cells(model, rows, limit)
     if cells is None:
         text = "it was not fitted out of fold: its distinct scores are beyond the limit of memory."
         return tallied, None, (left_out(model.name, text),)
-    scores, raw = cells[model.score], isinstance(model.given, Scores)
+    scores, raw = cells[model.score], isinstance(model.predictions, Scores)
     cases = Cases(
         problem=model.problem,
         n_rows=len(scores),
@@ -120,16 +120,16 @@ def refitted(
 
 
 def _cells(model: LazyModel, rows: Lazy, limit: int) -> Arrays | None:
-    """Weights by score, class and fold, in this order; None where there are too many."""
+    """Weights by score, class and fold, sorted in this order; None where there are too many."""
     sizes, most = {TRUTH: 2, FOLD: KEY_FOLDS}, limit // _BYTES
     frame = model.with_scores(rows)
-    made = grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT)}, more=[model.score])
-    found = arrays_of(made.head(most + 1), sizes)
-    if len(found[WEIGHT]) > most:
+    groups = grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT)}, more=[model.score])
+    cells = arrays_of(groups.head(most + 1), sizes)
+    if len(cells[WEIGHT]) > most:
         return None
-    found[model.score] = found[model.score] + 0.0
-    order = np.lexsort((found[FOLD], found[TRUTH], found[model.score]))
-    return {name: column[order] for name, column in found.items()}
+    cells[model.score] = cells[model.score] + 0.0  # −0.0 becomes 0.0
+    order = np.lexsort((cells[FOLD], cells[TRUTH], cells[model.score]))
+    return {name: column[order] for name, column in cells.items()}
 
 
 def _exact(
@@ -140,24 +140,24 @@ def _exact(
     fitted: Fitted | None,
     rule: str,
 ) -> ModelTallies:
-    """The tallies of the distinct scores, and of the recalibrated ones where there are any."""
-    made, problem = tallied.tallies, model.problem
+    """The tallies with exact score tables, and those of recalibrated scores if there are any."""
+    tallies, problem = tallied.tallies, model.problem
     table = ScoreTable._of_codes(cases.truth, scores, cases.weights, problem.classes)
-    made = replace(made, table=table, deployed=model.deployed(table))
+    tallies = replace(tallies, table=table, deployed=model.deployed(table))
     if fitted is None or rule != RECALIBRATED:
-        return made
-    said = np.asarray(fitted.said, dtype=np.float64)
-    repaired = ScoreTable._of_codes(cases.truth, said[:, 1], cases.weights, problem.classes)
-    made = replace(made, recalibrated=repaired)
-    if isinstance(model.given, Posteriors):
-        return made
-    losses = class_means(said, cases.truth, (LogLoss(), Brier()), 2, cases.weights)[1]
+        return tallies
+    posteriors = np.asarray(fitted.said, dtype=np.float64)
+    repaired = ScoreTable._of_codes(cases.truth, posteriors[:, 1], cases.weights, problem.classes)
+    tallies = replace(tallies, recalibrated=repaired)
+    if isinstance(model.predictions, Posteriors):
+        return tallies
+    losses = class_means(posteriors, cases.truth, (LogLoss(), Brier()), 2, cases.weights)[1]
     deployed = repaired if problem.prior is None else repaired.with_prior(cases.prior)
-    return replace(made, deployed=deployed, deployed_losses=losses)
+    return replace(tallies, deployed=deployed, deployed_losses=losses)
 
 
 def why_none(calibrator: Calibrator, key: str | None, n_classes: int) -> str | None:
-    """Why nothing can be recalibrated beyond memory, if nothing can."""
+    """Why rows beyond the limit of memory cannot be recalibrated, or None if they can."""
     start = "Recalibration was left out: the rows stay in their engine, and "
     if n_classes > 2:
         return f"{start}maps of more than two classes are fitted to rows in memory only."

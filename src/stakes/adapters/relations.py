@@ -1,4 +1,4 @@
-"""Rows that another library holds, in the embedded engine."""
+"""Rows of PyArrow as a relation of DuckDB."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ from stakes.adapters.sources import Source, frame_source
 
 @contextmanager
 def opened_rows(rows: Any) -> Iterator[Source]:
-    """A table of PyArrow, or a data set that it has opened but not read."""
+    """A table or an unread data set of PyArrow as a source of columns."""
     with duckdb.connect(config=OFFLINE) as connection:
         yield frame_source(connection.from_arrow(rows))

@@ -1,4 +1,4 @@
-"""The report of a source: from rows, or beyond the limit of memory from what its engine tallies."""
+"""The report on a source: from rows in memory, or from tallies of its engine."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def report_on(
     calibrator: Calibrator | None,
     **drawing: Any,
 ) -> Report:
-    """What the predictions in some columns cost; see `stakes.evaluate_frame`."""
+    """The report on the predictions in some columns; see `stakes.evaluate_frame`."""
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
-    asked: dict[str, Any] = {"posterior_prior": posterior_prior, "calibrator": calibrator}
+    options: dict[str, Any] = {"posterior_prior": posterior_prior, "calibrator": calibrator}
     limit = memory_size(memory_limit)
     with opened(frame, engine) as source:
         known = checked(columns, source, problem)
@@ -52,27 +52,27 @@ def report_on(
                     )
                     _say_beyond(source, n_rows, needed, limit, fits)
                 seed = _check.whole("seed", drawing["seed"], low=0)
-                evidence = _tallied(source, known, problem, n_rows, limit, seed=seed, **asked)
+                evidence = _tallied(source, known, problem, n_rows, limit, seed=seed, **options)
                 return _with_columns(_concluded(evidence, source.engine, **drawing), known)
             rows = source.rows(known, problem, n_rows)
             with source.watch.working("evaluating", n_rows, steps=False):
-                return _with_columns(_evaluated(rows, problem, **asked, **drawing), known)
+                return _with_columns(_evaluated(rows, problem, **options, **drawing), known)
         except InputError as error:
             raise known.located(error, source.name) from None
 
 
 def counted(source: Source) -> int:
-    """The number of rows, of which there must be one."""
+    """The number of rows, which must not be 0."""
     n_rows = source.count()
     if n_rows == 0:
         raise InputError(f"{source.name} must hold at least one row; there are none.")
     return n_rows
 
 
-def _evaluated(rows: Rows, problem: Problem, **asked: Any) -> Report:
+def _evaluated(rows: Rows, problem: Problem, **options: Any) -> Report:
     extra = {"weights": rows.weights, "by": rows.by, "clusters": rows.clusters}
     extra |= {"data": rows.data, "key": rows.key}
-    return evaluate(rows.y_true, rows.models, problem, **extra, **asked)
+    return evaluate(rows.y_true, rows.models, problem, **extra, **options)
 
 
 def _concluded(
@@ -92,7 +92,7 @@ def _concluded(
     rng = np.random.default_rng(_check.whole("seed", seed, low=0))
     level, replicates = _check.level(level), _check.draws("replicates", replicates, low=2)
     operation = read_operation(
-        running_costs, volume, period, [one.model for one in evidence.models]
+        running_costs, volume, period, [model.model for model in evidence.models]
     )
     return report_of(
         evidence,
@@ -109,13 +109,13 @@ def _concluded(
 
 
 def _with_columns(report: Report, columns: Columns) -> Report:
-    """The report whose rules know the columns that their models were read from."""
+    """The report with the columns of each model stored in its rules."""
     named = {name: columns_of(model) for name, model in columns.models.items()}
     return replace(report, rules=report.rules.with_columns(named))
 
 
 def _refuse_costs_of_cases(problem: Problem, needed: int, limit: int, engine: str | None) -> None:
-    """What needs rows in memory: costs of single cases, and limits on decisions."""
+    """Refuse costs of single cases and limits on decisions, which need rows in memory."""
     if problem.limits:
         why = "the problem has limits, whose prices no engine fits"
         remedy = "problem.with_limits(None)"
@@ -146,11 +146,11 @@ def _say_beyond(source: Source, n_rows: int, needed: int, limit: int, recalibrat
 
 
 def _tallied(
-    source: Source, columns: Columns, problem: Problem, n_rows: int, limit: int, **asked: Any
+    source: Source, columns: Columns, problem: Problem, n_rows: int, limit: int, **options: Any
 ) -> Evidence:
-    """The evidence of all rows, which stay inside the engine."""
-    numbers = [one for group in columns.numbers.values() for one in group]
-    labels = [wanted.column for wanted in columns.labels(problem).values()]
+    """The evidence of all rows, tallied inside the engine."""
+    numbers = [column for group in columns.numbers.values() for column in group]
+    labels = [column_labels.column for column_labels in columns.labels(problem).values()]
     passes = n_rows * (1 + len(columns.models) + max(1, len(columns.by)))
     watch = source.watch.working(f"tallying {source.name}", passes)
     with watch as advance, source.engine_errors():
@@ -161,26 +161,26 @@ def _tallied(
             source=source.name,
             singles=[
                 name
-                for name, given in columns.models.items()
-                if isinstance(given, Posteriors) and source.is_single(columns_of(given))
+                for name, model in columns.models.items()
+                if isinstance(model, Posteriors) and source.is_single(columns_of(model))
             ],
             limit=limit,
             advance=advance,
-            **asked,
+            **options,
         )
 
 
-def memory_size(given: str | int) -> int:
-    """A number of bytes, such as 2GiB, 500 MB or 1000000; a G is 2³⁰ bytes.
+def memory_size(size: str | int) -> int:
+    """The number of bytes in a size such as 2GiB, 500 MB or 1000000; a G is 2³⁰ bytes.
 
     >>> memory_size("2GiB"), memory_size("500k"), memory_size(1000)
     (2147483648, 512000, 1000)
     """
     form = r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*"
-    found = re.fullmatch(form, str(given), flags=re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(form, str(size), flags=re.IGNORECASE)
+    if match is None:
         raise InputError(
-            f"memory_limit must be a number of bytes such as 2GiB; got {given!r}.",
+            f"memory_limit must be a number of bytes such as 2GiB; got {size!r}.",
             argument="memory_limit",
         )
-    return int(float(found[1]) * _SIZES[found[2].lower()])
+    return int(float(match[1]) * _SIZES[match[2].lower()])

@@ -1,4 +1,4 @@
-"""The tables of a report as columns: plain values, one list for each column, and its type."""
+"""The tables of a report as columns: for each column its type and a list of plain values."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 from stakes.report import Interval, Report, System
 
-Column = tuple[type, list[Any]]  # text, numbers or booleans; what does not exist is None
+Column = tuple[type, list[Any]]  # str, float or bool; missing values are None
 
 
 def table_columns(report: Report, table: str) -> dict[str, Column]:
     """Type and values of every column of a table, whose name is one of `TABLES`."""
     header, rows = TABLES[table]
-    found = list(rows(report))
+    values = list(rows(report))
     return {
-        name: (kind, [_plain(row.get(name), kind) for row in found])
+        name: (kind, [_plain(row.get(name), kind) for row in values])
         for name, kind in header(report).items()
     }
 
@@ -41,7 +41,7 @@ def _ends(*names: str) -> dict[str, type]:
 Rows = Iterator[Mapping[str, Any]]
 
 
-_MORE = ("total", "difference")  # of systems, where a volume or a baseline was stated
+_MORE = ("total", "difference")  # columns that need a volume or a baseline
 
 
 def _of(system: System, name: str) -> dict[str, Any]:
@@ -56,45 +56,45 @@ def _system_header(report: Report) -> dict[str, type]:
 
 
 def _systems(report: Report) -> Rows:
-    for one in report.systems:
+    for system in report.systems:
         yield {
-            "system": one.name,
-            "model": one.model,
-            "rule": one.rule,
-            "threshold": one.threshold,
-            "candidate": one.candidate,
-            "probability_cheapest": one.probability_cheapest,
-            **_interval("cost", one.cost),
-            **_interval("normalized", one.normalized),
-            **{end: value for name in _MORE for end, value in _of(one, name).items()},
+            "system": system.name,
+            "model": system.model,
+            "rule": system.rule,
+            "threshold": system.threshold,
+            "candidate": system.candidate,
+            "probability_cheapest": system.probability_cheapest,
+            **_interval("cost", system.cost),
+            **_interval("normalized", system.normalized),
+            **{end: value for name in _MORE for end, value in _of(system, name).items()},
         }
 
 
 def _counts(report: Report) -> Rows:
-    for one in report.systems:
-        for label, row in zip(report.problem.classes, one.counts.values.tolist(), strict=True):
+    for system in report.systems:
+        for label, row in zip(report.problem.classes, system.counts.values.tolist(), strict=True):
             for decision, count in zip(report.problem.decisions, row, strict=True):
-                yield {"system": one.name, "class": label, "decision": decision, "count": count}
+                yield {"system": system.name, "class": label, "decision": decision, "count": count}
 
 
 def _models(report: Report) -> Rows:
-    for one in report.models:
-        yield {**vars(one), **_interval("auc", one.auc)}
+    for model in report.models:
+        yield {**vars(model), **_interval("auc", model.auc)}
 
 
 def _losses(report: Report) -> Rows:
-    for one in report.models:
-        for method, loss in one.expected_losses:
-            yield {"model": one.model, "method": method, "loss": loss}
+    for model in report.models:
+        for method, loss in model.expected_losses:
+            yield {"model": model.model, "method": method, "loss": loss}
 
 
 def _scores(report: Report) -> Rows:
-    for one in report.models:
-        if one.table is not None:
-            points = zip(one.table.scores.tolist(), one.table.weights.tolist(), strict=True)
+    for model in report.models:
+        if model.table is not None:
+            points = zip(model.table.scores.tolist(), model.table.weights.tolist(), strict=True)
             for score, (negative, positive) in points:
                 yield {
-                    "model": one.model,
+                    "model": model.model,
                     "score": score,
                     "negatives": negative,
                     "positives": positive,
@@ -107,34 +107,34 @@ def _verdict(report: Report) -> Rows:
         *("cost", "normalized", "saving_over_naive", "saving_over_runner_up"),
         *("total_cost", "total_saving"),
     ):
-        if (found := getattr(verdict, name)) is not None:
-            yield {"quantity": name, "system": verdict.cheapest, **_interval("value", found)}
+        if (interval := getattr(verdict, name)) is not None:
+            yield {"quantity": name, "system": verdict.cheapest, **_interval("value", interval)}
 
 
 def _slices(report: Report) -> Rows:
-    for one in report.slices:
-        for own in one.costs:
+    for part in report.slices:
+        for system_cost in part.costs:
             yield {
-                "by": one.by,
-                "group": one.group,
-                "n_cases": one.n_cases,
-                "system": own.system,
-                "cheapest": own.system == one.cheapest,
-                "note": one.note,
-                **_interval("cost", own.cost),
+                "by": part.by,
+                "group": part.group,
+                "n_cases": part.n_cases,
+                "system": system_cost.system,
+                "cheapest": system_cost.system == part.cheapest,
+                "note": part.note,
+                **_interval("cost", system_cost.cost),
             }
 
 
 def _picks(report: Report) -> Rows:
-    for one in report.picks:
-        yield {**vars(one), **_interval("costs_more", one.costs_more)}
+    for pick in report.picks:
+        yield {**vars(pick), **_interval("costs_more", pick.costs_more)}
 
 
 def _metrics(report: Report) -> Rows:
-    found = report.disagreement
-    if found is not None:
-        for metric, values in zip(found.metrics, found.values.tolist(), strict=True):
-            for model, value in zip(found.models, values, strict=True):
+    disagreement = report.disagreement
+    if disagreement is not None:
+        for metric, values in zip(disagreement.metrics, disagreement.values.tolist(), strict=True):
+            for model, value in zip(disagreement.models, values, strict=True):
                 yield {"metric": metric, "model": model, "value": value}
 
 
@@ -146,16 +146,16 @@ def _regions(report: Report) -> Rows:
 
 
 def _limits(report: Report) -> Rows:
-    for one in report.systems:
-        for check in one.limits:
-            yield {**vars(check), "system": one.name, "stands": check.said}
+    for system in report.systems:
+        for check in system.limits:
+            yield {**vars(check), "system": system.name, "stands": check.said}
 
 
 def _capacity(report: Report) -> Rows:
-    for one in report.systems:
-        for check in one.limits:
+    for system in report.systems:
+        for check in system.limits:
             for share, cost, price in check.capacity:
-                yield {"system": one.name, "capacity": share, "cost": cost, "price": price}
+                yield {"system": system.name, "capacity": share, "cost": cost, "price": price}
 
 
 def _coverage(report: Report) -> Rows:
@@ -170,7 +170,7 @@ def _assumptions(report: Report) -> Rows:
 
 
 def _fields(values: Callable[[Report], Iterable[Any]]) -> Callable[[Report], Rows]:
-    return lambda report: (vars(one) for one in values(report))
+    return lambda report: (vars(value) for value in values(report))
 
 
 def _always(**header: type) -> Callable[[Report], dict[str, type]]:

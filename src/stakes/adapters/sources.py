@@ -1,7 +1,7 @@
 """Rows with named columns, wherever they are: frames in memory, lazy frames, files.
 
-A lazy frame stays in its engine but for the columns that are asked for, and where these are beyond
-the limit of memory, but for sums over them.
+Of a lazy frame, only the columns that are needed leave the engine; where these are beyond the limit
+of memory, only sums over them do.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ENGINES = (NUMPY, "pandas", "polars", "pyarrow", "duckdb", "dask", "spark")
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What `evaluate` takes: arrays or series of the rows."""
+    """Arrays or series of the rows, as `evaluate` takes them."""
 
     y_true: Any
     models: dict[str, Predicted]
@@ -46,28 +46,31 @@ class Rows:
 
 
 class Watch:
-    """Hears of long work; this one lets it pass in silence."""
+    """Receives messages and the progress of long work; this base class ignores them."""
 
     def says(self, text: str) -> None:
-        """A sentence about what is done otherwise than asked."""
+        """Receive a sentence about a choice that the caller did not make."""
 
     @contextmanager
     def working(
         self, what: str, n_rows: int, *, steps: bool = True
     ) -> Iterator[Callable[[int], None]]:
-        """Work on so many rows; the function hears of those that are done, unless not `steps`."""
+        """Announce work on `n_rows` rows; the yielded function is told how many more are done.
+
+        Without `steps` it will not be called.
+        """
         yield lambda rows: None
 
 
 @dataclass(frozen=True, eq=False)
 class Source(ABC):
-    """Rows with named columns; `name` is what messages call them, `types` what columns hold."""
+    """Rows with named columns; messages call them `name`, and `types` are those of the columns."""
 
     name: str
     types: Mapping[str, Any]
     watch: Watch = field(default_factory=Watch, kw_only=True)
     in_memory = False  # whether the rows are arrays already
-    engine = "duckdb"  # that tallies the rows, unless they are read into arrays
+    engine = "duckdb"  # what tallies the rows, unless they are read into arrays
 
     @abstractmethod
     def is_fraction(self, column: str) -> bool:
@@ -79,7 +82,7 @@ class Source(ABC):
 
     @abstractmethod
     def is_single(self, columns: Sequence[str]) -> bool:
-        """Whether all of some columns hold numbers of single precision."""
+        """Whether all of these columns hold numbers of single precision."""
 
     @abstractmethod
     def count(self) -> int:
@@ -87,15 +90,15 @@ class Source(ABC):
 
     @abstractmethod
     def distinct(self, column: str, at_most: int) -> set[str] | None:
-        """The texts that a column holds, or None when there are more of them, or gaps."""
+        """The distinct texts of a column, or None if there are more than `at_most`, or gaps."""
 
     @abstractmethod
     def within_unit(self, columns: Sequence[str]) -> list[str]:
-        """Those of the columns of numbers whose entries, gaps aside, all lie in [0, 1]."""
+        """Those of the columns whose numbers all lie in [0, 1]; missing ones do not count."""
 
     @abstractmethod
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> Rows:
-        """The columns that are needed, and no others, in memory."""
+        """Read the columns that are needed into memory."""
 
     @abstractmethod
     def lazy(
@@ -104,23 +107,23 @@ class Source(ABC):
         """Some columns for the engine to work on: numbers, labels as text, a key as `key_name`."""
 
     def engine_errors(self) -> AbstractContextManager[None]:
-        """Turns what the engine complains about into a sentence."""
+        """A context in which errors of the engine become an InputError."""
         return nullcontext()
 
     def require(self, column: object, *, need: str = "", remedy: str = "Name one of these.") -> str:
-        """The column, which must be there."""
+        """The name of the column, after a check that it exists."""
         if not isinstance(column, str) or column not in self.types:
             near = ", ".join(list(self.types)[:12]) + ", …" * (len(self.types) > 12)
             raise InputError(f"{self.name} has no column {column!r}{need}. It has {near}. {remedy}")
         return column
 
     def require_costs(self, problem: Problem) -> tuple[str, ...]:
-        """The columns that the costs depend on, which must be there and hold numbers."""
+        """The columns that the costs depend on, after a check that they exist and hold numbers."""
         say = {"need": ", which the costs need", "remedy": "Add it, or write the costs otherwise."}
-        return tuple(self.require_number(self.require(one, **say)) for one in problem.columns)
+        return tuple(self.require_number(self.require(column, **say)) for column in problem.columns)
 
     def require_number(self, column: object) -> str:
-        """The column, which must be there and hold numbers."""
+        """The name of the column, after a check that it exists and holds numbers."""
         known = self.require(column)
         if not (self.is_fraction(known) or self.is_whole(known)):
             where = f"column {known!r} of {self.name}"
@@ -138,10 +141,10 @@ class Source(ABC):
 
 @contextmanager
 def opened(frame: Any, engine: str | None = None) -> Iterator[Source]:
-    """The rows of a frame of any library, of a relation, or of files, for as long as needed.
+    """The rows of a frame of any library, of a relation, or of files, as a source of columns.
 
-    `engine` is the one of `ENGINES` that is to tally the rows, or "numpy" for arrays in memory;
-    None leaves that open.
+    `engine` is the one of `ENGINES` that must tally the rows, "numpy" meaning arrays in memory;
+    with None any will do.
     """
     if engine is not None and engine not in ENGINES:
         raise InputError(
@@ -162,26 +165,28 @@ def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
     if isinstance(frame, Source):
         return nullcontext(frame)
     if isinstance(frame, str | os.PathLike | list | tuple):
-        given = [os.fspath(one) for one in (frame if isinstance(frame, list | tuple) else [frame])]
-        return _spark_files(given) if engine == "spark" else _files(given)
+        paths = [
+            os.fspath(path) for path in (frame if isinstance(frame, list | tuple) else [frame])
+        ]
+        return _spark_files(paths) if engine == "spark" else _files(paths)
     if type(frame).__module__.startswith("pyarrow._dataset"):
-        return _relation(frame)  # it has no expressions of its own
+        return _relation(frame)  # narwhals has no expressions for a data set of PyArrow
     source = frame_source(frame)
     if engine == "duckdb" and isinstance(source.frame, nw.DataFrame):
         return _relation(source.frame.to_arrow())
     return nullcontext(source)
 
 
-def _files(given: Sequence[str]) -> AbstractContextManager[Source]:
+def _files(paths: Sequence[str]) -> AbstractContextManager[Source]:
     from stakes.adapters.duck import opened_files
 
-    return opened_files(given)
+    return opened_files(paths)
 
 
-def _spark_files(given: Sequence[str]) -> AbstractContextManager[Source]:
+def _spark_files(paths: Sequence[str]) -> AbstractContextManager[Source]:
     from stakes.adapters.cluster import spark_files
 
-    return spark_files(given)
+    return spark_files(paths)
 
 
 def _relation(rows: Any) -> AbstractContextManager[Source]:
@@ -191,7 +196,7 @@ def _relation(rows: Any) -> AbstractContextManager[Source]:
 
 
 def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None) -> FrameSource:
-    """The rows of a frame of any library that narwhals speaks to."""
+    """The rows of a frame of any library that narwhals supports."""
     try:
         known = nw.from_native(frame)
     except TypeError:
@@ -206,7 +211,7 @@ def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None
 
 @dataclass(frozen=True, eq=False)
 class FrameSource(Source):
-    """A frame of a library that narwhals speaks to, in memory or lazy."""
+    """A frame of a library that narwhals supports, in memory or lazy."""
 
     frame: nw.DataFrame[Any] | Lazy
 
@@ -242,24 +247,24 @@ class FrameSource(Source):
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The texts that a column holds, or None when there are more of them, or gaps."""
         texts = self.frame.lazy().select(self.text(column).alias("text")).unique()
-        found = set(texts.head(at_most + 1).collect()["text"].to_list())
-        return None if len(found) > at_most or None in found else found
+        values = set(texts.head(at_most + 1).collect()["text"].to_list())
+        return None if len(values) > at_most or None in values else values
 
     def within_unit(self, columns: Sequence[str]) -> list[str]:
         """Those of the columns of numbers whose entries, gaps aside, all lie in [0, 1]."""
         if not columns:
             return []
-        ends = [nw.col(one).min().alias(f"low {one}") for one in columns]
-        ends += [nw.col(one).max().alias(f"high {one}") for one in columns]
-        told = self.frame.lazy().select(*ends).collect()
-        pairs = ((told[f"low {one}"][0], told[f"high {one}"][0]) for one in columns)
+        ends = [nw.col(column).min().alias(f"low {column}") for column in columns]
+        ends += [nw.col(column).max().alias(f"high {column}") for column in columns]
+        bounds = self.frame.lazy().select(*ends).collect()
+        pairs = ((bounds[f"low {column}"][0], bounds[f"high {column}"][0]) for column in columns)
         inside = [low is not None and 0 <= low <= high <= 1 for low, high in pairs]
-        return [one for one, fits in zip(columns, inside, strict=True) if fits]
+        return [column for column, fits in zip(columns, inside, strict=True) if fits]
 
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> Rows:
         """The columns that are needed, and no others, in memory."""
-        needed = [one for group in columns.read(problem).values() for one in group]
-        needed += [wanted.column for wanted in columns.labels(problem).values()]
+        needed = [column for group in columns.read(problem).values() for column in group]
+        needed += [column_labels.column for column_labels in columns.labels(problem).values()]
         needed += [] if columns.key is None else [columns.key]
         data = self.frame.lazy().select(*dict.fromkeys(needed)).collect()
 
@@ -276,9 +281,9 @@ class FrameSource(Source):
             native(columns.y_true),
             {name: predictions(model) for name, model in columns.models.items()},
             native(columns.weights),
-            {one: native(one) for one in columns.by} or None,
+            {column: native(column) for column in columns.by} or None,
             native(columns.clusters),
-            {one: native(one) for one in problem.columns} or None,
+            {column: native(column) for column in problem.columns} or None,
             native(columns.key),
         )
 
@@ -286,25 +291,26 @@ class FrameSource(Source):
         self, numbers: Sequence[str], labels: Sequence[str], *, memory: int, key: str | None = None
     ) -> Lazy:
         """Some columns for the engine to work on: numbers, labels as text, a key as `key_name`."""
-        plain = [nw.col(one).cast(nw.Float64) for one in dict.fromkeys(numbers)]
-        texts = [self.text(one).alias(text_name(one)) for one in dict.fromkeys(labels)]
+        plain = [nw.col(column).cast(nw.Float64) for column in dict.fromkeys(numbers)]
+        texts = [self.text(column).alias(text_name(column)) for column in dict.fromkeys(labels)]
         keys = [] if key is None else [nw.col(key).cast(nw.Int64).alias(key_name(key))]
         return self.frame.lazy().select(*plain, *texts, *keys)
 
     def text(self, column: str) -> nw.Expr:
-        """The text of a label; whole numbers that are stored as fractions lose their nought."""
+        """The text of a label; an integer stored as a float is written without ``.0``."""
         label = nw.col(column)
         if self.types[column] == nw.Boolean:  # pandas writes them as Python does
             return label.cast(nw.String).str.to_lowercase()
         if not self.is_fraction(column):
             return label.cast(nw.String)
-        whole = (label == label.floor()) & (label.abs() < 1e15)
-        number = nw.when(whole).then(label).otherwise(nw.lit(0.0)).cast(nw.Int64)
-        return nw.when(whole).then(number.cast(nw.String)).otherwise(label.cast(nw.String))
+        # Up to 1e15 every integer is exact as a double, and fits into 64 bits.
+        is_whole = (label == label.floor()) & (label.abs() < 1e15)
+        number = nw.when(is_whole).then(label).otherwise(nw.lit(0.0)).cast(nw.Int64)
+        return nw.when(is_whole).then(number.cast(nw.String)).otherwise(label.cast(nw.String))
 
 
 def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
-    """The same with everything normalised; every column must be there and hold what it should."""
+    """The columns with models in a common form, after a check that each holds what it should."""
     if not columns.models:
         raise InputError("models must hold at least one model; there is none. Name one.")
     by = columns.by
@@ -318,7 +324,10 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
             raise InputError(
                 f"by must name every column once; {column!r} stands twice.", argument="by"
             )
-    models = {str(name): model(one, source, problem) for name, one in columns.models.items()}
+    models = {
+        str(name): model(predictions, source, problem)
+        for name, predictions in columns.models.items()
+    }
     if columns.key is not None:
         _require_key(columns, source)
     return replace(columns, models=models)
@@ -339,34 +348,36 @@ def _require_key(columns: Columns, source: Source) -> None:
         )
 
 
-def model(given: Any, source: Source, problem: Problem) -> Predicted:
-    """The columns of a model: a bare name is what the column can be, several are posteriors."""
-    if isinstance(given, str):
-        known = source.require(given)
+def model(columns: Any, source: Source, problem: Problem) -> Predicted:
+    """The predictions of a model; the type of a bare column decides, several are posteriors."""
+    if isinstance(columns, str):
+        known = source.require(columns)
         is_probable = holds_probabilities(known, source, problem)
         return Posteriors(known) if is_probable else Decisions(known)
-    if isinstance(given, list | tuple):
-        given = Posteriors(given)
-    if not isinstance(given, Predicted):
+    if isinstance(columns, list | tuple):
+        columns = Posteriors(columns)
+    if not isinstance(columns, Predicted):
         raise InputError(
             f"models must map names to columns, which are text or Posteriors, Decisions or Scores "
-            f"of text; got {type(given).__name__}.",
+            f"of text; got {type(columns).__name__}.",
             argument="models",
         )
-    if isinstance(given, Posteriors):
-        return Posteriors(in_class_order(given, source, problem))
-    names = columns_of(given)
+    if isinstance(columns, Posteriors):
+        return Posteriors(in_class_order(columns, source, problem))
+    names = columns_of(columns)
     if len(names) != 1:
         raise InputError(
-            f"{type(given).__name__} must be in one column; {', '.join(names)} are {len(names)}."
+            f"{type(columns).__name__} must be in one column; {', '.join(names)} are {len(names)}."
         )
-    require = source.require if isinstance(given, Decisions) else source.require_number
-    return type(given)(require(names[0]))
+    require = source.require if isinstance(columns, Decisions) else source.require_number
+    return type(columns)(require(names[0]))
 
 
-def in_class_order(given: Posteriors, source: Source, problem: Problem) -> str | tuple[str, ...]:
-    """The columns of posteriors: of the second class of two, or one for each class in order."""
-    columns = tuple(source.require_number(one) for one in columns_of(given))
+def in_class_order(
+    posteriors: Posteriors, source: Source, problem: Problem
+) -> str | tuple[str, ...]:
+    """The columns of posteriors: one for each class in order, or that of the second of two."""
+    columns = tuple(source.require_number(column) for column in columns_of(posteriors))
     if len(columns) == 1 and problem.n_classes == 2:
         return columns[0]
     if len(columns) != problem.n_classes:
@@ -374,11 +385,11 @@ def in_class_order(given: Posteriors, source: Source, problem: Problem) -> str |
             f"a model must have one column for each of the {problem.n_classes} classes "
             f"({', '.join(map(str, problem.classes))}); {','.join(columns)} is {len(columns)}."
         )
-    return tuple(columns[k] for k in given._order("models", problem.classes))
+    return tuple(columns[k] for k in posteriors._order("models", problem.classes))
 
 
 def holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
-    """Whether a column holds numbers; whole ones may be decisions, where decisions are such."""
+    """Whether a column can hold probabilities; integers cannot where decisions are integers."""
     if source.is_whole(column):
         return not all(text.lstrip("-").isdigit() for text in map(_spelled, problem.decisions))
     return source.is_fraction(column)

@@ -1,7 +1,7 @@
-"""Scores of two classes out of a stream: sorted and exact, or in bins, with sums of losses.
+"""Scores of two classes from a stream of rows: sorted and exact, or in bins, with sums of losses.
 
-One pass over blocks of arrays, where the engine hands them out; see `stakes.tally.sorted_runs` for
-what is kept of them where ranks are to be exact.
+There is one pass over blocks of arrays; `stakes.tally.sorted_runs` describes what is kept of them
+where ranks must be exact.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from stakes.ranking import exact_bins
 from stakes.scoring import Brier, LogLoss
 from stakes.tally import Bins, BinSums, BitGrid, SortedRuns, blocks
 
-HALF_SINGLE = float(np.finfo(np.float32).eps) / 2  # how far off single precision may be
-EXACT_BYTES = 8, 16  # that a case takes where ranks are exact; with a weight
+HALF_SINGLE = float(np.finfo(np.float32).eps) / 2  # relative rounding error of single precision
+EXACT_BYTES = 8, 16  # per case where ranks are exact, without and with a weight
 _RULES = (LogLoss(), Brier())
 Prior = FloatArray
 _SCORE = "score"
@@ -42,11 +42,11 @@ def scores_of(
     refuse: Callable[[FloatArray | None], None] | None = None,
     unit: bool = False,
 ) -> Hand:
-    """How to hand classes, scores and weights of all rows to a function, block by block.
+    """A function that passes classes, scores and weights of all rows to another, block by block.
 
-    With `refuse`, blocks are checked: it hears of scores among which some, or whose classes or
-    weights, cannot be used, and of None where nothing weighs anything. Scores must be numbers, or
-    with `unit` probabilities.
+    With `refuse`, blocks are checked: scores must be numbers, or with `unit` probabilities. It is
+    called with the scores of the first block that has a bad score, class or weight, or with None
+    where all weights are 0.
     """
     columns = [nw.col(TRUTH).cast(nw.Int8), nw.col(score).alias(_SCORE)]
     rows = frame.select(*columns, *([nw.col(WEIGHT)] if weighted else []))
@@ -60,7 +60,7 @@ def scores_of(
                     break
                 some |= _handed(block, add)
         if refuse is not None and not (some and bad is None):
-            refuse(bad)  # the engine can be asked again only now
+            refuse(bad)  # now that the stream is closed, so that it can query the engine
 
     def usable(block: Arrays) -> bool:
         weights = block.get(WEIGHT)
@@ -71,19 +71,19 @@ def scores_of(
 
 
 def _handed(block: Arrays, add: Add) -> bool:
-    """Hand over the rows that weigh something, if there are some."""
+    """Pass on the rows of positive weight; return whether there are any."""
     truth, scores, weights = block[TRUTH], block[_SCORE], block.get(WEIGHT)
     if weights is not None and not weights.all():
-        kept = weights > 0.0
-        truth, scores, weights = truth[kept], scores[kept], weights[kept]
+        weighty = weights > 0.0
+        truth, scores, weights = truth[weighty], scores[weighty], weights[weighty]
     if scores.size:
         add(truth, scores, weights)
     return bool(scores.size)
 
 
 def within(scores: FloatArray, *, unit: bool) -> bool:
-    """Whether all are numbers, and where that is asked for, probabilities."""
-    low, high = scores.min(), scores.max()
+    """Whether no score is nan, and with `unit`, all are probabilities."""
+    low, high = scores.min(), scores.max()  # both are nan if one score is
     return bool(0.0 <= low <= high <= 1.0 if unit else low <= high)
 
 
@@ -94,7 +94,7 @@ def pooled_stream(
     *,
     exact: bool,
 ) -> Bins:
-    """The bins of all scores; `exact` keeps single scores until their ranks are known."""
+    """The bins of all scores; with `exact`, ranks are computed from single scores."""
     if exact:
         runs = SortedRuns()
         hand(runs.add)
@@ -106,36 +106,43 @@ def pooled_stream(
 
 @dataclass(eq=False)
 class PosteriorSums:
-    """Sums over rows with P(second class): losses of each class, and the most probable classes."""
+    """Sums over rows with P(second class): losses and most probable classes, by true class."""
 
     moving: tuple[Prior, Prior] | None
-    own: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))  # log loss, Brier; by class
+    losses: FloatArray = field(
+        default_factory=lambda: np.zeros((2, 2))
+    )  # log loss, Brier; by class
     moved: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))
     predicted: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))
 
     def add(self, truth: IntArray, scores: FloatArray, weights: FloatArray | None) -> None:
-        """More rows."""
+        """Add rows to the sums."""
         for block in blocks(scores.size):
             weight = None if weights is None else weights[block]
             self._add(truth[block].astype(np.float64), scores[block], weight)
 
     def _add(self, second: FloatArray, scores: FloatArray, weight: FloatArray | None) -> None:
-        """Rows of which some, where it is one, are of the second class."""
-        other, own = np.abs(scores - second), np.abs(scores - (1.0 - second))  # as 1 − p, and p
+        """Add rows to the sums; `second` is 1.0 for rows of the second class and 0.0 for others."""
+        of_other, of_truth = (
+            np.abs(scores - second),
+            np.abs(scores - (1.0 - second)),
+        )  # as 1 − p, and p
         worth = np.stack([1.0 - second, second]) * (1.0 if weight is None else weight)
-        self.own += _loss_sums(own, other, worth)
+        self.losses += _loss_sums(of_truth, of_other, worth)
         called = worth @ (scores > 0.5)
         self.predicted += np.stack([worth.sum(axis=1) - called, called], axis=1)
         if self.moving is not None:
             first, last = shift_prior(np.stack([1.0 - scores, scores], axis=1), *self.moving).T
             is_last = second == 1.0
-            own, other = np.where(is_last, last, first), np.where(is_last, first, last)
-            self.moved += _loss_sums(own, other, worth)
+            of_truth, of_other = np.where(is_last, last, first), np.where(is_last, first, last)
+            self.moved += _loss_sums(of_truth, of_other, worth)
 
 
-def _loss_sums(own: FloatArray, other: FloatArray, worth: FloatArray) -> FloatArray:
+def _loss_sums(of_truth: FloatArray, of_other: FloatArray, worth: FloatArray) -> FloatArray:
     """Sums (2, 2) of the losses under each rule, by class."""
-    return np.stack([weighted_sum(worth, rule.losses_of_two(own, other), -1) for rule in _RULES])
+    return np.stack(
+        [weighted_sum(worth, rule.losses_of_two(of_truth, of_other), -1) for rule in _RULES]
+    )
 
 
 # Where decisions change --------------------------------------------------------------------------
@@ -144,10 +151,11 @@ def _loss_sums(own: FloatArray, other: FloatArray, worth: FloatArray) -> FloatAr
 def decision_steps(
     problem: Problem, moving: tuple[Prior, Prior] | None, *, single: bool
 ) -> list[tuple[float, int]]:
-    """The Bayes decisions along P(second class): where each step ends, to the last bit, and which.
+    """Bayes decisions as steps of P(second class): the exact end of each step and its decision.
 
-    `moving` are the priors from and to which posteriors move, `single` says whether they are of
-    single precision. Each decision is the best on one interval of probabilities.
+    `moving` are the priors from and to which posteriors move; `single` says whether these are of
+    single precision. Each decision is the best on one interval of probabilities, so that bisection
+    between the points of a fine grid finds every end to the last bit.
 
     >>> steps = decision_steps(Problem([[0, 3, 25], [180, 8, 0]]), None, single=False)
     >>> [(round(end, 6), decided) for end, decided in steps]
@@ -170,10 +178,12 @@ def decision_steps(
 def _steps(
     decided: Callable[[FloatArray], IntArray], grid: FloatArray
 ) -> Iterator[tuple[float, int]]:
-    """The last number of every step but the highest, and the decision there."""
+    """Yield the last number of every step but the highest, and the decision there."""
     codes = decided(grid)
     for place in np.flatnonzero(np.diff(codes)):
-        low, high = grid[place : place + 2].view(np.int64).tolist()  # bits are in order
+        low, high = (
+            grid[place : place + 2].view(np.int64).tolist()
+        )  # positive doubles are ordered as their bits
         code = int(codes[place])
         while code != codes[place + 1]:
             last = high

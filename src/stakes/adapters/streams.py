@@ -1,4 +1,4 @@
-"""Columns of a lazy frame as blocks of arrays, where its engine hands them out in turn."""
+"""Columns of a lazy frame as a stream of blocks of arrays."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from stakes.adapters.expressions import Arrays
 from stakes.adapters.sources import Lazy
 
 _BLOCK = 1 << 20  # rows at a time
-_KINDS = {"double": "float64", "float": "float32"}  # what Arrow and numpy do not call alike
+_KINDS = {"double": "float64", "float": "float32"}  # types whose names differ in Arrow and numpy
 
 
 def can_stream(frame: Lazy) -> bool:
-    """Whether blocks of rows can be had without reading all of them first."""
+    """Whether the engine hands out blocks of rows without reading all of them first."""
     name = frame.implementation.value
     return name == "duckdb" or (name == "polars" and hasattr(frame.to_native(), "collect_batches"))
 
 
 def blocks_of(frame: Lazy) -> Generator[Arrays, None, None]:
-    """All columns, which hold numbers, block by block, in any order; gaps are nan.
+    """Yield the columns, all of numbers, as blocks of rows in any order; missing ones are nan.
 
     >>> import duckdb
     >>> import narwhals.stable.v2 as nw
@@ -39,18 +39,18 @@ def blocks_of(frame: Lazy) -> Generator[Arrays, None, None]:
 
 
 def _batches(native: Any, engine: str) -> Generator[Any, None, None]:
-    """Batches of Arrow."""
+    """Record batches of Arrow."""
     if engine == "polars":
         for part in native.collect_batches(chunk_size=_BLOCK, maintain_order=False):
             yield from part.to_arrow().to_batches()
         return
     reader = getattr(native, "to_arrow_reader", None) or native.fetch_arrow_reader
-    with reader(_BLOCK) as batches:  # a connection has one open result at a time
+    with reader(_BLOCK) as batches:  # closed, because a connection has only one open result
         yield from batches
 
 
 def _array(column: Any) -> npt.NDArray[Any]:
-    """Numbers as they lie in memory; Arrow's own way to numpy would load pandas."""
+    """A view of the numbers without a copy; Arrow's own ``to_numpy`` would import pandas."""
     if column.null_count:
         column = column.cast("float64").fill_null(np.nan)
     kind = np.dtype(_KINDS.get(str(column.type), str(column.type)))

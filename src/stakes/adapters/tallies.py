@@ -1,8 +1,8 @@
-"""Evidence out of a lazy frame: the engine tallies, and only tallies and bins leave it.
+"""The evidence of a report from a lazy frame: its engine makes the tallies, and only they leave it.
 
-The same numbers as `stakes.evaluation.tally_rows` makes of arrays. Score tables of two classes come
-in bins, so that what is read from them is close, with a bound, and exact where every bin holds one
-score; counts, costs and proper scores are exact.
+The numbers are those that `stakes.evaluation.tally_rows` computes from arrays. Score tables of two
+classes may be in bins, so that measures of ranks have an error, which is bounded and is 0 where
+every bin holds one score; counts, costs and proper scores are exact.
 """
 
 from __future__ import annotations
@@ -61,20 +61,20 @@ def tallied_evidence(
     advance: Callable[[int], None],
     seed: int = 0,
 ) -> Evidence:
-    """Tally the rows of a frame, as a source made it, inside its engine.
+    """Tally the rows of a frame, as a source provides it, inside its engine.
 
-    `source` is what messages call the rows, `singles` are the models whose columns are of single
-    precision. The calibrator that was asked for needs a key of the rows; where it cannot be fitted,
-    it is left out. `limit` is the most that a tally may take, in bytes; `advance` hears of the rows
-    of every pass; `seed` is that of the folds.
+    Messages call the rows `source`; `singles` are the models whose columns are of single precision.
+    The calibrator needs a key of the rows; where it cannot be fitted, a caveat says so.
+    `limit` is the largest size of a tally in bytes, `advance` is called with the number of rows
+    after every pass, and `seed` is that of the folds.
     """
     rows = prepared(frame, columns, problem, seed)
     facts = facts_of(frame, rows, columns, problem, source)
     advance(facts.n_rows)
-    held = facts.shares
+    from_prior = facts.shares
     if posterior_prior is not None:
-        held = _check.prior("posterior_prior", posterior_prior, problem.classes)
-    models = _models(rows, columns, problem, facts, held, singles)
+        from_prior = _check.prior("posterior_prior", posterior_prior, problem.classes)
+    models = _models(rows, columns, problem, facts, from_prior, singles)
     live = rows if columns.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
     fits = _Fits(columns, facts, limit, *_calibrates(models, columns, calibrator))
     for model in models:
@@ -84,7 +84,11 @@ def tallied_evidence(
     joints = []
     groups: list[str | None] = [by_column(place) for place in range(len(columns.by))]
     for group in groups or [None]:
-        more = [one for one in (group, CLUSTER if columns.clusters else None) if one is not None]
+        more = [
+            column
+            for column in (group, CLUSTER if columns.clusters else None)
+            if column is not None
+        ]
         joints.append(_joint(live, more, models, rules, fits.refits, limit))
         advance(facts.n_rows)
     return Evidence(
@@ -92,16 +96,16 @@ def tallied_evidence(
         n_rows=facts.n_rows,
         sample=joints[0].sample(),
         rules=rules,
-        models=tuple(one.tallies for one in fits.found.values()),
+        models=tuple(tallied.tallies for tallied in fits.tallied.values()),
         slices=tuple(
             (name, *part)
             for place, (name, joint) in enumerate(zip(columns.by, joints, strict=False))
             for part in joint.slices(by_column(place))
         ),
-        posterior_prior=held,
+        posterior_prior=from_prior,
         weighted=columns.weights is not None,
         calibrator=fits.described,
-        left_out=(*fits.lost, *(one for model in models for one in fits.lost_by(model))),
+        left_out=(*fits.lost, *(caveat for model in models for caveat in fits.lost_by(model))),
         maps={
             name: refit.fitted.on_all
             for name, refit in fits.refits.items()
@@ -113,15 +117,15 @@ def tallied_evidence(
 def _calibrates(
     models: Sequence[LazyModel], columns: Columns, calibrator: Calibrator | None
 ) -> tuple[Calibrator | None, str | None]:
-    """The calibrator, where it can be fitted beyond memory, else why it cannot."""
-    if calibrator is None or all(isinstance(model.given, Decisions) for model in models):
+    """The calibrator if it can be fitted beyond memory, or else the reason why it cannot."""
+    if calibrator is None or all(isinstance(model.predictions, Decisions) for model in models):
         return None, None  # there is nothing to recalibrate
     why = why_none(calibrator, columns.key, models[0].problem.n_classes)
     return (calibrator, None) if why is None else (None, why)
 
 
 class _Fits:
-    """The tallies of all models, what was fitted out of fold, and what was left out."""
+    """The tallies of all models, the rules fitted out of fold, and what was left out."""
 
     def __init__(
         self,
@@ -133,57 +137,59 @@ class _Fits:
     ) -> None:
         self.columns, self.facts, self.limit, self.calibrator = columns, facts, limit, calibrator
         self.unfitted = unfitted
-        self.found: dict[str, Tallied] = {}
+        self.tallied: dict[str, Tallied] = {}
         self.refits: dict[str, Refit] = {}
         self.lost = [] if unfitted is None else [Caveat(LEFT_OUT, unfitted)]
 
     @property
     def way(self) -> Way:
-        """Scores are kept until their ranks are known where they fit into the memory."""
+        """How scores are tallied: ranks are exact where all scores fit into the memory."""
         weighted = self.columns.weights is not None
         return Way(EXACT_BYTES[weighted] * self.facts.n_rows <= self.limit, weighted)
 
     def add(self, model: LazyModel, live: Lazy) -> None:
-        """Tally a model, and fit what can be fitted."""
+        """Tally a model, and fit a map or a threshold if possible."""
         tallied = model.tallied(live, self.facts.masses, self.way)
         fits = self.columns.key is not None and model.problem.n_classes == 2
-        if fits and not isinstance(model.given, Decisions):
+        if fits and not isinstance(model.predictions, Decisions):
             tallied, refit, lost = refitted(
                 model, live, tallied, self.calibrator, self.facts.shares, self.limit
             )
             self.refits |= {} if refit is None else {model.name: refit}
             self.lost += lost
-        self.found[model.name] = tallied
+        self.tallied[model.name] = tallied
 
     def rules(self, model: LazyModel) -> Iterator[DecisionRule]:
-        """The rules of a model."""
-        one, refit = self.found[model.name], self.refits.get(model.name)
+        """Yield the decision rules of a model."""
+        tallied, refit = self.tallied[model.name], self.refits.get(model.name)
         for rule in rules_of(
             model.name,
-            one.tallies.kind,
+            tallied.tallies.kind,
             model.problem,
-            table=one.tallies.table,
+            table=tallied.tallies.table,
             movable=model.moving is not None,
             recalibrated=refit is not None and refit.rule == RECALIBRATED,
             tuned_apart=refit is not None and refit.rule == TUNED_APART,
         ):
-            yield _at_edge(rule, one.bins)
+            yield _at_edge(rule, tallied.bins)
 
     @property
     def described(self) -> str | None:
-        """What was fitted, and on which folds."""
+        """A description of the calibrator and of its folds, or None."""
         if self.calibrator is None:
             return None
         counts = [
-            len(np.unique(one.folds)) for one in self.refits.values() if one.rule == RECALIBRATED
+            len(np.unique(refit.folds))
+            for refit in self.refits.values()
+            if refit.rule == RECALIBRATED
         ]
         if not counts:
             return f"{self.calibrator!r} could not be fitted"
         return f"{self.calibrator!r}, out of fold ({max(counts)} folds by key)"
 
     def lost_by(self, model: LazyModel) -> Iterator[Caveat]:
-        """What a report of rows would say of this model beyond this one."""
-        return _lost(model, self.found[model.name], fitted=model.name in self.refits)
+        """Caveats about what a report on rows in memory would also say of this model."""
+        return _lost(model, self.tallied[model.name], fitted=model.name in self.refits)
 
 
 def _models(
@@ -191,23 +197,23 @@ def _models(
     columns: Columns,
     problem: Problem,
     facts: Facts,
-    held: FloatArray,
+    from_prior: FloatArray,
     singles: Collection[str],
 ) -> list[LazyModel]:
     prior = facts.shares if problem.prior is None else problem.prior
-    moving = (held, prior) if is_movable(held, prior) else None
+    moving = (from_prior, prior) if is_movable(from_prior, prior) else None
     models = []
-    for place, (name, given) in enumerate(columns.models.items()):
-        moves = moving if isinstance(given, Posteriors) else None
+    for place, (name, predictions) in enumerate(columns.models.items()):
+        moves = moving if isinstance(predictions, Posteriors) else None
         off_sum, single = facts.off_sums.get(place), name in singles
-        model = LazyModel(place, name, given, problem, moves, off_sum, single)
+        model = LazyModel(place, name, predictions, problem, moves, off_sum, single)
         stuck = moves is not None and not prior.all() and model.is_stuck(rows)
         models.append(replace(model, moving=None, stuck=True) if stuck else model)
     return models
 
 
 def _rules(models: Sequence[LazyModel], fits: _Fits, problem: Problem) -> dict[str, DecisionRule]:
-    """The rules of every model by the name of their system."""
+    """The decision rules of all models by the names of their systems."""
     rules = [rule for model in models for rule in fits.rules(model)]
     if not rules and fits.unfitted is not None:
         raise InputError(
@@ -218,7 +224,7 @@ def _rules(models: Sequence[LazyModel], fits: _Fits, problem: Problem) -> dict[s
 
 
 def _at_edge(rule: DecisionRule, bins: Bins | None) -> DecisionRule:
-    """A tuned threshold at the end of its bin, so that it parts no bin."""
+    """Move a tuned threshold to the end of its bin, so that it does not split the bin."""
     if bins is None or rule.name != TUNED or rule.threshold is None:
         return rule
     return replace(rule, threshold=bins.threshold(rule.threshold))
@@ -229,7 +235,7 @@ def _at_edge(rule: DecisionRule, bins: Bins | None) -> DecisionRule:
 
 @dataclass(frozen=True, eq=False)
 class _Joint:
-    """Cells (R, 1 + J) of class and decisions with what was summed over each, by group and unit."""
+    """Cells (R, 1 + J) of class and decisions with their sums, by group and cluster."""
 
     problem: Problem
     systems: tuple[str, ...]
@@ -237,26 +243,30 @@ class _Joint:
     sums: Arrays
     limit: int
 
-    def sample(self, own: BoolArray | slice = slice(None)) -> Sample:
-        """The joint decisions of all rows, or of some of them."""
-        cells, where = np.unique(self.cells[own], axis=0, return_inverse=True)
+    def sample(self, selected: BoolArray | slice = slice(None)) -> Sample:
+        """The joint decisions of all cells or of the selected ones."""
+        cells, where = np.unique(self.cells[selected], axis=0, return_inverse=True)
         place, shape = where.reshape(-1), [len(cells)]
         if CLUSTER in self.sums:
-            names = {text: k for k, text in enumerate(group_labels(set(self.sums[CLUSTER][own])))}
-            units = np.array([names[text] for text in self.sums[CLUSTER][own]])
+            names = {
+                text: k for k, text in enumerate(group_labels(set(self.sums[CLUSTER][selected])))
+            }
+            units = np.array([names[text] for text in self.sums[CLUSTER][selected]])
             place, shape = units * len(cells) + place, [len(names), *shape]
         _refuse_large(8 * prod(shape), self.limit)
 
         def total(name: str) -> FloatArray:
-            sums = np.bincount(place, weights=self.sums[name][own], minlength=prod(shape))
+            sums = np.bincount(place, weights=self.sums[name][selected], minlength=prod(shape))
             return sums.astype(np.float64).reshape(shape)
 
-        whole = not self.sums[_FRACTIONAL].any()  # of all rows, so that groups are read alike
-        size = self.sums[WEIGHT if whole else ROWS][own]
+        all_whole = not self.sums[
+            _FRACTIONAL
+        ].any()  # of all rows, so that all groups are treated alike
+        size = self.sums[WEIGHT if all_whole else ROWS][selected]
         return Sample(
             joint=self._counts(cells, total(WEIGHT)),
-            sizes=np.bincount(self.cells[own][:, 0], size, self.problem.n_classes),
-            squares=None if whole else total(_SQUARES),
+            sizes=np.bincount(self.cells[selected][:, 0], size, self.problem.n_classes),
+            squares=None if all_whole else total(_SQUARES),
         )
 
     def _counts(self, cells: IntArray, weights: FloatArray) -> JointCounts:
@@ -270,7 +280,7 @@ class _Joint:
         )
 
     def slices(self, column: str) -> Iterator[tuple[Label, Sample]]:
-        """The joint decisions of every group, in their order; cases that are in none come last."""
+        """Yield every group and its joint decisions in order; cases without a group come last."""
         labels, codes = groups_of(self.sums[column])
         for place, label in enumerate(labels):
             yield label, self.sample(codes == place)
@@ -284,7 +294,7 @@ def _joint(
     refits: Mapping[str, Refit],
     limit: int,
 ) -> _Joint:
-    """One group-by over classes, decisions of all systems, and more columns: groups, clusters."""
+    """Sum the rows by class, decisions of all systems, and `more` columns (groups, clusters)."""
     problem = models[0].problem
     by_name = {model.name: model for model in models}
     for model in models:
@@ -306,12 +316,12 @@ def _joint(
         _SQUARES: weight * weight,
         _FRACTIONAL: whether(weight != weight.floor()),
     }
-    made, each = grouped(rows, sizes, sums, more), 8 * (len(sizes) + 8 * len(more))
-    found = arrays_of(made.head(limit // each + 1) if more else made, sizes)
-    cells = np.stack([found[name] for name in sizes], axis=1)
+    groups, each = grouped(rows, sizes, sums, more), 8 * (len(sizes) + 8 * len(more))
+    arrays = arrays_of(groups.head(limit // each + 1) if more else groups, sizes)
+    cells = np.stack([arrays[name] for name in sizes], axis=1)
     if more:
         _refuse_large(len(cells) * each, limit)
-    return _Joint(problem, tuple(rules), cells, found, limit)
+    return _Joint(problem, tuple(rules), cells, arrays, limit)
 
 
 def _refuse_large(needed: int, limit: int) -> None:
@@ -326,29 +336,29 @@ def _refuse_large(needed: int, limit: int) -> None:
 # What was left out -------------------------------------------------------------------------------
 
 
-def _lost(model: LazyModel, one: Tallied, *, fitted: bool) -> Iterator[Caveat]:
-    """What a report of rows would say of this model beyond this one."""
+def _lost(model: LazyModel, tallied: Tallied, *, fitted: bool) -> Iterator[Caveat]:
+    """Caveats about what a report on rows in memory would also say of this model."""
     name, problem = model.name, model.problem
     if model.stuck:
         yield no_move(name)
-    if isinstance(model.given, Scores) and not fitted:
+    if isinstance(model.predictions, Scores) and not fitted:
         text = (
             "thresholds tuned on other folds need a key of the rows, key=, where these stay in "
             "their engine; there is only the one that was tuned on all rows."
         )
         yield no_decision(name, problem) if problem.n_decisions > 2 else left_out(name, text)
-    elif isinstance(model.given, Posteriors) and problem.n_classes > 2:
+    elif isinstance(model.predictions, Posteriors) and problem.n_classes > 2:
         yield left_out(
             name,
             "whether it ranks backwards was not checked: for more than two classes that needs the "
             "rows in memory, which are beyond its limit.",
         )
-    if one.bins is not None and one.bins.inside is None and not one.bins.exact:
-        yield left_out(name, _sure(one.bins, model))
+    if tallied.bins is not None and tallied.bins.inside is None and not tallied.bins.exact:
+        yield left_out(name, _sure(tallied.bins, model))
 
 
 def _sure(bins: Bins, model: LazyModel) -> str:
-    """How far off what was read from bins may be."""
+    """A sentence about the largest error of measures that were computed from bins."""
     prior = model.problem.prior
 
     def once_deployed(table: ScoreTable) -> ScoreTable:
@@ -363,8 +373,8 @@ def _sure(bins: Bins, model: LazyModel) -> str:
 
     ends = ""
     if bins.weights.any(axis=0).all():
-        both = [certified(one, bins) for one in (h, loss)]
-        lines = [f"{_below(one.low)} and {-_below(-one.high)}" for one in both]
+        certain = [certified(measure, bins) for measure in (h, loss)]
+        lines = [f"{_below(bounds.low)} and {-_below(-bounds.high)}" for bounds in certain]
         ends = f", H lies between {lines[0]}, the loss of optimal thresholds between {lines[1]}"
     return (
         f"single scores stay in the engine. The AUC, H and expected losses come from "
@@ -374,5 +384,5 @@ def _sure(bins: Bins, model: LazyModel) -> str:
 
 
 def _below(end: float) -> float:
-    """A number of few digits that is not above this one."""
+    """The number rounded down to six decimals."""
     return float(np.floor(end * 1e6) / 1e6)

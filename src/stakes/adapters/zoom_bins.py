@@ -1,8 +1,9 @@
-"""A grid of bins for scores that zooms by powers of two, the same to the last bit in every engine.
+"""A grid of bins for scores, finer by powers of two and identical to the last bit in every engine.
 
-The bins are those of `stakes.tally.bit_bins`, made of comparisons, products with powers of two and
-floor, which no engine rounds. A side of the grid has 33 runs of 1,024 bins: the first run begins at
-distance nought, and every later one, as each octave, is twice as wide as the one before.
+The bins are those of `stakes.tally.bit_bins`. They use only comparisons, products with powers of
+two and floor, because no engine rounds the results of these. Each side of the grid has 33 runs of
+1,024 bins: the first run begins at distance 0, and each later run is an octave, twice as wide as
+the one before.
 """
 
 from __future__ import annotations
@@ -16,41 +17,41 @@ import numpy as np
 from stakes.adapters.sources import Lazy
 from stakes.tally import Bins, BitGrid
 
-_STEPS = (16, 8, 4, 2, 1)  # octaves that are halved away at a time, 31 in all
+_STEPS = (16, 8, 4, 2, 1)  # octaves to divide by, as a binary search over 31 octaves
 _MOST = float(np.finfo(np.float64).max)
-_BELOW, _AT = "_below", "_at"  # columns that are made on the way
+_BELOW, _AT = "_below", "_at"  # temporary columns
 
 
 @dataclass(frozen=True)
 class UnitGrid:
-    """Bins of [0, 1] that zoom towards both ends, where the rare classes have their scores."""
+    """Bins of [0, 1] that get finer towards both ends, where scores of rare classes lie."""
 
     def binned(self, frame: Lazy, score: str, name: str) -> Lazy:
         """Add the bin of every score, which does not decrease along the scores."""
         below = nw.col(score) < 0.5
         end = nw.when(below).then(nw.col(score)).otherwise(1.0 - nw.col(score))
-        made = _runs(frame.with_columns(below.alias(_BELOW), (end * BitGrid.FAR).alias(_AT)), name)
+        rows = _runs(frame.with_columns(below.alias(_BELOW), (end * BitGrid.FAR).alias(_AT)), name)
         place = nw.col(name)
-        return made.with_columns(
+        return rows.with_columns(
             nw.when(nw.col(_BELOW)).then(place).otherwise(BitGrid.N_BINS - 1 - place).alias(name)
         )
 
 
 @dataclass(frozen=True)
 class ScoreGrid:
-    """Bins of all numbers that zoom towards a centre, by powers of two of `unit`."""
+    """Bins of all numbers that get finer towards a centre, by powers of two of `unit`."""
 
     centre: float = 0.0
     unit: float = 2.0**-16  # the end of the innermost run
 
     def binned(self, frame: Lazy, score: str, name: str) -> Lazy:
         """Add the bin of every score, which does not decrease along the scores."""
-        own, below = nw.col(score), nw.col(score) < self.centre
-        away = nw.when(below).then(self.centre - own).otherwise(own - self.centre)
+        value, below = nw.col(score), nw.col(score) < self.centre
+        away = nw.when(below).then(self.centre - value).otherwise(value - self.centre)
         scaled = away * (1 / self.unit)
-        made = _runs(frame.with_columns(below.alias(_BELOW), scaled.alias(_AT)), name)
+        rows = _runs(frame.with_columns(below.alias(_BELOW), scaled.alias(_AT)), name)
         place = nw.col(name)
-        return made.with_columns(
+        return rows.with_columns(
             nw.when(nw.col(_BELOW))
             .then(BitGrid.SIDE - 1 - place)
             .otherwise(BitGrid.SIDE + place)
@@ -59,7 +60,8 @@ class ScoreGrid:
 
     @classmethod
     def around(cls, low: float, middle: float, high: float) -> ScoreGrid:
-        """A grid for scores of which half lie between two numbers."""
+        """A grid for scores whose quartiles are `low`, `middle` and `high`."""
+        # Bounded so that neither the unit, about 2⁻¹² of the spread, nor its inverse overflows.
         spread = min(max(high - low, 2.0**-900), 2.0**900)
         return cls(middle, 2.0 ** (math.frexp(spread)[1] - 12))
 
@@ -68,26 +70,26 @@ Grid = UnitGrid | ScoreGrid
 
 
 def _runs(frame: Lazy, name: str) -> Lazy:
-    """The bin of distances of at least nought, in units of the first run."""
+    """Add the bin of distances ≥ 0, which are measured in units of the first run."""
     at = nw.col(_AT)
     beyond = nw.when(at > _MOST).then(nw.lit(BitGrid.SIDE - 1)).otherwise(nw.lit(BitGrid.SIDE - 2))
-    made = frame.with_columns(
+    rows = frame.with_columns(
         nw.when(at >= BitGrid.FAR).then(beyond).otherwise(nw.lit(0)).alias(name),
         nw.when(at >= BitGrid.FAR).then(nw.lit(0.0)).otherwise(at).alias(_AT),
     )
     for step in _STEPS:
         above = at >= 2.0**step
         runs = nw.when(above).then(nw.lit(step * BitGrid.RUN)).otherwise(nw.lit(0))
-        made = made.with_columns(
+        rows = rows.with_columns(
             nw.when(above).then(at * 2.0**-step).otherwise(at).alias(_AT),
             (nw.col(name) + runs).alias(name),
         )
     within = (at * float(BitGrid.RUN)).floor().cast(nw.Int64)
-    return made.with_columns((nw.col(name) + within).alias(name))
+    return rows.with_columns((nw.col(name) + within).alias(name))
 
 
 def finer(bins: Bins) -> ScoreGrid:
-    """A grid that zooms in on the middle half of these scores, infinite ones aside."""
+    """A grid that is finest in the middle half of these scores, infinite ones left out."""
     finite = np.isfinite(bins.low) & np.isfinite(bins.high)
     if not finite.any():
         return ScoreGrid()

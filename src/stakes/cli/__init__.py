@@ -1,7 +1,7 @@
 """The command ``stakes``: predictions and a problem file in, a report out.
 
-The command needs the extra ``cli``; without it, it says so and ends with exit code 2. Nothing here
-imports a guest before that is known.
+The command needs the extra ``cli``. Where that is not installed, the command says so and ends with
+exit code 2; this module therefore imports no optional package before it has checked for them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,20 @@ from stakes._files import discard_unfinished
 __all__ = ["main"]
 
 _GUESTS = ("click", "rich", "duckdb", "pyarrow")
-_FAULT = 70  # as sysexits.h has it: never to be taken for a gate, which is 1
+_FAULT = 70  # EX_SOFTWARE in sysexits.h; exit code 1 is reserved for gates
 _ASCII = {"−": "-", "–": "-", "…": "...", "≥": ">=", "≤": "<=", "×": "x", "∞": "inf", "→": "->"}
 
 
 def main() -> None:
-    """Run the command with the arguments of the process; does not return."""
+    """Run the command ``stakes`` with the arguments of the process, and end the process.
+
+    Examples
+    --------
+    >>> import subprocess, sys
+    >>> command = [sys.executable, "-c", "from stakes.cli import main; main()", "--version"]
+    >>> subprocess.run(command, capture_output=True, check=True).stdout.split()[0]
+    b'stakes'
+    """
     _open_streams()
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
@@ -41,15 +49,16 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Streams that exist and take every character, whatever the process was started with.
+    """Make sure that the standard streams are open and can print every character.
 
-    A file that is opened must never become standard output because that was closed.
+    A process may be started with standard output closed. The first file that it opens would then
+    get that number, and whatever is printed would end up in the file.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
     codecs.register_error("in_ascii", _in_ascii)
     for stream in (sys.stdout, sys.stderr):
@@ -57,10 +66,12 @@ def _open_streams() -> None:
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """What stands for the characters that an old encoding lacks."""
+    """Replacements for the characters that the encoding of a stream lacks."""
     assert isinstance(error, UnicodeEncodeError)
     missing = error.object[error.start : error.end]
-    return "".join(" " if one.isspace() else _ASCII.get(one, "?") for one in missing), error.end
+    return "".join(
+        " " if character.isspace() else _ASCII.get(character, "?") for character in missing
+    ), error.end
 
 
 def _require_guests() -> None:
@@ -74,18 +85,18 @@ def _require_guests() -> None:
 
 
 def _said(text: str) -> None:
-    with suppress(OSError):  # full or closed: there is nobody left to be told
+    with suppress(OSError):  # full or closed: nobody can be told
         os.write(2, f"stakes: {text}\n".encode())
 
 
 def _ended(number: int, frame: FrameType | None) -> None:
-    """End at once, and leave nothing that is not finished.
+    """Handle a signal: delete unfinished files and end at once.
 
-    An exception would have to pass through libraries that take it for a fault of their own.
+    An exception raised here would pass through libraries that would report it as their own error.
     """
     discard_unfinished()
     if os.isatty(2):
-        os.write(2, b"\r\x1b[2K\x1b[?25h")  # the progress bar goes, and the cursor comes back
+        os.write(2, b"\r\x1b[2K\x1b[?25h")  # clear the progress bar, show the cursor
     if number == signal.SIGINT:
         _said("interrupted")
     os._exit(128 + number)

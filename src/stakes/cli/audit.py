@@ -1,4 +1,4 @@
-"""``stakes audit``: which metrics would have misled, which costs they imply, how often they err."""
+"""``stakes audit``: metrics that would mislead, the costs they imply, how often they err."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def audit(
 
 
 def _misranked(pairs: int, seed: int) -> str:
-    """The study of dyrland, section 4.2, in its uniform setting, with a bar on a terminal."""
+    """The table of the misranking study (dyrland, section 4.2, uniform setting)."""
     with Terminal().working("drawing pairs", pairs) as advance:
         done = 0
 
-        def progress(drawn: int, wanted: int) -> None:
+        def progress(drawn: int, total: int) -> None:
             nonlocal done
             advance(drawn - done)
             done = drawn
@@ -90,53 +90,55 @@ def _misranked(pairs: int, seed: int) -> str:
             rng=np.random.default_rng(seed),
             progress=progress,
         )
-    told = "Pairs of random classifiers, under random costs, that each criterion ranks wrongly"
-    return f"{told} (seed {seed}).\n\n{study}"
+    title = "Pairs of random classifiers, under random costs, that each criterion ranks wrongly"
+    return f"{title} (seed {seed}).\n\n{study}"
 
 
 def _disagreement(report: Report) -> str:
-    found = report.disagreement
-    if found is None:
+    disagreement = report.disagreement
+    if disagreement is None:
         return "There is one model only: no metric could have picked another."
-    misled = [name for name, wrong in zip(found.metrics, found.misled, strict=True) if wrong]
-    told = f"misled: {', '.join(misled)}" if misled else "no metric is misled"
+    misled = [
+        name for name, wrong in zip(disagreement.metrics, disagreement.misled, strict=True) if wrong
+    ]
+    outcome = f"misled: {', '.join(misled)}" if misled else "no metric is misled"
     cheapest = f"The cheapest system is {report.best.name}"
     if report.verdict.deploy is None:
         cheapest += f", and always choosing {report.naive.decision} costs no more"
-    return f"{found}\n\n{cheapest}; {told}."
+    return f"{disagreement}\n\n{cheapest}; {outcome}."
 
 
 def _implied(model: ModelQuality) -> Iterator[tuple[str, ...]]:
-    """The favourite threshold of every metric and the costs that would justify it."""
+    """Rows with the threshold that each metric prefers and the costs that would justify it."""
     if model.table is None:
         return
     scale = Probabilities() if model.kind == "posteriors" else RawScores()
     for name, metric in FAMILIAR.items():
-        found = implied_costs(model.table, metric, scale=scale)
-        yield (model.model, name, number(found.value), *_reading(found))
+        implied = implied_costs(model.table, metric, scale=scale)
+        yield (model.model, name, number(implied.value), *_reading(implied))
 
 
-def _reading(found: ImpliedCosts) -> tuple[str, str, str]:
-    if not found.optima:
+def _reading(implied: ImpliedCosts) -> tuple[str, str, str]:
+    if not implied.optima:
         return "–", "–", "–"
-    first = found.optima[0]
+    first = implied.optima[0]
     threshold = number(first.threshold)
-    if len(found.optima) > 1:
-        threshold += f" (and {len(found.optima) - 1} more)"
+    if len(implied.optima) > 1:
+        threshold += f" (and {len(implied.optima) - 1} more)"
     return threshold, _span(first.bayes.cost_ratio), _span(first.empirical.cost_ratio)
 
 
 def _span(ends: np.ndarray[Any, Any]) -> str:
-    """Costs of a miss, in false alarms."""
+    """An interval for the cost of a miss, in units of a false alarm, as text."""
     low, high = ends.tolist()
     return "no costs" if isnan(low) or isnan(high) else f"{number(low)} to {number(high)}"
 
 
 def _own_ratio(problem: Problem) -> str:
-    told = "Costs of a miss in false alarms, for which a metric's favourite threshold is right."
+    sentence = "Costs of a miss in false alarms, for which a metric's favourite threshold is right."
     if problem.costs.shape != (2, 2):
-        return told
+        return sentence
     threshold = problem.threshold
     if not 0 < threshold < 1:
-        return told
-    return f"{told} Under these stakes a miss costs {number((1 - threshold) / threshold)}."
+        return sentence
+    return f"{sentence} Under these stakes a miss costs {number((1 - threshold) / threshold)}."

@@ -1,4 +1,4 @@
-"""``stakes calibrate``: fit a map from scores to posteriors, and apply it to new ones."""
+"""``stakes calibrate``: fit a map from scores to posteriors, and apply it to new scores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _model_option = click.option(
 
 @click.group(no_args_is_help=False)
 def calibrate() -> None:
-    """Make posteriors that can be trusted out of scores."""
+    """Turn scores into calibrated probabilities."""
 
 
 @calibrate.command()
@@ -67,8 +67,8 @@ def fit(
 ) -> None:
     """Fit a map on the cases in FILE, whose classes are known.
 
-    Where the problem states a prior, the new posteriors hold for it; otherwise for the class shares
-    of the data.
+    The new posteriors hold for the prior that the problem states, or else for the class shares of
+    the data.
     """
     problem, target = read_problem(problem_file), target_beside(out, (*files, problem_file))
     limit = memory_size(memory_limit)
@@ -76,13 +76,13 @@ def fit(
         columns = model_columns(model, source, problem)
         if weights is not None:
             source.require_number(weights)
-        known = truth_column(source, problem, truth, {*columns, weights or ""})
+        truth_name = truth_column(source, problem, truth, {*columns, weights or ""})
         if truth is None:
-            said(f"guessed from {source.name}: truth in column {known}.")
-        wanted = Columns(known, {"model": Scores(columns)}, weights)
+            said(f"guessed from {source.name}: truth in column {truth_name}.")
+        selection = Columns(truth_name, {"model": Scores(columns)}, weights)
         n_rows = counted(source)
-        _refuse_large(source.name, n_rows, wanted.n_bytes(problem, n_rows), limit)
-        data = source.rows(wanted, problem, n_rows)
+        _refuse_large(source.name, n_rows, selection.n_bytes(problem, n_rows), limit)
+        data = source.rows(selection, problem, n_rows)
     fitted = CALIBRATORS[method.lower()]().fit(
         data.models["model"].values,
         data.y_true,
@@ -127,29 +127,29 @@ def _refuse_large(source: str, n_rows: int, needed: int, limit: int) -> None:
 def apply(
     files: tuple[str, ...], problem_file: str, model: str, map_file: str, column: str, out: str
 ) -> None:
-    """Add to the predictions in FILE the posteriors that a map makes of them."""
+    """Add the calibrated posteriors of a fitted map to the predictions in FILE."""
     target = target_beside(out, (*files, problem_file, map_file))
     problem = read_problem(problem_file)
     shipped = load_map(map_file, problem.classes)
     with input_files(files) as source:
         columns = model_columns(model, source, problem)
         n_rows = rewrite(source, columns, _mapped(shipped.fitted, column), target)
-    held = (
+    prior_note = (
         ""
         if shipped.prior is None
         else (f"; the posteriors hold for the prior {written_shares(shipped.prior, problem)}")
     )
-    said(f"wrote {out}: {n_rows:,} rows{held}")
+    said(f"wrote {out}: {n_rows:,} rows{prior_note}")
 
 
 def _mapped(fitted: CalibrationMap, column: str) -> Callable[[FloatArray], dict[str, pa.Array]]:
-    """The new columns of a block of scores."""
+    """A function from a block of scores to the columns of calibrated posteriors."""
 
-    def made(values: FloatArray) -> dict[str, pa.Array]:
+    def new_columns(values: FloatArray) -> dict[str, pa.Array]:
         rows = fitted(values[:, 0] if values.shape[1] == 1 else values)
         if rows.ndim == 1:
             return {column: pa.array(rows)}
         pairs = zip(fitted.classes, rows.T, strict=True)
-        return {f"{column}_{label}": pa.array(own.copy()) for label, own in pairs}
+        return {f"{column}_{label}": pa.array(posteriors.copy()) for label, posteriors in pairs}
 
-    return made
+    return new_columns

@@ -1,4 +1,4 @@
-"""Which column is what, as options say it; what they leave open is guessed, and the guess said."""
+"""The columns that the options name; those left out are guessed, and the guess is printed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from stakes.rows import Decisions, Posteriors, Scores
 
 @dataclass(frozen=True)
 class Request:
-    """What the options say about columns; empty or None where they say nothing."""
+    """The columns that the options name; empty or None for options that were left out."""
 
     truth: str | None = None
     models: tuple[str, ...] = ()
@@ -41,7 +41,20 @@ class Request:
     key: str | None = None
 
     def columns(self, source: Source, problem: Problem) -> Columns:
-        """What is read from which column; guesses are said."""
+        """The columns of the truth and of all models; guesses are printed.
+
+        Parameters
+        ----------
+        source : Source
+            The data, whose columns are known.
+        problem : Problem
+            What is at stake.
+
+        Returns
+        -------
+        Columns
+            What is read from which column.
+        """
         if self.weights is not None:
             source.require_number(self.weights)
         pairs = [stated_model(text, source, problem) for text in self.models]
@@ -52,14 +65,14 @@ class Request:
             twin = next(name for name in names if names.count(name) > 1)
             raise InputError(f"models must have different names; {twin!r} stands twice.")
         stated = (self.weights, self.clusters, self.key, *self.by)
-        taken = {one for one in stated if one is not None}
-        taken.update(problem.columns)
-        taken.update(column for model in models.values() for column in columns_of(model))
-        truth = truth_column(source, problem, self.truth, taken)
+        used = {column for column in stated if column is not None}
+        used.update(problem.columns)
+        used.update(column for model in models.values() for column in columns_of(model))
+        truth = truth_column(source, problem, self.truth, used)
         guesses = [] if self.truth is not None else [f"truth in column {truth}"]
         if not models:
-            models = guessed_models(source, problem, taken | {truth})
-            guesses += [described(name, one, problem) for name, one in models.items()]
+            models = guessed_models(source, problem, used | {truth})
+            guesses += [described(name, model, problem) for name, model in models.items()]
         if guesses:
             source.watch.says(f"guessed from {source.name}: {'; '.join(guesses)}.")
         return Columns(truth, models, self.weights, self.by, self.clusters, self.key)
@@ -74,7 +87,7 @@ def report_on(
     master: str | None = None,
     **options: Any,
 ) -> Report:
-    """What the predictions in files cost."""
+    """The report on the predictions in files."""
     if master is not None and engine != "spark":
         raise InputError("--master must stand beside --engine spark. Add it, or leave this out.")
     with input_source(files, engine, master) as source:
@@ -89,30 +102,30 @@ def report_on(
 
 
 def _named(models: Any, source: str) -> set[str | None]:
-    """What complaints about models begin with."""
-    columns = {f"column {c!r} of {source}" for one in models.values() for c in columns_of(one)}
+    """The arguments that an error about one of the models can name."""
+    columns = {f"column {c!r} of {source}" for model in models.values() for c in columns_of(model)}
     return {*columns, *map(model_argument, models)}
 
 
 def input_source(
-    given: Sequence[str], engine: str | None, master: str | None
+    files: Sequence[str], engine: str | None, master: str | None
 ) -> AbstractContextManager[Source]:
-    """The files that the command line names, as a source of columns."""
+    """The files of the command line as a source of columns, read by DuckDB or Spark."""
     if engine == "spark":
-        return spark_files(given, master, Terminal())
-    return input_files(given)
+        return spark_files(files, master, Terminal())
+    return input_files(files)
 
 
-def input_files(given: Sequence[str]) -> AbstractContextManager[FileSource]:
-    """The same in the embedded engine."""
-    return opened_files(given, sys.stdin.buffer, Terminal())
+def input_files(files: Sequence[str]) -> AbstractContextManager[FileSource]:
+    """The files of the command line as a source of columns, read by DuckDB."""
+    return opened_files(files, sys.stdin.buffer, Terminal())
 
 
 # Models as options state them --------------------------------------------------------------------
 
 
 def stated_model(text: str, source: Source, problem: Problem) -> tuple[str, Predicted]:
-    """A model as it is stated: NAME, NAME=COLUMN, or NAME= with a column for each class."""
+    """The name and the columns of a model stated as NAME, NAME=COLUMN or NAME=COLUMN,COLUMN."""
     name, listed = _split(text, source)
     if listed in source.types and not holds_probabilities(listed, source, problem):
         return name, Decisions(listed)
@@ -120,18 +133,18 @@ def stated_model(text: str, source: Source, problem: Problem) -> tuple[str, Pred
 
 
 def stated_scores(text: str, source: Source) -> tuple[str, Predicted]:
-    """Raw scores as they are stated: COLUMN or NAME=COLUMN."""
+    """The name and the column of raw scores stated as COLUMN or NAME=COLUMN."""
     name, column = _split(text, source)
     return name, Scores(source.require_number(column))
 
 
 def model_columns(text: str, source: Source, problem: Problem) -> tuple[str, ...]:
-    """The columns of the only model of a command, whose name may be stated and plays no part."""
+    """The columns of a model for a command that takes only one; its name is ignored."""
     return columns_of(Posteriors(posterior_columns(_split(text, source)[1], source, problem)))
 
 
 def _split(text: str, source: Source) -> tuple[str, str]:
-    """The name of a model and its columns; without a name they are called as they are."""
+    """The name of a model and its columns as text; without a name, the columns give it."""
     if text in source.types or "=" not in text:
         return text, text
     name, _, listed = text.partition("=")
@@ -143,10 +156,11 @@ def _split(text: str, source: Source) -> tuple[str, str]:
 
 
 def posterior_columns(listed: str, source: Source, problem: Problem) -> str | tuple[str, ...]:
-    """The columns of numbers of one model, in the order of the classes.
+    """The columns of posteriors of one model, in the order of the classes.
 
-    COLUMN (P(second class) of two), COLUMN,COLUMN,… or, for COLUMN_CLASS, what stands before it.
-    Columns that are named after the classes go by their names.
+    They are stated as COLUMN (the probability of the second of two classes), as COLUMN,COLUMN,… or
+    as the common prefix of columns called PREFIX_CLASS. Columns that are named after the classes
+    are put in order by their names.
     """
     if listed in source.types:
         columns: tuple[str, ...] = (listed,)
@@ -156,9 +170,9 @@ def posterior_columns(listed: str, source: Source, problem: Problem) -> str | tu
     if len(columns) == 1:
         return ordered
     by_name = tuple(
-        own[0]
+        matches[0]
         for label in problem.classes
-        if len(own := [c for c in columns if _is_named(c, spellings([label]))]) == 1
+        if len(matches := [c for c in columns if _is_named(c, spellings([label]))]) == 1
     )
     return by_name if len(set(by_name)) == len(columns) else ordered
 

@@ -1,4 +1,4 @@
-"""All commands under one name, and one way to fail: a sentence and an exit code."""
+"""The group of all commands, which turns every failure into one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ from stakes.cli.problem import problem
 from stakes.errors import StakesError
 
 _BAD_INPUT = 2
-_FAULT = 70  # a mistake of ours, as sysexits.h has it: never to be taken for a --fail-if
-_INTERRUPTED = 130
-_PIPE_CLOSED = 141
+_FAULT = 70  # EX_SOFTWARE in sysexits.h; exit code 1 is reserved for gates
+_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+_PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 
 class _Unheard(Exception):
-    """Nobody reads standard output any more; click would end with exit code 1."""
+    """Standard output was closed by its reader.
+
+    Click would handle a BrokenPipeError itself and end with exit code 1, which means a closed gate.
+    """
 
 
 class _Front(click.Group):
     """A group that turns every failure into one sentence and an exit code."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """Run, and end the process."""
+        """Run the command and end the process with its exit code."""
         extra["standalone_mode"] = False
         sys.exit(self._run(*args, **extra))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that the arguments name."""
+        """Run the subcommand, and flush its output while errors can still be reported."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()

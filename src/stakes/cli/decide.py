@@ -1,4 +1,4 @@
-"""``stakes decide``: new predictions in, the same with the decision that each case calls for."""
+"""``stakes decide``: adds a column with the decision for each case to a file of predictions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from stakes.problem import Problem
 from stakes.rows import DECISIONS, SCORES, Posteriors, Scores
 from stakes.rule import Rule
 
+# A spreadsheet runs a cell that begins with one of these as a formula (OWASP, CSV injection).
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
-# Numbers (n,) or (n, K) and the columns that costs depend on, if any: labels.
+# Takes predictions, (n,) or (n, K), and the columns on which costs depend, if any; returns labels.
 Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
 
 
@@ -74,25 +75,25 @@ def decide(
     the posteriors are used as they are, after a map or a move of the prior where one is given, and
     the cheapest decision of the problem is taken.
     """
-    read = (rule_file, how["problem_file"], how["map_file"])
-    target = target_beside(out, [*files, *(one for one in read if one is not None)])
+    inputs = (rule_file, how["problem_file"], how["map_file"])
+    target = target_beside(out, [*files, *(path for path in inputs if path is not None)])
     rule = None if rule_file is None else _read_rule(rule_file, how)
-    problem, made = _of_problem(**how) if rule is None else (rule.problem, _of_rule(rule))
+    problem, decide_rows = _of_problem(**how) if rule is None else (rule.problem, _of_rule(rule))
 
     with input_files(files) as source:
         columns = _columns(model, rule, source, problem)
         charged = source.require_costs(problem)
-        single = source.is_single(columns)  # such numbers stand for all that round to them
+        single = source.is_single(columns)  # a threshold must be rounded to single precision, too
 
         def decided(values: FloatArray) -> dict[str, pa.Array]:
             rows, costs = np.split(values, [len(columns)], axis=1)
             rows = rows.astype(np.float32) if single else rows
             data = dict(zip(charged, costs.T, strict=True)) or None
-            labels = made(rows[:, 0] if len(columns) == 1 else rows, data)
+            labels = decide_rows(rows[:, 0] if len(columns) == 1 else rows, data)
             return {column: pa.array(_quoted(labels) if quote_formulas else np.asarray(labels))}
 
         n_rows = rewrite(source, (*columns, *charged), decided, target)
-    formulas = [one for one in problem.decisions if str(one).startswith(_FORMULA)]
+    formulas = [label for label in problem.decisions if str(label).startswith(_FORMULA)]
     if formulas and not quote_formulas:
         said(
             f"a spreadsheet will take the decision {formulas[0]} for a formula; --quote-formulas "
@@ -102,19 +103,19 @@ def decide(
 
 
 def _quoted(labels: Any) -> list[Any]:
-    """Labels that no spreadsheet computes."""
-    return [f"'{one}" if str(one).startswith(_FORMULA) else one for one in labels]
+    """The labels, with an apostrophe before those that a spreadsheet would run as a formula."""
+    return [f"'{label}" if str(label).startswith(_FORMULA) else label for label in labels]
 
 
 def _columns(
     model: str | None, rule: Rule | None, source: FileSource, problem: Problem
 ) -> tuple[str, ...]:
-    """The columns of the predictions: as stated, or those of which the rule was made."""
+    """The columns of the predictions: those that --model names, or those the rule was fitted on."""
     known = () if rule is None or rule.origin is None else rule.origin.columns
     if model is None and not known:
         raise InputError("--model must name the column of the predictions; it is missing.")
     if model is None:
-        return tuple(source.require_number(one) for one in known)
+        return tuple(source.require_number(column) for column in known)
     if rule is not None and rule.takes == SCORES:
         return columns_of(stated_scores(model, source)[1])
     return model_columns(model, source, problem)
@@ -124,10 +125,10 @@ def _columns(
 
 
 def _read_rule(path: str, others: dict[str, str | None]) -> Rule:
-    """The rule in a file, beside which nothing else says how to decide."""
-    odd = [name for name, given in others.items() if given is not None]
-    if odd:
-        option = odd[0].removesuffix("_file").replace("_", "-")
+    """Read a rule; other options that say how to decide are refused beside it."""
+    extra = [name for name, value in others.items() if value is not None]
+    if extra:
+        option = extra[0].removesuffix("_file").replace("_", "-")
         raise InputError(f"--{option} must be left out beside --rule, which says how to decide.")
     try:
         rule = Rule.from_json(Path(path))
@@ -152,24 +153,32 @@ def _of_rule(rule: Rule) -> Decide:
 def _of_problem(
     problem_file: str | None, map_file: str | None, posterior_prior: str | None
 ) -> tuple[Problem, Decide]:
-    """The cheapest decisions of a problem, after a map or a move where one is given."""
+    """The problem, and a function that takes its cheapest decisions.
+
+    Posteriors are first mapped by a fitted map and moved to the prior of the problem, where the
+    options ask for that.
+    """
     if problem_file is None:
         raise InputError("--rule or --problem must say how to decide; both are missing.")
     problem = read_problem(problem_file)
     shipped = None if map_file is None else load_map(map_file, problem.classes)
-    held = _prior_of_posteriors(class_shares(posterior_prior, problem), shipped)
+    from_prior = _prior_of_posteriors(class_shares(posterior_prior, problem), shipped)
     if posterior_prior is not None and problem.prior is None:
         raise InputError(
             f"{problem_file} must state a prior to which posteriors can be moved; it has none. Add "
             f"[prior], or leave --posterior-prior out."
         )
-    now = problem.prior
-    move = held is not None and now is not None and not np.array_equal(held, now)
+    to_prior = problem.prior
+    move = (
+        from_prior is not None and to_prior is not None and not np.array_equal(from_prior, to_prior)
+    )
 
     def decided(rows: FloatArray, data: dict[str, FloatArray] | None) -> Any:
         if shipped is not None:
             rows = shipped.fitted(rows)
-        return bayes_decisions(shift_prior(rows, held, now) if move else rows, problem, data=data)
+        return bayes_decisions(
+            shift_prior(rows, from_prior, to_prior) if move else rows, problem, data=data
+        )
 
     return problem, decided
 
@@ -177,7 +186,7 @@ def _of_problem(
 def _prior_of_posteriors(
     stated: FloatArray | None, shipped: ShippedMap | None
 ) -> FloatArray | None:
-    """The prior for which the posteriors hold that are decided on, as far as it is known."""
+    """The prior for which the posteriors hold, or None where it is unknown."""
     if shipped is None or shipped.prior is None:
         return stated
     if stated is not None:

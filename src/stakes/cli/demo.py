@@ -1,4 +1,4 @@
-"""``stakes demo``: the shipped example, evaluated in seconds, without a network."""
+"""``stakes demo``: a report on the example data of the package, without a network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CC BY 4.0; predictions out of fold).
 
 
 def demo_report() -> Report:
-    """The report on the shipped predictions."""
+    """The report on the example predictions of the package."""
     models = {name: name for name in ("logistic", "forest", "boosting", "naive bayes")}
     with as_file(files("stakes") / "data") as folder:
         problem = read_problem(str(folder / "german_credit.toml"))

@@ -1,4 +1,4 @@
-"""``stakes diff``: what changed from one report to another; ``stakes schema``: their JSON."""
+"""``stakes diff``, which compares two reports, and ``stakes schema``, the schema of their JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MIXED = "The problems differ, so that these costs are of different things."
 @click.argument("old", metavar="OLD.json")
 @click.argument("new", metavar="NEW.json")
 def diff(old: str, new: str) -> None:
-    """Say what changed from one report to another: problem, verdict, costs, caveats."""
+    """Show what changed between two reports: problem, verdict, costs, caveats."""
     before, after = read_report(old), read_report(new)
     level = _text.percent(after.assumptions.level)
     for part in _sections(changes_between(before, after), level):
@@ -35,7 +35,7 @@ def diff(old: str, new: str) -> None:
 
 @click.command()
 def schema() -> None:
-    """Print the JSON Schema of the JSON of reports."""
+    """Print the JSON Schema of reports."""
     put(json.dumps(report_schema(), indent=2))
 
 
@@ -65,17 +65,18 @@ def _costs(changes: Changes, level: str) -> Section:
     text = (_MIXED,) * bool(changes.problem)
     known = changes.costs[0].difference is not None
     triples = [
-        [_triple(part) for part in (one.old, one.new, one.difference)] for one in changes.costs
+        [_triple(part) for part in (change.old, change.new, change.difference)]
+        for change in changes.costs
     ]
     columns = [_text.measured_column(list(column)) for column in zip(*triples, strict=True)]
     rows = []
-    for one, was, now, gap in zip(changes.costs, *columns, strict=True):
+    for change, was, now, gap in zip(changes.costs, *columns, strict=True):
         ends = f"{gap[1]} to {gap[2]}" if known else "–"
-        value = _text.number(one.new.value - one.old.value) if not known else gap[0]
-        rows.append((one.system, was[0], now[0], value, ends, clearly(one.difference)))
+        value = _text.number(change.new.value - change.old.value) if not known else gap[0]
+        rows.append((change.system, was[0], now[0], value, ends, clearly(change.difference)))
     header = ("system", "old cost", "new cost", "difference", level, "clearly")
-    said = (*text, _UNPAIRED) if known else (*text, _UNPAIRED, _LEVELS)
-    return Section("Cost of each system", said, Table(header, tuple(rows)))
+    sentences = (*text, _UNPAIRED) if known else (*text, _UNPAIRED, _LEVELS)
+    return Section("Cost of each system", sentences, Table(header, tuple(rows)))
 
 
 def _triple(part: Interval | None) -> tuple[float, float, float]:

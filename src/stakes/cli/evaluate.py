@@ -1,4 +1,4 @@
-"""``stakes evaluate``: a file of predictions and a problem in, a report out."""
+"""``stakes evaluate``: the report on a file of predictions."""
 
 from __future__ import annotations
 
@@ -142,20 +142,20 @@ def evaluate(
     rows of several files are taken together.
     """
     request = request_of(options)
-    asked = {kind: options[kind] for kind in ("html", "json", "markdown")}
+    outputs = {kind: options[kind] for kind in ("html", "json", "markdown")}
     inputs = (*files, problem_file, options["baseline"] or problem_file)
-    targets = check_targets(asked, rule_out, inputs)
+    targets = check_targets(outputs, rule_out, inputs)
     if brief and "markdown" not in targets:
         raise InputError("--brief must stand beside --markdown OUT; it stands alone. Add that.")
     gate = None if fail_if is None else read_gate(fail_if, options["baseline"])
     named = [read_named_gate(text, options["baseline"]) for text in gates]
     problem = read_problem(problem_file)
-    held = class_shares(options["posterior_prior"], problem)
+    posterior_prior = class_shares(options["posterior_prior"], problem)
     report = report_on(
         files,
         problem,
         request,
-        posterior_prior=held,
+        posterior_prior=posterior_prior,
         calibrator=calibrator_named(options["calibrate"]),
         running_costs=_running_costs(options["running_costs"]),
         baseline=_baseline(options["baseline"]),
@@ -170,7 +170,7 @@ def evaluate(
 
 
 def _holds(gate: Expression | None, report: Report, text: str | None) -> bool:
-    """Whether the condition of --fail-if holds, which is then said with its numbers."""
+    """Whether the condition of --fail-if holds; if so, its numbers are printed."""
     values = Values(report)
     if gate is None or not holds(gate, values):
         return False
@@ -183,15 +183,16 @@ def _holds(gate: Expression | None, report: Report, text: str | None) -> bool:
 
 
 def _closes(report: Report, name: str, system: str | None) -> bool:
-    """Whether a named gate closes; what it judged is said either way."""
+    """Whether a named gate closes; the intervals that it judged are printed either way."""
     passed = GATES[name](report, system)
     judged = report.challengers if system is None else (report.compared(system),)
     assert report.baseline is not None
     numbers = "; ".join(
-        f"{one.name}: {part.value:.6g}, {part.low:.6g} to {part.high:.6g}"
-        f"{', and it clearly breaks a limit' * one.breaks_limit}"
-        for one in judged
-        if (part := one.difference if name == "better" else one.beyond_margin) is not None
+        f"{candidate.name}: {interval.value:.6g}, {interval.low:.6g} to {interval.high:.6g}"
+        f"{', and it clearly breaks a limit' * candidate.breaks_limit}"
+        for candidate in judged
+        if (interval := candidate.difference if name == "better" else candidate.beyond_margin)
+        is not None
     )
     beyond = " and the margin" if name == "no-worse" and report.baseline.margin else ""
     outcome = "passes" if passed else "does not pass"
@@ -200,7 +201,7 @@ def _closes(report: Report, name: str, system: str | None) -> bool:
 
 
 def _baseline(text: str | None) -> str | Report | None:
-    """An earlier report where the name is that of a JSON file, else the name."""
+    """The baseline: an earlier report if the text names a JSON file, otherwise the name itself."""
     if text is None or not text.lower().endswith(".json"):
         return text
     return read_report(text)
@@ -218,12 +219,12 @@ def _write_rule(report: Report, path: str) -> None:
 
 
 def _running_costs(stated: tuple[str, ...]) -> dict[str, float]:
-    """Costs by model, of MODEL=COST."""
-    found = {}
+    """Running costs by model, read from texts such as MODEL=COST."""
+    costs = {}
     for text in stated:
         model, _, cost = text.rpartition("=")
         try:
-            found[model] = float(cost)
+            costs[model] = float(cost)
         except ValueError:
             model = ""
         if not model:
@@ -231,4 +232,4 @@ def _running_costs(stated: tuple[str, ...]) -> dict[str, float]:
                 f"--running-cost must be stated as MODEL=COST, a number; got {text}.",
                 argument="--running-cost",
             )
-    return found
+    return costs

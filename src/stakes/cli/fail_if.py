@@ -1,4 +1,4 @@
-"""What a gate, ``--fail-if``, can ask of a report."""
+"""The conditions on a report that ``--fail-if`` and ``--gate`` can state."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from stakes.errors import InputError
 from stakes.report import Interval, ModelQuality, Report, System
 
 _SYSTEM: dict[str, Callable[[System], float | None]] = {
-    "cost": lambda one: one.cost.value,
-    "cost_low": lambda one: one.cost.low,
-    "cost_high": lambda one: one.cost.high,
-    "normalized": lambda one: one.normalized.value,
-    "normalized_low": lambda one: one.normalized.low,
-    "normalized_high": lambda one: one.normalized.high,
-    "probability_cheapest": lambda one: one.probability_cheapest,
-    "difference": lambda one: None if one.difference is None else one.difference.value,
-    "difference_low": lambda one: None if one.difference is None else one.difference.low,
-    "difference_high": lambda one: None if one.difference is None else one.difference.high,
+    "cost": lambda system: system.cost.value,
+    "cost_low": lambda system: system.cost.low,
+    "cost_high": lambda system: system.cost.high,
+    "normalized": lambda system: system.normalized.value,
+    "normalized_low": lambda system: system.normalized.low,
+    "normalized_high": lambda system: system.normalized.high,
+    "probability_cheapest": lambda system: system.probability_cheapest,
+    "difference": lambda system: None if system.difference is None else system.difference.value,
+    "difference_low": lambda system: None if system.difference is None else system.difference.low,
+    "difference_high": lambda system: None if system.difference is None else system.difference.high,
 }
 _MODEL: dict[str, Callable[[ModelQuality], float | None]] = {
-    "auc": lambda one: None if one.auc is None else one.auc.value,
-    "h": lambda one: one.h,
-    "normalized_log_loss": lambda one: one.normalized_log_loss,
-    "normalized_brier": lambda one: one.normalized_brier,
-    "calibration_cost": lambda one: one.calibration_cost,
+    "auc": lambda model: None if model.auc is None else model.auc.value,
+    "h": lambda model: model.h,
+    "normalized_log_loss": lambda model: model.normalized_log_loss,
+    "normalized_brier": lambda model: model.normalized_brier,
+    "calibration_cost": lambda model: model.calibration_cost,
 }
 _REPORT: dict[str, Callable[[Report], float | None]] = {
     "saving": lambda report: report.verdict.saving_over_naive.value,
@@ -82,7 +82,7 @@ GATES = {"no-worse": Report.is_no_worse, "better": Report.is_better}
 
 
 def read_gate(text: str, baseline: object) -> Expression:
-    """The gate that ``--fail-if`` states, known to be sound before anything is computed."""
+    """Parse the condition of ``--fail-if``, so that errors show before anything is computed."""
     facts = frozenset(_FACTS)
     gate = parse(text, what="the gate", known=_QUANTITIES, facts=facts, truth=True)
     compared = [name for name in gate.names if name.name.startswith("difference")]
@@ -96,7 +96,7 @@ def read_gate(text: str, baseline: object) -> Expression:
 
 
 def read_named_gate(text: str, baseline: object) -> tuple[str, str | None]:
-    """The gate that ``--gate`` names, and the system that it judges where one is stated.
+    """The gate that ``--gate`` names and the system that it judges, or None where none is stated.
 
     >>> read_named_gate("better=forest (as is)", "old")
     ('better', 'forest (as is)')
@@ -117,12 +117,12 @@ def read_named_gate(text: str, baseline: object) -> tuple[str, str | None]:
 
 
 def holds(gate: Expression, values: Values) -> bool:
-    """Whether the gate closes; names are looked up from left to right, as far as needed."""
+    """Whether the condition holds; names are looked up from left to right, as far as needed."""
     return bool(gate(values, NUMBERS))
 
 
 class Values(dict[Name, float | bool]):
-    """What names stand for in a report, looked up when they are needed; each must be defined."""
+    """The values of names in a report, looked up on first use; an undefined value is an error."""
 
     def __init__(self, report: Report) -> None:
         super().__init__()
@@ -148,17 +148,17 @@ def _lookup(name: Name, report: Report) -> float | bool | None:
 
 
 def _model(name: Name, report: Report) -> ModelQuality:
-    """The model of that name, or that of the system."""
-    models = {one.model: one for one in report.models}
+    """The model of that name, or else the model of the system of that name."""
+    models = {model.model: model for model in report.models}
     return models[name.of if name.of in models else _system(name, report).model]
 
 
 def _system(name: Name, report: Report) -> System:
-    """The cheapest system, even if it is not worth deploying, or the one that is named."""
+    """The system that is named, or the cheapest one, even if it is not worth deploying."""
     try:
         return report.best if name.of is None else report.system(name.of)
     except InputError:
-        known = ", ".join(one.name for one in report.systems)
+        known = ", ".join(system.name for system in report.systems)
         raise InputError(
             f"the gate asks for {name}, but no model or system has that name. "
             f"The systems are {known}."

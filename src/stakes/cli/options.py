@@ -20,7 +20,7 @@ from stakes.scoring import EqualMass
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_BINS = 20  # of equal mass, for the calibrator by histogram
+_BINS = 20  # bins of equal mass for the histogram calibrator
 CALIBRATORS: dict[str, Callable[[], Calibrator]] = {
     "select": calibration.Select,
     "affine": calibration.Affine,
@@ -35,7 +35,7 @@ CALIBRATORS: dict[str, Callable[[], Calibrator]] = {
     "vector-scaling": calibration.VectorScaling,
 }
 NO_CALIBRATOR = "none"
-_OPTIONS = {  # what arguments of the library are called here
+_OPTIONS = {  # arguments of the library and the options that set them
     "y_true": "--truth",
     "models": "--model",
     "weights": "--weights",
@@ -83,8 +83,8 @@ calibrate_option = click.option(
 
 
 def prediction_options(command: F) -> F:
-    """Which columns hold what; all are guessed where that is safe, and the guess is printed."""
-    for option in reversed(
+    """Add the options that name columns; left out, columns are guessed where that is safe."""
+    for option in reversed(  # the decorator that is applied last comes first in --help
         (
             click.option("--truth", metavar="COLUMN", help="True classes; guessed if left out."),
             click.option(
@@ -123,7 +123,7 @@ def prediction_options(command: F) -> F:
 
 
 def in_options(error: StakesError) -> str:
-    """The message for somebody who wrote options where the library has arguments.
+    """The message of an error, with options of the command in place of arguments of the library.
 
     >>> in_options(InputError("y_true must hold labels; 1 is none.", argument="y_true"))
     '--truth must hold labels; 1 is none.'
@@ -139,13 +139,13 @@ def in_options(error: StakesError) -> str:
 
 
 def request_of(options: dict[str, Any]) -> Request:
-    """What the shared options say about columns."""
+    """Take the options that name columns out of all options."""
     names = ("truth", "models", "scores", "weights", "by", "clusters", "key")
     return Request(**{name: options.pop(name) for name in names if name in options})
 
 
 def read_problem(path: str) -> Problem:
-    """The problem file, or a sentence about what is wrong with it."""
+    """Read a problem file; errors name the file."""
     try:
         return Problem.from_toml(Path(path))
     except OSError as error:
@@ -155,7 +155,7 @@ def read_problem(path: str) -> Problem:
 
 
 def read_report(path: str) -> Report:
-    """The JSON of a report, or a sentence about what is wrong with that file."""
+    """Read a report from its JSON file; errors name the file."""
     if not Path(path).is_file():
         raise InputError(
             f"{path} must be the JSON of a report; there is no such file. Write one with stakes "
@@ -168,37 +168,37 @@ def read_report(path: str) -> Report:
 
 
 def calibrator_named(name: str) -> Calibrator | None:
-    """The calibrator of that name, or none."""
+    """The calibrator of that name, or None for the name "none"."""
     return None if name.lower() == NO_CALIBRATOR else CALIBRATORS[name.lower()]()
 
 
 def class_shares(text: str | None, problem: Problem) -> FloatArray | None:
-    """Class shares written as ``good=0.7,bad=0.3``, in the order of the classes.
+    """Read class shares such as ``good=0.7,bad=0.3`` into the order of the classes.
 
     >>> class_shares("1=0.3,0=0.7", Problem.zero_one(2))
     array([0.7, 0.3])
     """
     if text is None:
         return None
-    given = {}
+    stated = {}
     for part in text.split(","):
         label, _, share = part.rpartition("=")
         try:
-            given[label.strip()] = float(share)
+            stated[label.strip()] = float(share)
         except ValueError:
             raise InputError(
                 f"class shares must be written as {_example(problem)}; {part!r} is not a share."
             ) from None
-    if set(given) != set(map(str, problem.classes)):
+    if set(stated) != set(map(str, problem.classes)):
         raise InputError(
             f"class shares must be given for every class, as in {_example(problem)}; got {text!r}."
         )
-    shares = [given[str(label)] for label in problem.classes]
+    shares = [stated[str(label)] for label in problem.classes]
     return _check.prior("--posterior-prior", shares, problem.classes)
 
 
 def written_shares(shares: FloatArray, problem: Problem) -> str:
-    """Class shares as `class_shares` reads them, to six digits."""
+    """Class shares in the form that `class_shares` reads, to six digits."""
     pairs = zip(problem.classes, shares.tolist(), strict=True)
     return ",".join(f"{label}={share:.6g}" for label, share in pairs)
 

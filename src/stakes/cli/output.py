@@ -1,4 +1,4 @@
-"""What a command says and leaves behind: notes, progress, the report, files that are whole."""
+"""Output of the commands: messages, progress bars, the report and complete files."""
 
 from __future__ import annotations
 
@@ -36,37 +36,61 @@ _LONG = 1_000_000  # rows from which the work takes long enough for a progress b
 
 
 def put(text: str, *, err: bool = False) -> None:
-    """Print a text, without anything in it that a terminal would obey."""
+    """Print a text, with control sequences made harmless for the terminal."""
     try:
         click.echo(printable(text), err=err)
     except OSError:
         if not err:
             raise
-        silence(sys.stderr)  # full or closed: there is nobody left to be told
+        silence(sys.stderr)  # full or closed: nobody can be told
 
 
 def silence(stream: TextIO) -> None:
-    """Let go of what is buffered for a stream that takes no more."""
+    """Send what is still buffered for a closed stream to the null device.
+
+    Python would otherwise try to flush it when the process ends, and fail again.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def said(text: str) -> None:
-    """Say something beside the result: on standard error."""
+    """Print a message on standard error, so that it does not mix with the result."""
     put(f"stakes: {' '.join(text.split())}", err=True)
 
 
 class Terminal(Watch):
-    """Says on standard error what is done, and shows the progress of long work."""
+    """Prints messages and progress bars on standard error."""
 
     def says(self, text: str) -> None:
-        """A sentence about what is done otherwise than asked."""
+        """Print a sentence about a choice that the user did not make.
+
+        Parameters
+        ----------
+        text : str
+            The sentence.
+        """
         said(text)
 
     @contextmanager
     def working(
         self, what: str, n_rows: int, *, steps: bool = True
     ) -> Iterator[Callable[[int], None]]:
-        """A progress bar for long work, on a terminal only; the function moves it by some rows."""
+        """A progress bar, shown on a terminal while many rows are read.
+
+        Parameters
+        ----------
+        what : str
+            What is being done, shown beside the bar.
+        n_rows : int
+            How many rows there are in all.
+        steps : bool
+            Whether progress will be reported in rows; otherwise the bar only shows activity.
+
+        Yields
+        ------
+        callable
+            Advances the bar by a number of rows.
+        """
         console = Console(file=sys.stderr)
         if n_rows < _LONG or not console.is_terminal:
             yield lambda rows: None
@@ -80,25 +104,30 @@ class Terminal(Watch):
 def check_targets(
     targets: Mapping[str, str | None], beside: str | None, inputs: Sequence[str]
 ) -> dict[str, str]:
-    """The files that were asked for, by format, which can all be written, as can one beside.
+    """The output files by format, after a check that each can be written and none is an input.
 
-    None of them is an input.
+    `beside` is one more output file that is checked with them.
     """
-    asked = {kind: path for kind, path in targets.items() if path is not None}
-    if list(asked.values()).count("-") > 1:
+    chosen = {kind: path for kind, path in targets.items() if path is not None}
+    if list(chosen.values()).count("-") > 1:
         raise InputError("only one format can go to standard output; more than one has the name -.")
-    files = [*(path for path in asked.values() if path != "-"), *filter(None, [beside])]
+    files = [*(path for path in chosen.values() if path != "-"), *filter(None, [beside])]
     paths = [target_beside(path, inputs).resolve() for path in files]
     if len(set(paths)) < len(paths):
         raise InputError("every format must have a file of its own; two have the same name.")
-    return asked
+    return chosen
 
 
 def target_beside(path: str, inputs: Sequence[str]) -> Path:
-    """A file that can be written and is none of the inputs, which may be globs."""
+    """The path of an output file, which can be written and is not an input; inputs may be globs."""
     target = check_target(path)
-    read = [found for one in inputs for found in (one, *glob.glob(one)) if os.path.exists(found)]
-    if target.exists() and any(target.samefile(one) for one in read):
+    inputs_read = [
+        file
+        for pattern in inputs
+        for file in (pattern, *glob.glob(pattern))
+        if os.path.exists(file)
+    ]
+    if target.exists() and any(target.samefile(file) for file in inputs_read):
         raise InputError(f"{path} must not be an input, which would be lost. Name another file.")
     return target
 
@@ -110,7 +139,7 @@ def write(
     brief: bool = False,
     heading: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the files; the report itself goes to standard output unless one of them does."""
+    """Write the output files, and print the report unless one of them goes to standard output."""
     writers: dict[str, _Writer] = {
         **_WRITERS,
         "html": lambda report, path: report.to_html(path, **(heading or {})),
@@ -122,14 +151,14 @@ def write(
             said(f"wrote {path}")
     piped = [kind for kind, path in targets.items() if path == "-"]
     if piped:
-        made = writers[piped[0]](report, None)
-        click.echo(printable(made) if sys.stdout.isatty() else made)
+        text = writers[piped[0]](report, None)
+        click.echo(printable(text) if sys.stdout.isatty() else text)
     else:
         show(report)
 
 
 def show(report: Report) -> None:
-    """The report on standard output: plain text, or tables that fit the terminal."""
+    """Print the report: as tables that fit the terminal, or as plain text where there is none."""
     console = Console(highlight=False, width=shutil.get_terminal_size().columns)
     if not console.is_terminal:
         put(report.to_text())
@@ -139,7 +168,7 @@ def show(report: Report) -> None:
 
 
 def show_section(part: Section) -> None:
-    """One section on standard output, in the same way."""
+    """Print one section of a report in the same way as `show`."""
     console = Console(highlight=False, width=shutil.get_terminal_size().columns)
     if console.is_terminal:
         _show_section(console, part)

@@ -1,4 +1,4 @@
-"""``stakes problem``: make a problem file by answering questions, check it, look at it."""
+"""``stakes problem``: write a problem file by answering questions, check it and show it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 
-_DEAREST = 1e100  # no problem holds a cost beyond
+_DEAREST = 1e100  # the largest cost that a Problem accepts
 
 
 @click.group(no_args_is_help=False)
@@ -60,14 +60,14 @@ def new(out: str, force: bool) -> None:
     if target.exists() and not force:
         raise InputError(f"{out} must be a new file; it is there already. Pass --force.")
     try:
-        made = _asked()
+        stakes = _asked()
     except click.Abort:
         if sys.stdin.isatty():
             raise
         raise InputError("every question must have an answer; the input ended first.") from None
-    made.to_toml(target)
-    put(str(made))
-    for sentence in _consequences(made):
+    stakes.to_toml(target)
+    put(str(stakes))
+    for sentence in _consequences(stakes):
         put(f"\n{sentence}")
     said(f"wrote {out}")
 
@@ -91,7 +91,7 @@ def _consequences(stakes: Problem) -> Iterator[str]:
 
 
 def _oddities(stakes: Problem) -> Iterator[str]:
-    if stakes.columns:  # what follows depends on the case
+    if stakes.columns:  # costs differ from case to case, so that nothing can be said in general
         return
     costs = stakes.costs
     for label, row in zip(stakes.classes, costs, strict=True):
@@ -130,38 +130,38 @@ def _asked() -> Problem:
 
 
 def _labels(question: str, default: list[str] | None = None) -> list[str]:
-    """Two or more labels; asked again until they can be told apart."""
+    """Ask for two or more different labels, until the answer has them."""
 
-    def read(given: str) -> list[str]:
-        found = [part.strip() for part in given.split(",") if part.strip()]
-        twin = next((one for one in found if found.count(one) > 1), None)
+    def read(answer: str) -> list[str]:
+        labels = [part.strip() for part in answer.split(",") if part.strip()]
+        twin = next((label for label in labels if labels.count(label) > 1), None)
         if twin is not None:
             raise click.UsageError(f"every name must stand once; {twin} stands twice.")
-        if len(found) < 2:
-            raise click.UsageError(f"there must be two or more, as in a,b; got {given!r}.")
-        return found
+        if len(labels) < 2:
+            raise click.UsageError(f"there must be two or more, as in a,b; got {answer!r}.")
+        return labels
 
     shown = None if default is None else ", ".join(default)
-    found: list[str] = click.prompt(question, default=shown, value_proc=read, err=True)
-    return found
+    labels: list[str] = click.prompt(question, default=shown, value_proc=read, err=True)
+    return labels
 
 
 def _number(question: str, *, low: float, high: float, default: float | None = None) -> float:
-    """A number in [low, high]; asked again until it is one."""
+    """Ask for a number in [low, high], until the answer is one."""
 
-    def read(given: object) -> float:
+    def read(answer: object) -> float:
         try:
-            return _check.number("the answer", float(str(given)), low=low, high=high)
-        except ValueError:  # InputError is one, too
+            return _check.number("the answer", float(str(answer)), low=low, high=high)
+        except ValueError:  # InputError is a ValueError
             raise click.UsageError(
-                f"the answer must be a number from {low:g} to {high:g}; got {given!r}."
+                f"the answer must be a number from {low:g} to {high:g}; got {answer!r}."
             ) from None
 
     return float(click.prompt(question, default=default, value_proc=read, err=True))
 
 
 def _cost(label: str, decision: str, classes: list[str], decisions: list[str]) -> float:
-    """What one decision costs for one class; the right one costs nothing unless said otherwise."""
+    """Ask what a decision costs for a class; the right decision costs 0 by default."""
     suits = len(classes) == len(decisions) and classes.index(label) == decisions.index(decision)
     question = f"What does it cost to choose {decision} when the truth is {label}?"
     return _number(question, low=-_DEAREST, high=_DEAREST, default=0.0 if suits else None)
@@ -173,6 +173,6 @@ def _prior(classes: list[str]) -> list[float] | None:
         return None
     shares: list[float] = []
     for label in classes[:-1]:
-        left = round(1 - sum(shares), 12)
+        left = round(1 - sum(shares), 12)  # 1 - (0.7 + 0.2) would print as 0.10000000000000009
         shares.append(_number(f"Share of {label}", low=0, high=left))
     return [*shares, round(1 - sum(shares), 12)]

@@ -1,4 +1,4 @@
-"""Files with new columns: block by block, so that any number of rows fits, whole or not at all."""
+"""Copies of files with new columns, written block by block so that any number of rows fits."""
 
 from __future__ import annotations
 
@@ -28,13 +28,19 @@ _KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class ShippedMap:
-    """A fitted map, and the prior for which its posteriors hold, where its file says so."""
+    """A fitted map and the prior for which its posteriors hold, or None where that is unknown."""
 
     fitted: CalibrationMap
     prior: FloatArray | None
 
     def to_json(self) -> str:
-        """The JSON of the map with one entry more, which `stakes.calibration.from_json` skips."""
+        """The map as JSON, with the prior.
+
+        Returns
+        -------
+        str
+            The JSON of the map with one more entry, which `stakes.calibration.from_json` ignores.
+        """
         return sealed_map(self.fitted, self._notes, None)
 
     @property
@@ -43,7 +49,7 @@ class ShippedMap:
 
 
 def load_map(path: str, classes: Labels) -> ShippedMap:
-    """A fitted map out of its JSON, which must be about these classes."""
+    """Read a fitted map from a JSON file, and check that it is for these classes."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         fitted = from_json(text)
@@ -66,23 +72,23 @@ def load_map(path: str, classes: Labels) -> ShippedMap:
 def rewrite(
     source: FileSource,
     columns: tuple[str, ...],
-    made: Callable[[FloatArray], dict[str, pa.Array]],
+    new_columns: Callable[[FloatArray], dict[str, pa.Array]],
     target: Path,
 ) -> int:
-    """Write all columns and those that are made of some of them; the number of rows."""
+    """Write all columns and new ones computed from `columns`; return the number of rows."""
     kind = _KINDS.get(target.suffix.lower())
     if kind is None:
         raise InputError(
             f"{target} must end in one of {', '.join(_KINDS)}; it ends in {target.suffix!r}."
         )
-    total = source.count()  # before the rows: an engine answers one question at a time
+    total = source.count()  # counted first, because a connection answers one query at a time
     if total == 0:
         raise InputError(f"{source.name} must hold rows; there are none.")
     verbatim = source.files.format is kind is Format.CSV
     pairs = source.with_numbers(columns, verbatim=verbatim)
     checked = _without_gaps(pairs, source.name, columns)
     with whole_file(target) as part, source.watch.working(f"writing {target}", total) as advance:
-        write_rows(part, kind, _extended(checked, made, source, advance))
+        write_rows(part, kind, _extended(checked, new_columns, source, advance))
     return total
 
 
@@ -98,14 +104,14 @@ def _without_gaps(
 
 def _extended(
     pairs: Iterator[tuple[pa.RecordBatch, FloatArray]],
-    made: Callable[[FloatArray], dict[str, pa.Array]],
+    new_columns: Callable[[FloatArray], dict[str, pa.Array]],
     source: FileSource,
     advance: Callable[[int], None],
 ) -> Iterator[pa.RecordBatch]:
-    """The blocks of rows with their new columns."""
+    """Yield the blocks of rows with their new columns."""
     before = 0
     for batch, values in pairs:
-        new = _positioned(made, values, before)
+        new = _positioned(new_columns, values, before)
         _refuse_present(new, source)
         arrays, names = [*batch.columns, *new.values()], [*batch.schema.names, *new]
         yield pa.RecordBatch.from_arrays(arrays, names=names)
@@ -123,11 +129,11 @@ def _refuse_present(new: dict[str, pa.Array], source: FileSource) -> None:
 
 
 def _positioned(
-    made: Callable[[FloatArray], dict[str, pa.Array]], values: FloatArray, before: int
+    new_columns: Callable[[FloatArray], dict[str, pa.Array]], values: FloatArray, before: int
 ) -> dict[str, pa.Array]:
-    """The new columns of a block; a complaint says where in the file the block stands."""
+    """The new columns of a block; an error says which rows of the file the block holds."""
     try:
-        return made(values)
+        return new_columns(values)
     except InputError as error:
         last = before + len(values)
         raise InputError(
