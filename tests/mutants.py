@@ -1,23 +1,24 @@
 """Change one operator, comparison or constant, and see whether a test notices.
 
-``python tests/mutants.py [MUTANTS] [SEED] [SECONDS] [PATH …]`` (``make mutants``) draws places of the
-source in proportion to the code: each place has a number that depends on the seed and on its own
-text, and the smallest are taken, so that an edit elsewhere changes no draw. Nothing is written to
-the source. One process imports everything and collects the quick tests once; each mutant is a fork
-of it in which the code of the changed function is replaced, and which runs the examples and tests
-that reach the line, the cheapest first, up to the first that fails or does not end. (What is
-computed on import needs a new process.) Which tests reach which lines is traced once.
+``python tests/mutants.py [MUTANTS] [SEED] [SECONDS] [PATH …]`` (``make mutants``) draws places of
+the source in proportion to the code: each place has a number that depends on the seed and on where
+in its function it stands, and the smallest are taken, so that an edit elsewhere changes no draw.
+Nothing is written to the source. One process imports everything and collects the quick tests once;
+each mutant is a fork of it in which the code of the changed function is replaced, and which runs
+the examples and tests that reach the line, the cheapest first, up to the first that fails or does
+not end. (What is computed on import needs a new process.) Which tests reach which lines is traced
+once.
 
 The map and the results are kept in the folder ``STAKES_MUTANTS`` (default: ``stakes-mutants`` among
 the temporary files), so that a run can go on later: what was noticed stays noticed until its file
 changes, what survived is tried again. Survivors are listed: each is a test that is missing, or a
-change that changes nothing; those that were studied are in ``mutants_explained.toml``, with the reason.
+change that changes nothing; those that were studied are in ``mutants_explained.toml``, each with
+the reason.
 """
 
 from __future__ import annotations
 
-import ast
-import gc
+import contextlib
 import hashlib
 import importlib.machinery
 import json
@@ -28,327 +29,35 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import tomllib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType
 from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
 
+from mutants_map import Map, Mapper, some, stem
+from mutants_places import SOURCE, Place, changed_code, patch, places
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-SOURCE = ROOT / "src" / "stakes"
 KEPT = Path(os.environ.get("STAKES_MUTANTS", Path(tempfile.gettempdir()) / "stakes-mutants"))
 EXPLAINED = HERE / "mutants_explained.toml"
 ENOUGH = float(os.environ.get("STAKES_MUTANTS_ENOUGH", 15))  # seconds of tests for one mutant
-VARIANTS = 3  # of a test with parameters, that are traced; the others are said to reach the same
-SLOW = 6  # seconds, after which a test is not for this
-CALLS = 25  # calls of a function, in one test, whose lines are traced
 
 # These need other environments: torch, Triton, Spark and Dask.
 ELSEWHERE = ("torch/", "adapters/cluster.py", "_version.py")
 # Tests that read the source, run other processes or a browser, or look at the clock.
 BLIND = (
-    *(f"tests/{folder}" for folder in ("browser", "clusters", "coverage", "tensors")),
-    *(
-        f"tests/test_{name}.py"
-        for name in (
-            "structure language docs papers load examples cli_process cli_hostile fuzz tamper"
-        ).split()
-    ),
+    *("browser", "clusters", "coverage", "tensors"),
+    *("test_structure.py", "test_language.py", "test_docs.py", "test_papers.py", "test_load.py"),
+    *("test_examples.py", "test_fuzz.py", "test_tamper.py"),
+    *("test_cli_process.py", "test_cli_hostile.py"),
 )
-
-_SWAPS: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-}
-
-
-@dataclass(frozen=True)
-class Place:
-    """One thing that can be changed: the how-manieth of its file, and how it reads."""
-
-    file: str
-    number: int
-    function: str
-    change: str
-    lines: tuple[int, ...]
-    in_function: bool
-    twin: int  # the same change of the same text in the same function, counted
-    kind: str  # the part that changes
-    nth: int  # among those of its kind in its function
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What explanations are found by: no line numbers."""
-        return self.file, self.function, self.change
-
-    def order(self, seed: int) -> str:
-        """A number that is drawn; other names of variables do not change it."""
-        drawn = (seed, self.file, self.function, self.kind, self.nth)
-        return hashlib.sha256(repr(drawn).encode()).hexdigest()
-
-
-@dataclass
-class _Walk:
-    """All nodes but annotations, decorators, texts and complaints, each with what holds it."""
-
-    names: tuple[str, ...] = ()
-    found: list[tuple[ast.AST, ast.AST, ast.stmt, tuple[str, ...], bool]] = field(
-        default_factory=list
-    )
-
-    def visit(self, node: ast.AST, whole: ast.AST, statement: Any, inside: bool) -> None:
-        """Go down; ``whole`` is the smallest expression around that says more than a constant."""
-        names = self.names
-        for name, part in ast.iter_fields(node):
-            if name in ("annotation", "returns", "decorator_list") or isinstance(node, ast.JoinedStr):
-                continue
-            body = name == "body" and isinstance(node, ast.FunctionDef | ast.Lambda)
-            if name == "body" and isinstance(node, ast.FunctionDef | ast.ClassDef):
-                self.names = (*names, node.name)
-            for child in part if isinstance(part, list) else [part]:
-                if not isinstance(child, ast.AST) or isinstance(child, ast.Raise):
-                    continue
-                if isinstance(child, ast.keyword) and child.arg == "strict":
-                    continue  # of zip: it refuses our own mistakes
-                near = child if isinstance(child, ast.stmt) else statement
-                plain = isinstance(child, ast.Constant | ast.UnaryOp | ast.keyword | ast.Slice)
-                around = whole if plain or not isinstance(child, ast.expr | ast.stmt) else child
-                self.found.append((child, around, near, self.names, inside or body))
-                self.visit(child, around, near, inside or body)
-            self.names = names
-
-
-def _changes(node: ast.AST) -> Iterator[Callable[[], Callable[[], None]]]:
-    """The changes of one node; each, called, makes the change and returns what takes it back."""
-    if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in _SWAPS:
-        yield lambda: _set(node, "op", _SWAPS[type(node.op)]())
-    elif isinstance(node, ast.Compare):
-        for place, one in enumerate(node.ops):
-            if type(one) in _SWAPS:
-                new = [*node.ops]
-                new[place] = _SWAPS[type(one)]()  # type: ignore[call-overload]
-                yield lambda new=new: _set(node, "ops", new)  # type: ignore[misc]
-    elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
-        old: Any = node.value
-        if isinstance(old, bool) or old + 1 != old:
-            yield lambda: _set(node, "value", not old if isinstance(old, bool) else old + 1)
-
-
-def _set(node: ast.AST, part: str, new: Any) -> Callable[[], None]:
-    old = getattr(node, part)
-    setattr(node, part, new)
-    return lambda: setattr(node, part, old)
-
-
-def places(file: str, only: int | None = None) -> tuple[ast.Module, list[Place]]:
-    """Every place of a file; the tree is left changed at the one that is named, if any."""
-    tree = ast.parse((SOURCE / file).read_text())
-    walk, found, twins = _Walk(), [], dict[Any, int]()
-    walk.visit(tree, tree, tree.body[0], False)
-    for node, whole, near, names, inside in walk.found:
-        for change in _changes(node):
-            number = len(found)
-            before = _words(whole)
-            back = change()
-            if number == only:
-                return tree, found
-            text = f"{before}  →  {_words(whole)}"
-            back()
-            key, kind = (".".join(names), text), type(node).__name__
-            for one in (key, (key[0], kind, None)):
-                twins[one] = twins.get(one, -1) + 1
-            end = getattr(near, "end_lineno", 0) if not hasattr(near, "body") else near.lineno
-            lines = (*range(node.lineno, node.end_lineno + 1), *range(near.lineno, end + 1))  # type: ignore[attr-defined]
-            found.append(Place(file, number, key[0], text, lines, inside, twins[key], kind, twins[key[0], kind, None]))
-    return tree, found
-
-
-def _words(node: ast.AST) -> str:
-    """An expression, or the first line of a statement."""
-    return ast.unparse(node).strip().splitlines()[0]
-
-
-def changed_code(file: str, number: int) -> CodeType:
-    """The code of a file with one change."""
-    tree, _ = places(file, number)
-    code: CodeType = compile(tree, str(SOURCE / file), "exec", dont_inherit=True)
-    return code
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from _codes(one)
-
-
-def patch(file: str, number: int) -> bool:
-    """Replace the code of the functions that the change touches; whether there are any."""
-    new = {(one.co_qualname, one.co_firstlineno): one for one in _codes(changed_code(file, number))}
-    done = False
-    for thing in gc.get_objects():
-        if isinstance(thing, FunctionType) and thing.__code__.co_filename == str(SOURCE / file):
-            code = thing.__code__
-            better = new.get((code.co_qualname, code.co_firstlineno))
-            if better is not None and better != code:
-                thing.__code__, done = better, True
-    return done
-
-
-# ---------------------------------------------------------------------- which tests reach which line
-
-
-class Tracer:
-    """Lines of the source that run, kept by the test or the fixture that runs them."""
-
-    def __init__(self) -> None:
-        self.lines: set[tuple[int, int]] = set()
-        self.calls: dict[int, int] = {}
-        self.codes: dict[int, CodeType | None] = {}
-
-    def start(self) -> None:
-        """A new test or fixture."""
-        self.lines, self.calls = set(), {}
-
-    def __call__(self, frame: FrameType, event: str, arg: object) -> Any:
-        code = frame.f_code
-        name = id(code)
-        if name not in self.codes:
-            self.codes[name] = code if code.co_filename.startswith(str(SOURCE)) else None
-        if self.codes[name] is None:
-            return None
-        self.calls[name] = self.calls.get(name, 0) + 1
-        return self.line if self.calls[name] <= CALLS else None
-
-    def line(self, frame: FrameType, event: str, arg: object) -> Any:
-        """Note a line."""
-        self.lines.add((id(frame.f_code), frame.f_lineno))
-        return self.line
-
-
-def _some(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Examples first; of a test with parameters a few."""
-    counts, some = dict[str, int](), []
-    for one in items:
-        counts[_stem(one.nodeid)] = count = counts.get(_stem(one.nodeid), 0) + 1
-        if count <= VARIANTS:
-            some.append(one)
-    return sorted(some, key=lambda one: not one.nodeid.startswith("src/"))
-
-
-def _too_slow(number: int, frame: object) -> None:
-    raise TimeoutError("too slow")
-
-
-def _stem(name: str) -> str:
-    """A test without its parameters."""
-    return name.partition("[")[0]
-
-
-@dataclass
-class Map:
-    """For each line a mask of the tests that reach it; for each test its seconds, 0 if red."""
-
-    tests: list[str]
-    seconds: list[float]
-    masks: dict[tuple[str, int], int]
-
-    def reach(self, place: Place) -> list[int]:
-        """The tests that reach a place; for what runs on import, those that reach its file."""
-        mask = 0
-        for (file, line), one in self.masks.items():
-            if file == place.file and (not place.in_function or line in place.lines):
-                mask |= one
-        return [one for one in range(len(self.tests)) if mask >> one & 1 and self.seconds[one]]
-
-
-class Mapper:
-    """Run all tests with the tracer, and write the map."""
-
-    def __init__(self, items: list[pytest.Item]) -> None:
-        self.items, self.tracer = items, Tracer()
-        self.fixtures: dict[str, set[tuple[int, int]]] = {}
-        self.masks: dict[tuple[str, int], int] = {}
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
-        """What a shared fixture runs belongs to every test that asks for it."""
-        if fixturedef.scope == "function":
-            return (yield)
-        outer = self.tracer.lines
-        self.tracer.lines = set()
-        try:
-            return (yield)
-        finally:
-            mine = self.fixtures.setdefault(f"{fixturedef.baseid}::{fixturedef.argname}", set())
-            mine |= self.tracer.lines
-            self.tracer.lines = outer
-
-    def run(self, file: Path) -> None:
-        """Write the map, and every minute what there is of it."""
-        seconds, saved = list[float](), time.monotonic()
-        names = [one.nodeid for one in self.items]
-        threading.settrace(self.tracer)
-        signal.signal(signal.SIGALRM, _too_slow)
-        for place, item in enumerate(self.items):
-            after = self.items[place + 1] if place + 1 < len(self.items) else None
-            seconds.append(self._trace(item, after))
-            self._note(place, self.tracer.lines)
-            if time.monotonic() > saved + 60:
-                file.write_bytes(pickle.dumps(Map(names[: place + 1], seconds, self.masks)))
-                saved = time.monotonic()
-        self._share()
-        file.write_bytes(pickle.dumps(Map(names, seconds, self.masks)))
-
-    def _trace(self, item: pytest.Item, after: pytest.Item | None) -> float:
-        """The seconds of one test, or 0."""
-        self.tracer.start()
-        begin = time.process_time()
-        signal.setitimer(signal.ITIMER_REAL, 10 * SLOW)
-        sys.settrace(self.tracer)
-        try:
-            reports = runtestprotocol(item, log=False, nextitem=after)
-        finally:
-            sys.settrace(None)
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        spent = time.process_time() - begin
-        if any(not one.passed for one in reports) or spent > SLOW:
-            print(f"left out: {item.nodeid}, {spent:.1f} s", file=sys.__stderr__, flush=True)
-            return 0.0
-        return spent
-
-    def _note(self, test: int, lines: set[tuple[int, int]]) -> None:
-        for name, line in lines:
-            code = self.tracer.codes[name]
-            assert code is not None
-            key = (str(Path(code.co_filename).relative_to(SOURCE)), line)
-            self.masks[key] = self.masks.get(key, 0) | 1 << test
-
-    def _share(self) -> None:
-        for place, item in enumerate(self.items):
-            for name in getattr(item, "fixturenames", ()):
-                for key, lines in self.fixtures.items():
-                    base, _, fixture = key.rpartition("::")
-                    if fixture == name and item.nodeid.startswith(base):
-                        self._note(place, lines)
-
 
 # --------------------------------------------------------------------------------------- one mutant
 
@@ -381,7 +90,7 @@ def _forked(work: Callable[[], str], seconds: float) -> str:
         try:
             os.setpgid(0, 0)
             answer = work()
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             answer = f"{type(error).__name__}: {error}"
         os.write(write, answer.encode()[:4000] or b"-")
         os._exit(0)
@@ -389,17 +98,15 @@ def _forked(work: Callable[[], str], seconds: float) -> str:
     ready, _, _ = select.select([read], [], [], seconds)
     answer = os.read(read, 4096).decode(errors="replace") if ready else "the clock"
     os.close(read)
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     os.waitpid(child, 0)
     return answer or "a crash"
 
 
 def _first_red(items: list[pytest.Item]) -> str:
     """The name of the first test that fails, or nothing once there were enough."""
-    end = time.process_time() + 2 * ENOUGH
+    end = time.process_time() + 1.5 * ENOUGH
     for place, item in enumerate(items):
         if time.process_time() > end:
             break
@@ -424,7 +131,8 @@ def _fresh(place: Place, tests: list[str], seconds: float) -> str:
 
 
 def _options() -> list[str]:
-    return ["-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", f"--basetemp={KEPT}/pytest"]
+    without = ["-p", "no:cacheprovider", "-p", "no:xdist"]
+    return [*without, "-m", "not slow", f"--basetemp={KEPT}/pytest"]
 
 
 if os.environ.get("STAKES_MUTANT"):  # in a new process: the file is compiled with its change
@@ -450,7 +158,9 @@ class Run:
     seed: int
     seconds: float
     paths: tuple[str, ...]
-    counts: dict[str, int] = field(default_factory=lambda: {"noticed": 0, "explained": 0, "survived": 0})
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("noticed", "explained", "survived"), 0)
+    )
 
     def pytest_collection(self) -> None:
         """A property that fails need not look for its smallest example."""
@@ -507,10 +217,10 @@ class Run:
     def _map(self, session: pytest.Session) -> Map:
         file = KEPT / "map.pickle"
         if not file.exists():
-            self._say(f"tracing {len(_some(session.items))} of {len(session.items)} tests")
+            self._say(f"tracing {len(some(session.items))} of {len(session.items)} tests")
 
             def trace() -> str:
-                mapper = Mapper(_some(session.items))
+                mapper = Mapper(some(session.items))
                 session.config.pluginmanager.register(mapper)
                 mapper.run(file)
                 return "-"
@@ -518,8 +228,7 @@ class Run:
             answer = _forked(trace, 7200)
             if answer != "-":
                 raise RuntimeError(answer)
-        known: Map = pickle.loads(file.read_bytes())
-        return known
+        return Map(*pickle.loads(file.read_bytes()))
 
     def _try(self, place: Place, known: Map, tests: dict[str, pytest.Item]) -> str:
         """Who noticed, or nothing."""
@@ -527,8 +236,8 @@ class Run:
         names = [known.tests[one] for one in chosen if known.tests[one] in tests]
         if not names:
             return ""
-        others = set(map(_stem, names))
-        names += [one for one in tests if _stem(one) in others and one not in set(names)]
+        others = set(map(stem, names))
+        names += [one for one in tests if stem(one) in others and one not in set(names)]
         patience = 60 + 10 * sum(known.seconds[one] for one in chosen)
         if place.in_function:
 
@@ -566,7 +275,7 @@ def main(arguments: list[str]) -> int:
     most, seed, seconds = numbers + [300, 0, 3600][len(numbers) :]
     KEPT.mkdir(parents=True, exist_ok=True)
     run = Run(int(most), int(seed), seconds, tuple(arguments[3:]))
-    left_out = [f"--ignore={ROOT / one}" for one in BLIND]
+    left_out = [f"--ignore={HERE / one}" for one in BLIND]
     os.chdir(ROOT)
     pytest.main([*_options(), "-q", *left_out], plugins=[run])
     return int(run.counts["survived"] > 0.05 * sum(run.counts.values()))
