@@ -19,11 +19,9 @@ the reason.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.machinery
 import json
 import os
-import pickle
 import select
 import signal
 import subprocess
@@ -41,7 +39,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from mutants_map import Map, Mapper, some, stem
-from mutants_places import SOURCE, Place, changed_code, patch, places
+from mutants_places import SOURCE, Place, changed_code, patch, places, stamp
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -182,13 +180,13 @@ class Run:
         for place in self._drawn():
             if time.monotonic() > end:
                 break
-            stamp = hashlib.sha256((SOURCE / place.file).read_bytes()).hexdigest()[:16]
-            who = done.get((*place.key, place.twin, stamp))
+            name = (*place.key, place.twin, stamp(place.file))
+            who = done.get(name)
             if who is None:
                 begin = time.monotonic()
                 who = self._try(place, known, tests)
                 spent = round(time.monotonic() - begin, 2)
-                line = {"place": [*place.key, place.twin, stamp], "who": who, "seconds": spent}
+                line = {"place": name, "who": who, "seconds": spent}
                 print(json.dumps(line, ensure_ascii=False), file=out, flush=True)
             kind = "noticed" if who else "explained" if place.key in why else "survived"
             self.counts[kind] += 1
@@ -215,20 +213,24 @@ class Run:
         return sorted(every, key=lambda one: one.order(self.seed))[: self.most]
 
     def _map(self, session: pytest.Session) -> Map:
+        """The map that was kept, with what it lacks."""
         file = KEPT / "map.pickle"
-        if not file.exists():
-            self._say(f"tracing {len(some(session.items))} of {len(session.items)} tests")
+        known = Map.load(file)
+        names = set(known.tests)
+        missing = [one for one in some(session.items) if one.nodeid not in names]
+        if missing:
+            self._say(f"tracing {len(missing)} of {len(session.items)} tests")
 
             def trace() -> str:
-                mapper = Mapper(some(session.items))
+                mapper = Mapper(missing, known)
                 session.config.pluginmanager.register(mapper)
                 mapper.run(file)
-                return "-"
+                return ""
 
             answer = _forked(trace, 7200)
             if answer != "-":
                 raise RuntimeError(answer)
-        return Map(*pickle.loads(file.read_bytes()))
+        return Map.load(file)
 
     def _try(self, place: Place, known: Map, tests: dict[str, pytest.Item]) -> str:
         """Who noticed, or nothing."""

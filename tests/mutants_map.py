@@ -16,11 +16,16 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-from mutants_places import SOURCE, Place
+from mutants_places import SOURCE, Place, stamp
 
 CALLS = 25  # calls of a function, in one test, whose lines are traced
 VARIANTS = 3  # of a test with parameters, that are traced; the others are said to reach the same
-SLOW = 6  # seconds, after which a test is not for this
+# Files of tests that run whole reports: they reach nearly everything, and say little of one line.
+COSTLY = tuple(
+    f"tests/test_{name}"
+    for name in ("evaluate", "same_report", "limits_evaluate", "one_voice", "incumbent_cli")
+)
+SLOW = 2  # seconds of the processor, after which a test is not for this
 
 
 class Tracer:
@@ -53,10 +58,10 @@ class Tracer:
 
 def some(items: list[pytest.Item]) -> list[pytest.Item]:
     """Examples first; of a test with parameters a few."""
-    counts, some = dict[str, int](), []
+    counts, some = dict[str, int](), list[pytest.Item]()
     for one in items:
         counts[stem(one.nodeid)] = count = counts.get(stem(one.nodeid), 0) + 1
-        if count <= VARIANTS:
+        if count <= VARIANTS and not one.nodeid.startswith(COSTLY):
             some.append(one)
     return sorted(some, key=lambda one: not one.nodeid.startswith("src/"))
 
@@ -77,27 +82,35 @@ class Map:
     tests: list[str]
     seconds: list[float]
     masks: dict[tuple[str, int], int]
+    stamps: dict[str, str]  # of the files, when they were traced
+
+    @classmethod
+    def load(cls, file: Path) -> Map:
+        """What was kept, or nothing."""
+        return cls(*pickle.loads(file.read_bytes())) if file.exists() else cls([], [], {}, {})
 
     def save(self, file: Path) -> None:
         """Keep it."""
-        file.write_bytes(pickle.dumps((self.tests, self.seconds, self.masks)))
+        file.write_bytes(pickle.dumps((self.tests, self.seconds, self.masks, self.stamps)))
 
     def reach(self, place: Place) -> list[int]:
-        """The tests that reach a place; for what runs on import, those that reach its file."""
-        mask = 0
+        """The tests that reach a place.
+
+        Where the file has changed since, and for what runs on import, those that reach the file.
+        """
+        mask, exact = 0, place.in_function and self.stamps.get(place.file) == stamp(place.file)
         for (file, line), one in self.masks.items():
-            if file == place.file and (not place.in_function or line in place.lines):
+            if file == place.file and (line in place.lines or not exact):
                 mask |= one
         return [one for one in range(len(self.tests)) if mask >> one & 1 and self.seconds[one]]
 
 
 class Mapper:
-    """Run all tests with the tracer, and write the map."""
+    """Run tests with the tracer, and add them to the map."""
 
-    def __init__(self, items: list[pytest.Item]) -> None:
-        self.items, self.tracer = items, Tracer()
+    def __init__(self, items: list[pytest.Item], known: Map) -> None:
+        self.items, self.known, self.tracer = items, known, Tracer()
         self.fixtures: dict[str, set[tuple[int, int]]] = {}
-        self.masks: dict[tuple[str, int], int] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
@@ -115,31 +128,32 @@ class Mapper:
 
     def run(self, file: Path) -> None:
         """Write the map, and every minute what there is of it."""
-        seconds, saved = list[float](), time.monotonic()
-        names = [one.nodeid for one in self.items]
+        saved, begin = time.monotonic(), len(self.known.tests)
         threading.settrace(self.tracer)
-        signal.signal(signal.SIGALRM, _too_slow)
+        signal.signal(signal.SIGPROF, _too_slow)
         for place, item in enumerate(self.items):
             after = self.items[place + 1] if place + 1 < len(self.items) else None
-            seconds.append(self._trace(item, after))
-            self._note(place, self.tracer.lines)
+            spent = self._trace(item, after)
+            self.known.tests.append(item.nodeid)
+            self.known.seconds.append(spent)
+            self._note(begin + place, self.tracer.lines)
             if time.monotonic() > saved + 60:
-                Map(names[: place + 1], seconds, self.masks).save(file)
+                self.known.save(file)
                 saved = time.monotonic()
-        self._share()
-        Map(names, seconds, self.masks).save(file)
+        self._share(begin)
+        self.known.save(file)
 
     def _trace(self, item: pytest.Item, after: pytest.Item | None) -> float:
         """The seconds of one test, or 0."""
         self.tracer.start()
         begin = time.process_time()
-        signal.setitimer(signal.ITIMER_REAL, 10 * SLOW)
+        signal.setitimer(signal.ITIMER_PROF, SLOW)
         sys.settrace(self.tracer)
         try:
             reports = runtestprotocol(item, log=False, nextitem=after)
         finally:
             sys.settrace(None)
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         spent = time.process_time() - begin
         if any(not one.passed for one in reports) or spent > SLOW:
             print(f"left out: {item.nodeid}, {spent:.1f} s", file=sys.__stderr__, flush=True)
@@ -150,11 +164,14 @@ class Mapper:
         for name, line in lines:
             code = self.tracer.codes[name]
             assert code is not None
-            key = (str(Path(code.co_filename).relative_to(SOURCE)), line)
-            self.masks[key] = self.masks.get(key, 0) | 1 << test
+            file = str(Path(code.co_filename).relative_to(SOURCE))
+            masks = self.known.masks
+            masks[file, line] = masks.get((file, line), 0) | 1 << test
+            if file not in self.known.stamps:
+                self.known.stamps[file] = stamp(file)
 
-    def _share(self) -> None:
-        for place, item in enumerate(self.items):
+    def _share(self, begin: int) -> None:
+        for place, item in enumerate(self.items, begin):
             for name in getattr(item, "fixturenames", ()):
                 for key, lines in self.fixtures.items():
                     base, _, fixture = key.rpartition("::")

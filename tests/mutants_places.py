@@ -167,3 +167,8 @@ def patch(file: str, number: int) -> bool:
             if better is not None and better != code:
                 thing.__code__, done = better, True
     return done
+
+
+def stamp(file: str) -> str:
+    """Changes when a file of the source does."""
+    return hashlib.sha256((SOURCE / file).read_bytes()).hexdigest()[:16]
