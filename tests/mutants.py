@@ -1,180 +1,287 @@
-"""Change one operator, comparison or constant, and see whether the tests of its room notice.
+"""Change one operator, comparison or constant, and see whether a test notices.
 
-``python tests/mutants.py [MUTANTS] [SEED] [SECONDS] [ROOM …]`` (``make mutants``) draws mutants of
-the rooms below with a seed, until there are enough or the time is up. Each is written into a copy
-of the source, where the examples in its own docstrings run first, and then the quick tests of the
-room. Survivors are listed: each is a test that is missing, or a change that changes nothing; those
-that were looked at and change nothing are in `EQUIVALENT`, with the reason.
+``python tests/mutants.py [MUTANTS] [SEED] [SECONDS] [PATH …]`` (``make mutants``) draws places of
+the source in proportion to the code: each place has a number that depends on the seed and on where
+in its function it stands, and the smallest are taken, so that an edit elsewhere changes no draw.
+Nothing is written to the source. One process imports everything and collects the quick tests once;
+each mutant is a fork of it in which the code of the changed function is replaced, and which runs
+the examples and tests that reach the line, the cheapest first, up to the first that fails or does
+not end. (What is computed on import needs a new process.) Which tests reach which lines is traced
+once.
+
+The map and the results are kept in the folder ``STAKES_MUTANTS`` (default: ``stakes-mutants`` among
+the temporary files), so that a run can go on later: what was noticed stays noticed until its file
+changes, what survived is tried again. Survivors are listed: each is a test that is missing, or a
+change that changes nothing; those that were studied are in ``mutants_explained.toml``, each with
+the reason.
 """
 
 from __future__ import annotations
 
-import ast
+import contextlib
+import importlib.machinery
+import json
 import os
-import shutil
+import select
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
-import numpy as np
+import pytest
+from _pytest.runner import runtestprotocol
+
+from mutants_map import Map, Mapper, some, stem
+from mutants_places import SOURCE, Place, changed_code, patch, places, stamp
 
 HERE = Path(__file__).parent
-SOURCE = HERE.parent / "src"
-LONG = 300  # seconds: a mutant that runs on is noticed
+ROOT = HERE.parent
+KEPT = Path(os.environ.get("STAKES_MUTANTS", Path(tempfile.gettempdir()) / "stakes-mutants"))
+EXPLAINED = HERE / "mutants_explained.toml"
+ENOUGH = float(os.environ.get("STAKES_MUTANTS_ENOUGH", 15))  # seconds of tests for one mutant
 
-TESTS = {
-    "_arithmetic": "test_arithmetic test_cost",
-    "agreement": "test_agreement",
-    "calibration": "test_calibration test_calibration_maps test_calibration_degenerate",
-    "conditions": "test_conditions test_conversions",
-    "curve": "test_curve test_curves test_regions",
-    "curves": "test_curves test_capacity_curves",
-    "decide": "test_decide",
-    "limits": "test_limits test_price_limits test_rule_limits",
-    "measures": "test_cost test_confusion test_confusion_grid test_clinical_tables",
-    "ranking": "test_ranking test_laws",
-    "regions": "test_regions",
-    "rule": "test_rule test_rule_files",
-    "scoring": "test_scoring",
-    "tally": "test_tally test_tallies test_pooling",
-    "thresholds": "test_thresholds",
-}
+# These need other environments: torch, Triton, Spark and Dask.
+ELSEWHERE = ("torch/", "adapters/cluster.py", "_version.py")
+# Tests that read the source, run other processes or a browser, or look at the clock.
+BLIND = (
+    *("browser", "clusters", "coverage", "tensors"),
+    *("test_structure.py", "test_language.py", "test_docs.py", "test_papers.py", "test_load.py"),
+    *("test_examples.py", "test_fuzz.py", "test_tamper.py"),
+    *("test_cli_process.py", "test_cli_hostile.py"),
+)
 
-# What was looked at and cannot be noticed: file, line of code, and why.
-EQUIVALENT: dict[tuple[str, str], str] = {}
-
-_OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-}
+# --------------------------------------------------------------------------------------- one mutant
 
 
-def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int]]:
-    """Every node that can be changed, the name of its part, and which of several it is."""
-    for node in _code(tree):
-        if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in _OPERATORS:
-            yield node, "op", 0
-        elif isinstance(node, ast.Compare):
-            for place, one in enumerate(node.ops):
-                if type(one) in _OPERATORS:
-                    yield node, "ops", place
-        elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
-            yield node, "value", 0
+def _chosen(known: Map, place: Place) -> list[int]:
+    """Tests for a mutant: own examples, then the cheapest, then the rest, file by file."""
+    reach = known.reach(place)
+    own = [one for one in reach if known.tests[one].startswith(f"src/stakes/{place.file}::")]
+    rest = sorted(set(reach) - set(own), key=lambda one: known.seconds[one])
+    first, later = sorted(rest[:20]), rest[20:]
+    files: dict[str, list[int]] = {}
+    for one in later:
+        files.setdefault(known.tests[one].partition("::")[0], []).append(one)
+    grouped = sorted(files.values(), key=lambda group: sum(known.seconds[one] for one in group))
+    ordered = own + first + [one for group in grouped for one in sorted(group)]
+    chosen, spent = [], 0.0
+    for one in ordered:
+        spent += known.seconds[one]
+        if spent > ENOUGH and chosen:
+            break
+        chosen.append(one)
+    return chosen
 
 
-def _code(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but annotations, decorators, texts and complaints."""
-    for name, part in ast.iter_fields(tree):
-        if name in ("annotation", "returns", "decorator_list") or isinstance(tree, ast.JoinedStr):
-            continue
-        for node in part if isinstance(part, list) else [part]:
-            if isinstance(node, ast.AST) and not isinstance(node, ast.Raise):
-                yield node
-                yield from _code(node)
-
-
-def change(node: ast.AST, part: str, place: int) -> str:
-    """Change the node, and say how."""
-    if isinstance(node, ast.Constant):
-        old: Any = node.value
-        node.value = not old if isinstance(old, bool) else old + 1
-        return f"{old} → {node.value!r}"
-    old = getattr(node, part) if part == "op" else getattr(node, part)[place]
-    new = _OPERATORS[type(old)]()
-    if part == "op":
-        setattr(node, part, new)
-    else:
-        getattr(node, part)[place] = new
-    return f"{type(old).__name__} → {type(new).__name__}"
-
-
-def files_of(room: str) -> list[Path]:
-    """The files of a room."""
-    folder = SOURCE / "stakes" / room
-    return sorted(folder.glob("[!_]*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
-
-
-def mutant(path: Path, rng: np.random.Generator) -> tuple[str, str, str]:
-    """The source with one change, the line that was changed, and how."""
-    tree = ast.parse(path.read_text())
-    found = list(places(tree))
-    if not found:
-        return "", "", ""
-    node, part, place = found[rng.integers(len(found))]
-    line = path.read_text().splitlines()[node.lineno - 1].strip()  # type: ignore[attr-defined]
-    how = change(node, part, place)
-    return ast.unparse(tree), line, how
-
-
-def noticed(copy: Path, module: str, tests: list[str]) -> str | None:
-    """What noticed the change in a copy of the source: an example, a test, the clock; or None."""
-    env = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"}
-    env["OPENBLAS_NUM_THREADS"] = "1"
-    examples = (
-        f"import doctest, sys, importlib as i; m = i.import_module({module!r}); "
-        f"sys.exit(doctest.testmod(m).failed > 0)"
-    )
-    files = [str(HERE / f"{name}.py") for name in tests]
-    pytest = ["-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", *files]
-    for what, command in (("an example", ["-c", examples]), ("a test", pytest)):
+def _forked(work: Callable[[], str], seconds: float) -> str:
+    """What the work says in a fork of this process, or that it does not end."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
         try:
-            done = subprocess.run(
-                [sys.executable, *command], env=env, capture_output=True, timeout=LONG, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return "the clock"
-        if done.returncode:
-            return what
-    return None
+            os.setpgid(0, 0)
+            answer = work()
+        except BaseException as error:
+            answer = f"{type(error).__name__}: {error}"
+        os.write(write, answer.encode()[:4000] or b"-")
+        os._exit(0)
+    os.close(write)
+    ready, _, _ = select.select([read], [], [], seconds)
+    answer = os.read(read, 4096).decode(errors="replace") if ready else "the clock"
+    os.close(read)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return answer or "a crash"
 
 
-def main(most: int, seed: int, seconds: int, rooms: list[str]) -> int:
-    """Try mutants, and list those that nothing noticed."""
-    rng, end, counts = np.random.default_rng(seed), time.monotonic() + seconds, [0, 0, 0]
-    with tempfile.TemporaryDirectory(prefix="stakes-mutants-") as folder:
-        copy = Path(folder)
-        shutil.copytree(SOURCE / "stakes", copy / "stakes", ignore=lambda *_: ["__pycache__"])
-        while sum(counts) < most and time.monotonic() < end:
-            room = rooms[rng.integers(len(rooms))]
-            files = files_of(room)
-            path = files[rng.integers(len(files))]
-            text, line, how = mutant(path, rng)
-            if not text:
-                continue
-            name = str(path.relative_to(SOURCE))
-            target = copy / name
-            target.write_text(text)
-            module = name.removesuffix(".py").replace("/", ".")
-            who = noticed(copy, module, TESTS[room].split())
-            target.write_text(path.read_text())
-            known = (name, line) in EQUIVALENT
-            counts[0 if who else 1 if known else 2] += 1
-            if not who:
-                why = EQUIVALENT.get((name, line), "SURVIVED")
-                print(f"{name}: {line}  [{how}]  {why}", flush=True)
-    total = sum(counts)
-    print(
-        f"{total} mutants (seed {seed}): {counts[0]} noticed, {counts[1]} known to change nothing, "
-        f"{counts[2]} survived"
+def _first_red(items: list[pytest.Item]) -> str:
+    """The name of the first test that fails, or nothing once there were enough."""
+    end = time.process_time() + 1.5 * ENOUGH
+    for place, item in enumerate(items):
+        if time.process_time() > end:
+            break
+        after = items[place + 1] if place + 1 < len(items) else None
+        if any(one.failed for one in runtestprotocol(item, log=False, nextitem=after)):
+            return item.nodeid
+    return ""
+
+
+def _fresh(place: Place, tests: list[str], seconds: float) -> str:
+    """The same in a new process, for what runs on import."""
+    env = {**os.environ, "STAKES_MUTANT": f"{place.file}:{place.number}"}
+    env["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(HERE)])
+    command = [sys.executable, "-m", "pytest", "-p", "mutants", *_options(), "-x", "-q", *tests]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=env, capture_output=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "the clock"
+    return "-" if not done.returncode else "a new process"
+
+
+def _options() -> list[str]:
+    without = ["-p", "no:cacheprovider", "-p", "no:xdist"]
+    return [*without, "-m", "not slow", f"--basetemp={KEPT}/pytest"]
+
+
+if os.environ.get("STAKES_MUTANT"):  # in a new process: the file is compiled with its change
+    _file, _, _number = os.environ["STAKES_MUTANT"].partition(":")
+    _read = importlib.machinery.SourceFileLoader.get_code
+
+    def _get_code(self: importlib.machinery.SourceFileLoader, name: str) -> CodeType | None:
+        if self.path == str(SOURCE / _file):
+            return changed_code(_file, int(_number))
+        return _read(self, name)
+
+    importlib.machinery.SourceFileLoader.get_code = _get_code  # type: ignore[method-assign]
+
+
+# -------------------------------------------------------------------------------------------- a run
+
+
+@dataclass
+class Run:
+    """Draw, try, count; a plugin of pytest, so that tests are collected once."""
+
+    most: int
+    seed: int
+    seconds: float
+    paths: tuple[str, ...]
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("noticed", "explained", "survived"), 0)
     )
-    return int(counts[2] > 0.05 * total)
+
+    def pytest_collection(self) -> None:
+        """A property that fails need not look for its smallest example."""
+        from hypothesis import Phase, settings
+
+        phases = (Phase.explicit, Phase.generate)
+        quick = settings.get_profile("quick")
+        settings.register_profile("mutants", quick, phases=phases, report_multiple_bugs=False)
+        settings.load_profile("mutants")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Instead of running the tests: the map, if it is missing, and then the mutants."""
+        end = time.monotonic() + self.seconds
+        tests = {one.nodeid: one for one in session.items}
+        known = self._map(session)
+        out = open(KEPT / "results.jsonl", "a")  # noqa: SIM115
+        done = _results()
+        why = {(one["file"], one["function"], one["change"]): one["why"] for one in _explained()}
+        for place in self._drawn():
+            if time.monotonic() > end:
+                break
+            name = (*place.key, place.twin, stamp(place.file))
+            who = done.get(name)
+            if who is None:
+                begin = time.monotonic()
+                who = self._try(place, known, tests)
+                spent = round(time.monotonic() - begin, 2)
+                line = {"place": name, "who": who, "seconds": spent}
+                print(json.dumps(line, ensure_ascii=False), file=out, flush=True)
+            kind = "noticed" if who else "explained" if place.key in why else "survived"
+            self.counts[kind] += 1
+            if not who:
+                reason = why.get(place.key, f"SURVIVED, line {place.lines[0]}")
+                self._say(f"{place.file}  {place.function}\n    {place.change}\n    {reason}")
+        total = sum(self.counts.values())
+        self._say(f"{total} mutants (seed {self.seed}): {json.dumps(self.counts)[1:-1]}")
+        return True
+
+    def _drawn(self) -> list[Place]:
+        every = [
+            place
+            for path in sorted(SOURCE.rglob("*.py"))
+            if not (name := str(path.relative_to(SOURCE))).startswith(ELSEWHERE)
+            and name.startswith(self.paths or ("",))
+            for place in places(name)[1]
+        ]
+        for one in {(e["file"], e["function"], e["change"]) for e in _explained()} - {
+            one.key for one in every
+        }:
+            if one[0].startswith(self.paths or ("",)):
+                self._say(f"explained, but no longer there: {one}")
+        return sorted(every, key=lambda one: one.order(self.seed))[: self.most]
+
+    def _map(self, session: pytest.Session) -> Map:
+        """The map that was kept, with what it lacks."""
+        file = KEPT / "map.pickle"
+        known = Map.load(file)
+        names = set(known.tests)
+        missing = [one for one in some(session.items) if one.nodeid not in names]
+        if missing:
+            self._say(f"tracing {len(missing)} of {len(session.items)} tests")
+
+            def trace() -> str:
+                mapper = Mapper(missing, known)
+                session.config.pluginmanager.register(mapper)
+                mapper.run(file)
+                return ""
+
+            answer = _forked(trace, 7200)
+            if answer != "-":
+                raise RuntimeError(answer)
+        return Map.load(file)
+
+    def _try(self, place: Place, known: Map, tests: dict[str, pytest.Item]) -> str:
+        """Who noticed, or nothing."""
+        chosen = _chosen(known, place)
+        names = [known.tests[one] for one in chosen if known.tests[one] in tests]
+        if not names:
+            return ""
+        others = set(map(stem, names))
+        names += [one for one in tests if stem(one) in others and one not in set(names)]
+        patience = 60 + 10 * sum(known.seconds[one] for one in chosen)
+        if place.in_function:
+
+            def work() -> str:
+                if not patch(place.file, place.number):
+                    return "not found"
+                return _first_red([tests[name] for name in names])
+
+            answer = _forked(work, patience)
+            if answer not in ("not found", "the clock"):
+                return answer.removeprefix("-")
+        return _fresh(place, names[:150], patience + 20).removeprefix("-")
+
+    def _say(self, text: str) -> None:
+        print(text, file=sys.__stdout__, flush=True)
+
+
+def _results() -> dict[tuple[Any, ...], str]:
+    """Place → who noticed it, of earlier runs; survivors are tried again."""
+    file = KEPT / "results.jsonl"
+    lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    return {tuple(one["place"]): one["who"] for one in lines if one["who"]}
+
+
+def _explained() -> list[dict[str, str]]:
+    if not EXPLAINED.exists():
+        return []
+    mutants: list[dict[str, str]] = tomllib.loads(EXPLAINED.read_text())["mutant"]
+    return mutants
+
+
+def main(arguments: list[str]) -> int:
+    """Run, and fail if more than one in twenty is neither noticed nor explained."""
+    numbers = [float(one) for one in arguments[:3]]
+    most, seed, seconds = numbers + [300, 0, 3600][len(numbers) :]
+    KEPT.mkdir(parents=True, exist_ok=True)
+    run = Run(int(most), int(seed), seconds, tuple(arguments[3:]))
+    left_out = [f"--ignore={HERE / one}" for one in BLIND]
+    os.chdir(ROOT)
+    pytest.main([*_options(), "-q", *left_out], plugins=[run])
+    return int(run.counts["survived"] > 0.05 * sum(run.counts.values()))
 
 
 if __name__ == "__main__":
-    numbers = [int(float(one)) for one in sys.argv[1:4]]
-    most, seed, seconds = numbers + [300, 0, 3600][len(numbers) :]
-    sys.exit(main(most, seed, seconds, sys.argv[4:] or sorted(TESTS)))
+    sys.exit(main(sys.argv[1:]))
