@@ -428,7 +428,15 @@ NOT_FOR_USERS: dict[str, str] = {
         (
             *("rule.Rules.__getitem__", "*.moment", "*.drawer", "*.strata", "*.whole"),
             *("*.intervals", "*.numbers_per_replicate"),
-            *("*.ends", "*.undefined", "*.effective_count", "*.along", "*.checked", "*.located"),
+            *(
+                "*.bounds",
+                "*.endpoint_costs",
+                "*.undefined",
+                "*.effective_count",
+                "*.along",
+                "*.checked",
+                "*.located",
+            ),
             *("*.population", "*.numbers", "*.cuts", "*.gap", "*.mark", "*.read", "*.normalised"),
             *("*.rounding", "*.unframed", "*.of_quantity", "*.mapped", "*.excess", "*.among"),
             *("inference.LossSample.errors", "*.charged", "*.part", "*.fitted", "*.out_of_fold"),

@@ -19,7 +19,7 @@ from stakes.inference import (
     Clusters,
     effective_counts,
     profile_threshold,
-    ratio_of_proportions_ends,
+    ratio_of_proportions_bounds,
     wilson_rates,
 )
 from stakes.metrics import clinical_table
@@ -158,7 +158,7 @@ def test_koopmans_ratio_interval_covers_at_any_pair_of_rates():
     m, n = 20, 30
     hits = np.stack(np.meshgrid(np.arange(m + 1), np.arange(n + 1), indexing="ij"), -1)
     totals = np.broadcast_to(np.array([m, n], float), hits.shape)
-    low, high = ratio_of_proportions_ends(
+    low, high = ratio_of_proportions_bounds(
         hits.astype(float), totals, np.full(hits.shape[:-1], stats.norm.ppf(0.975) ** 2)
     )
     rates = [0.05, 0.2, 0.5, 0.9]
@@ -173,7 +173,7 @@ def test_koopmans_ratio_interval_covers_at_any_pair_of_rates():
 def test_the_ends_of_the_ratio_are_where_the_score_test_rejects():
     """The most likely proportions by brute force on a grid, the statistic from its definition."""
     x, m, y, n = 9, 14, 4, 33
-    low, high = ratio_of_proportions_ends(
+    low, high = ratio_of_proportions_bounds(
         np.array([x, y], float), np.array([m, n], float), np.array(3.8415)
     )
     for end in (float(low), float(high)):
@@ -191,7 +191,7 @@ def test_without_hits_on_one_side_the_other_end_is_where_the_score_test_rejects(
 
     The most likely proportions are a root of a quadratic; here they are searched on a grid.
     """
-    low, high = ratio_of_proportions_ends(
+    low, high = ratio_of_proportions_bounds(
         np.array([x, y], float), np.array([m, n], float), np.array(3.8415)
     )
     first = np.linspace(0, min(1, float(low)), 400_001)[1:-1]
@@ -200,7 +200,7 @@ def test_without_hits_on_one_side_the_other_end_is_where_the_score_test_rejects(
     variance = p * (1 - p) / m + low * p * (1 - p / low) / n
     assert (x / m) ** 2 / variance == pytest.approx(3.8415, rel=1e-3)
     assert high == math.inf
-    turned = ratio_of_proportions_ends(
+    turned = ratio_of_proportions_bounds(
         np.array([y, x], float), np.array([n, m], float), np.array(3.8415)
     )
     assert turned == pytest.approx((0.0, 1 / float(low)))
@@ -215,10 +215,10 @@ def test_a_sample_without_false_alarms_says_much_about_ratio_and_predictive_valu
 
 def test_without_hits_an_end_is_open():
     z = np.array(3.84)
-    none = ratio_of_proportions_ends(np.array([0.0, 5.0]), np.array([10.0, 10.0]), z)
+    none = ratio_of_proportions_bounds(np.array([0.0, 5.0]), np.array([10.0, 10.0]), z)
     assert none[0] == 0
     assert 0 < none[1] < 1.5
-    none = ratio_of_proportions_ends(np.array([5.0, 0.0]), np.array([10.0, 10.0]), z)
+    none = ratio_of_proportions_bounds(np.array([5.0, 0.0]), np.array([10.0, 10.0]), z)
     assert none[1] == math.inf
     assert 0.8 < none[0] < math.inf
 

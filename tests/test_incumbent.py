@@ -15,7 +15,7 @@ from scipy.stats import chi2
 import stakes
 from stakes import Decisions, InputError, Limit, Problem, Report
 from stakes.evaluation.baseline import problem_differences, unpaired
-from stakes.inference import difference_support, profile_ends
+from stakes.inference import difference_support, profile_bounds
 from stakes.limits import LimitCheck
 from stakes.report import Interval
 from stakes.tally import JointCounts
@@ -73,7 +73,7 @@ def test_the_interval_of_a_contrast_is_the_profile_of_its_own_values(factor):
     problem = Problem(costs)
     joint = JointCounts.from_decisions(y, {"new": first, "old": second}, problem)
     support = difference_support(joint, problem, [(0, 1)], factor=factor).of_quantity(0)
-    low, high = profile_ends(support, np.array(chi2.ppf(0.95, 1)))
+    low, high = profile_bounds(support, np.array(chi2.ppf(0.95, 1)))
     values = costs[y, first] - factor * costs[y, second]
     most = max(costs[k].max() - factor * costs[k].min() for k in (0, 1))
     least = min(costs[k].min() - factor * costs[k].max() for k in (0, 1))

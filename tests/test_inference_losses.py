@@ -10,9 +10,9 @@ from stakes.inference import (
     LossSample,
     contenders,
     cost_errors,
-    profile_ends,
+    profile_bounds,
     profile_threshold,
-    ratio_ends,
+    ratio_bounds,
 )
 from stakes.inference.losses import _bins, _codes, _least
 from stakes.tally import JointCounts
@@ -80,14 +80,14 @@ def test_intervals_of_losses_are_those_of_the_table_where_costs_are_constant(
     sample, joint, problem, squares = drawn(2000, weights=weights, clusters=clusters, prior=prior)
     support = sample.cost_support("a")
     threshold = profile_threshold(0.95, support.degrees)
-    low, high = profile_ends(support, threshold)
+    low, high = profile_bounds(support, threshold)
     from stakes.inference import Clusters, cost_support
 
     counts = joint.model("a")
     table = None if squares is None else joint.with_cell_weights(squares).model("a").values
     scheme = None if clusters is None else Clusters()
     known = cost_support(counts, problem, squares=table, scheme=scheme)
-    expected = profile_ends(known, threshold)
+    expected = profile_bounds(known, threshold)
     np.testing.assert_allclose((low, high), expected, rtol=0.01)
 
 
@@ -102,8 +102,8 @@ def test_what_a_case_costs_whatever_is_decided_moves_no_difference_and_no_ratio(
 
     def ends(one: LossSample):
         above, below = one.loss("a") - one.perfect, one.dearest - one.perfect
-        ratio = ratio_ends(one, above, below, float(q))
-        return (*profile_ends(one.difference_support("a", "b"), q), *ratio)
+        ratio = ratio_bounds(one, above, below, float(q))
+        return (*profile_bounds(one.difference_support("a", "b"), q), *ratio)
 
     np.testing.assert_allclose(ends(moved), ends(sample), rtol=1e-6)
 
@@ -158,13 +158,13 @@ def test_the_ends_of_a_ratio_are_where_its_test_changes():
     above, below = rng.lognormal(0, 0.5, 300), rng.lognormal(1, 0.5, 300)
     sample = LossSample(**{**vars(drawn(300)[0]), "dearest": above})
     q = float(profile_threshold(0.95, np.asarray(np.inf)))
-    low, high = ratio_ends(sample, above, below, q)
+    low, high = ratio_bounds(sample, above, below, q)
     value = above.mean() / below.mean()
     assert low < value < high
     # the plain Wald interval of a ratio is near by
     error = np.std(above - value * below) / below.mean() / np.sqrt(300)
     assert (low, high) == pytest.approx((value - 1.96 * error, value + 1.96 * error), rel=0.25)
-    assert ratio_ends(sample, above, 0 * below, q) == pytest.approx((np.nan, np.nan), nan_ok=True)
+    assert ratio_bounds(sample, above, 0 * below, q) == pytest.approx((np.nan, np.nan), nan_ok=True)
 
 
 def test_known_costs_beside_the_decisions_move_differences_and_nothing_else():
@@ -183,7 +183,7 @@ def test_a_mistake_that_no_case_shows_is_inside_the_interval():
     sample, *_ = drawn(200)
     nothing = LossSample(**{**vars(sample), "losses": 0 * sample.losses})
     threshold = profile_threshold(0.95, np.asarray(np.inf))
-    low, high = profile_ends(nothing.cost_support("a"), threshold)
+    low, high = profile_bounds(nothing.cost_support("a"), threshold)
     assert low == 0
     assert 1 < high < 3 / 200 * 2 * 180
 

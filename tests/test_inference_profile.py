@@ -21,7 +21,7 @@ from stakes.inference import (
     Support,
     cost_support,
     difference_support,
-    profile_ends,
+    profile_bounds,
     profile_interval,
     profile_normalized_interval,
     profile_ratio,
@@ -201,7 +201,7 @@ def test_clusters_divide_the_counts_by_a_design_effect_and_take_students_t(size,
         plain += sum(row * (own - mean) ** 2) / sum(row) ** 2
     effect = max(1.0, left_out_variance(clusters, problem) / plain)
     support = Support(values, strata / effect, values.min(-1), values.max(-1))
-    low, high = profile_ends(support, np.array(t.ppf(0.975, size - 1) ** 2))
+    low, high = profile_bounds(support, np.array(t.ppf(0.975, size - 1) ** 2))
     interval = profile_interval(Counts(clusters), problem, scheme=Clusters())
     assert effect > 1.5
     assert interval.low == pytest.approx(low, rel=1e-8)
@@ -350,10 +350,10 @@ def test_the_ratio_of_a_value_is_the_threshold_whose_interval_ends_there(
     if not least <= value <= greatest_:
         assert np.isinf(ratio) or least == greatest_
         return
-    low, high = profile_ends(support, np.maximum(ratio * (1 + 1e-6), 1e-6))
+    low, high = profile_bounds(support, np.maximum(ratio * (1 + 1e-6), 1e-6))
     assert low - 1e-6 <= value <= high + 1e-6
     if 1e-3 < ratio < 1e3:
-        low, high = profile_ends(support, ratio * (1 - 1e-3))
+        low, high = profile_bounds(support, ratio * (1 - 1e-3))
         assert not low < value < high
 
 
@@ -364,7 +364,7 @@ def test_every_one_of_many_ends_lies_where_its_ratio_is_the_threshold(size, prev
     shares = np.outer([1 - prevalence, prevalence], [0.5, 0.35, 0.15])
     tables = RNG(4).multinomial(size, shares.ravel(), size=200).reshape(200, 2, 3)
     support = cost_support(Counts(tables), Problem([[0, 0.4, 2], [98, 30, 0]], prior=prior))
-    for end in profile_ends(support, np.array(CHI2)):
+    for end in profile_bounds(support, np.array(CHI2)):
         inside = (end > support.lowest.sum(-1) + 1e-6) & (end < support.highest.sum(-1) - 1e-6)
         assert np.allclose(profile_ratio(support, end)[inside], CHI2, rtol=1e-4)
         assert inside.mean() > 0.5
@@ -384,7 +384,7 @@ def twelve_systems(rng, n):
 def test_pairs_made_together_are_those_made_alone(prior):
     joint, problem = twelve_systems(RNG(1), 300), Problem(COSTS, prior=prior)
     pairs = list(itertools.combinations(range(12), 2))[::7]
-    low, high = profile_ends(difference_support(joint, problem, pairs), np.array(CHI2))
+    low, high = profile_bounds(difference_support(joint, problem, pairs), np.array(CHI2))
     for place, (first, second) in enumerate(pairs):
         two = JointCounts(
             joint.cells[:, [0, 1 + first, 1 + second]],
@@ -409,9 +409,9 @@ def test_all_intervals_of_twelve_systems_on_a_million_cases_take_less_than_a_fif
     spent = []
     for _ in range(3):  # the best of three: others use the machine too
         start = time.process_time()
-        profile_ends(cost_support(counts, problem), threshold)
+        profile_bounds(cost_support(counts, problem), threshold)
         profile_normalized_interval(counts, Problem(COSTS))
-        profile_ends(difference_support(joint, problem, pairs), threshold)
+        profile_bounds(difference_support(joint, problem, pairs), threshold)
         spent.append(time.process_time() - start)
     assert len(joint.cells) > 5_000
     assert min(spent) < 0.2
@@ -528,7 +528,7 @@ def test_fractional_weights_become_effective_cases_by_their_squares(prior):
     if prior is None:
         table, grid = table.reshape(1, -1), grid.reshape(1, -1)
     counts = table * expected / max(own, usual) / np.array(kish)[:, None]
-    low, high = profile_ends(Support(grid, counts, grid.min(-1), grid.max(-1)), np.array(CHI2))
+    low, high = profile_bounds(Support(grid, counts, grid.min(-1), grid.max(-1)), np.array(CHI2))
     interval = profile_interval(Counts(sums), Problem(COSTS, prior=prior), squares=squares)
     assert usual > 1.1 * own or own > 1.1 * usual
     assert [float(interval.low), float(interval.high)] == pytest.approx([float(low), float(high)])

@@ -38,21 +38,6 @@ BANNED_IN_NAMES = {
     "held": "what is held",
 }
 LEFT = {
-    "stakes.evaluation.is_movable(held)",
-    "stakes.inference.BCa.ends",
-    "stakes.inference.ExpandedPercentile.ends",
-    "stakes.inference.IntervalType.ends",
-    "stakes.inference.Logit.ends",
-    "stakes.inference.Normal.ends",
-    "stakes.inference.Percentile.ends",
-    "stakes.inference.Studentised.ends",
-    "stakes.inference.Wilson.ends",
-    "stakes.inference.own_cost_support",
-    "stakes.inference.profile_ends",
-    "stakes.inference.ratio_ends",
-    "stakes.inference.ratio_of_proportions_ends",
-    "stakes.inference.widened(ends)",
-    "stakes.inference.wilson_ends",
     "stakes.limits.CountedCases.only(own)",
     "stakes.problem.Limit.rate(given)",  # of a class: the word of conditional probability
     "stakes.regions.CostProportion.ends",  # of an axis, not of an interval

@@ -16,7 +16,7 @@ from coverage_study.populations import FloatArray
 from stakes import Problem
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.charging import charges_of
-from stakes.inference import profile_ends, profile_threshold, ratio_ends
+from stakes.inference import profile_bounds, profile_threshold, ratio_bounds
 
 __all__ = ["COLUMNS", "Amounts", "row_of"]
 
@@ -95,13 +95,13 @@ def checked(design: Amounts, rng: np.random.Generator) -> list[float]:
     own, mean = COLUMNS[:2]
     supports = [losses.cost_support(own), losses.cost_support(mean)]
     supports.append(losses.difference_support(mean, own))
-    ends = [profile_ends(one, np.asarray(q)) for one in supports]
+    ends = [profile_bounds(one, np.asarray(q)) for one in supports]
     true = [truth[0], truth[1], truth[1] - truth[0]]
     held = [float(low <= value <= high) for (low, high), value in zip(ends, true, strict=True)]
     constant = [losses.mean(losses.loss(name)) for name in losses.names[-3:]]
     blind = int(np.argmin(constant))
     above, below = losses.loss(own) - losses.perfect, losses.losses[len(losses.names) - 3 + blind]
-    low, high = ratio_ends(losses, above, below - losses.perfect, q)
+    low, high = ratio_bounds(losses, above, below - losses.perfect, q)
     ratio = float(low <= truth[0] / truth[2 + blind] <= high)
     width = float(ends[0][1] - ends[0][0]) / truth[0]
     return [held[0], held[1], ratio, held[2], width]

@@ -16,7 +16,7 @@ from stakes.inference import (
     Clusters,
     LossSample,
     difference_support,
-    profile_ends,
+    profile_bounds,
     profile_threshold,
 )
 from stakes.tally import JointCounts
@@ -73,7 +73,7 @@ def passes(one: World, n: int, factor: float, prior: bool, seed: int) -> float:
         drawn = drawn[(drawn.reshape(SAMPLES, 2, -1).sum(axis=2) > 0).all(axis=1)]
     joint = JointCounts(cells, drawn, ["new", "old"], problem.classes, problem.decisions)
     support = difference_support(joint, problem, [(0, 1)], factor=factor).of_quantity(0)
-    _, high = profile_ends(support, Q)
+    _, high = profile_bounds(support, Q)
     return float(np.mean(high < 0 if factor == 1 else high <= 0))
 
 
@@ -127,7 +127,7 @@ def clustered(one: World, n_clusters: int, seed: int, samples: int) -> float:
         weights = np.stack([np.bincount(row, minlength=18) for row in own]).astype(float)
         joint = JointCounts(cells, weights, ["new", "old"], problem.classes, problem.decisions)
         support = difference_support(joint, problem, [(0, 1)], scheme=Clusters())
-        _, high = profile_ends(support.of_quantity(0), threshold)
+        _, high = profile_bounds(support.of_quantity(0), threshold)
         opened += bool(high < 0)
     return opened / samples
 
@@ -162,7 +162,7 @@ def by_amounts(n: int, factor: float, seed: int, samples: int) -> float:
             whole=True,
             clusters=None,
         )
-        _, high = profile_ends(sample.difference_support("new", "old", factor), Q)
+        _, high = profile_bounds(sample.difference_support("new", "old", factor), Q)
         opened += bool(high < 0)
     return opened / samples
 

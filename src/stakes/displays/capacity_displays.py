@@ -21,7 +21,7 @@ from stakes.evaluation import (
     refuse_misaligned,
     refuse_needless,
 )
-from stakes.inference import LossSample, profile_ends, profile_threshold
+from stakes.inference import LossSample, profile_bounds, profile_threshold
 from stakes.limits import (
     CapacityCurve,
     CoverageCurve,
@@ -259,7 +259,7 @@ class _Ordered:
             clusters=None if cases.clusters is None else cases.clusters.codes,
         )
         support = sample.cost_support("all")
-        low, high = profile_ends(support, profile_threshold(level, support.degrees))
+        low, high = profile_bounds(support, profile_threshold(level, support.degrees))
         return sample.mean(sample.loss("all")), float(low), float(high)
 
     def band(

@@ -14,7 +14,7 @@ from stakes._check import ClusterLabels, FloatArray, IntArray, Label, Labels
 from stakes.displays.estimators import DecisionScores
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library, read_cases, read_models, refuse_misaligned
-from stakes.inference import own_cost_support, profile_ends, profile_threshold
+from stakes.inference import profile_bounds, profile_threshold, unchecked_cost_support
 from stakes.measures import decision_rates, prior_of
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores
@@ -86,8 +86,8 @@ class ScoredCases:
     ) -> PointwiseMean:
         """The same of counts (P, K, M), or (G, P, K, M) with clusters."""
         prior = self.cases.problem.prior
-        support = own_cost_support(counts, values, prior, squares=squares)
-        low, high = profile_ends(support, profile_threshold(level, support.degrees))
+        support = unchecked_cost_support(counts, values, prior, squares=squares)
+        low, high = profile_bounds(support, profile_threshold(level, support.degrees))
         whole = counts.values if counts.groups is None else counts.values.sum(axis=0)
         pooled = Counts._trusted(values=whole, classes=None, decisions=None, groups=None)
         shares = prior_of(pooled, Problem(np.zeros(whole.shape[-2:]), prior=prior))[..., None]

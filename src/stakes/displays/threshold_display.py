@@ -13,7 +13,7 @@ from stakes.displays.display import CurvesDisplay, band_note, extent
 from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
 from stakes.errors import InputError
 from stakes.evaluation import charges_of, refuse_needless
-from stakes.inference import profile_ends, profile_threshold
+from stakes.inference import profile_bounds, profile_threshold
 from stakes.plot import BandedLine
 from stakes.problem import Problem
 from stakes.thresholds import BestThreshold, best_threshold, weighed
@@ -178,7 +178,7 @@ def _charged_mean(
         charges = charges_of(cases.cases, decided)
         losses, base = charges.losses, charges.base
         support = losses.costs_support(tuple(decided))
-        ends = profile_ends(support, profile_threshold(level, support.degrees))
+        ends = profile_bounds(support, profile_threshold(level, support.degrees))
         means = [losses.mean(losses.loss(one)) for one in decided]
         parts.append(np.array([means, *ends]) + base)
     return PointwiseMean(*np.concatenate(parts, axis=1))

@@ -31,10 +31,10 @@ from stakes.inference import (
     fitting_covariance,
     leaving_points,
     probability_cheapest,
-    profile_ends,
+    profile_bounds,
     profile_normalized_interval,
     profile_threshold,
-    ratio_ends,
+    ratio_bounds,
     selection_effect,
     widened,
     with_blind,
@@ -84,7 +84,7 @@ class Costs:
 
     def cost(self, name: str) -> Interval:
         """Cost per case of one system in this sample."""
-        return self._shifted(self._value(name), *self._ends[name])
+        return self._shifted(self._value(name), *self._bounds[name])
 
     def normalized(self, name: str) -> Interval:
         """Normalised cost of one system."""
@@ -103,7 +103,7 @@ class Costs:
         fitting = self.choice.errors.among((first, second)).fitting
         added = max(float(weights @ fitting @ weights), 0.0)
         threshold = profile_threshold(self.level, support.degrees)
-        low, high = profile_ends(support, threshold, value, added)
+        low, high = profile_bounds(support, threshold, value, added)
         return Interval(value, float(low), float(high))
 
     def expected(self, name: str) -> Interval:
@@ -222,14 +222,14 @@ class Costs:
         return {"reachable": self.reachable, "squares": self.squares, "scheme": scheme}
 
     @cached_property
-    def _ends(self) -> dict[str, tuple[float, float]]:
+    def _bounds(self) -> dict[str, tuple[float, float]]:
         """Ends of the cost of every system."""
         bounds: dict[str, tuple[float, float]] = {}
         for names, counts, design in self._blocks:
             support = cost_support(counts, self.problem, **design)
             support = support.shifted(np.array([self._beside(name) for name in names]))
             errors = self.choice.errors.among(tuple(names))
-            low, high = profile_ends(
+            low, high = profile_bounds(
                 support,
                 profile_threshold(self.level, support.degrees),
                 errors.costs,
@@ -302,11 +302,11 @@ class LossCosts(Costs):
 
     def _profile(self, support: Support, value: float, added: float) -> tuple[float, float]:
         threshold = profile_threshold(self.level, support.degrees)
-        low, high = profile_ends(support, threshold, value, added)
+        low, high = profile_bounds(support, threshold, value, added)
         return float(low), float(high)
 
     @cached_property
-    def _ends(self) -> dict[str, tuple[float, float]]:
+    def _bounds(self) -> dict[str, tuple[float, float]]:
         extra = dict(zip(self.losses.names, np.diagonal(self.choice.errors.fitting), strict=True))
         bounds = {}
         for name in self._shown:
@@ -325,7 +325,7 @@ class LossCosts(Costs):
             above = losses.loss(name) - losses.perfect + self._beside(name)
             with np.errstate(divide="ignore", invalid="ignore"):
                 value = float(np.divide(losses.mean(above), unit))
-            ends = ratio_ends(losses, above, below, float(threshold), losses.most(name))
+            ends = ratio_bounds(losses, above, below, float(threshold), losses.most(name))
             more = added[losses.names.index(name)] / (unit**2 if unit > 0 else np.inf)
             wide = (np.asarray(end) for end in ends)
             low, high = widened(np.asarray(value), tuple(wide), threshold, np.asarray(more))  # type: ignore[arg-type]

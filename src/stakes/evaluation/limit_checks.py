@@ -12,7 +12,7 @@ from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.evidence import Evidence
-from stakes.inference import Clusters, cost_support, profile_ends, profile_threshold
+from stakes.inference import Clusters, cost_support, profile_bounds, profile_threshold
 from stakes.limits import LimitCheck
 from stakes.measures import expected_cost
 from stakes.problem import Limit, Problem
@@ -115,5 +115,5 @@ def _shares(
         counted = _counted(limit, evidence.problem)
         value = float(expected_cost(pooled, counted))
         support = cost_support(counts, counted, **design)
-        low, high = profile_ends(support, profile_threshold(level, support.degrees), value)
+        low, high = profile_bounds(support, profile_threshold(level, support.degrees), value)
         yield LimitCheck(limit, value, float(low), float(high))

@@ -1,4 +1,4 @@
-"""How sure: intervals, resamples of tallies, and paired comparison of models.
+"""Uncertainty: intervals, resampled tallies, and paired comparison of models.
 
 Everything starts from tallies. Costs have intervals that hold in small samples and for rare classes
 too, without random numbers: `profile_interval`, `contenders` and `selection_effect`, which are what
@@ -51,11 +51,11 @@ from stakes.inference.intervals import (
     Percentile,
     Studentised,
     Wilson,
-    wilson_ends,
+    wilson_bounds,
 )
 from stakes.inference.jackknife import Jackknife, jackknife
-from stakes.inference.likelihood import Support, profile_ends, profile_ratio, widened
-from stakes.inference.losses import LossSample, ratio_ends
+from stakes.inference.likelihood import Support, profile_bounds, profile_ratio, widened
+from stakes.inference.losses import LossSample, ratio_bounds
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.moves import Move, leaving_points
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
@@ -69,12 +69,12 @@ from stakes.inference.planning import (
 from stakes.inference.profile import (
     cost_support,
     difference_support,
-    own_cost_support,
     profile_interval,
     profile_normalized_interval,
     profile_threshold,
+    unchecked_cost_support,
 )
-from stakes.inference.proportions import effective_counts, ratio_of_proportions_ends
+from stakes.inference.proportions import effective_counts, ratio_of_proportions_bounds
 from stakes.inference.runs import pooled_runs
 from stakes.inference.sampling import CostErrors, cost_errors, fitting_covariance
 from stakes.inference.schemes import (
@@ -170,25 +170,25 @@ __all__ = [
     "mean_covariance",
     "minimal_detectable_difference",
     "normalized_cost_error",
-    "own_cost_support",
     "p_value",
     "pooled_runs",
     "probability_cheapest",
-    "profile_ends",
+    "profile_bounds",
     "profile_interval",
     "profile_normalized_interval",
     "profile_ratio",
     "profile_threshold",
     "rate_error",
-    "ratio_ends",
-    "ratio_of_proportions_ends",
+    "ratio_bounds",
+    "ratio_of_proportions_bounds",
     "resample",
     "scheme_of",
     "selection_effect",
     "slices",
     "uncertain_problems",
+    "unchecked_cost_support",
     "widened",
-    "wilson_ends",
+    "wilson_bounds",
     "wilson_rates",
     "with_blind",
 ]

@@ -1,4 +1,4 @@
-"""The ends of normalised costs: ratios to what blind decisions cost, by profile likelihood."""
+"""Bounds of normalised costs: ratios to the cost of blind decisions, by profile likelihood."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from stakes.inference.design import Cells, effective_factors
 from stakes.inference.likelihood import PSEUDO_CASES, dearest_shares
 
 _STEPS = 50  # Dinkelbach's method needs about six
-MOST_BLIND = 256  # of more blind decisions, those that were the cheapest are looked at
+MOST_BLIND = 256  # blind decisions that are looked at; of more, those that were the cheapest
 
 
-def normalized_ends(
+def normalized_bounds(
     cells: Cells, able: BoolArray, regrets: FloatArray, threshold: FloatArray, added: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The largest of the ends over the blind decisions, (…); regrets are (K, M), `added` (…)."""
-    cells, own, possible = _pooled(cells, regrets, able)
-    losses = own + added[..., None, None]
+    """The largest of the bounds over blind decisions, (…); regrets are (K, M), `added` (…)."""
+    cells, regret, possible = _pooled(cells, regrets, able)
+    losses = regret + added[..., None, None]
     blind = _blind_regrets(cells, regrets)[:, cells.classes]  # (D, C): of decision d in each cell
     weights = cells.weights[..., None, :]
     of_model, of_blind = np.sum(weights * losses, axis=-1), np.sum(weights * blind, axis=-1)
     linear = losses * of_blind[..., None] - blind * of_model[..., None]
-    # A rare class that few clusters hold tells little about its own design effect; that of the cost
-    # itself knows more cases.
-    factors = (effective_factors(cells, v, by_class=False) for v in (linear, own))
+    # A rare class that few clusters hold says little about its own design effect; that of the cost
+    # itself rests on more cases. The smaller factor, which is the more cautious one, counts.
+    factors = (effective_factors(cells, v, by_class=False) for v in (linear, regret))
     counts = weights * np.minimum(*factors)
     possible = possible[..., None, :] | (counts > 0)
     # Where a blind decision was perfect, any ratio from which the first step is defined will do.
@@ -54,12 +54,12 @@ def _pooled(
     order = np.argsort(regrets, axis=1, kind="stable")
     order += n_decisions * np.arange(n_classes)[:, None]
     order = order.ravel()
-    own = regrets.ravel()[order]
-    starts = np.ones(own.size, dtype=np.bool_)
-    np.not_equal(own[1:], own[:-1], out=starts[1:])
+    sorted_regrets = regrets.ravel()[order]
+    starts = np.ones(sorted_regrets.size, dtype=np.bool_)
+    np.not_equal(sorted_regrets[1:], sorted_regrets[:-1], out=starts[1:])
     starts[::n_decisions] = True
     first = np.flatnonzero(starts)
-    own = own[first]
+    sorted_regrets = sorted_regrets[first]
 
     def pooled(weights: FloatArray | None) -> Any:
         return None if weights is None else np.add.reduceat(weights[..., order], first, axis=-1)
@@ -68,7 +68,7 @@ def _pooled(
     weights, squares, clusters = parts
     possible = np.logical_or.reduceat(able[..., order % n_decisions], first, axis=-1)
     classes = order[first] // n_decisions
-    return Cells(weights, classes, n_classes, squares, clusters), own[None], possible
+    return Cells(weights, classes, n_classes, squares, clusters), sorted_regrets[None], possible
 
 
 def _blind_regrets(cells: Cells, regrets: FloatArray) -> FloatArray:

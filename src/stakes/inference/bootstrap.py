@@ -12,13 +12,13 @@ from stakes.errors import InputError
 from stakes.inference.cells import Measure, T, checked_tally, numbers
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised, spread
-from stakes.inference.jackknife import cluster_pulls, hangs_on_one_case, jackknife
+from stakes.inference.jackknife import cluster_pulls, depends_on_single_case, jackknife
 from stakes.inference.schemes import Clusters, Scheme, checked_replicates, scheme_of
 from stakes.problem import Problem
 from stakes.tally import Tally
 
 _BLOCK = 1 << 18  # cells resampled at a time: two megabytes stay in the cache
-_KEPT = (1 << 22) - (1 << 12)  # just below 32 MiB, the most that glibc takes for a hint
+_KEPT = (1 << 22) - (1 << 12)  # doubles: just below 32 MiB, the most that glibc takes for a hint
 
 
 def bootstrap(
@@ -62,8 +62,8 @@ def bootstrap(
     0.5216 (95% 0.3786 to 0.6638, 2000 bootstrap replicates of all cases)
     """
     of_tally, chosen = of_problem(measure, problem), _scheme(scheme, tally, problem)
-    whole, values = _replicates(of_tally, tally, chosen, replicates, rng)
-    return estimate_of(whole, values, intervals_of(of_tally, tally, chosen, rng), chosen)
+    value, values = _replicates(of_tally, tally, chosen, replicates, rng)
+    return estimate_of(value, values, intervals_of(of_tally, tally, chosen, rng), chosen)
 
 
 def bootstrap_bca(
@@ -101,9 +101,9 @@ def bootstrap_bca(
     0.9661 (95% 0.959 to 0.9725, 2000 bootstrap replicates of all cases)
     """
     of_tally, chosen = of_problem(measure, problem), _scheme(scheme, tally, problem)
-    whole, values = _replicates(of_tally, tally, chosen, replicates, rng)
+    value, values = _replicates(of_tally, tally, chosen, replicates, rng)
     deleted = jackknife(of_tally, tally, scheme=chosen, rng=rng)
-    return estimate_of(whole, values, BCa(deleted.acceleration), chosen)
+    return estimate_of(value, values, BCa(deleted.acceleration), chosen)
 
 
 def bootstrap_t(
@@ -166,11 +166,11 @@ def bootstrap_t(
             "independent cases, since it is taken from the sum of the clusters. Call "
             "bootstrap(…, scheme=Clusters()), whose intervals know how few clusters there are."
         )
-    whole, values = _replicates(both, tally, chosen, replicates, rng)
+    on_all, values = _replicates(both, tally, chosen, replicates, rng)
     drawn = np.array(values[..., 0])
     method = f"{len(drawn)} studentised bootstrap replicates {chosen.words}"
     shape = Studentised(np.array(values[..., 1]))
-    return Estimate(whole[..., 0], whole[..., 1], drawn, shape, method)
+    return Estimate(on_all[..., 0], on_all[..., 1], drawn, shape, method)
 
 
 def estimate_of(
@@ -218,7 +218,7 @@ def _scheme(scheme: Scheme | None, tally: Tally, problem: Problem | None) -> Sch
 def intervals_of(
     measure: Measure[T], tally: T, scheme: Scheme, rng: np.random.Generator
 ) -> IntervalType:
-    """The intervals of the scheme, which for clusters go by how much each of them pulls."""
+    """The type of intervals of the scheme; for clusters it depends on the pull of each cluster."""
     intervals = scheme.intervals(tally)
     if isinstance(intervals, ExpandedPercentile):
         return ExpandedPercentile(intervals.count, cluster_pulls(measure, tally, rng))
@@ -245,18 +245,18 @@ def _replicates(
     count = checked_replicates(scheme, replicates, rng)
     checked_tally(tally)
     summed = scheme.whole(tally)
-    whole = numbers(measure(summed))
+    value = numbers(measure(summed))
     blocks = []
     for resampled in replicate_blocks(tally, scheme, count, rng):
         size = resampled.leading[0]
-        blocks.append(carried(measure(resampled), size, whole.shape))
+        blocks.append(carried(measure(resampled), size, value.shape))
     values = np.concatenate(blocks)
-    values[:, hangs_on_one_case(measure, summed, scheme, whole)] = np.nan
-    return whole, values
+    values[:, depends_on_single_case(measure, summed, scheme, value)] = np.nan
+    return value, values
 
 
 def carried(values: object, size: int, shape: tuple[int, ...]) -> FloatArray:
-    """What a measure gave for as many replicates, when it gives this shape for one tally."""
+    """Values (size, …) of a measure; refused unless it carried the axis of replicates through."""
     block = numbers(values)
     if block.shape != (size, *shape):
         raise InputError(

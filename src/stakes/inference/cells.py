@@ -1,4 +1,4 @@
-"""What inference asks of a tally: whether there is one, whether its cases can be resampled."""
+"""Checks that inference makes of a tally: that it is one, and that its cases can be resampled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Measure = Callable[[T], Numbers]
 
 
 def checked_tally(tally: T) -> T:
-    """The tally; what is none is refused."""
+    """The tally; anything else is refused."""
     if not isinstance(tally, Tally):
         raise InputError(
             f"tally must be Counts, JointCounts, ScoreTable, LossMoments or JointScores; got "
@@ -38,7 +38,7 @@ def cells_of(tally: Tally) -> Any:
 
 
 def cluster_count(tally: Tally) -> int:
-    """How many clusters a tally holds; less than two are refused."""
+    """How many clusters a tally holds; fewer than two are refused."""
     count = checked_tally(tally).n_clusters
     if count < 2:
         raise InputError(
@@ -48,7 +48,7 @@ def cluster_count(tally: Tally) -> int:
     return count
 
 
-_MOST_CASES = 2.0**53
+_MOST_CASES = 2.0**53  # from here on a double cannot count single cases
 _REMEDY = (
     "make the tally with clusters=, or take weights for numbers of "
     "cases with BayesianBootstrap(). To reweight the classes, resample the tally as it is and call "
@@ -101,8 +101,8 @@ def each(measure: Callable[[T], object]) -> Measure[T]:
     Examples
     --------
     >>> from stakes import Counts
-    >>> whole = each(lambda counts: counts.values[0, 0])
-    >>> whole(Counts([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]))
+    >>> corner = each(lambda counts: counts.values[0, 0])
+    >>> corner(Counts([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]))
     array([1., 5.])
     """
 

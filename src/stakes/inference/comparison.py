@@ -93,8 +93,8 @@ class Comparison(Value):
         the estimate of the difference
         """
         unit = np.eye(len(self.names))
-        position, other = self._position(first, "first"), self._position(second, "second")
-        return self._of(unit[position] - unit[other])
+        position, subtracted = self._position(first, "first"), self._position(second, "second")
+        return self._of(unit[position] - unit[subtracted])
 
     def probability_lowest(self) -> FloatArray:
         """Share of the replicates (J,) in which each model is the lowest; ties are split.
@@ -217,24 +217,24 @@ def compare(
     )
 
 
-def comparison_of(made: Estimate, labels: Labels) -> Comparison:
+def comparison_of(estimate: Estimate, labels: Labels) -> Comparison:
     """The estimate of one number for each model as their comparison."""
-    if made.value.shape != (len(labels),):
+    if estimate.value.shape != (len(labels),):
         raise InputError(
             f"measure must give one number for each of the {len(labels)} names; its shape is "
-            f"{made.value.shape}. The models are its last axis."
+            f"{estimate.value.shape}. The models are its last axis."
         )
-    defined = made.replicates[np.isfinite(made.replicates).all(axis=1)]
+    defined = estimate.replicates[np.isfinite(estimate.replicates).all(axis=1)]
     spread = np.full((len(labels), len(labels)), np.nan)
     if len(defined) > 1:
         spread = np.atleast_2d(np.cov(defined, rowvar=False))
     return Comparison._trusted(
         names=labels,
-        values=made.value,
+        values=estimate.value,
         covariance=spread,
-        replicates=made.replicates,
-        intervals=made.intervals,
-        method=made.method,
+        replicates=estimate.replicates,
+        intervals=estimate.intervals,
+        method=estimate.method,
     )
 
 
@@ -267,8 +267,8 @@ def compare_costs(
     >>> y, old, new = [0, 0, 1, 1] * 25, [0, 1, 1, 0] * 25, [0, 0, 1, 0] * 25
     >>> problem = Problem.binary(false_alarm=1, miss=5, prior=[0.9, 0.1])
     >>> joint = JointCounts.from_decisions(y, {"old": old, "new": new}, problem)
-    >>> found = compare_costs(joint, problem, replicates=500, rng=np.random.default_rng(0))
-    >>> found.lowest, [float(share) for share in found.probability_lowest()]
+    >>> comparison = compare_costs(joint, problem, replicates=500, rng=np.random.default_rng(0))
+    >>> comparison.lowest, [float(share) for share in comparison.probability_lowest()]
     ('new', [0.0, 1.0])
     """
     refuse_groups(joint, scheme)
@@ -318,7 +318,7 @@ def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
 
 
 def refuse_groups(joint: JointCounts, scheme: Scheme | None) -> None:
-    """A comparison is about one set of cases, and what several models decided about it."""
+    """Refuse leading axes other than clusters: a comparison is about one set of cases."""
     axes = joint.leading
     clusters = joint.has_clusters if scheme is None else isinstance(scheme, Clusters)
     if axes and not (clusters and len(axes) == 1):
@@ -369,7 +369,7 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
 
 
 def _refuse_fractions(moments: LossMoments) -> None:
-    """As `whole_cells` does, as far as sums of weights tell."""
+    """Refuse fractional weights, as `whole_cells` does, as far as sums of weights show them."""
     bad = np.flatnonzero(~(moments.weight == np.floor(moments.weight)))  # nan is bad too
     if bad.size:
         raise InputError(
@@ -386,12 +386,12 @@ def triangular_root(covariance: FloatArray) -> FloatArray:
     The rows of models whose variance is undefined are nan.
     """
     known = ~np.isnan(np.diagonal(covariance))
-    rest = np.where(known[:, None] & known, covariance, 0.0)
-    root = np.zeros(rest.shape)
-    for j, variance in enumerate(np.diagonal(rest).copy()):
-        if rest[j, j] > 1e-12 * variance:  # otherwise rounding is all that is left
-            root[j:, j] = rest[j:, j] / np.sqrt(rest[j, j])
-            rest = rest - np.outer(root[:, j], root[:, j])
+    remaining = np.where(known[:, None] & known, covariance, 0.0)
+    root = np.zeros(remaining.shape)
+    for j, variance in enumerate(np.diagonal(remaining).copy()):
+        if remaining[j, j] > 1e-12 * variance:  # otherwise rounding is all that is left
+            root[j:, j] = remaining[j:, j] / np.sqrt(remaining[j, j])
+            remaining = remaining - np.outer(root[:, j], root[:, j])
     return np.where(known[:, None], root, np.nan)
 
 
@@ -412,8 +412,8 @@ def p_value(estimate: Estimate, *, null: float) -> FloatArray:
 
     Examples
     --------
-    >>> made = Estimate(0.3, 0.15, np.empty(0), Normal(), "delta method")
-    >>> float(p_value(made, null=0).round(4))
+    >>> estimate = Estimate(0.3, 0.15, np.empty(0), Normal(), "delta method")
+    >>> float(p_value(estimate, null=0).round(4))
     0.0455
     """
     distance = np.abs(estimate.value - _check.number("null", null))

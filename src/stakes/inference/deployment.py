@@ -16,7 +16,7 @@ from stakes.inference.bootstrap import carried, estimate_of, intervals_of, repli
 from stakes.inference.cells import T, checked_tally, numbers
 from stakes.inference.comparison import Comparison, comparison_of, joint_costs, refuse_groups
 from stakes.inference.estimate import Estimate, counted
-from stakes.inference.jackknife import hangs_on_one_case
+from stakes.inference.jackknife import depends_on_single_case
 from stakes.inference.schemes import (
     Scheme,
     checked_replicates,
@@ -31,7 +31,7 @@ Sampler = Callable[["np.random.Generator", int], FloatArray]
 
 @dataclass(frozen=True, eq=False, init=False)
 class Dirichlet(Value):
-    """Beliefs about a prior that are worth as many cases: a sampler of class shares.
+    """A sampler of class shares: a belief about the prior that is worth some number of cases.
 
     ``Dirichlet([95, 5])`` is what a hundred cases with five positives would teach.
 
@@ -86,9 +86,9 @@ def uncertain_problems(
     Examples
     --------
     >>> fraud = Problem([[0, 25], [180, 0]], prior=[0.995, 0.005])
-    >>> found = uncertain_problems(fraud, draws=2, rng=np.random.default_rng(0),
-    ...                            prior=Dirichlet([1990, 10]))
-    >>> [float(one.prior[1].round(4)) for one in found]
+    >>> problems = uncertain_problems(fraud, draws=2, rng=np.random.default_rng(0),
+    ...                               prior=Dirichlet([1990, 10]))
+    >>> [float(problem.prior[1].round(4)) for problem in problems]
     [0.0059, 0.0072]
     """
     count = _check.draws("draws", draws, low=2)
@@ -158,31 +158,31 @@ def bootstrap_problems(
     >>> print(bootstrap_problems(expected_cost, counts, belief, replicates=2000, rng=rng))
     0.208... (95% 0.04... to 0.5..., 2000 bootstrap replicates within classes, 500 problems)
     """
-    given = _checked_problems(problems)
-    scheme = scheme_of(tally, given[0]) if scheme is None else scheme
+    checked = _checked_problems(problems)
+    scheme = scheme_of(tally, checked[0]) if scheme is None else scheme
     count = checked_replicates(scheme, replicates, rng)
     checked_tally(tally)
 
     def mean(resampled: T) -> FloatArray:
         return np.asarray(
-            sum(numbers(measure(resampled, problem)) for problem in given) / len(given)
+            sum(numbers(measure(resampled, problem)) for problem in checked) / len(checked)
         )
 
-    whole = scheme.whole(tally)
-    value = mean(whole)
+    all_cases = scheme.whole(tally)
+    value = mean(all_cases)
     drawn, first = np.empty((count, *value.shape)), 0
     for block in replicate_blocks(tally, scheme, count, rng):
         size = block.leading[0]
-        turn = np.arange(first, first + size) % len(given)
+        turn = np.arange(first, first + size) % len(checked)
         for which in dict.fromkeys(turn.tolist()):
-            own = np.flatnonzero(turn == which)
-            found = measure(block[own], given[which])
-            drawn[first + own] = carried(found, own.size, value.shape)
+            rows = np.flatnonzero(turn == which)
+            values = measure(block[rows], checked[which])
+            drawn[first + rows] = carried(values, rows.size, value.shape)
         first += size
-    drawn[:, hangs_on_one_case(mean, whole, scheme, value)] = np.nan
-    made = estimate_of(value, drawn, intervals_of(mean, tally, scheme, rng), scheme)
-    method = f"{made.method}, {counted(len(given), 'problem')}"
-    return made._trusted(**{**vars(made), "method": method})
+    drawn[:, depends_on_single_case(mean, all_cases, scheme, value)] = np.nan
+    estimate = estimate_of(value, drawn, intervals_of(mean, tally, scheme, rng), scheme)
+    method = f"{estimate.method}, {counted(len(checked), 'problem')}"
+    return estimate._trusted(**{**vars(estimate), "method": method})
 
 
 def compare_problems(
@@ -219,25 +219,25 @@ def compare_problems(
     >>> joint = JointCounts.from_decisions(y, {"old": old, "new": new}, known)
     >>> rng = np.random.default_rng(0)
     >>> belief = uncertain_problems(known, draws=500, rng=rng, prior=Dirichlet([9, 1]))
-    >>> found = compare_problems(joint, belief, replicates=2000, rng=rng)
-    >>> found.lowest, found.probability_lowest().round(1).tolist()
+    >>> comparison = compare_problems(joint, belief, replicates=2000, rng=rng)
+    >>> comparison.lowest, comparison.probability_lowest().round(1).tolist()
     ('new', [0.1, 0.9])
     """
-    given = _checked_problems(problems)
+    checked = _checked_problems(problems)
     refuse_groups(joint, scheme)
-    made = bootstrap_problems(
-        joint_costs, joint, given, replicates=replicates, rng=rng, scheme=scheme
+    estimate = bootstrap_problems(
+        joint_costs, joint, checked, replicates=replicates, rng=rng, scheme=scheme
     )
-    return comparison_of(made, joint.models)
+    return comparison_of(estimate, joint.models)
 
 
 def _checked_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    given = () if isinstance(problems, Problem) else tuple(problems)
-    wrong = [type(one).__name__ for one in given if not isinstance(one, Problem)]
-    if not given or wrong:
+    listed = () if isinstance(problems, Problem) else tuple(problems)
+    wrong = [type(problem).__name__ for problem in listed if not isinstance(problem, Problem)]
+    if not listed or wrong:
         evidence = f"one of them is {wrong[0]}" if wrong else "there is none"
         raise InputError(
             f"problems must be a list of at least one Problem; {evidence}. Make such a list with "
             f"uncertain_problems."
         )
-    return given
+    return listed

@@ -93,12 +93,12 @@ def effective_factors(cells: Cells, values: FloatArray, *, by_class: bool) -> Fl
         shares = _ratio(cells.clusters @ strata, (weights @ strata))  # (…, G, R)
         variance = np.maximum(variance, _between(cells, pulls, shares @ strata.T))
         known = (np.sum(shares > 0, axis=-2) > 1)[..., None, :]
-    # Where all cases cost the same, no variance can be told: the size of the weights is left.
+    # Where all cases cost the same there is no variance to compare: Kish's factor alone is left.
     return np.asarray(known * _ratio(expected, variance)[..., None] / kish)
 
 
 def _pulls(weights: FloatArray, values: FloatArray, strata: FloatArray) -> FloatArray:
-    """The z above, (…, P, C); 0 where only rounding is left."""
+    """The influence z of each cell, see above, (…, P, C); 0 where only rounding is left."""
     total = weights @ strata
     mean = _ratio((weights * values) @ strata, total)
     apart = values - mean @ strata.T
@@ -109,8 +109,8 @@ def _pulls(weights: FloatArray, values: FloatArray, strata: FloatArray) -> Float
 def _between(cells: Cells, pulls: FloatArray, shares: FloatArray) -> FloatArray:
     """Variance (…, P) between clusters, which hold these shares (…, G, C) of the cells' strata."""
     assert cells.clusters is not None
-    left = np.where(shares < 1, 1 - shares, 1.0)
-    squares = ((cells.clusters / left) @ np.swapaxes(pulls, -1, -2)) ** 2  # (…, G, P)
+    outside = np.where(shares < 1, 1 - shares, 1.0)
+    squares = ((cells.clusters / outside) @ np.swapaxes(pulls, -1, -2)) ** 2  # (…, G, P)
     total = squares.sum(axis=-2)
     degrees = np.maximum(cells.degrees, 1.0)[..., None]
     another = np.maximum(degrees - 2, 0.0) / degrees * (total + squares.max(-2, initial=0.0))

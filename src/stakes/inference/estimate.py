@@ -20,7 +20,7 @@ _SHOWN = 20  # elements of an array of estimates that a print shows
 
 @dataclass(frozen=True, eq=False)
 class Interval(Value):
-    """Two ends and the level: how often such intervals are meant to hold the truth.
+    """Lower and upper bound, and the level: how often such intervals should cover the truth.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class Interval(Value):
 
     @property
     def width(self) -> FloatArray:
-        """Distance between the ends."""
+        """Distance between the bounds."""
         return np.asarray(self.high - self.low)
 
     def covers(self, truth: object) -> BoolArray:
-        """Whether the interval holds these numbers, elementwise; a nan end holds nothing.
+        """Whether the interval covers these numbers, elementwise; a nan bound covers nothing.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Interval(Value):
 
     def __str__(self) -> str:
         if np.ndim(self.low) == 0:
-            return f"{100 * self.level:.4g}% {_ends(self.low, self.high)}"
+            return f"{100 * self.level:.4g}% {_span(self.low, self.high)}"
         return f"{100 * self.level:.4g}% intervals of shape {self.low.shape}"
 
 
@@ -72,8 +72,8 @@ class IntervalType(Value, ABC):
     """How an estimate becomes an interval; the concrete types are in `intervals`."""
 
     @abstractmethod
-    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper end, each of the shape of the value.
+    def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bound, each of the shape of the value.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class IntervalType(Value, ABC):
 
         Returns
         -------
-        lower and upper end
+        lower and upper bound
         """
 
     def undefined(self, estimate: Estimate) -> BoolArray:
@@ -99,11 +99,29 @@ class IntervalType(Value, ABC):
         return np.isnan(estimate.replicates)
 
     def effective_count(self, shape: tuple[int, ...]) -> FloatArray:
-        """How many things were drawn, as far as an estimate of this shape tells; inf for many."""
+        """The effective number of clusters behind an estimate; infinite where it does not matter.
+
+        Parameters
+        ----------
+        shape : shape of the estimate
+
+        Returns
+        -------
+        numbers, of that shape
+        """
         return np.full(shape, np.inf)
 
     def along(self, contrast: FloatArray) -> IntervalType:
-        """The type for a weighted sum of values, given the weights, of their shape."""
+        """The type of interval for a weighted sum of the values.
+
+        Parameters
+        ----------
+        contrast : the weights, of the shape of the values
+
+        Returns
+        -------
+        the type of interval
+        """
         return self
 
 
@@ -118,9 +136,9 @@ class Estimate(Value):
     replicates : (R, …)
         The values of resampled tallies; R = 0 where a formula gives the standard error. Undefined
         ones are nan: they are counted in `n_undefined`, shown, and left out of everything else.
-        Infinite ones, of ratios, are defined: they stand at the ends, where an interval may
-        reach them. No standard deviation could hold them, and the standard error is that of the
-        finite ones; where an end is infinite, go by the interval.
+        Infinite ones, of ratios, are defined: they are the largest replicates, and an interval
+        may reach them. The standard error is that of the finite ones, because no standard
+        deviation could include them; where a bound is infinite, go by the interval.
     intervals : the type of interval that `interval` gives
     method : what made the estimate, in words
 
@@ -172,7 +190,7 @@ class Estimate(Value):
         self._fill({**parts, "intervals": _checked_type(intervals), "method": method})
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Interval that is meant to hold the truth with this probability; nan where undefined.
+        """Interval that should cover the truth with this probability; nan where undefined.
 
         Parameters
         ----------
@@ -183,7 +201,7 @@ class Estimate(Value):
         the interval, of the shape of the value
         """
         level = _check.level(level)
-        low, high = self.intervals.ends(self, level)
+        low, high = self.intervals.bounds(self, level)
         return Interval._trusted(low=np.asarray(low), high=np.asarray(high), level=level)
 
     def with_intervals(self, intervals: IntervalType) -> Self:
@@ -222,13 +240,13 @@ class Estimate(Value):
         lost = int(self.n_undefined[place])
         note = f", {lost} of them undefined" if lost else ""
         low, high = ends.low[place], ends.high[place]
-        return f"{self.value[place]:.4g} (95% {_ends(low, high)}, {self.method}{note})"
+        return f"{self.value[place]:.4g} (95% {_span(low, high)}, {self.method}{note})"
 
     __repr__ = __str__
 
 
 def _checked_type(intervals: object) -> IntervalType:
-    """Refuse what is no type of intervals, such as the class of one."""
+    """Refuse what is not a type of intervals, such as a class instead of its instance."""
     if isinstance(intervals, IntervalType):
         return intervals
     raise InputError(
@@ -245,5 +263,5 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _ends(low: FloatArray, high: FloatArray) -> str:
+def _span(low: FloatArray, high: FloatArray) -> str:
     return f"{low:.4g} to {high:.4g}"

@@ -1,4 +1,4 @@
-"""Types of intervals: what makes two ends of a value, its standard error and its replicates."""
+"""Types of intervals: how bounds are made from a value, its standard error and replicates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.student import student_quantile
 
 _TIE = 1e-12  # relative: replicates that differ from the value by rounding alone are equal to it
-_FEW = 6  # replicates of fewer clusters have too few values for quantiles so far out
+_FEW = 6  # with fewer clusters, replicates take too few values for quantiles so far out
 
 
 def spread(replicates: FloatArray) -> FloatArray:
@@ -51,26 +51,26 @@ def quantile(replicates: FloatArray, share: FloatArray) -> FloatArray:
     return np.where(np.isnan(share), np.nan, low + step)
 
 
-def wilson_ends(
+def wilson_bounds(
     rate: FloatArray, n_cases: FloatArray, threshold: FloatArray | float
 ) -> tuple[FloatArray, FloatArray]:
-    """Ends of `Wilson`, of which the threshold is the square of the quantile; nan stays nan.
+    """Bounds of Wilson's interval for a rate; nan stays nan.
 
-    An infinite threshold, or no cases that count, leaves the whole of [0, 1].
+    An infinite threshold, or no cases, gives the whole of [0, 1].
 
     Parameters
     ----------
-    rate : observed share
-    n_cases : number of cases
-    threshold : the threshold; scores above it get the positive decision
+    rate : observed share, (…)
+    n_cases : number of cases, (…)
+    threshold : the square of the normal or Student's quantile, (…)
 
     Returns
     -------
-    lower and upper end, each (…)
+    lower and upper bound, each (…)
 
     Examples
     --------
-    >>> low, high = wilson_ends(np.array(0.9), np.array(20.0), np.array(1.96**2))
+    >>> low, high = wilson_bounds(np.array(0.9), np.array(20.0), np.array(1.96**2))
     >>> float(low.round(3)), float(high.round(3))
     (0.699, 0.972)
     """
@@ -89,7 +89,7 @@ def wilson_ends(
 class Percentile(IntervalType):
     """The quantiles of the replicates themselves."""
 
-    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+    def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Quantiles at (1 ∓ level) / 2."""
         _need_replicates(estimate, "Percentile")
         return _central(estimate, level)
@@ -97,15 +97,15 @@ class Percentile(IntervalType):
 
 @dataclass(frozen=True, eq=False)
 class ExpandedPercentile(IntervalType):
-    r"""Quantiles of the replicates, further out because few things were drawn.
+    r"""Quantiles of the replicates, further out because few clusters were drawn.
 
     Replicates of n clusters vary less than new clusters would, by :math:`\sqrt{(n-1)/n}`, and do
     not know that their spread is itself an estimate. The quantiles are those that turn a normal
     interval into Student's: at :math:`\Phi(\pm\sqrt{n/(n-1)}\, t_{n-1})` (Hesterberg 2015). The
     type that `bootstrap` takes for `Clusters`. No replicate lies that far out when fewer than six
     clusters were drawn: their interval is Student's itself, :math:`\theta \pm \sqrt{n/(n-1)}\,
-    t_{n-1}\, se`. Where an end would lie beyond the outermost replicate for another reason, it is
-    Student's or that replicate, whichever is further.
+    t_{n-1}\, se`. Where a bound would lie beyond the outermost replicate for another reason, it is
+    Student's or that replicate, whichever is further out.
 
     A few clusters that hold the rare class or the costly mistakes may count for all others. With
     `pulls` (G, …), the pull d of each cluster or random group of clusters on the estimate, n is
@@ -120,8 +120,8 @@ class ExpandedPercentile(IntervalType):
     count: int
     pulls: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
-    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
-        """Quantiles at a level that is higher by what n things do not tell."""
+    def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+        """Quantiles at a higher level, which makes up for the small number of clusters."""
         from scipy.special import ndtr
 
         _need_replicates(estimate, "ExpandedPercentile")
@@ -141,7 +141,10 @@ class ExpandedPercentile(IntervalType):
         )
 
     def effective_count(self, shape: tuple[int, ...]) -> FloatArray:
-        """The n of an estimate of this shape; two where it is undefined without some clusters."""
+        """Satterthwaite's n for an estimate of this shape.
+
+        It is two where leaving out some clusters makes the estimate undefined.
+        """
         if self.pulls.shape[1:] != shape:
             return np.full(shape, float(self.count))
         square = np.sum(self.pulls**2, axis=0)
@@ -152,7 +155,7 @@ class ExpandedPercentile(IntervalType):
         return np.asarray(np.where(np.isnan(square), 2.0, np.maximum(count, 2.0)))
 
     def along(self, contrast: FloatArray) -> ExpandedPercentile:
-        """For the sum of the last axis, weighted by the contrast."""
+        """The type for the sum over the last axis, weighted by the contrast."""
         if self.pulls.shape[1:] != contrast.shape:
             return self
         used = contrast != 0  # what is undefined elsewhere does not matter
@@ -176,7 +179,7 @@ class BCa(IntervalType):
 
     acceleration: FloatArray
 
-    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+    def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Quantiles at the corrected shares."""
         _need_replicates(estimate, "BCa")
         bias = self._bias(estimate)
@@ -210,7 +213,7 @@ class Studentised(IntervalType):
     r"""The bootstrap-t: quantiles of :math:`(\theta^* - \theta)/se^*` in place of the normal's.
 
     `errors` (R, …) are the standard errors of the replicates. A replicate whose standard error is
-    zero pushes an end to infinity, as it should: that sample would have claimed certainty.
+    zero pushes a bound to infinity, as it should: that sample would have claimed certainty.
 
     Parameters
     ----------
@@ -219,7 +222,7 @@ class Studentised(IntervalType):
 
     errors: FloatArray
 
-    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+    def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """The value minus the quantiles, the upper one first, times its standard error."""
         _need_replicates(estimate, "Studentised")
         distance = self._distances(estimate)
@@ -233,7 +236,7 @@ class Studentised(IntervalType):
         return low, high
 
     def undefined(self, estimate: Estimate) -> BoolArray:
-        """A replicate without a standard error is of no use here."""
+        """Replicates whose standard error, and so whose studentised distance, is undefined."""
         return np.isnan(self._distances(estimate))
 
     def _distances(self, estimate: Estimate) -> FloatArray:
@@ -245,7 +248,7 @@ class Studentised(IntervalType):
 class Normal(IntervalType):
     """The value plus and minus a normal quantile times the standard error."""
 
-    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+    def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Symmetric about the value."""
         from scipy.special import ndtri
 
@@ -260,7 +263,7 @@ class Logit(IntervalType):
     Never leaves [0, 1]; nan where the value is 0 or 1, since the log-odds are infinite there.
     """
 
-    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+    def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Symmetric about the value on the scale of log-odds."""
         from scipy.special import expit, logit, ndtri
 
@@ -286,11 +289,11 @@ class Wilson(IntervalType):
 
     n_cases: FloatArray
 
-    def ends(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+    def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Within [0, 1], and not of width zero at rates of 0 and 1."""
         from scipy.special import ndtri
 
-        return wilson_ends(estimate.value, self.n_cases, ndtri((1 + level) / 2) ** 2)
+        return wilson_bounds(estimate.value, self.n_cases, ndtri((1 + level) / 2) ** 2)
 
 
 def _central(estimate: Estimate, level: float | FloatArray) -> tuple[FloatArray, FloatArray]:

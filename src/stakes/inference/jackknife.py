@@ -13,10 +13,10 @@ from stakes.inference.cells import Measure, T, cells_of, cluster_count, numbers,
 from stakes.inference.schemes import Clusters, Scheme, checked_replicates
 from stakes.tally import CellTally
 
-_BLOCK = 1 << 18
-_CELLS = 4096  # beyond as many distinct cells, groups of cases are left out instead
+_BLOCK = 1 << 18  # numbers at a time: two megabytes stay in the cache
+_CELLS = 4096  # with more distinct cells, groups of cases are left out instead of single ones
 _GROUPS = 500
-_CLUSTER_GROUPS = 200
+_CLUSTER_GROUPS = 200  # enough for the fourth moment of the pulls, which Satterthwaite's n needs
 _REMEDY = (
     "leaving out a case, as BCa and the jackknife do, needs whole ones. Read plain intervals off "
     "bootstrap(…, scheme=BayesianBootstrap()), or make the tally with clusters=."
@@ -72,16 +72,16 @@ def jackknife(
     >>> from stakes import Counts
     >>> from stakes.inference import AllCases
     >>> from stakes.measures import accuracy
-    >>> found = jackknife(accuracy, Counts([[50, 20], [10, 20]]), scheme=AllCases(),
-    ...                   rng=np.random.default_rng(0))
-    >>> bool(np.isclose(found.standard_error, np.sqrt(0.7 * 0.3 / 99)))
+    >>> deleted = jackknife(accuracy, Counts([[50, 20], [10, 20]]), scheme=AllCases(),
+    ...                     rng=np.random.default_rng(0))
+    >>> bool(np.isclose(deleted.standard_error, np.sqrt(0.7 * 0.3 / 99)))
     True
     """
     checked_replicates(scheme, 2, rng)
     if isinstance(scheme, Clusters):
         count = cluster_count(tally)
-        left = _without_groups(measure, tally, np.arange(count))
-        return _summary(left, np.ones(left.shape), np.zeros(count, np.intp))
+        without = _without_groups(measure, tally, np.arange(count))
+        return _summary(without, np.ones(without.shape), np.zeros(count, np.intp))
     cells = whole_cells(tally, _REMEDY)
     strata = scheme.strata(tally)
     occupied = np.flatnonzero(cells.reshape(-1, cells.shape[-1]).any(axis=0))
@@ -91,8 +91,8 @@ def jackknife(
         return _summary(*_values(measure, tally, fewer, times), strata[occupied])
     groups, group_strata = _random_groups(cells, strata, rng)
     times = np.ones((len(group_strata), *cells.shape[:-1]))
-    rest = (cells - block for block in groups)
-    return _summary(*_values(measure, tally, rest, times), group_strata)
+    remaining = (cells - block for block in groups)
+    return _summary(*_values(measure, tally, remaining, times), group_strata)
 
 
 def cluster_pulls(measure: Measure[T], tally: T, rng: np.random.Generator) -> FloatArray:
@@ -101,23 +101,23 @@ def cluster_pulls(measure: Measure[T], tally: T, rng: np.random.Generator) -> Fl
     group = (
         np.arange(count) if count <= _CLUSTER_GROUPS else rng.permutation(count) % _CLUSTER_GROUPS
     )
-    left = _without_groups(measure, tally, group)
+    without = _without_groups(measure, tally, group)
     with np.errstate(invalid="ignore"):  # without some clusters a ratio may be infinite
-        return np.asarray(left.mean(axis=0) - left)
+        return np.asarray(without.mean(axis=0) - without)
 
 
-def hangs_on_one_case(
+def depends_on_single_case(
     measure: Measure[T], tally: T, scheme: Scheme, value: FloatArray
 ) -> BoolArray:
-    """Where the value (…) of a tally changes without the only case of a sample of the scheme."""
+    """Where a value (…) depends on a case that is the only one in its sample of the scheme."""
     if not isinstance(tally, CellTally):
         return np.zeros(value.shape, dtype=bool)
     cells, strata = tally.cell_weights, scheme.strata(tally)
-    own = strata[:, None] == np.unique(strata)
-    lone = ((cells @ own) == 1) & ((cells > 0) @ own == 1)  # (…, samples)
+    in_sample = strata[:, None] == np.unique(strata)
+    lone = ((cells @ in_sample) == 1) & ((cells > 0) @ in_sample == 1)  # (…, samples)
     if not lone.any():
         return np.zeros(value.shape, dtype=bool)
-    fewer = np.where((lone[..., None, :] & own).any(axis=-1), 0.0, cells)
+    fewer = np.where((lone[..., None, :] & in_sample).any(axis=-1), 0.0, cells)
     try:
         with np.errstate(divide="ignore", invalid="ignore"):
             without = numbers(measure(tally.with_cell_weights(fewer)))
@@ -131,8 +131,8 @@ def _without_groups(measure: Measure[T], tally: T, group: IntArray) -> FloatArra
     size = max(1, _BLOCK // Clusters().numbers_per_replicate(tally))
     names = np.arange(int(group.max()) + 1)
     blocks = (names[first : first + size] for first in range(0, names.size, size))
-    rest = ((group != block[:, None]).astype(np.float64) for block in blocks)
-    return np.concatenate([numbers(measure(tally.sum_clusters(times))) for times in rest])
+    remaining = ((group != block[:, None]).astype(np.float64) for block in blocks)
+    return np.concatenate([numbers(measure(tally.sum_clusters(times))) for times in remaining])
 
 
 def _without_one(cells: FloatArray, occupied: IntArray) -> Iterator[FloatArray]:
@@ -153,10 +153,10 @@ def _random_groups(
 
     def dealt() -> Iterator[FloatArray]:
         for name in names:
-            rest = np.where(strata == name, cells, 0.0)
+            undealt = np.where(strata == name, cells, 0.0)
             for remaining in range(_GROUPS, 0, -1):
-                taken = rng.binomial(rest.astype(np.int64), 1 / remaining).astype(np.float64)
-                rest = rest - taken
+                taken = rng.binomial(undealt.astype(np.int64), 1 / remaining).astype(np.float64)
+                undealt = undealt - taken
                 yield taken[None]
 
     return dealt(), np.repeat(np.arange(names.size), _GROUPS)
@@ -166,9 +166,9 @@ def _values(
     measure: Measure[T], tally: T, without: Iterator[FloatArray], times: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Measures (D, …) with something left out, and how often each counts, broadcast to them."""
-    made = (cells_of(tally).with_cell_weights(block) for block in without)
-    kept = [numbers(measure(one)) for one in made]
-    values = np.concatenate(kept) if kept else np.empty((0, *numbers(measure(tally)).shape))
+    tallies = (cells_of(tally).with_cell_weights(block) for block in without)
+    measured = [numbers(measure(reduced)) for reduced in tallies]
+    values = np.concatenate(measured) if measured else np.empty((0, *numbers(measure(tally)).shape))
     times = times.reshape(*times.shape, *(1,) * (values.ndim - times.ndim))
     return values, np.broadcast_to(times, values.shape)
 
@@ -177,18 +177,18 @@ def _summary(values: FloatArray, times: FloatArray, strata: IntArray) -> Jackkni
     square, cube = np.zeros(values.shape[1:]), np.zeros(values.shape[1:])
     error = np.zeros(values.shape[1:])
     for name in np.unique(strata):
-        own = strata == name
-        count = times[own].sum(axis=0)
+        in_stratum = strata == name
+        count = times[in_stratum].sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            present = times[own] > 0
-            kept = np.where(present, values[own], 0.0)
-            centre = np.sum(times[own] * kept, axis=0) / count
-            pull = np.where(present, (centre - kept) * (count - 1) / count, 0.0)
+            present = times[in_stratum] > 0
+            defined = np.where(present, values[in_stratum], 0.0)
+            centre = np.sum(times[in_stratum] * defined, axis=0) / count
+            pull = np.where(present, (centre - defined) * (count - 1) / count, 0.0)
             error += np.nan_to_num(count / (count - 1), posinf=np.nan) * np.sum(
-                times[own] * pull**2, axis=0
+                times[in_stratum] * pull**2, axis=0
             )
-        square += np.sum(times[own] * pull**2, axis=0)
-        cube += np.sum(times[own] * pull**3, axis=0)
+        square += np.sum(times[in_stratum] * pull**2, axis=0)
+        cube += np.sum(times[in_stratum] * pull**3, axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         skew = np.where(square > 0, cube / (6 * square**1.5), np.where(square == 0, 0.0, np.nan))
     return Jackknife._trusted(standard_error=np.sqrt(error), acceleration=np.asarray(skew))

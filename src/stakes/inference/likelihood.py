@@ -50,13 +50,13 @@ import numpy as np
 from stakes._check import BoolArray, FloatArray
 from stakes._value import Value
 
-PSEUDO_CASES = 0.4
+PSEUDO_CASES = 0.4  # chosen by simulated coverage, see above
 
-_STEPS = 100  # safeguarded Newton needs about ten, halving alone sixty
-_CLOSE, _NEAR = 1e-9, 1e-5  # relative, of the tilt: when to stop, and from where Newton is safe
+_STEPS = 100  # safeguarded Newton needs about ten, bisection alone sixty
+_CLOSE, _NEAR = 1e-9, 1e-5  # of the log of the tilt: when to stop, and from where Newton is safe
 _ROUNDING = 1e-12  # relative, of distances between values
 _LONGEST = 5.0  # step in the log of the tilt
-_STEEPEST = 200.0  # log of the tilt, relative to the first guess, at which an end is its limit
+_STEEPEST = 200.0  # log of the tilt, above the first guess, from which on a bound is at its limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,16 @@ class Support(Value):
     degrees: FloatArray = field(default_factory=lambda: np.asarray(np.inf))
 
     def of_quantity(self, position: int) -> Support:
-        """The support of one of the quantities along the last leading axis."""
+        """The support of one of several quantities.
+
+        Parameters
+        ----------
+        position : its position along the last leading axis
+
+        Returns
+        -------
+        its support
+        """
         return Support(
             self.values[..., position, :, :],
             self.counts[..., position, :, :],
@@ -92,7 +101,16 @@ class Support(Value):
         )
 
     def shifted(self, amount: FloatArray | float) -> Support:
-        """The support of the quantity and an amount (…) that is known."""
+        """The support of the quantity plus a known amount.
+
+        Parameters
+        ----------
+        amount : (…) what is added
+
+        Returns
+        -------
+        the shifted support
+        """
         first = np.arange(self.lowest.shape[-1]) == 0  # the strata are added up
         move = np.asarray(amount)[..., None] * first
         return Support(
@@ -120,13 +138,13 @@ def stacked(supports: list[Support]) -> Support:
     )
 
 
-def profile_ends(
+def profile_bounds(
     support: Support,
     threshold: FloatArray,
     estimate: FloatArray | float = 0.0,
     variance: FloatArray | float = 0.0,
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Lower and upper end (…) of the means that the likelihood ratio does not reject.
+    r"""Lower and upper bound (…) of the means that the likelihood ratio does not reject.
 
     Parameters
     ----------
@@ -138,14 +156,14 @@ def profile_ends(
 
     Returns
     -------
-    lower and upper end, each (…)
+    lower and upper bound, each (…)
 
     Examples
     --------
     No mistake among 100 cases; a mistake would cost 1:
 
     >>> support = Support(np.array([[0.0, 1.0]]), np.array([[100.0, 0.0]]), np.zeros(1), np.ones(1))
-    >>> low, high = profile_ends(support, np.array(3.841))
+    >>> low, high = profile_bounds(support, np.array(3.841))
     >>> float(low), float(high.round(3))
     (0.0, 0.031)
     """
@@ -159,39 +177,39 @@ def profile_ends(
 
 def widened(
     estimate: FloatArray,
-    ends: tuple[FloatArray, FloatArray],
+    bounds: tuple[FloatArray, FloatArray],
     threshold: FloatArray,
     variance: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Ends (…) that also allow for a further, independent normal error of the estimate.
+    """Bounds (…) that also allow for a further, independent normal error of the estimate.
 
     Distances from the estimate add by their squares, as standard errors do. (Multiplied by a ratio
-    of standard errors they would explode where hardly any case tells two systems apart.) Nothing
-    changes without such an error.
+    of standard errors, they would explode where two systems differ in hardly any case.) Nothing
+    changes where the variance is zero.
 
     Parameters
     ----------
     estimate : the observed mean, (…)
-    ends : lower and upper end
-    threshold : the threshold; scores above it get the positive decision
+    bounds : lower and upper bound
+    threshold : the squared critical value that the bounds were made with
     variance : variance of the further error
 
     Returns
     -------
-    lower and upper end, each (…)
+    lower and upper bound, each (…)
 
     Examples
     --------
-    >>> ends = np.array(2.0), np.array(5.0)
-    >>> low, high = widened(np.array(5.0), ends, np.array(4.0), np.array(4.0))
+    >>> bounds = np.array(2.0), np.array(5.0)
+    >>> low, high = widened(np.array(5.0), bounds, np.array(4.0), np.array(4.0))
     >>> float(low), float(high)
     (0.0, 9.0)
     """
     some = (variance > 0) & np.isfinite(estimate)
     middle = np.where(some, estimate, 0.0)
     noise = np.where(some, variance, 0.0) * np.where(some, threshold, 0.0)
-    low, high = (np.sqrt((end - middle) ** 2 + noise) for end in ends)
-    return np.where(some, middle - low, ends[0]), np.where(some, middle + high, ends[1])
+    low, high = (np.sqrt((end - middle) ** 2 + noise) for end in bounds)
+    return np.where(some, middle - low, bounds[0]), np.where(some, middle + high, bounds[1])
 
 
 def profile_ratio(
@@ -203,7 +221,7 @@ def profile_ratio(
     """The least threshold (…) whose interval holds a value (…): what a test of it would report.
 
     Zero for the estimate, inf beyond the range of the values. Since it is the inverse of
-    `profile_ends`, a p-value made of it is below 1 − level exactly where the interval leaves the
+    `profile_bounds`, a p-value made of it is below 1 − level exactly where the interval leaves the
     value out. With the variance of a further error of the estimate it is the inverse of `widened`
     ends.
 
@@ -238,9 +256,9 @@ def ratio_below(
     variance: FloatArray,
     near: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """The same of values that are not above the estimate, zero for others; and the tilts (R, …).
+    """`profile_ratio` of values not above the estimate, zero for others, and the tilts (R, …).
 
-    Tilts that were found for something similar are where the search starts; nan are none.
+    The search starts at the tilts `near`, found for a similar problem; nan stands for none.
     """
     return _ratio_above(
         -support.values, support.counts, -support.lowest, -value, -estimate, variance, near
@@ -267,7 +285,7 @@ def _ratio_above(
 ) -> tuple[FloatArray, FloatArray]:
     """The least threshold (…) at which the upper end is at least a value; tilts (R, …)."""
     gaps, counts = _with_pseudo_cases(values, counts, highest, value.shape)
-    left = np.broadcast_to(highest.sum(axis=-1) - value, gaps.shape[:-2])
+    distance = np.broadcast_to(highest.sum(axis=-1) - value, gaps.shape[:-2])
     far = np.maximum(value - estimate, 0.0)
     total, scale, gaps = _scaled(gaps, counts)
     start = _means(counts, gaps, total).sum(axis=-1)
@@ -275,16 +293,18 @@ def _ratio_above(
     def climbed(tilted: _Tilted) -> tuple[FloatArray, FloatArray]:
         """How far the mean has come, with what the further error spares, and its slope."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            rest = far**2 - variance * tilted.ratio
-            spared = np.sqrt(np.where(rest > 0, rest, 0.0))  # none where it is 0 · inf
+            unexplained = far**2 - variance * tilted.ratio
+            spared = np.sqrt(
+                np.where(unexplained > 0, unexplained, 0.0)
+            )  # none where it is 0 · inf
             eased = np.where(spared > 0, variance / (2 * spared), 0.0)
         mean = np.sum(tilted.shares * gaps, axis=(-2, -1))
         climb = scale * np.maximum(start - mean, 0.0) + far - spared
         return climb, tilted.slope * (scale / (2 * tilted.tilt) + eased)
 
-    goal = scale * start - left
+    goal = scale * start - distance
     # No tilt reaches the costliest value, but for a further error.
-    beyond = (left < 0) | (goal > 0) & (left <= _ROUNDING * scale) & (variance == 0)
+    beyond = (distance < 0) | (goal > 0) & (distance <= _ROUNDING * scale) & (variance == 0)
     inside = (goal > 0) & ~beyond
     first = _first_guess(gaps, counts, total) * np.where(scale > 0, scale, 1.0)
     goal = np.where(inside, goal, 1.0)
@@ -293,9 +313,9 @@ def _ratio_above(
         with np.errstate(invalid="ignore", divide="ignore"):
             near = np.log(near * scale)
         guess = np.where(np.abs(near - guess) < _LONGEST, near, guess)
-    found = _tilted_to(goal, climbed, (gaps, counts, total), guess, inside)
-    ratio = np.where(beyond, np.inf, np.where(inside, found.ratio, 0.0))
-    tilt = np.divide(found.tilt, scale, where=inside, out=np.full(scale.shape, np.nan))
+    tilted = _tilted_to(goal, climbed, (gaps, counts, total), guess, inside)
+    ratio = np.where(beyond, np.inf, np.where(inside, tilted.ratio, 0.0))
+    tilt = np.divide(tilted.tilt, scale, where=inside, out=np.full(scale.shape, np.nan))
     return np.asarray(ratio.min(axis=0)), tilt
 
 
@@ -447,9 +467,9 @@ def _levels(
     for _ in range(_STEPS):
         divisor = level[..., None] + tilt
         terms = counts / divisor
-        whole = terms.sum(axis=-1)
+        total_share = terms.sum(axis=-1)
         steep = np.sum(terms / divisor, axis=-1)
-        step = whole * (whole - 1) / np.where(steep > 0, steep, 1.0)
+        step = total_share * (total_share - 1) / np.where(steep > 0, steep, 1.0)
         new = np.maximum(level + step, least)
         done = np.abs(new - level) <= 1e-14 * total
         level = new

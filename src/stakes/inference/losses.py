@@ -32,7 +32,7 @@ from stakes.inference.sampling import CostErrors
 _OUTER = 64  # losses on each side that are bins of their own
 _INNER = 384  # bins of equal width between them
 _SAMPLE = 4096  # losses from which it is guessed where the outer ones begin
-_STEPS = 40
+_STEPS = 40  # of regula falsi, which needs about ten, and of doublings in search of a bracket
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +71,32 @@ class LossSample:
     bayes: frozenset[Label] = frozenset()
 
     def loss(self, name: Label) -> FloatArray:
-        """The losses (n,) of one system."""
+        """The losses (n,) of one system.
+
+        Parameters
+        ----------
+        name : name of the system
+
+        Returns
+        -------
+        losses, (n,)
+        """
         return np.asarray(self.losses[self.names.index(name)])
 
     def most(self, name: Label) -> FloatArray:
-        """The most (n,) that a system can cost each case."""
+        """The most (n,) that a system can cost each case.
+
+        Parameters
+        ----------
+        name : name of the system
+
+        Returns
+        -------
+        the largest possible loss of each case, (n,)
+        """
         if self.reached is None or name not in self.bayes:
             return self.dearest
-        return np.maximum(self.reached, self.loss(name))  # it may take one that ties
+        return np.maximum(self.reached, self.loss(name))  # a tied decision may cost this case more
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -106,7 +124,16 @@ class LossSample:
     # Means and their errors ----------------------------------------------------------------------
 
     def mean(self, values: FloatArray) -> float:
-        """Mean of (n,) values per case; nan if the prior expects a class without cases."""
+        """Mean of (n,) values per case; nan if the prior expects a class without cases.
+
+        Parameters
+        ----------
+        values : (n,) a value for each case
+
+        Returns
+        -------
+        the mean, under the prior if one is stated
+        """
         counted = [r for r, share in enumerate(self.shares) if share > 0]
         parts = []
         for r in counted:
@@ -132,7 +159,16 @@ class LossSample:
         return pulls
 
     def errors(self, fitting: FloatArray | None) -> CostErrors:
-        """Costs of all systems and the covariance of their errors, as `cost_errors` has them."""
+        """Costs of all systems and the covariance of their errors, as `cost_errors` has them.
+
+        Parameters
+        ----------
+        fitting : (J, J) covariance that fitting adds; None for none
+
+        Returns
+        -------
+        costs and covariances
+        """
         costs = np.array([self.mean(loss) for loss in self.losses])
         extra = np.zeros((len(costs),) * 2) if fitting is None else fitting
         pulls = np.stack([self._pulls(loss) for loss in self.losses])
@@ -189,14 +225,23 @@ class LossSample:
                 continue
             codes, weights = self.clusters[rows], self._weights(rows)
             shares = np.bincount(codes, weights, size) / self._masses[r]
-            left = np.where(shares < 1, 1 - shares, 1.0)
+            outside = np.where(shares < 1, 1 - shares, 1.0)
             known[r] = np.count_nonzero(shares) > 1
             for pull, out in zip(pulls, sums, strict=True):
-                out += np.bincount(codes, weights * pull[rows], size) / left
+                out += np.bincount(codes, weights * pull[rows], size) / outside
         return sums, known
 
     def class_sums(self, name: Label) -> FloatArray:
-        """Sums (K,) of the losses of one system, class by class."""
+        """Sums (K,) of the losses of one system, class by class.
+
+        Parameters
+        ----------
+        name : name of the system
+
+        Returns
+        -------
+        sums, (K,)
+        """
         weighted = _times(self.loss(name), self.weights)
         return np.bincount(self.truth, weighted, self.n_classes).astype(np.float64)
 
@@ -208,25 +253,63 @@ class LossSample:
         return np.inf if self.clusters is None else self._n_clusters - 1.0
 
     def cost_support(self, name: Label) -> Support:
-        """What the cost of one system can be."""
+        """The support of the cost of one system.
+
+        Parameters
+        ----------
+        name : name of the system
+
+        Returns
+        -------
+        possible losses and how often each was seen
+        """
         loss = self.loss(name)
         least = [self.perfect[rows].min(initial=np.inf) for rows in self._strata]
         lowest = np.where(np.isinf(least), 0.0, least)
         return self._support(loss, self._beyond(loss, self.most(name)), lowest)
 
     def costs_support(self, names: Labels) -> Support:
-        """The same for several systems, along the last leading axis."""
+        """The supports of the costs of several systems, along the last leading axis.
+
+        Parameters
+        ----------
+        names : names of the systems
+
+        Returns
+        -------
+        possible losses and how often each was seen
+        """
         return stacked([self.cost_support(name) for name in names])
 
     def difference_support(self, first: Label, second: Label, factor: float = 1.0) -> Support:
-        """What the cost of one system less a factor times that of another can be."""
+        """The support of the cost of one system less a factor times that of another.
+
+        Parameters
+        ----------
+        first, second : names of the systems
+        factor : what the cost of the second is multiplied by
+
+        Returns
+        -------
+        possible differences and how often each was seen
+        """
         values = self.loss(first) - factor * self.loss(second)
         (low, high), (other_low, other_high) = self._range(first), self._range(second)
         highest = self._beyond(values, high - factor * other_low)
         return self._support(values, highest, -self._beyond(-values, factor * other_high - low))
 
     def differences(self, names: Labels, base: Label) -> Support:
-        """The same for several systems less one, along the last leading axis."""
+        """The supports of the differences between several systems and one, along the last axis.
+
+        Parameters
+        ----------
+        names : names of the systems
+        base : name of the system that they are compared with
+
+        Returns
+        -------
+        possible differences and how often each was seen
+        """
         return stacked([self.difference_support(name, base) for name in names])
 
     def _range(self, name: Label) -> tuple[FloatArray, FloatArray]:
@@ -316,7 +399,16 @@ class LossSample:
     # Normalised losses ---------------------------------------------------------------------------
 
     def ratio_cells(self, above: FloatArray, below: FloatArray) -> list[FloatArray]:
-        """Means of two losses and counts, (R, C) each, in bins of the error of their ratio."""
+        """Means of two losses and counts, (R, C) each, in bins of the error of their ratio.
+
+        Parameters
+        ----------
+        above, below : (n,) numerator and denominator of each case
+
+        Returns
+        -------
+        mean numerators, mean denominators and counts of the bins, (R, C) each
+        """
         unit = self.mean(below)
         ratio = self.mean(above) / unit if unit > 0 else 0.0
         linear = above - ratio * below
@@ -337,31 +429,40 @@ class LossSample:
         ]
 
 
-def ratio_ends(
+def ratio_bounds(
     sample: LossSample,
     above: FloatArray,
     below: FloatArray,
     threshold: float,
     most: FloatArray | None = None,
 ) -> tuple[float, float]:
-    r"""Ends of E[above] / E[below] (n,), both losses above perfect decisions and not negative.
+    r"""Confidence bounds of a ratio of mean losses, E[above] / E[below], by profile likelihood.
 
-    `most` (n,) is what the decisions of `above` can cost each case, by default the costliest.
-
-    The test of :math:`E[a - \rho\, b] = 0` is inverted; an upper end that no ratio
-    bounds is infinite. nan where the ratio is undefined.
+    The test of :math:`E[a - \rho\, b] = 0` is inverted; an upper bound that no ratio reaches is
+    infinite. nan where the ratio is undefined.
 
     Parameters
     ----------
     sample : losses of all cases
-    above : numerator, (n,)
-    below : denominator, (n,)
+    above, below : (n,) numerator and denominator
+        Both are losses above perfect decisions, and not negative.
     threshold : quantile that the likelihood ratio may reach
-    most : the largest ratio that is possible
+    most : (n,) the most that the decisions of `above` can cost each case; by default the costliest
 
     Returns
     -------
-    lower and upper end
+    lower and upper bound
+
+    Examples
+    --------
+    >>> losses = np.array([[0.0, 1.0, 0.0, 2.0]])
+    >>> sample = LossSample(
+    ...     names=("a",), losses=losses, dearest=np.full(4, 3.0), perfect=np.zeros(4),
+    ...     truth=np.array([0, 0, 1, 1]), n_classes=2, prior=None, weights=None, whole=True,
+    ...     clusters=None)
+    >>> low, high = ratio_bounds(sample, losses[0], np.ones(4), 3.84)
+    >>> round(low, 2), round(high, 2)
+    (0.14, 4.16)
     """
     unit = sample.mean(below)
     if not (unit > 0 and np.isfinite(threshold)):
@@ -433,7 +534,10 @@ def _codes(values: FloatArray) -> IntArray:
 
 
 def _least(values: FloatArray, place: int) -> float:
-    """The value at a place near the beginning, were they in order; most are compared only once."""
+    """The value at a given rank near the lowest; most values are compared only once.
+
+    A partition of all values would move each of them; a sample says below which bound to look.
+    """
     sample = np.sort(values[:: 1 + values.size // _SAMPLE])
     few = values[values <= sample[min(4 * place * len(sample) // values.size + 9, len(sample) - 1)]]
     return float(np.partition(few if few.size > place else values, place)[place])

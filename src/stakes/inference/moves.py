@@ -24,10 +24,10 @@ from stakes.inference.selection import max_law
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-_STEPS = 60  # secants need about four, halving thirty
-_CLOSE, _ROUGH = 1e-6, 1e-2  # of the root of a ratio to that of its threshold
-_FARTHEST = 1000.0  # times the largest cost: so far a move without an end is followed
-_NEAR_END = 1 - 1e-9  # of the way: so near a move comes to its end
+_STEPS = 60  # the secant method needs about four, bisection thirty
+_CLOSE, _ROUGH = 1e-6, 1e-2  # tolerances of the root of a ratio over that of its threshold
+_FARTHEST = 1000.0  # times the largest cost: how far a move without an end is followed
+_NEAR_END = 1 - 1e-9  # share of the way: at the end itself a class may have no prior left
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +87,19 @@ def leaving_points(
     Returns
     -------
     positions along the moves, (len(moves),)
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> y = [0] * 80 + [1] * 20
+    >>> decided = {"a": [0] * 70 + [1] * 30, "b": [0] * 95 + [1] * 5}
+    >>> joint = JointCounts.from_decisions(y, decided, Problem.zero_one(2))
+    >>> miss = np.array([[0.0, 0.0], [1.0, 0.0]])
+    >>> move = Move("a", np.array([[0.0, 1.0], [0.0, 0.0]]), miss, None, None, start=5.0, end=0.0)
+    >>> points = leaving_points(joint, [move], level=0.95, among=("a", "b"),
+    ...                         reachable=np.ones((2, 2), dtype=bool))
+    >>> points.round(2).tolist()
+    [0.3]
     """
     level = _check.level(level)
     points = np.array([np.sign(move.end - move.start) * np.inf for move in moves])
@@ -95,7 +108,7 @@ def leaving_points(
         if places:
             design = {"squares": squares, "fitting": fitting}
             race = _Race(joint, [moves[i] for i in places], level, among, blind, reachable, design)
-            points[places] = race.ends()
+            points[places] = race.exits()
     return points
 
 
@@ -111,8 +124,11 @@ class _Race:
     reachable: BoolArray
     design: dict[str, Any]  # squares and fitting
 
-    def ends(self) -> FloatArray:
-        """Where each choice leaves: roughly, and then at the critical values of that place."""
+    def exits(self) -> FloatArray:
+        """Where each choice leaves: roughly first, then with the critical values of that place.
+
+        Critical values hardly change along a move, but take most of the time.
+        """
         endless = np.isinf([move.end for move in self.moves])
         most = np.where(endless, _FARTHEST, _NEAR_END)
         far = np.minimum(most, (1 - _CLOSE) * self._sure_ends())
@@ -189,7 +205,7 @@ class _Race:
         return np.array([self.joint.models.index(name) for name in names], dtype=np.intp)
 
     def _rough_limits(self) -> FloatArray:
-        """The same at the start of the first move of each choice."""
+        """Thresholds (2, B) at the start of the first move of each choice."""
         costs, prior = self._problems(self._every, np.zeros(len(self.moves)))
         known: dict[Label, list[float]] = {}
         for place, move in enumerate(self.moves):

@@ -17,7 +17,7 @@ from stakes.inference.estimate import counted
 from stakes.inference.intervals import quantile
 from stakes.inference.student import normal_scores, student_quantile
 
-_FEW = 30
+_FEW = 30  # with fewer clusters, correlations between pairs are too poorly known to use
 
 
 def holm(p_values: object) -> FloatArray:

@@ -1,7 +1,7 @@
 """Intervals of costs by profile likelihood: deterministic, from the tally alone.
 
 `profile_interval` and `profile_normalized_interval` make them. Below these, `cost_support` and
-`difference_support` say what the costs of many systems or pairs can be, and `profile_ends` makes
+`difference_support` say what the costs of many systems or pairs can be, and `profile_bounds` makes
 intervals of them at any threshold, such as one that holds for all of them at once. The derivation
 is in `likelihood`, what weights and clusters do to it in `design`.
 """
@@ -15,18 +15,18 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.errors import InputError
-from stakes.inference.blind_ratios import normalized_ends
+from stakes.inference.blind_ratios import normalized_bounds
 from stakes.inference.cells import cells_of, checked_squares, whole_cells
 from stakes.inference.design import Cells, effective_factors
 from stakes.inference.estimate import Interval
-from stakes.inference.likelihood import Support, profile_ends
+from stakes.inference.likelihood import Support, profile_bounds
 from stakes.inference.schemes import Clusters
 from stakes.measures import prior_of
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
 
 _REMEDY = "pass squares=, the sums of the squared weights of each cell."
-_DENSE = 1 << 16  # cells of a table of two models, up to which tuples are summed into it
+_DENSE = 1 << 16  # cells of a table of two models; larger tables would be mostly empty
 
 
 def profile_interval(
@@ -88,7 +88,7 @@ def profile_interval(
         ).of_quantity(0)
     else:
         support = cost_support(tally, problem, reachable=reachable, squares=squares, scheme=scheme)
-    return _interval(*profile_ends(support, profile_threshold(level, support.degrees)), level)
+    return _interval(*profile_bounds(support, profile_threshold(level, support.degrees)), level)
 
 
 def profile_normalized_interval(
@@ -150,7 +150,7 @@ def profile_normalized_interval(
     cells = _cells(counts, squares, scheme)
     able = _checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
     threshold = profile_threshold(level, cells.degrees)
-    low, high = normalized_ends(cells, able, regret.costs, threshold, np.asarray(added))
+    low, high = normalized_bounds(cells, able, regret.costs, threshold, np.asarray(added))
     return _interval(low, high, level)
 
 
@@ -189,7 +189,7 @@ def cost_support(
     squares: object = None,
     scheme: Clusters | None = None,
 ) -> Support:
-    """What the costs of systems can be and how often that was seen, for `profile_ends`.
+    """What the costs of systems can be and how often that was seen, for `profile_bounds`.
 
     Leading axes of the counts (…, K, M) stay, apart from that of clusters: systems side by side are
     one call. `reachable` is (…, M); the rest is as in `profile_interval`.
@@ -205,14 +205,20 @@ def cost_support(
     Returns
     -------
     possible costs and how often each was seen
+
+    Examples
+    --------
+    >>> support = cost_support(Counts([[80, 20], [3, 7]]), Problem.binary(false_alarm=1, miss=9))
+    >>> support.values.tolist(), support.counts.tolist()
+    ([[0.0, 1.0, 9.0]], [[87.0, 20.0, 3.0]])
     """
     prior_of(counts, problem)  # refuses other labels
-    return own_cost_support(
+    return unchecked_cost_support(
         counts, problem.costs, problem.prior, reachable=reachable, squares=squares, scheme=scheme
     )
 
 
-def own_cost_support(
+def unchecked_cost_support(
     counts: Counts,
     costs: FloatArray,
     prior: FloatArray | None,
@@ -221,7 +227,7 @@ def own_cost_support(
     squares: object = None,
     scheme: Clusters | None = None,
 ) -> Support:
-    """The same where each system has costs (…, K, M) of its own, unchecked: points of a curve.
+    """Support of costs as `cost_support` has it, for costs (…, K, M) that differ between systems.
 
     Two models on the same cases are one system that decides in pairs: counts (…, K, M²), and the
     costs are differences.
@@ -238,6 +244,12 @@ def own_cost_support(
     Returns
     -------
     possible costs and how often each was seen
+
+    Examples
+    --------
+    >>> counts, costs = Counts([[80, 20], [3, 7]]), np.array([[0.0, 1.0], [9.0, 0.0]])
+    >>> unchecked_cost_support(counts, costs, None).highest.tolist()
+    [9.0]
     """
     cells = _cells(counts, squares, scheme)
     able = _checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
@@ -257,7 +269,7 @@ def difference_support(
     scheme: Clusters | None = None,
     factor: float = 1.0,
 ) -> Support:
-    """The same for the differences of the costs of P pairs of models, first minus second.
+    """Support of the differences of costs of P pairs of models, first minus second.
 
     `pairs` are positions of models, `reachable` is (M,) or (J, M). The pairs are the last leading
     axis (…, P). Tuples are summed into one table for each pair, so that many models are no burden.
@@ -271,11 +283,19 @@ def difference_support(
     reachable : which decisions each system can take at all; None for all of them
     squares : the same sums with squared weights; None for cases that count once
     scheme : what was drawn at random; None takes it from the tally
-    factor : what the weights are multiplied by
+    factor : what the costs of the second model are multiplied by
 
     Returns
     -------
     possible differences and how often each was seen
+
+    Examples
+    --------
+    >>> joint = JointCounts.from_decisions(
+    ...     [0, 0, 1, 1], {"old": [0, 1, 1, 0], "new": [0, 0, 1, 0]}, Problem.zero_one(2))
+    >>> support = difference_support(joint, Problem.zero_one(2), [(0, 1)]).of_quantity(0)
+    >>> support.values.tolist(), support.counts.tolist()
+    ([[0.0, 1.0]], [[3.0, 1.0]])
     """
     _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
     _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
@@ -304,7 +324,7 @@ def pair_support(
     scheme: Clusters | None,
     factor: float = 1.0,
 ) -> Support:
-    """The same of pairs (P, 2), unchecked; each may have costs (P, K, M) and a prior (P, K)."""
+    """`difference_support` of pairs (P, 2), unchecked; each may have its own costs and prior."""
     first, second = pairs.T
     cells = _cells(joint, squares, scheme)
     low, high = _range(costs, able[first][:, None, :])  # (P, K)
@@ -313,9 +333,9 @@ def pair_support(
     dense = costs.shape[-2] * costs.shape[-1] ** 2 <= max(_DENSE, len(joint.cells))
     if not (cells.plain and dense):
         every = np.broadcast_to(costs, (len(first), *costs.shape[-2:]))
-        own = np.arange(len(first))[:, None], joint.cells[:, 0]
-        values = every[(*own, joint.cells[:, 1 + first].T)]
-        values = values - factor * every[(*own, joint.cells[:, 1 + second].T)]
+        cell_index = np.arange(len(first))[:, None], joint.cells[:, 0]
+        values = every[(*cell_index, joint.cells[:, 1 + first].T)]
+        values = values - factor * every[(*cell_index, joint.cells[:, 1 + second].T)]
     ends = low - factor * other_high, high - factor * other_low
     if dense:
         grid = (costs[..., :, None] - factor * costs[..., None, :]).reshape(*costs.shape[:-1], -1)
@@ -380,21 +400,22 @@ def _cells(tally: Counts | JointCounts, squares: object, scheme: Clusters | None
     weights = whole_cells(tally, _REMEDY) if squares is None else cells_of(tally).cell_weights
     classes, size = tally.cell_classes, len(tally.class_names)
     shape = tally.values.shape if isinstance(tally, Counts) else tally.weights.shape
-    own = None if squares is None else checked_squares(squares, shape).reshape(weights.shape)
+    squared = None if squares is None else checked_squares(squares, shape).reshape(weights.shape)
     if scheme is None and not tally.has_clusters:
-        return Cells(weights, classes, size, own)
+        return Cells(weights, classes, size, squared)
     if weights.ndim < 2:
         raise InputError(
             "tally must have a leading axis of clusters to go with Clusters(); it has none. Make "
             "it with clusters=, the label of each case's cluster."
         )
     clusters = np.moveaxis(weights, 0, -2)
-    pooled = None if own is None else own.sum(axis=0)
+    pooled = None if squared is None else squared.sum(axis=0)
     return Cells(weights.sum(axis=0), classes, size, pooled, clusters)
 
 
 def _range(costs: FloatArray, able: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Least and greatest cost (…, K) of the decisions that are possible."""
+    # Not masked arrays: infinities lose every comparison, and this is called for many pairs.
     low = np.where(able, costs, np.inf).min(axis=-1)
     return low, np.where(able, costs, -np.inf).max(axis=-1)
 
@@ -410,13 +431,13 @@ def _pair_tables(
     size = shape[0] * shape[1] ** 2
     rows = weights.reshape(-1, weights.shape[-1])
     sums = np.empty((len(rows), len(first), size))
-    held = {
-        other: cells[:, 0] * shape[1] ** 2 + cells[:, 1 + other] for other in set(second.tolist())
+    base_codes = {
+        right: cells[:, 0] * shape[1] ** 2 + cells[:, 1 + right] for right in set(second.tolist())
     }
-    for place, (one, other) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        code = held[other] + shape[1] * cells[:, 1 + one]
-        for row, own in enumerate(rows):
-            sums[row, place] = np.bincount(code, own, size)
+    for place, (left, right) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        code = base_codes[right] + shape[1] * cells[:, 1 + left]
+        for row, row_weights in enumerate(rows):
+            sums[row, place] = np.bincount(code, row_weights, size)
     return sums.reshape(*weights.shape[:-1], len(first), size)
 
 
@@ -455,13 +476,13 @@ def _checked_reachable(reachable: object, shape: tuple[int, ...]) -> BoolArray:
 
 
 def _checked_pairs(pairs: Iterable[tuple[int, int]], size: int) -> IntArray:
-    given = _check.floats("pairs", list(pairs), ndim=2)
-    if given.shape[1] != 2 or not np.isin(given, np.arange(size)).all():
+    positions = _check.floats("pairs", list(pairs), ndim=2)
+    if positions.shape[1] != 2 or not np.isin(positions, np.arange(size)).all():
         raise InputError(
             f"pairs must hold positions of two models each, whole numbers from 0 below {size}; got "
-            f"{given.tolist()}. itertools.combinations(range({size}), 2) has all of them."
+            f"{positions.tolist()}. itertools.combinations(range({size}), 2) has all of them."
         )
-    return given.astype(np.intp)
+    return positions.astype(np.intp)
 
 
 def _interval(low: FloatArray, high: FloatArray, level: float) -> Interval:

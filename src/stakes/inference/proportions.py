@@ -11,7 +11,7 @@ from stakes.inference.profile import _cells as cells_of_design
 from stakes.inference.schemes import Clusters
 from stakes.tally import Counts
 
-_STEPS = 60  # halvings of an interval of logarithms: to the last digit
+_STEPS = 60  # bisections of an interval of logarithms: down to the last digit
 _FARTHEST = 60.0  # logarithm of a ratio of proportions that no table of float64 cases reaches
 
 
@@ -49,7 +49,7 @@ def effective_counts(
     return cells.weights.reshape(shape) * factors[..., None], cells.degrees
 
 
-def ratio_of_proportions_ends(
+def ratio_of_proportions_bounds(
     hits: FloatArray, cases: FloatArray, threshold: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     r"""Koopman's score interval (…) of the ratio of two independent proportions, first over second.
@@ -66,11 +66,11 @@ def ratio_of_proportions_ends(
 
     Returns
     -------
-    lower and upper end, each (…)
+    lower and upper bound, each (…)
 
     Examples
     --------
-    >>> low, high = ratio_of_proportions_ends(
+    >>> low, high = ratio_of_proportions_bounds(
     ...     np.array([28.0, 72.0]), np.array([51.0, 2752.0]), np.array(3.841459))
     >>> float(low.round(2)), float(high.round(2))
     (14.68, 28.86)
@@ -92,7 +92,7 @@ def ratio_of_proportions_ends(
 def _crossing(
     hits: FloatArray, cases: FloatArray, threshold: FloatArray, inside: FloatArray, out: FloatArray
 ) -> FloatArray:
-    """Where between these logarithms of ratios, the first accepted, the test begins to reject."""
+    """The log ratio, between one that is accepted and one beyond, where the test rejects."""
     for _ in range(_STEPS):
         middle = (inside + out) / 2
         fine = _accepts(hits, cases, threshold, middle)

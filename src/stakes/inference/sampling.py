@@ -14,7 +14,7 @@ from stakes.inference.cells import checked_squares
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-_FITTING = 3.0
+_FITTING = 3.0  # found by simulation, see `fitting_covariance`
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +47,32 @@ class CostErrors(Value):
         return added_variances(self.fitting)
 
     def with_added(self, added: FloatArray | None) -> CostErrors:
-        """The same with known amounts (J,) added to the costs."""
+        """Costs with known amounts added; errors stay as they are.
+
+        Parameters
+        ----------
+        added : (J,) amounts; None for none
+
+        Returns
+        -------
+        the new costs with the same errors
+        """
         if added is None:
             return self
         costs = self.costs + checked_added(added, self.names)
         return self._trusted(**{**vars(self), "costs": costs})
 
     def among(self, names: tuple[Label, ...]) -> CostErrors:
-        """The same of some of the systems."""
+        """Costs and errors of some of the systems.
+
+        Parameters
+        ----------
+        names : names of the systems to keep, in their new order
+
+        Returns
+        -------
+        their costs and errors
+        """
         places = [self.names.index(name) for name in names]
         return self._trusted(
             names=names,
@@ -124,8 +142,8 @@ def cost_errors(
 
     size = by_stratum(weights)
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.stack([by_stratum(weights * own) / size for own in losses], axis=1)
-        count = size**2 / by_stratum(squared)  # of cases of equal weight that tell as much
+        means = np.stack([by_stratum(weights * loss) / size for loss in losses], axis=1)
+        count = size**2 / by_stratum(squared)  # Kish's effective number of cases
         more = np.where(count > 1, count / (count - 1), 0.0)
         pull = np.where(size > 0, shares / size, 0.0)
     losses -= np.where(size[:, None] > 0, means, 0.0).T.take(stratum, axis=1)  # residuals from here
@@ -151,20 +169,20 @@ def _indicator(stratum: IntArray, shares: FloatArray) -> FloatArray:
 
 
 def _between(
-    clusters: FloatArray, residual: FloatArray, own: FloatArray
+    clusters: FloatArray, residual: FloatArray, strata: FloatArray
 ) -> tuple[float, FloatArray]:
     """Degrees of freedom and covariance (J, J) of sums of residuals (T, J) over clusters (G, T).
 
-    `own` (T, R) tells the strata that count.
+    `strata` (T, R) tells the strata that count.
     """
     filled = clusters[clusters.any(axis=1)]
-    sums = filled @ own
-    others = 1 - sums / np.where(sums.any(axis=0), sums.sum(axis=0), 1.0)  # (G, R)
+    sums = filled @ strata
+    outside_shares = 1 - sums / np.where(sums.any(axis=0), sums.sum(axis=0), 1.0)  # (G, R)
     if (np.sum(sums > 0, axis=0) == 1).any():
         return 0.0, np.full((residual.shape[1],) * 2, np.nan)
     pulled = sum(
-        (filled[:, rows] / rest[:, None]) @ residual[rows]
-        for rows, rest in zip(own.T > 0, others.T, strict=True)
+        (filled[:, rows] / outside[:, None]) @ residual[rows]
+        for rows, outside in zip(strata.T > 0, outside_shares.T, strict=True)
     )
     degrees = len(filled) - 1.0
     return degrees, np.asarray(pulled.T @ pulled * (degrees / (degrees + 1)))

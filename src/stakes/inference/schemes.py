@@ -256,7 +256,7 @@ class Clusters(Scheme):
 
 
 def scheme_of(tally: Tally, problem: Problem | None = None) -> AllCases | WithinClasses | Clusters:
-    """What was drawn at random where nobody says: what every function takes by itself.
+    """The scheme that every function uses by default: what was drawn at random.
 
     Clusters, where the tally was read with ``clusters=``; else the cases, within classes when the
     problem states a prior. Estimates name it.
@@ -310,14 +310,14 @@ def resample(tally: T, scheme: Scheme, *, replicates: int, rng: np.random.Genera
 
 
 def checked_replicates(scheme: object, replicates: object, rng: object) -> int:
-    """The number of replicates, once all that they need is what it should be."""
+    """The number of replicates; the scheme, the number and the generator are checked."""
     checked_scheme(scheme)
     _check.generator(rng)
     return _check.draws("replicates", replicates, low=2)
 
 
 def checked_scheme(scheme: object) -> None:
-    """Refuse what is no scheme, such as the class of one.
+    """Refuse what is not a scheme, such as a class instead of its instance.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def _multinomial(cells: FloatArray) -> Drawer[FloatArray]:
 
 
 def _indices(owner: IntArray, n_cells: int) -> Drawer[FloatArray]:
-    """The same by drawing cases and counting their cells, where there are many cells."""
+    """Multinomial draws by drawing cases and counting their cells, where there are many cells."""
     n_cases = owner.size
     at_once = max(1, _INDICES // n_cases)
 
@@ -374,7 +374,7 @@ def _indices(owner: IntArray, n_cells: int) -> Drawer[FloatArray]:
 
 
 def _many_multinomials(cells: FloatArray) -> Drawer[FloatArray]:
-    """The same for all leading axes at once."""
+    """Multinomial draws for all leading axes at once."""
     if 0 < cells.sum() < cells.size:  # most cells are empty, and each would cost a binomial draw
         return _many_indices(cells)
     total = cells.sum(axis=-1)
@@ -389,7 +389,7 @@ def _many_multinomials(cells: FloatArray) -> Drawer[FloatArray]:
 
 
 def _many_indices(cells: FloatArray) -> Drawer[FloatArray]:
-    """The same by drawing cases and counting their cells, each table from its own cases."""
+    """Multinomial draws of many tables, by drawing cases and counting their cells."""
     rows = cells.reshape(-1, cells.shape[-1]).astype(np.intp)
     sizes = rows.sum(axis=-1)
     ends = np.cumsum(sizes)
@@ -411,6 +411,6 @@ def _without_strays(drawn: FloatArray, cells: FloatArray) -> FloatArray:
     if stray.any():
         drawn -= stray
         largest = np.broadcast_to(cells.argmax(axis=-1)[..., None], (*drawn.shape[:-1], 1))
-        kept = np.take_along_axis(drawn, largest, axis=-1)
-        np.put_along_axis(drawn, largest, kept + stray.sum(axis=-1, keepdims=True), axis=-1)
+        in_largest = np.take_along_axis(drawn, largest, axis=-1)
+        np.put_along_axis(drawn, largest, in_largest + stray.sum(axis=-1, keepdims=True), axis=-1)
     return drawn

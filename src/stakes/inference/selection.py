@@ -22,15 +22,15 @@ from stakes.errors import InputError
 from stakes.inference.blind_ratios import MOST_BLIND
 from stakes.inference.comparison import triangular_root
 from stakes.inference.fixed_normals import directions
-from stakes.inference.likelihood import Support, profile_ends, profile_ratio
+from stakes.inference.likelihood import Support, profile_bounds, profile_ratio
 from stakes.inference.profile import difference_support
 from stakes.inference.sampling import CostErrors, cost_errors
 from stakes.inference.schemes import Clusters
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-_DIRECTIONS = 1024
-FEW_DEGREES = 29.0  # degrees of freedom below which errors do not tell how they vary together
+_DIRECTIONS = 1024  # along which errors are integrated: fixed, so that results can be repeated
+FEW_DEGREES = 29.0  # with fewer degrees of freedom, correlations of errors are too poorly known
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,27 +194,35 @@ def contenders_among(
     most: float,
     added: FloatArray | None = None,
 ) -> Contenders:
-    """The contenders among rivals, from the errors of their costs and what differences can be.
-
-    `support_of` gives the support (J,) of the differences of all rivals to one of them, `errors`
-    are those of all systems. One case can make a difference of `reach`; a system costs at least
-    `least_cost` and at `most`. Its decisions, that is: `added` (J,) are known costs beside them,
-    which `rivals` and `errors` hold and `support_of` does not.
+    """The contenders among rivals, from the errors of their costs and the range of differences.
 
     Parameters
     ----------
-    rivals : costs of the systems
-    errors : covariances of their errors
-    support_of : system → what its difference to the cheapest can be
+    rivals : costs and errors of the systems that are compared
+    errors : costs and errors of all systems
+    support_of : gives, for one rival, the support (J,) of the differences of all rivals to it
     level : confidence level, such as 0.95
-    reach : which decisions each can take
-    least_cost : the least that a case can cost
-    most : the most that a case can cost
-    added : costs per case beside those of decisions, by system
+    reach : the largest difference that the decisions about one case can make
+    least_cost, most : the least and the most that the decisions of a system can cost per case
+    added : (J,) known costs per case besides decisions, of all systems
+        `rivals` and `errors` include them, `support_of` does not.
 
     Returns
     -------
     the cheapest system and those that cannot be distinguished from it
+
+    Examples
+    --------
+    >>> from stakes.inference import cost_errors
+    >>> problem, y = Problem.zero_one(2), [0, 0, 1, 1] * 25
+    >>> decided = {"a": y, "b": [0, 1, 1, 1] * 25}
+    >>> joint = JointCounts.from_decisions(y, decided, problem)
+    >>> errors = cost_errors(joint, problem)
+    >>> chosen = contenders_among(
+    ...     errors, errors, lambda base: _support(joint, problem, errors, base),
+    ...     level=0.95, reach=1.0, least_cost=0.0, most=1.0)
+    >>> chosen.contenders
+    ('a',)
     """
     level = _check.level(level)
     beside = np.zeros(len(errors.names)) if added is None else added
@@ -224,6 +232,8 @@ def contenders_among(
     tied = np.flatnonzero(ties)
     if np.isnan(rivals.costs).any() or rivals.degrees == 0:
         return _undecided(rivals, level, errors, reach, bounds)
+    # Every system that ties for the cheapest is a base of comparison, and a rival stays if it stays
+    # against any of them: which of the tied comes first must not matter.
     supports = [support_of(rivals.names[place]).shifted(beside - beside[place]) for place in tied]
     differences = [np.where(ties, 0.0, rivals.costs - rivals.costs[place]) for place in tied]
     added = rivals.added[tied]
@@ -232,7 +242,7 @@ def contenders_among(
     ratio[tied] = 0.0
     law = max_law(rivals)
     p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
-    low, high = profile_ends(supports[0], threshold, differences[0], added[0])
+    low, high = profile_bounds(supports[0], threshold, differences[0], added[0])
     stays = ~(p_values < 1 - level)
     is_best = np.arange(ratio.size) == tied[0]
     return Contenders._trusted(
@@ -253,9 +263,9 @@ def contenders_among(
 def _undecided(
     rivals: CostErrors, level: float, errors: CostErrors, reach: float, bounds: dict[str, float]
 ) -> Contenders:
-    """All stay: costs are undefined, or one cluster says nothing about others.
+    """The result where all systems stay: costs are undefined, or there is a single cluster.
 
-    A difference may then be anything that decisions about the same case can make.
+    The interval of a difference is then the whole range that decisions can make.
     """
     known = least(rivals.costs)
     cheapest = int(np.argmax(known)) if known.any() else -1
@@ -408,7 +418,7 @@ class _MaxLaw:
     def _student(self, share: float) -> float:
         from scipy.special import stdtrit
 
-        infinite = np.isinf(self.degrees)
+        infinite = np.isinf(self.degrees)  # which scipy does not take; 1e10 is normal to all digits
         return float(-stdtrit(1e10 if infinite else self.degrees, share))
 
     def _student_tail(self, distance: FloatArray) -> FloatArray:
@@ -429,7 +439,7 @@ class _MaxLaw:
 
 
 def _n_distinct(errors: CostErrors) -> int:
-    """How many of these systems differ from all before them, in cost or in some decision."""
+    """How many systems are distinct: they differ from all before them in cost or in decisions."""
     apart = errors.variances > 0
     scale = np.abs(errors.costs).max()
     apart |= np.abs(errors.costs[:, None] - errors.costs) > 1e-12 * scale
@@ -438,25 +448,27 @@ def _n_distinct(errors: CostErrors) -> int:
 
 def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> _MaxLaw:
     """The law of the largest differences of these systems, or of those in some rows."""
-    variances, size, others = errors.variances, len(errors.names), _n_distinct(errors) - 1
+    variances, size, comparisons = errors.variances, len(errors.names), _n_distinct(errors) - 1
     order = canonical_order(errors)
     first = order[0]
-    relative = (variances[:, [first]] + variances[first] - variances) / 2  # to the first
+    # Only differences matter: relative to one system the errors have one dimension less, and what
+    # all systems have in common is gone.
+    relative = (variances[:, [first]] + variances[first] - variances) / 2
     root = triangular_root(relative[np.ix_(order, order)])
     root = root[:, root.any(axis=0)]
     rank = root.shape[1]
     looked_at = range(size) if rows is None else list(rows)
     if not rank or errors.degrees < FEW_DEGREES:
-        return _MaxLaw(np.empty((0, len(looked_at))), rank, errors.degrees, others)
+        return _MaxLaw(np.empty((0, len(looked_at))), rank, errors.degrees, comparisons)
     drawn = np.empty((_DIRECTIONS, size))
     drawn[:, order] = directions(_DIRECTIONS, rank) @ root.T
     scale = np.divide(1.0, np.sqrt(variances), where=variances > 0, out=np.zeros(variances.shape))
     gaps = [np.max(np.abs(drawn[:, [i]] - drawn) * scale[i], axis=1) for i in looked_at]
-    return _MaxLaw(np.stack(gaps, axis=1), rank, errors.degrees, others)
+    return _MaxLaw(np.stack(gaps, axis=1), rank, errors.degrees, comparisons)
 
 
 def canonical_order(errors: CostErrors) -> IntArray:
-    """An order of the systems that does not depend on how they were given, but for equal ones."""
+    """An order of the systems that does not depend on the order in which they were passed."""
     keys = np.concatenate([errors.costs[:, None], np.sort(errors.variances, axis=1)], axis=1)
     scale = np.abs(keys).max(axis=0)
     rounded = np.round(keys / np.where(scale > 0, scale, 1.0), 9)

@@ -1,7 +1,7 @@
-"""Student's t for few clusters: normal quantiles and tails that know how few things were drawn.
+"""Student's t for few clusters: quantiles and tails in standard errors of replicates.
 
-Replicates of n things vary less than new ones would, by √((n − 1)/n), and their spread is itself an
-estimate with n − 1 degrees of freedom. An infinite n gives the normal's back.
+Replicates of n clusters vary less than new clusters would, by √((n − 1)/n), and their spread is
+itself an estimate with n − 1 degrees of freedom. An infinite n gives the normal distribution.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:
 
 
 def student_tail(n: FloatArray, distance: FloatArray) -> FloatArray:
-    """The chance beyond a distance in standard errors of replicates: what undoes the quantile.
+    """The probability beyond a distance in standard errors of replicates, one-sided.
 
     >>> student_tail(np.array([5.0, np.inf]), np.array([3.104, 1.96])).round(3)
     array([0.025, 0.025])
@@ -41,7 +41,7 @@ def student_tail(n: FloatArray, distance: FloatArray) -> FloatArray:
 
 
 def normal_scores(n: FloatArray, distance: FloatArray) -> FloatArray:
-    """Distances of a normal variable that are as unlikely as these are with n things drawn."""
+    """Distances of a normal variable that are as unlikely as these are with n clusters drawn."""
     from scipy.special import ndtri
 
     return np.where(np.isfinite(n), -ndtri(student_tail(n, distance)), distance)

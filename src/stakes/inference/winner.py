@@ -1,8 +1,8 @@
 """The winner: what the cheapest of several systems costs, after it was chosen on the same cases.
 
 The lowest of several costs is low because its system is good and because its error is lucky. How
-lucky, is found by choosing again and again among the contenders: their costs, brought together as
-far as noise alone has spread them, get new errors; the mean error of the chosen is the bias.
+lucky it is, simulation says: the costs of the contenders are shrunk towards their mean, by as much
+as noise alone has spread them, and get new errors; the mean error of the cheapest is the bias.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from stakes.inference.fixed_normals import fixed_normals
 from stakes.inference.sampling import CostErrors
 from stakes.inference.selection import FEW_DEGREES, Contenders, canonical_order
 
-_DRAWS = 2048
-_SHRINKAGES = 64
+_DRAWS = 2048  # of fixed normal numbers, so that the result is deterministic
+_SHRINKAGES = 64  # points of the integral over the shrinkage
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,31 @@ class SelectionEffect:
     most: float
 
     def cost(self, value: float, low: float, high: float) -> Corrected:
-        """The cost of the winner, from its interval without the correction."""
+        """The cost of the winner, from its interval without the correction.
+
+        Parameters
+        ----------
+        value, low, high : the cost and its interval, without the correction
+
+        Returns
+        -------
+        the corrected cost and interval
+        """
         value, low, high = _numbers(value, low, high)
         farther = max(high, min(high + self.reach, self.most))
         return Corrected(min(value + self.bias, farther), low, farther)
 
     def saving(self, value: float, low: float, high: float) -> Corrected:
-        """What the winner saves against another, from its interval without the correction."""
+        """What the winner saves against another, from its interval without the correction.
+
+        Parameters
+        ----------
+        value, low, high : the saving and its interval, without the correction
+
+        Returns
+        -------
+        the corrected saving and interval
+        """
         value, low, high = _numbers(value, low, high)
         farther = min(low, max(low - self.reach, self.least - self.most))
         return Corrected(max(value - self.bias, farther), farther, high)
@@ -73,7 +91,9 @@ class SelectionEffect:
 
 def _numbers(value: float, low: float, high: float) -> tuple[float, float, float]:
     """A value and its interval: one number each."""
-    read = (_check.reals(*one, ndim=0) for one in (("value", value), ("low", low), ("high", high)))
+    read = (
+        _check.reals(*named, ndim=0) for named in (("value", value), ("low", low), ("high", high))
+    )
     value, low, high = map(float, read)
     return value, low, high
 
@@ -96,12 +116,24 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
 
     Parameters
     ----------
+    choice : the contenders, from `contenders`
     against : a system of the tally that was not chosen, such as a blind decision; the effect is
         then that on the difference to it
 
     Returns
     -------
-    by how much the observed cost is too low, and how uncertain that is
+    by how much the observed cost is too low, and how much farther up it may lie
+
+    Examples
+    --------
+    >>> from stakes import JointCounts, Problem
+    >>> from stakes.inference import contenders
+    >>> y = [0, 0, 1, 1] * 25
+    >>> decided = {"a": [0, 0, 1, 1] * 24 + [0, 1, 1, 1], "b": [0, 0, 1, 1] * 24 + [0, 1, 1, 0]}
+    >>> joint = JointCounts.from_decisions(y, decided, Problem.zero_one(2))
+    >>> effect = selection_effect(contenders(joint, Problem.zero_one(2)))
+    >>> round(effect.bias, 4), effect.shrinkage
+    (0.004, 0.0)
     """
     from scipy.special import ndtri, stdtrit
 
@@ -121,7 +153,7 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     normal, degrees = float(ndtri(share)), rivals.degrees
     factor = 1.0 if np.isinf(degrees) else float(stdtrit(degrees, share)) / normal
     beyond = normal * float(np.sqrt(variance)) - float(np.quantile(error, share))
-    bias = max(0.0, -float(lucky.mean()))  # the other's error is none on average
+    bias = max(0.0, -float(lucky.mean()))  # the error of a fixed system is zero on average
     reach = factor * max(0.0, beyond)
     return SelectionEffect(bias, reach, f, choice.least, choice.most)
 
@@ -143,6 +175,16 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     Returns
     -------
     probabilities, (J,), which add up to 1
+
+    Examples
+    --------
+    >>> from stakes import JointCounts, Problem
+    >>> from stakes.inference import contenders
+    >>> y = [0, 0, 1, 1] * 25
+    >>> decided = {"a": [0, 0, 1, 1] * 24 + [0, 1, 1, 1], "b": [0, 0, 1, 1] * 24 + [0, 1, 1, 0]}
+    >>> joint = JointCounts.from_decisions(y, decided, Problem.zero_one(2))
+    >>> probability_cheapest(contenders(joint, Problem.zero_one(2))).round(2).tolist()
+    [0.7, 0.3]
     """
     from scipy.special import stdtr
 
@@ -180,8 +222,8 @@ def _rivals(choice: Contenders, against: Label | None) -> Labels:
             f"against must be a system of the tally, {choice.errors.names}; got {against!r}. "
             f"with_blind adds the blind decisions."
         )
-    left = choice.contenders
-    return tuple(name for name in choice.names if name in left and name != against)
+    in_running = choice.contenders
+    return tuple(name for name in choice.names if name in in_running and name != against)
 
 
 def _kept(rivals: CostErrors) -> float:

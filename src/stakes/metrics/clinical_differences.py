@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from stakes._check import FloatArray, Label
-from stakes.inference import difference_support, profile_ends
+from stakes.inference import difference_support, profile_bounds
 from stakes.measures import expected_cost
 from stakes.metrics.clinical_samples import METRICS, Sample, metric_row, summed
 from stakes.metrics.metric_rows import MetricRow
@@ -31,7 +31,7 @@ def difference_rows(
     for metric, gain in gains.items():
         support = difference_support(joint, gain, places, squares=squares, scheme=sample.scheme)
         support = support.of_quantity(0)
-        low, high = profile_ends(support, sample.threshold(support.degrees))
+        low, high = profile_bounds(support, sample.threshold(support.degrees))
         own, other = (
             float(expected_cost(summed(joint.model(test), sample.scheme), gain))
             for test in (first, second)

@@ -14,8 +14,8 @@ from stakes.errors import InputError
 from stakes.inference import (
     effective_counts,
     profile_interval,
-    ratio_of_proportions_ends,
-    wilson_ends,
+    ratio_of_proportions_bounds,
+    wilson_bounds,
 )
 from stakes.measures import (
     expected_cost,
@@ -207,7 +207,7 @@ def _proportion(
     hit[row, column] = 1.0
     table, degrees = effective_counts(counts, hit, squares=squares, scheme=sample.scheme)
     row_counts = summed(counts, sample.scheme).values[row]
-    return wilson_ends(
+    return wilson_bounds(
         ratio(row_counts[column], row_counts.sum()), table[row].sum(), sample.threshold(degrees)
     )
 
@@ -219,7 +219,7 @@ def _ratio_ends(sample: Sample, counts: Counts, squares: FloatArray | None, colu
     pull = np.zeros((2, 2))
     pull[:, column] = -1 / rates[0], 1 / rates[1]  # of the logarithm of the ratio
     table, degrees = effective_counts(counts, pull, squares=squares, scheme=sample.scheme)
-    return ratio_of_proportions_ends(
+    return ratio_of_proportions_bounds(
         table[::-1, column], table[::-1].sum(axis=-1), sample.threshold(degrees)
     )
 

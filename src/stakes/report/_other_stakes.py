@@ -24,7 +24,7 @@ from stakes.inference import (
     SelectionEffect,
     Support,
     contenders_among,
-    profile_ends,
+    profile_bounds,
     profile_ratio,
     profile_threshold,
     selection_effect,
@@ -243,7 +243,7 @@ class Elsewhere:
 
     def _ends(self, support: Support, value: float, added: float, base: float) -> Interval:
         threshold = profile_threshold(self.level, np.asarray(np.inf))
-        low, high = profile_ends(support, threshold, value, added)
+        low, high = profile_bounds(support, threshold, value, added)
         return Interval(value + base, float(low[0]) + base, float(high[0]) + base)
 
     def _supports(self, some: tuple[Decided, ...], first: str) -> Support:

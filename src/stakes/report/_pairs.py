@@ -12,7 +12,7 @@ import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.errors import InputError
-from stakes.inference import Support, own_cost_support
+from stakes.inference import Support, unchecked_cost_support
 from stakes.problem import Problem
 from stakes.report._joint_bins import JointBins, Tallied
 from stakes.tally import Counts, ScoreTable
@@ -134,7 +134,7 @@ def support_of(
     tables: FloatArray, costs: FloatArray, able: BoolArray, prior: FloatArray | None
 ) -> Support:
     """Supports of P mean costs, from tables (P, K, Q) of cases, which may be fractional."""
-    return own_cost_support(Counts(tables), costs, prior, reachable=able, squares=tables)
+    return unchecked_cost_support(Counts(tables), costs, prior, reachable=able, squares=tables)
 
 
 def cost_of(counts: FloatArray, problem: Problem) -> float:
