@@ -42,14 +42,14 @@ class _Decider:
 
     cases: Cases
     rows: FloatArray  # (n, K), for the prior of deployment if the rule moves them there
-    given: FloatArray  # (n, K), as they came
+    posteriors: FloatArray  # (n, K), as they came
     rounding: FloatArray | None = None
     ratios: FloatArray | None = None
 
     def __call__(self, mask: BoolArray, amounts: FloatArray) -> IntArray:
         costs = plus(_charges(self.cases, mask), amounts)
         rounding = None if self.rounding is None else self.rounding[mask]
-        return cheapest_decisions(self.given[mask], costs, rounding, self.ratios)
+        return cheapest_decisions(self.posteriors[mask], costs, rounding, self.ratios)
 
     def fitted(self, mask: BoolArray, start: FloatArray | None = None) -> FittedPrices:
         """Prices of the limits on some of the cases."""

@@ -10,7 +10,7 @@ from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.problem import Limit, listed_limits
 
-_ROUNDING = 1e-9  # of a share times the number of cases
+_ROUNDING = 1e-9  # of cases: a share times their number may be off by this much
 
 
 def read_counts(limits: object, decisions: Labels, n_cases: int) -> dict[int, tuple[int, int]]:
@@ -46,8 +46,8 @@ def read_counts(limits: object, decisions: Labels, n_cases: int) -> dict[int, tu
             )
         place = decisions.index(limit.decision)
         low, high = bounds.get(place, (0, n_cases))
-        own_low, own_high = _counted(limit, n_cases)
-        bounds[place] = max(low, own_low), min(high, own_high)
+        limit_low, limit_high = _counted(limit, n_cases)
+        bounds[place] = max(low, limit_low), min(high, limit_high)
     _refuse_impossible(bounds, decisions, n_cases)
     return bounds
 
@@ -60,7 +60,7 @@ def _counted(limit: Limit, n_cases: int) -> tuple[int, int]:
 
 
 def _refuse_impossible(bounds: dict[int, tuple[int, int]], decisions: Labels, n_cases: int) -> None:
-    """Counts that this batch cannot have."""
+    """Refuse counts that this batch cannot have."""
     low = sum(bound[0] for bound in bounds.values())
     high = sum(bound[1] for bound in bounds.values())
     free = len(bounds) < len(decisions)
@@ -113,16 +113,16 @@ def keep_counts(
     if len(bounds) > 1:
         return _assigned(costs, bounds)
     ((place, (low, high)),) = bounds.items()
-    others = costs.copy()
-    others[:, place] = np.inf
-    instead = others.argmin(axis=1)
-    gains = others[np.arange(len(costs)), instead] - costs[:, place]
+    other_costs = costs.copy()
+    other_costs[:, place] = np.inf
+    instead = other_costs.argmin(axis=1)
+    gains = other_costs[np.arange(len(costs)), instead] - costs[:, place]
     wanted = min(max(counts[place], low), high)
     # Of equal gains, those that took the decision without limits come first.
     order = np.lexsort((decided != place, -gains))
-    kept = np.where(decided == place, instead, decided)
-    kept[order[:wanted]] = place
-    return np.asarray(kept)
+    changed = np.where(decided == place, instead, decided)
+    changed[order[:wanted]] = place
+    return np.asarray(changed)
 
 
 def _assigned(costs: FloatArray, bounds: dict[int, tuple[int, int]]) -> IntArray:

@@ -16,7 +16,7 @@ from stakes.errors import InputError
 from stakes.limits.deployed_cases import read_deployed
 from stakes.problem import CaseCosts, Problem
 
-_POINTS, _SAMPLE = 20, 10_000  # of coverage in a report, and cases by which they are placed
+_POINTS, _SAMPLE = 20, 10_000  # coverages in a report, and cases in the sample that places them
 _TIE = 1e-9  # of the cases: shares that differ by less are one
 
 
@@ -69,6 +69,7 @@ class CapacityCurve(Value):
         [16.0, 14.5, 0.0]
         """
         share = _check.reals("share", share)
+        # A share that is a border but for rounding belongs to the group that begins there.
         place = np.searchsorted(self.shares, share + 1e-12, side="right")
         return _within(share, np.append(self.prices, 0.0)[place])
 
@@ -224,10 +225,17 @@ def capacity_of(
     Returns
     -------
     the curve
+
+    Examples
+    --------
+    >>> expected = np.array([[2.0, 3.0], [36.0, 4.0], [126.0, 5.0]])
+    >>> curve = capacity_of(expected, expected, np.ones(3), 1, "review")
+    >>> curve.prices.tolist()
+    [121.0, 32.0]
     """
-    others = expected.copy()
-    others[:, column] = np.inf
-    instead = others.argmin(axis=1)
+    other_costs = expected.copy()
+    other_costs[:, column] = np.inf
+    instead = other_costs.argmin(axis=1)
     every = np.arange(len(expected))
     gains = expected[every, instead] - expected[every, column]
     saved = charged[every, instead] - charged[every, column]
@@ -299,6 +307,12 @@ def coverage_of(hardness: FloatArray, charged: FloatArray, mass: FloatArray) -> 
     Returns
     -------
     the curve
+
+    Examples
+    --------
+    >>> curve = coverage_of(np.array([0.1, 0.5, 0.2]), np.array([0.0, 1.0, 0.0]), np.ones(3))
+    >>> curve.break_even_prices.tolist()
+    [0.1, 0.2, 0.5]
     """
     mass = mass / mass.sum()
     shares, easiness, sums = _grouped(-hardness, mass, mass * charged)
@@ -314,10 +328,10 @@ def coverage_of(hardness: FloatArray, charged: FloatArray, mass: FloatArray) -> 
 def coverage_points(
     hardness: FloatArray, mass: FloatArray, spent: FloatArray
 ) -> tuple[tuple[float, float, float], ...]:
-    """A few points of that curve without a sort: coverage, cost per decided case, break-even price.
+    """A few points of the coverage curve: coverage, cost per decided case, break-even price.
 
-    Cases, or groups of equal ones, have a mass and a sum of costs. The points are those that
-    abstentions of certain prices lead to, which spread coverages evenly over a sample of the cases.
+    They take no sort of all cases. The points are the coverages at a few prices of an abstention,
+    which are chosen so that coverages are spread evenly over a sample of the cases.
 
     Parameters
     ----------
@@ -328,6 +342,12 @@ def coverage_points(
     Returns
     -------
     points, from low to high coverage
+
+    Examples
+    --------
+    >>> hardness, mass = np.array([0.1, 0.5]), np.array([3.0, 1.0])
+    >>> coverage_points(hardness, mass, mass * hardness)
+    ((0.75, 0.1, 0.1), (1.0, 0.2, 0.5))
     """
     step = max(1, hardness.size // _SAMPLE)
     sample, order = hardness[::step], np.argsort(hardness[::step], kind="stable")

@@ -1,4 +1,4 @@
-"""Cases as they will come: what decisions cost, how much each case counts, what limits count."""
+"""Cases at the prior of deployment: costs of decisions, weights, and what limits count."""
 
 from __future__ import annotations
 
@@ -52,11 +52,29 @@ class CountedCases:
         return float((self.costs.max(axis=0) - self.costs.min(axis=0)).max(initial=0.0)) or 1.0
 
     def values(self, decided: npt.NDArray[np.integer[Any]]) -> FloatArray:
-        """Shares and rates (L,) of decisions, by the posteriors."""
+        """Shares and rates (L,) of decisions, by the posteriors.
+
+        Parameters
+        ----------
+        decided : (n,) positions of decisions
+
+        Returns
+        -------
+        shares and rates, (L,)
+        """
         return self._summed(self.counted, decided)
 
     def seen_values(self, decided: IntArray) -> FloatArray | None:
-        """The same on the labelled cases; None without labels."""
+        """Shares and rates of decisions on the labelled cases.
+
+        Parameters
+        ----------
+        decided : (n,) positions of decisions
+
+        Returns
+        -------
+        shares and rates, (L,); None without labels
+        """
         return None if self.seen is None else self._summed(self.seen, decided)
 
     def _summed(self, counted: FloatArray, decided: npt.NDArray[np.integer[Any]]) -> FloatArray:
@@ -64,36 +82,90 @@ class CountedCases:
         return np.array([float((self.mass * weight) @ (decided == d)) for d, weight in pairs])
 
     def excess(self, values: FloatArray) -> FloatArray:
-        """By how much values break each limit, (L,)."""
+        """By how much values break each limit, (L,).
+
+        Parameters
+        ----------
+        values : (L,) shares and rates
+
+        Returns
+        -------
+        how far each lies on the wrong side of its bound; negative where the limit is kept
+        """
         return self.signs * (values - self.bounds)
 
     def cost(self, decided: npt.NDArray[np.integer[Any]]) -> float:
-        """Expected cost per case of decisions, by the posteriors."""
+        """Expected cost per case of decisions, by the posteriors.
+
+        Parameters
+        ----------
+        decided : (n,) positions of decisions
+
+        Returns
+        -------
+        the cost
+        """
         return float(self.mass @ self.costs[decided, np.arange(decided.size)])
 
     def thinned(self, size: int) -> CountedCases:
-        """About so many of the cases, by posteriors alone."""
-        kept = slice(None, None, max(1, self.mass.size // size))
-        mass = self.mass[kept] / self.mass[kept].sum()
+        """A sample of about this many cases, without labels.
+
+        Parameters
+        ----------
+        size : number of cases
+
+        Returns
+        -------
+        the sample, whose masses sum to one
+        """
+        every = slice(None, None, max(1, self.mass.size // size))
+        mass = self.mass[every] / self.mass[every].sum()
         return CountedCases(
-            self.costs[:, kept], mass, self.limits, self.columns, self.counted[:, kept]
+            self.costs[:, every], mass, self.limits, self.columns, self.counted[:, every]
         )
 
-    def only(self, own: BoolArray) -> CountedCases:
-        """Some of the cases, by posteriors alone; they keep their shares of all cases."""
+    def only(self, mask: BoolArray) -> CountedCases:
+        """The cases in a mask, without labels; they keep their shares of all cases.
+
+        Parameters
+        ----------
+        mask : (n,) booleans
+
+        Returns
+        -------
+        these cases
+        """
         return CountedCases(
-            self.costs[:, own], self.mass[own], self.limits, self.columns, self.counted[:, own]
+            self.costs[:, mask], self.mass[mask], self.limits, self.columns, self.counted[:, mask]
         )
 
     def first(self, size: int) -> CountedCases:
-        """The same under the first limits only."""
-        kept = slice(size)
+        """The same cases under the first limits only.
+
+        Parameters
+        ----------
+        size : number of limits
+
+        Returns
+        -------
+        the cases under these limits
+        """
+        some = slice(size)
         return replace(
-            self, limits=self.limits[kept], columns=self.columns[kept], counted=self.counted[kept]
+            self, limits=self.limits[some], columns=self.columns[some], counted=self.counted[some]
         )
 
     def counting(self, place: int) -> CountedCases:
-        """The same where the costs are what one limit counts, under the limits before it."""
+        """The same cases with what one limit counts in place of costs, under the limits before it.
+
+        Parameters
+        ----------
+        place : position of the limit
+
+        Returns
+        -------
+        the cases, whose least cost says whether the limit can be kept
+        """
         costs = np.zeros_like(self.costs)
         costs[self.columns[place]] = self.limits[place].sign * self.counted[place]
         return replace(self.first(place), costs=costs)

@@ -25,7 +25,7 @@ class DeployedCases:
     prior, from_prior : (K,) that prior, and the one from which posteriors were moved, if they were
     costs : (K, M) of all cases, or those of every case
     truth : (n,) classes, where they are known
-    given : (n, K) posteriors as they came, on which a rule decides
+    posteriors : (n, K) posteriors as they came, on which a rule decides
     rounding : (n, K) by how much posteriors of single precision may be off
     """
 
@@ -35,14 +35,14 @@ class DeployedCases:
     from_prior: FloatArray | None
     costs: FloatArray | CaseCosts
     truth: IntArray | None
-    given: FloatArray
+    posteriors: FloatArray
     rounding: FloatArray | None
 
     def decide(self, costs: FloatArray | CaseCosts) -> IntArray:
-        """The cheapest decisions (n,), by the arithmetic of a `Rule`: ties fall as they will."""
-        held = self.from_prior
-        ratios = None if held is None else class_ratios(held, self.prior)
-        return cheapest_decisions(self.given, costs, self.rounding, ratios)
+        """The cheapest decisions (n,), by the arithmetic of a `Rule`, so that ties fall alike."""
+        start = self.from_prior
+        ratios = None if start is None else class_ratios(start, self.prior)
+        return cheapest_decisions(self.posteriors, costs, self.rounding, ratios)
 
 
 def read_deployed(
@@ -53,7 +53,7 @@ def read_deployed(
     weights: object,
     posterior_prior: object,
 ) -> DeployedCases:
-    """Check what was given, and move it; without labels posteriors say what the cases are."""
+    """Check posteriors and move them to the prior of deployment; labels are optional."""
     _check.aligned(posteriors=posteriors, data=data, y_true=y_true, weights=weights)
     wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
     rows = wrapped.read("posteriors", problem.classes)
@@ -83,7 +83,7 @@ def read_deployed(
         from_prior=start if is_moved else None,
         costs=costs,
         truth=truth,
-        given=rows,
+        posteriors=rows,
         rounding=wrapped.rounding("posteriors", problem.classes),
     )
 

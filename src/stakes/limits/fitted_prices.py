@@ -16,7 +16,7 @@ from stakes.limits.several_prices import priced_costs, refuse_infeasible, severa
 
 _NUDGE = 1e-8  # of the span of costs: beyond rounding, so that cases tied at a price take a side
 _ALL_SIDES = 3  # limits up to which all combinations of sides are tried
-_TIGHTENED = 40  # times at most
+_TIGHTENED = 40  # how often limits are tightened before the search is given up
 
 Decide = Callable[[FloatArray], IntArray]  # amounts (K, M) that are added to costs → decisions
 
@@ -49,21 +49,22 @@ class FittedPrices:
 def fit_prices(
     cases: CountedCases, cells: FloatArray, decide: Decide, start: FloatArray | None = None
 ) -> FittedPrices:
-    """Prices of the limits, whose cells (L, K, M) they are added to, and decisions that keep them.
+    """Fit the prices of limits, and find a deterministic rule near them that keeps the limits.
 
-    `decide` takes decisions as they will be taken later, so that ties are what they will be.
-    `start` are prices near which to look.
+    Prices are added to the costs of the cells (L, K, M) that each limit counts. `decide` makes
+    decisions exactly as the rule will later, so that ties fall alike. The search starts at the
+    prices `start`.
     """
     signed = cells * cases.signs[:, None, None]
     if len(cases.limits) == 1:
         price, sides = one_price(cases)
         prices = np.array([price])
-        kept = _first_kept(cases, signed, decide, (np.array([side]) for side in sides))
-        dual = _dual_of_one(cases, price, kept[1])
+        solution = _first_kept(cases, signed, decide, (np.array([side]) for side in sides))
+        dual = _dual_of_one(cases, price, solution[1])
     else:
         prices, dual = several_prices(cases, start=start)
-        kept = _cheapest_kept(cases, signed, decide, prices)
-    side, decided = kept
+        solution = _cheapest_kept(cases, signed, decide, prices)
+    side, decided = solution
     added = side[:, None, None] * signed
     return FittedPrices(prices, added, decided, dual, cases.cost(decided))
 
@@ -91,7 +92,7 @@ def _first_kept(
 def _excess(cases: CountedCases, decided: IntArray) -> FloatArray:
     """By how much decisions break each limit: by labels if there is one limit, else by posteriors.
 
-    Several limits have no prices that could be set to labels one by one.
+    Breakpoints set the price of one limit on labels; the dual of several knows posteriors only.
     """
     seen = cases.seen_values(decided) if len(cases.limits) == 1 else None
     return cases.excess(cases.values(decided) if seen is None else seen)

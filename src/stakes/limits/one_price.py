@@ -59,8 +59,8 @@ def breakpoints(cases: CountedCases, place: int = 0) -> Breakpoints:
 def gains_of(cases: CountedCases, place: int) -> FloatArray:
     """What each case saves by the decision of a limit, against its best other one, (n,)."""
     column = cases.columns[place]
-    others = np.delete(cases.costs, column, axis=0)
-    return np.asarray(others.min(axis=0, initial=np.inf) - cases.costs[column])
+    other_costs = np.delete(cases.costs, column, axis=0)
+    return np.asarray(other_costs.min(axis=0, initial=np.inf) - cases.costs[column])
 
 
 def one_price(cases: CountedCases) -> tuple[float, Iterator[float]]:
@@ -90,20 +90,20 @@ def one_price(cases: CountedCases) -> tuple[float, Iterator[float]]:
 
 
 def _with_none(prices: Iterator[float]) -> Iterator[float]:
-    """No price at all, where the limit does not bind; others, should ties break it."""
+    """Zero first, since the limit does not bind; then the others, in case ties break the limit."""
     yield 0.0
     yield from prices
 
 
 def _between(
-    found: Breakpoints, place: int, step: int, sign: float, span: float
+    breaks: Breakpoints, place: int, step: int, sign: float, span: float
 ) -> Iterator[float]:
     """Prices between a breakpoint and the next higher one, each tighter than the last."""
-    size = found.prices.size
+    size = breaks.prices.size
     while 0 <= place < size:
-        edge = sign * float(found.prices[place])
+        edge = sign * float(breaks.prices[place])
         after = place + step
-        beyond = sign * float(found.prices[after]) if 0 <= after < size else np.inf
+        beyond = sign * float(breaks.prices[after]) if 0 <= after < size else np.inf
         margin = _BEYOND * max(span, abs(edge))
         price = (edge + beyond) / 2 if np.isfinite(beyond) else edge + margin
         if price > 0:

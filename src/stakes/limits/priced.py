@@ -1,4 +1,4 @@
-"""price_limits: posteriors and a problem with limits in, prices and the rule out."""
+"""`price_limits`, which takes posteriors and a problem with limits and returns prices."""
 
 from __future__ import annotations
 
@@ -131,12 +131,12 @@ def price_limits(
     ...                    "fraud": {"approve": 180, "review": 8, "block": 0}},
     ...                   limits=[Limit.share("review", at_most=0.1)], unit="EUR")
     >>> payments = np.linspace(0.005, 0.5, 100) ** 2
-    >>> found = price_limits(payments, problem)
-    >>> found
+    >>> priced = price_limits(payments, problem)
+    >>> priced
     PricedLimits: 9.582 EUR per case, 0 EUR more than with chance decisions
       review: at most 10 % of cases: price 17.32 EUR, met at 0.1
     >>> from stakes import bayes_decisions
-    >>> bool((bayes_decisions(payments, found.priced) == found.decisions).all())
+    >>> bool((bayes_decisions(payments, priced.priced) == priced.decisions).all())
     True
     """
     _check.require("problem", problem, Problem, "Write Problem(costs, limits=[…]).")
@@ -179,7 +179,7 @@ def priced_cases(
     truth: IntArray | None,
     start: FloatArray | None = None,
 ) -> tuple[CountedCases, FittedPrices]:
-    """Cases counted against the limits of a problem, and their prices; nothing is checked here.
+    """Count cases against the limits of a problem and fit prices; nothing is checked.
 
     Parameters
     ----------
@@ -195,6 +195,17 @@ def priced_cases(
     Returns
     -------
     the counted cases and the prices
+
+    Examples
+    --------
+    >>> from stakes.decide import cheapest_decisions
+    >>> problem = Problem([[0, 3], [180, 8]], limits=[Limit.share(1, at_most=0.5)])
+    >>> rows = np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8], [0.3, 0.7]])
+    >>> _, fitted = priced_cases(
+    ...     problem, rows, np.ones(4), np.array([0.5, 0.5]), problem.costs,
+    ...     lambda amounts: cheapest_decisions(rows, problem.costs + amounts), None)
+    >>> fitted.decided.tolist(), fitted.prices.round(1).tolist()
+    ([0, 0, 1, 1], [84.5])
     """
     cells = np.stack(
         [limit.cells(problem.classes, problem.decisions, prior) for limit in problem.limits]

@@ -24,11 +24,11 @@ from stakes.problem import infeasible
 
 _SCALE = 1e3  # of costs inside the linear program, whose tolerances are absolute
 _EXACT = 1e-13  # of the span of costs: the gap at which cuts are exact
-_MANY = 50_000  # cases from which it is worth while to look at some of them first
-_FEW_LIMITS = 4  # whose boxes have few corners
-_WIDTHS = (0.03, 0.15)  # relative: how far the prices of all cases may lie from those of some
-_MOST_CUTS = 400
-_DEAREST = (1e2, 1e5, 1e9)  # prices, as multiples of the span of costs, up to which is looked
+_MANY = 50_000  # with more cases, it pays to price a sample of them first
+_FEW_LIMITS = 4  # a box of prices has 2 to this power corners, each of which takes one pass
+_WIDTHS = (0.03, 0.15)  # relative: how far the prices of all cases may lie from those of a sample
+_MOST_CUTS = 400  # far more than convergence takes; it bounds the time of a degenerate program
+_DEAREST = (1e2, 1e5, 1e9)  # upper bounds of prices, as multiples of the span of costs, in turn
 
 
 class Dual(NamedTuple):
@@ -59,9 +59,9 @@ def several_prices(
 ) -> Dual:
     """The prices of all limits, for their bounds or for tighter ones.
 
-    `start` are prices near which to look; of many cases, some say where that is. The search ends
-    where the dual is known to be below `enough`. Prices that would have to be infinite, because
-    limits contradict each other, end at the highest that is looked at.
+    The search starts near the prices `start`; with many cases, a sample of them says where that
+    is. It ends once the dual is known to be below `enough`. Prices that would have to be infinite,
+    because limits contradict each other, end at the largest upper bound.
     """
     targets = cases.bounds if bounds is None else bounds
     if not cases.limits:
@@ -171,7 +171,7 @@ def _lowest(
         value, slope = _evaluated(cases, bounds, prices[0])
         if value >= enough - gap:
             return Dual(prices[0], best.value)
-        if np.array_equal(prices[0], last):  # the program cannot tell it from better ones
+        if np.array_equal(prices[0], last):  # within the tolerance of the linear program
             break
         last = prices[0]
         cuts.append((value - float(slope @ last), slope))
@@ -217,7 +217,7 @@ def _highest(
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if solved.x is None:
-        return None  # numbers too large for the program: prices without end
+        return None  # numbers too large for the linear program: prices diverge
     return np.asarray(solved.x[:size]) / scale, float(solved.x[size]) / scale
 
 
