@@ -38,11 +38,7 @@ BANNED_IN_NAMES = {
     "held": "what is held",
 }
 LEFT = {
-    "stakes.limits.CountedCases.only(own)",
     "stakes.problem.Limit.rate(given)",  # of a class: the word of conditional probability
-    "stakes.regions.CostProportion.ends",  # of an axis, not of an interval
-    "stakes.regions.Prior.ends",
-    "stakes.regions.StraightAxis.ends",
     "stakes.rows.as_predictions(given)",
     "stakes.rows.read_posteriors(given)",
     "stakes.rule.Rules.made",

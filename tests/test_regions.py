@@ -601,7 +601,7 @@ def test_replicates_without_a_crossing_are_counted():
 def slow_order(joint: JointCounts, first: str, second: str) -> float:
     """Where the first stops and the second starts being the cheaper one, by a dense scan."""
     grid = np.linspace(0, 1, 4001)
-    ends = [CostProportion().ends(joint.model(model)) for model in (first, second)]
+    ends = [CostProportion().endpoint_costs(joint.model(model)) for model in (first, second)]
     lines = [(1 - grid) * start + grid * end for start, end in ends]
     gap = lines[0] - lines[1]
     place = np.flatnonzero((gap[:-1] < 0) & (gap[1:] > 0) | (gap[:-1] < 0) & (gap[1:] == 0))

@@ -31,7 +31,7 @@ from stakes.thresholds import Method
 
 Models = JointCounts | Mapping[Any, Any]  # to Counts, or to DecidedAnew of two classes
 Tables = JointScores | Mapping[Any, ScoreTable]
-Ends = tuple[FloatArray, FloatArray]  # costs at 0 and at 1 of an axis
+EndpointCosts = tuple[FloatArray, FloatArray]  # costs at 0 and at 1 of an axis
 Border = tuple[Label, Label]  # the cheapest model below a border, and the one above it
 
 
@@ -50,21 +50,58 @@ class Axis(Value, ABC):
 
     @abstractmethod
     def curves(self, models: Any) -> dict[Label, Curve]:
-        """What each model costs along the axis."""
+        """What each model costs along the axis.
+
+        Parameters
+        ----------
+        models : tallies of the models, of the kind that the axis takes
+
+        Returns
+        -------
+        a curve of the cost for each model
+        """
 
     def regions(self, models: Any) -> Regions:
-        """Where each model is the cheapest."""
+        """Where each model is the cheapest.
+
+        Parameters
+        ----------
+        models : tallies of the models, as in `curves`
+
+        Returns
+        -------
+        intervals of the axis and the cheapest models in each
+        """
         return lowest(self.curves(models), axis=self.name)
 
     @abstractmethod
     def checked(self, tally: Any) -> Any:
-        """The tally of all models, if it can be resampled; others are refused."""
+        """The tally of all models, if it can be resampled; others are refused.
+
+        Parameters
+        ----------
+        tally : the joint tally of all models
+
+        Returns
+        -------
+        the same tally
+        """
 
     @abstractmethod
     def located(self, tally: Any, borders: list[Border], near: FloatArray) -> FloatArray:
         """Where along the axis the models of each border change places, (…, B); nan if nowhere.
 
         `near` are the places in the data as a whole, for curves that cross several times.
+
+        Parameters
+        ----------
+        tally : the joint tally of all models, perhaps with a leading axis of replicates
+        borders : pairs of models, the cheaper one below and the cheaper one above
+        near : (B,) the places in the data as a whole; the nearest crossing of a replicate counts
+
+        Returns
+        -------
+        places, (…, B)
         """
 
 
@@ -72,33 +109,70 @@ class StraightAxis(Axis):
     """An axis along which decisions that stay as they are cost a straight line."""
 
     @abstractmethod
-    def ends(self, counts: Counts) -> Ends:
-        """Costs (…) of one model at 0 and at 1."""
+    def endpoint_costs(self, counts: Counts) -> EndpointCosts:
+        """Costs (…) of one model at 0 and at 1.
+
+        Parameters
+        ----------
+        counts : decisions of the model, (…, K, M)
+
+        Returns
+        -------
+        costs at 0 and at 1, each (…)
+        """
 
     def mark(self, place: FloatArray) -> FloatArray:
-        """A place on the line from 0 to 1, as the axis has it."""
+        """A place on the line from 0 to 1, as the axis has it.
+
+        Parameters
+        ----------
+        place : places on the line, from 0 to 1
+
+        Returns
+        -------
+        the values of the axis there
+        """
         return place
 
     @abstractmethod
     def moving(self, shares: FloatArray) -> Moving:
-        """What moves while decisions are made anew, for two classes with these shares (2,)."""
+        """What moves while decisions are made anew, for two classes with these shares (2,).
+
+        Parameters
+        ----------
+        shares : (2,) class shares of the data
+
+        Returns
+        -------
+        the line along which costs or the prior move
+        """
 
     def curves(self, models: Models) -> dict[Label, Curve]:
         """Straight lines of decisions that stay; of those made anew lines that jump."""
-        kept, anew = parted(models)
-        found = {model: _line(self.ends(counts)) for model, counts in kept.items()}
-        for model, one in anew.items():
-            found[model] = remade_curve(one, self.moving(one.table.shares))
-        order: Any = models if anew else found
-        return {model: found[model] for model in order}
+        fixed, anew = parted(models)
+        curves = {model: _line(self.endpoint_costs(counts)) for model, counts in fixed.items()}
+        for model, model_anew in anew.items():
+            curves[model] = remade_curve(model_anew, self.moving(model_anew.table.shares))
+        order: Any = models if anew else curves
+        return {model: curves[model] for model in order}
 
     def regions(self, models: Models) -> Regions:  # noqa: D102
         return super().regions(models).mapped(lambda x: float(self.mark(np.asarray(x))), self.name)
 
-    def gap(self, joint: JointCounts, first: Label, second: Label) -> Ends:
-        """What the first model costs above the second at both ends, (…)."""
+    def gap(self, joint: JointCounts, first: Label, second: Label) -> EndpointCosts:
+        """What the first model costs above the second at both ends, (…).
+
+        Parameters
+        ----------
+        joint : joint counts of all models
+        first, second : labels of two models
+
+        Returns
+        -------
+        differences of their costs at 0 and at 1, each (…)
+        """
         (start, end), (other_start, other_end) = (
-            self.ends(joint.model(model)) for model in (first, second)
+            self.endpoint_costs(joint.model(model)) for model in (first, second)
         )
         return start - other_start, end - other_end
 
@@ -118,7 +192,7 @@ class StraightAxis(Axis):
         return self.mark(np.stack(rising, axis=-1))
 
 
-def root(ends: Ends) -> FloatArray:
+def root(ends: EndpointCosts) -> FloatArray:
     """Where a line from the first number at 0 to the second at 1 crosses zero; nan if nowhere."""
     start, end = ends
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -158,7 +232,7 @@ class CostProportion(StraightAxis):
         costs, slope = np.array([[0.0, 0.0], [2.0, 0.0]]), np.array([[0.0, 2.0], [-2.0, 0.0]])
         return Moving(costs, slope, prior, np.zeros(2), (0.0, 1.0))
 
-    def ends(self, counts: Counts) -> Ends:
+    def endpoint_costs(self, counts: Counts) -> EndpointCosts:
         r"""Losses :math:`2\pi_1 FNR` and :math:`2\pi_0 FPR`; nan where a class has no cases."""
         if counts.values.shape[-2:] != (2, 2):
             raise InputError(
@@ -228,11 +302,11 @@ class Prior(StraightAxis):
                 f"problem must have two classes where decisions are made anew; it has "
                 f"{problem.n_classes}. Pass Counts of decisions that stay as they are."
             )
-        own = np.equal(problem.classes, self.label).astype(np.float64)
+        is_label = np.equal(problem.classes, self.label).astype(np.float64)
         still = np.zeros(problem.costs.shape)
-        return Moving(problem.costs, still, 1 - own, 2 * own - 1, (0.0, 1.0))
+        return Moving(problem.costs, still, 1 - is_label, 2 * is_label - 1, (0.0, 1.0))
 
-    def ends(self, counts: Counts) -> Ends:
+    def endpoint_costs(self, counts: Counts) -> EndpointCosts:
         """Expected costs at priors 0 and 1; nan where a class that counts has no cases."""
         problem = self.problem
         if self.label not in problem.classes:
@@ -242,11 +316,11 @@ class Prior(StraightAxis):
         place = problem.classes.index(self.label)
         per_class = expected_cost_per_class(counts, problem)
         prior = counts.shares if problem.prior is None else problem.prior
-        others = np.delete(prior, place, axis=-1)
+        other_shares = np.delete(prior, place, axis=-1)
         with np.errstate(invalid="ignore"):
-            others = others / others.sum(axis=-1, keepdims=True)
-        costs = np.where(others == 0, 0.0, np.delete(per_class, place, axis=-1))
-        return np.asarray(np.sum(others * costs, axis=-1)), per_class[..., place]
+            other_shares = other_shares / other_shares.sum(axis=-1, keepdims=True)
+        costs = np.where(other_shares == 0, 0.0, np.delete(per_class, place, axis=-1))
+        return np.asarray(np.sum(other_shares * costs, axis=-1)), per_class[..., place]
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,9 +361,9 @@ class Classifiers(Axis):
     def located(  # noqa: D102
         self, tally: JointScores, borders: list[Border], near: FloatArray
     ) -> FloatArray:
-        def nearest(one: JointScores) -> FloatArray:
+        def nearest(scores: JointScores) -> FloatArray:
             """Of the borders between the same two, in the same order, the nearest one."""
-            regions = self.regions(one)
+            regions = self.regions(scores)
             pairs = list(zip(borders_of(regions), regions.crossings, strict=True))
             same = [[at for border, at in pairs if border == wanted] for wanted in borders]
             return np.array(
@@ -321,6 +395,12 @@ def borders_of(regions: Regions) -> list[Border]:
     Returns
     -------
     the borders, from left to right
+
+    Examples
+    --------
+    >>> from stakes.regions import decision_regions
+    >>> borders_of(decision_regions(Problem([[0, 3, 25], [180, 8, 0]])))
+    [(0, 1), (1, 2)]
     """
     borders = []
     for below, above in zip(regions.parts[:-1], regions.parts[1:], strict=True):
@@ -331,18 +411,22 @@ def borders_of(regions: Regions) -> list[Border]:
 
 
 def parted(models: Any) -> tuple[dict[Label, Counts], dict[Label, DecidedAnew]]:
-    """Models whose decisions stay, and those that decide anew; all on the same cases."""
+    """Models whose decisions stay, and those whose decisions follow; all on the same cases."""
     anew = {}
     if isinstance(models, Mapping):
-        anew = {name: one for name, one in models.items() if isinstance(one, DecidedAnew)}
+        anew = {name: tally for name, tally in models.items() if isinstance(tally, DecidedAnew)}
     if not anew:
         return _single(models), {}
-    others = {name: one for name, one in models.items() if name not in anew}
-    kept = _single(others) if others else {}
-    shares = [one.shares for one in (*kept.values(), *(one.table for one in anew.values()))]
-    if not all(np.allclose(one, shares[0], rtol=0, atol=1e-9, equal_nan=True) for one in shares):
+    mapping = {name: tally for name, tally in models.items() if name not in anew}
+    fixed = _single(mapping) if mapping else {}
+    shares = [
+        tally.shares for tally in (*fixed.values(), *(tally.table for tally in anew.values()))
+    ]
+    if not all(
+        np.allclose(tally, shares[0], rtol=0, atol=1e-9, equal_nan=True) for tally in shares
+    ):
         _refuse_other_cases()
-    return kept, anew
+    return fixed, anew
 
 
 def counts_of(models: Models) -> dict[Label, Counts]:
@@ -409,7 +493,7 @@ def _single(models: Models) -> dict[Label, Counts]:
     return tables
 
 
-def _line(ends: Ends) -> Curve:
+def _line(ends: EndpointCosts) -> Curve:
     start, end = map(float, ends)
     if np.isnan(start) or np.isnan(end):
         return Curve.undefined(0.0, 1.0)

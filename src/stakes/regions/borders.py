@@ -189,13 +189,13 @@ def bootstrap_crossings(
     careful | bold at 0.3333 (95% 0.2083 to 0.4444, 999 bootstrap replicates)
     """
     chosen = _scheme(scheme, _checked(axis), axis.checked(tally))
-    whole = axis.regions(chosen.whole(tally))
-    borders = borders_of(whole)
+    on_all = axis.regions(chosen.whole(tally))
+    borders = borders_of(on_all)
     if not borders:
         return ()
 
     def measure(resampled: Any) -> FloatArray:
-        return axis.located(resampled, borders, whole.crossings)
+        return axis.located(resampled, borders, on_all.crossings)
 
     estimate = bootstrap(measure, tally, replicates=replicates, rng=rng, scheme=chosen)
     return tuple(
@@ -258,7 +258,7 @@ def probability_cheapest(
     axis.checked(joint)
 
     def measure(resampled: JointCounts) -> FloatArray:
-        ends = [axis.ends(resampled.model(model)) for model in joint.models]
+        ends = [axis.endpoint_costs(resampled.model(model)) for model in joint.models]
         lines = [start[..., None] * (1 - at) + end[..., None] * at for start, end in ends]
         return least_shares(np.stack(lines, axis=-1))
 

@@ -175,7 +175,7 @@ class Regions(Value):
 
 
 def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
-    """Part the common domain where the lowest curve changes.
+    """Divide the common domain into intervals, with the lowest curves in each.
 
     Between two neighbours of all pairwise crossing points no two curves change order, so that one
     look inside each interval settles it. Where a curve is undefined it is not the lowest; where
@@ -189,6 +189,12 @@ def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
     Returns
     -------
     intervals and the curve that is lowest in each
+
+    Examples
+    --------
+    >>> careful, bold = Curve([0, 1], [[0.1, 0.3]]), Curve([0, 1], [[0.3, -0.2]])
+    >>> lowest({"careful": careful, "bold": bold}, axis="cost proportion").crossings
+    array([0.4])
     """
     models = _check.labels("curves", curves)
     if not models:
@@ -304,6 +310,13 @@ def skews_as_cost_proportions(regions: Regions, *, prior: object) -> Regions:
     Returns
     -------
     the same regions on the other axis
+
+    Examples
+    --------
+    >>> low, high = Curve([0, 1], [[0.1, 0.3]]), Curve([0, 1], [[0.3, -0.2]])
+    >>> regions = lowest({"low": low, "high": high}, axis="skew")
+    >>> skews_as_cost_proportions(regions, prior=[0.8, 0.2]).crossings.round(3)
+    array([0.143])
     """
     negative, positive = _two_shares(prior)
 
@@ -329,6 +342,13 @@ def skews_as_priors(regions: Regions, *, cost_proportion: float) -> Regions:
     Returns
     -------
     the same regions on the other axis
+
+    Examples
+    --------
+    >>> low, high = Curve([0, 1], [[0.1, 0.3]]), Curve([0, 1], [[0.3, -0.2]])
+    >>> regions = lowest({"low": low, "high": high}, axis="skew")
+    >>> skews_as_priors(regions, cost_proportion=0.1).crossings.round(3)
+    array([0.143])
     """
     c = _check.number("cost_proportion", cost_proportion, low=0, high=1)
     if not 0 < c < 1:

@@ -78,7 +78,9 @@ def remade_curve(model: DecidedAnew, moving: Moving) -> Curve:
     at_first = np.array([np.sum(shares * part[:, decided].T) for part in (start, slope)])
     places, changes = [np.empty(0)], [np.empty((0, 2))]
     for place, rows, old, new in _changes(lines, decided, (low, high)):
-        parts = [np.sum(shares[rows] * (one[:, new] - one[:, old]).T, 1) for one in (start, slope)]
+        parts = [
+            np.sum(shares[rows] * (part[:, new] - part[:, old]).T, 1) for part in (start, slope)
+        ]
         places.append(place)
         changes.append(np.stack(parts, axis=1))
     knots = np.concatenate(places)
@@ -101,19 +103,19 @@ def _changes(
     inside = np.where((cross > low) & (cross < high), cross, high)
     points = np.concatenate([np.sort(inside, axis=1), np.full((len(start), 1), high)], axis=1)
     now = decided
-    for left, right in zip(points.T[:-1], points.T[1:], strict=True):
-        new = np.where(right > left, _cheapest(lines, left, right - left), now)
+    for low_end, high_end in zip(points.T[:-1], points.T[1:], strict=True):
+        new = np.where(high_end > low_end, _cheapest(lines, low_end, high_end - low_end), now)
         rows = np.flatnonzero(new != now)
-        yield left[rows], rows, now[rows], new[rows]
+        yield low_end[rows], rows, now[rows], new[rows]
         now = new
 
 
 def _cheapest(
-    lines: tuple[FloatArray, FloatArray], left: FloatArray, width: FloatArray | float
+    lines: tuple[FloatArray, FloatArray], x: FloatArray, width: FloatArray | float
 ) -> IntArray:
     """The first of the cheapest decisions (n,) just to the right of a place of each score."""
     start, slope = lines
-    cost = start + slope * (left + 1e-9 * np.asarray(width))[:, None]
+    cost = start + slope * (x + 1e-9 * np.asarray(width))[:, None]
     least = cost.min(axis=1, keepdims=True)
     near = cost <= least + 1e-15 * np.abs(cost).max(axis=1, keepdims=True)
     return np.asarray(np.argmax(near, axis=1))

@@ -22,8 +22,10 @@ from stakes.regions.partition import Regions, lowest
 from stakes.regions.remade import DecidedAnew, Moving, remade_curve
 from stakes.tally import Counts
 
-_EDGE = 1e-12  # a prior that flips the verdict only where it reaches zero or one never does
-_TOGETHER = 1 + 1e-9  # moves are ratios of small differences, whose rounding grows as they shrink
+_EDGE = (
+    1e-12  # a prior that would flip the verdict only at zero or one, but for rounding, never does
+)
+_TOGETHER = 1 + 1e-9  # rivals met within this factor tie: small moves have large rounding errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +141,9 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     prior of well            0.9          0.8  careful        never
     prior of ill             0.1        never                   0.2  careful
     """
-    kept, anew = parted(models)
+    fixed, anew = parted(models)
     if anew:
-        return _remade_sensitivity(models, kept, anew, problem)
+        return _remade_sensitivity(models, fixed, anew, problem)
     counts = counts_of(models)
     prior = _prior(next(iter(counts.values())), problem)
     rates = np.stack([decision_rates(table) for table in counts.values()])
@@ -219,12 +221,12 @@ def _prior_margins(
     """One for each class; gaps (J, K) are the costs per class above those of the cheapest."""
     margins = []
     for k, label in enumerate(problem.classes):
-        others = np.delete(prior, k)
-        rest = np.full(len(gaps), np.nan)  # nothing says how they would share, unless they do
-        if others.sum() > 0:
-            kept = np.where(others == 0, 0.0, np.delete(gaps, k, axis=1))
-            rest = kept @ (others / others.sum())
-        slopes = gaps[:, k] - rest
+        other_shares = np.delete(prior, k)
+        other_gaps = np.full(len(gaps), np.nan)  # nothing says how they would share, unless they do
+        if other_shares.sum() > 0:
+            known = np.where(other_shares == 0, 0.0, np.delete(gaps, k, axis=1))
+            other_gaps = known @ (other_shares / other_shares.sum())
+        slopes = gaps[:, k] - other_gaps
         margins.append(verdict.margin(f"prior of {label}", float(prior[k]), slopes, (0.0, 1.0)))
     return tuple(margins)
 
@@ -251,18 +253,18 @@ _FARTHEST = 20.0  # times the largest cost
 
 
 def _remade_sensitivity(
-    models: Any, kept: dict[Label, Counts], anew: dict[Label, DecidedAnew], problem: Problem
+    models: Any, fixed: dict[Label, Counts], anew: dict[Label, DecidedAnew], problem: Problem
 ) -> Sensitivity:
     shares = next(iter(anew.values())).table.shares
     prior = shares if problem.prior is None else problem.prior
     names: Labels = tuple(models)
     moves = list(_remade_moves(problem, prior))
-    curves = [_remade_curves(names, kept, anew, moving) for _, _, moving in moves]
+    curves = [_remade_curves(names, fixed, anew, moving) for _, _, moving in moves]
     costs = np.array([float(curves[0][name](moves[0][1])) for name in names])
     best = names[int(np.argmax(least(costs)))]
     margins = [
-        _remade_margin(what, value, lowest(own, axis=what), best)
-        for (what, value, _), own in zip(moves, curves, strict=True)
+        _remade_margin(what, value, lowest(by_model, axis=what), best)
+        for (what, value, _), by_model in zip(moves, curves, strict=True)
     ]
     size = problem.costs.size
     return Sensitivity._trusted(
@@ -291,27 +293,27 @@ def _remade_moves(problem: Problem, prior: FloatArray) -> Iterator[tuple[str, fl
 
 
 def _remade_curves(
-    names: Labels, kept: dict[Label, Counts], anew: dict[Label, DecidedAnew], moving: Moving
+    names: Labels, fixed: dict[Label, Counts], anew: dict[Label, DecidedAnew], moving: Moving
 ) -> dict[Label, Curve]:
     """What each model costs along a line."""
     start, slope = moving.weighted
     low, high = moving.ends
-    found = {name: remade_curve(one, moving) for name, one in anew.items()}
-    for name, counts in kept.items():
+    curves = {name: remade_curve(model, moving) for name, model in anew.items()}
+    for name, counts in fixed.items():
         rates = decision_rates(counts)
         a, b = float(np.sum(rates * start)), float(np.sum(rates * slope))
-        found[name] = Curve([low, high], [[a + b * low, b]])
-    return {name: found[name] for name in names}
+        curves[name] = Curve([low, high], [[a + b * low, b]])
+    return {name: curves[name] for name in names}
 
 
 def _remade_margin(what: str, value: float, regions: Regions, best: Label) -> Margin:
     """How far the parts in which the best is the cheapest reach around the present."""
     parts = regions.parts
     holders = [i for i, part in enumerate(parts) if part.low <= value <= part.high]
-    here = next((i for i in holders if best in parts[i].cheapest), holders[0])
+    present = next((i for i in holders if best in parts[i].cheapest), holders[0])
     ends: list[tuple[float, Label | None]] = []
     for side in (-1, 1):
-        place = here
+        place = present
         while 0 <= place < len(parts) and best in parts[place].cheapest:
             place += side
         if not 0 <= place < len(parts):
