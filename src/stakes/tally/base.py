@@ -212,9 +212,9 @@ def _summed(times: FloatArray, part: FloatArray) -> FloatArray:
 
 def leading_index(part: Any, trailing: int, index: Any) -> Any:
     """Index the leading axes of an array; the trailing ones cannot be reached."""
-    leading, rest = part.shape[: part.ndim - trailing], part.shape[part.ndim - trailing :]
+    leading, trailing_shape = part.shape[: part.ndim - trailing], part.shape[part.ndim - trailing :]
     place = np.arange(int(np.prod(leading))).reshape(leading)[index]
-    return part.reshape(-1, *rest)[place]
+    return part.reshape(-1, *trailing_shape)[place]
 
 
 def class_factors(prior: FloatArray, per_class: FloatArray) -> FloatArray:

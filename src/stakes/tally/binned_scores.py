@@ -1,4 +1,4 @@
-"""Bins of scores: what they hold, how blocks of cases are added to them, and what they are sure of.
+"""Bins of scores: what they hold, how blocks of cases are added, and what is certain about ranks.
 
 A bin holds cases of which only the lowest and the highest score, the mean score and the weights of
 the classes are known. Whatever the order of the scores within the bins, what only ranks decide lies
@@ -32,9 +32,19 @@ class Bins:
     def pooled(
         cls, low: FloatArray, high: FloatArray, sums: FloatArray, weights: FloatArray
     ) -> Bins:
-        """Parts of bins in order, those that overlap as one; `sums` are weighted sums of scores.
+        """Bins from parts of bins, in order; parts that overlap become one bin.
 
         Parts of one class that lie apart stay apart, so that the order of their scores is kept.
+
+        Parameters
+        ----------
+        low, high : lowest and highest score of each part
+        sums : weighted sums of the scores
+        weights : (S, 2) class weights
+
+        Returns
+        -------
+        the bins
         """
         order = np.argsort(low, kind="stable")
         reached = np.maximum.accumulate(high[order])
@@ -70,6 +80,10 @@ class Bins:
         frame, y_true, scores, positive, weights : as in `ScoreTable.from_frame`
         grid : bins that zoom towards 0 and 1 for probabilities, or towards 0
         memory_limit : the most that may be kept, in bytes
+
+        Returns
+        -------
+        the bins
         """
         from stakes.adapters.frame_tallies import score_bins
 
@@ -106,17 +120,43 @@ class Bins:
         return 0.0 if self.inside is None or pairs == 0 else self.inside / pairs
 
     def table(self, classes: Labels | None) -> ScoreTable:
-        """The table of the mean scores."""
+        """The table of the mean scores.
+
+        Parameters
+        ----------
+        classes : two labels, or None
+
+        Returns
+        -------
+        the table, in which each bin is a score
+        """
         return ScoreTable(self.mean, self.weights, classes=classes)
 
     def ranks(self, classes: Labels | None = None) -> ScoreTable:
-        """The table of the highest scores, whose thresholds part no bin."""
+        """The table of the highest scores, whose thresholds cut no bin.
+
+        Parameters
+        ----------
+        classes : two labels, or None
+
+        Returns
+        -------
+        the table, in which each bin is a score
+        """
         return ScoreTable(self.high, self.weights, classes=classes)
 
     def best_case(self, classes: Labels | None = None) -> ScoreTable:
         """The table in which every bin has its negatives below its positives.
 
         Its ROC curve is nowhere below that of the single scores.
+
+        Parameters
+        ----------
+        classes : two labels, or None
+
+        Returns
+        -------
+        the table, with two scores for each bin that holds several
         """
         return self._ordered(0, classes)
 
@@ -124,6 +164,14 @@ class Bins:
         """The table in which every bin has its positives below its negatives.
 
         Its ROC curve is nowhere above that of the single scores.
+
+        Parameters
+        ----------
+        classes : two labels, or None
+
+        Returns
+        -------
+        the table, with two scores for each bin that holds several
         """
         return self._ordered(1, classes)
 
@@ -138,7 +186,16 @@ class Bins:
         return ScoreTable(scores[order], weights, classes=classes)
 
     def threshold(self, mean: float) -> float:
-        """The score above which all bins beyond that of this mean lie, and none other."""
+        """The threshold that separates the bin of this mean, and bins below, from those above.
+
+        Parameters
+        ----------
+        mean : mean score of a bin
+
+        Returns
+        -------
+        the highest score of that bin; the mean itself where no bin has it
+        """
         places = np.flatnonzero(self.mean == mean)
         return float(self.high[places[0]]) if places.size else mean
 
@@ -165,7 +222,14 @@ class BinSums:
         self._low, self._high = np.full(size, np.inf), np.full(size, -np.inf)
 
     def add(self, label: IntArray, scores: FloatArray, weights: FloatArray | None = None) -> None:
-        """More cases, of positive weights or all of weight one; nothing is nan."""
+        """Add more cases.
+
+        Parameters
+        ----------
+        label : 1 for each positive case
+        scores : their scores; none is nan
+        weights : positive weights; None where each case counts once
+        """
         cell = self._cells(label, scores)
         with np.errstate(over="ignore"):  # a mean beyond all numbers is cut to the highest score
             worth = scores if weights is None else scores * weights
@@ -178,19 +242,28 @@ class BinSums:
         """Two for each bin, one of each class; what lies above a border is beyond all bins."""
         cell = self._grid.bins(scores)
         for block in blocks(scores.size):
-            own = cell[block]
-            rare = np.flatnonzero(self._parted.take(own))
+            codes = cell[block]
+            rare = np.flatnonzero(self._parted.take(codes))
             if rare.size:
                 passed = np.searchsorted(self._borders, scores[block][rare])
                 last = self._borders[np.maximum(passed - 1, 0)]
-                beyond = (passed > 0) & (self._grid.bins(last) == own[rare])
-                own[rare] = np.where(beyond, BitGrid.N_BINS + passed - 1, own[rare])
-            own *= 2
-            own += label[block]
+                beyond = (passed > 0) & (self._grid.bins(last) == codes[rare])
+                codes[rare] = np.where(beyond, BitGrid.N_BINS + passed - 1, codes[rare])
+            codes *= 2
+            codes += label[block]
         return cell
 
     def bins(self) -> Bins:
-        """The bins that hold cases."""
-        held = np.flatnonzero(self._weight)
-        weights = np.where(held[:, None] % 2 == np.arange(2), self._weight[held][:, None], 0.0)
-        return Bins.pooled(self._low[held], self._high[held], self._total[held], weights)
+        """The bins that hold cases.
+
+        Returns
+        -------
+        the bins, in order
+        """
+        occupied = np.flatnonzero(self._weight)
+        weights = np.where(
+            occupied[:, None] % 2 == np.arange(2), self._weight[occupied][:, None], 0.0
+        )
+        return Bins.pooled(
+            self._low[occupied], self._high[occupied], self._total[occupied], weights
+        )

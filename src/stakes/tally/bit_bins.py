@@ -26,7 +26,7 @@ class BitGrid:
     probabilities : whether bins get finer towards 1, too
     """
 
-    RUN: ClassVar = 1 << 10  # bins of an octave; the first run begins at distance nought
+    RUN: ClassVar = 1 << 10  # bins of an octave; the first run begins at distance zero
     OCTAVES: ClassVar = 32
     FAR: ClassVar = 2.0**32  # where the last octave ends
     SIDE: ClassVar = 33 * 1024 + 2  # the last bins hold what lies beyond, and what is infinite
@@ -41,16 +41,25 @@ class BitGrid:
         return 2.0**self._power
 
     def places(self, scores: FloatArray) -> tuple[IntArray, IntArray]:
-        """The bin of every score, which does not decrease along the scores, and its rest.
+        """The bin of every score, which does not decrease with the score, and its place there.
 
         >>> BitGrid(True).places(np.array([0.0, 0.5, 1.0]))[0].tolist()
         [0, 34819, 67587]
+
+        Parameters
+        ----------
+        scores : scores, (n,)
+
+        Returns
+        -------
+        bins (n,), and the thirteen bits that follow those of the bin (n,)
         """
         below = scores < (0.5 if self.probabilities else 0.0)
         away = np.where(below, scores, 1.0 - scores) if self.probabilities else np.abs(scores)
         with np.errstate(over="ignore"):  # very large scores lie beyond the last octave anyway
             at = np.asarray(away * self.scale, dtype=np.float64)
         near = (np.where(at < 1.0, at, 0.0) * (self.RUN * self._rests)).astype(np.int64)
+        # Exponent and 23 bits of the mantissa; the exponent of 1, whose field is 1023, has run one.
         octave = (at.view(np.int64) >> (52 - 23)) - (1022 << 23)
         fine = np.where(at < 1.0, near, octave)
         fine = np.where(
@@ -62,15 +71,23 @@ class BitGrid:
         return np.where(first, start + place, start - place).astype(np.intp), rest.astype(np.intp)
 
     def bins(self, scores: FloatArray) -> IntArray:
-        """The bin of every score, as `places` gives it; block by block, so it stays in the cache.
+        """The bin of every score, as `places` gives it, in blocks that fit into the cache.
 
         >>> BitGrid(True).bins(np.array([0.0, 0.5, 1.0])).tolist()
         [0, 34819, 67587]
+
+        Parameters
+        ----------
+        scores : scores, (n,)
+
+        Returns
+        -------
+        bins, (n,)
         """
-        found = np.empty(scores.size, dtype=np.intp)
+        codes = np.empty(scores.size, dtype=np.intp)
         for block in blocks(scores.size):
-            found[block] = self._bins_of_block(scores[block])
-        return found
+            codes[block] = self._bins_of_block(scores[block])
+        return codes
 
     def _bins_of_block(self, scores: FloatArray) -> IntArray:
         """The exponent and ten bits of the distance are the bin, but very near and far away."""
@@ -80,7 +97,7 @@ class BitGrid:
             np.minimum(away, scores, out=away)
         else:
             away, upper = np.abs(scores), scores >= 0.0
-        place = away.view(np.int64) >> 42
+        place = away.view(np.int64) >> 42  # exponent and 10 bits of the mantissa
         place -= (1022 << 10) - 1024 * self._power
         rare = (place < self.RUN) | (place >= self.SIDE - 2)
         mirrored = upper if self.probabilities else ~upper
@@ -92,10 +109,18 @@ class BitGrid:
         return np.asarray(place, dtype=np.intp)
 
     def cuts(self, ordered: FloatArray) -> IntArray:
-        """Where, among scores in order, a new bin begins.
+        """The positions, among sorted scores, at which a new bin begins.
 
         >>> BitGrid(True).cuts(np.array([0.1, 0.10001, 0.7, 0.9])).tolist()
         [2, 3]
+
+        Parameters
+        ----------
+        ordered : increasing scores, (n,)
+
+        Returns
+        -------
+        positions, increasing
         """
         first, last = self.bins(ordered[[0, -1]])
         if last - first > ordered.size:
@@ -130,10 +155,19 @@ class BitGrid:
         return self.N_BINS - 1 if self.probabilities else self.SIDE - 1
 
     def scores(self, bins: IntArray, rest: FloatArray | IntArray) -> FloatArray:
-        """The score that lies so far in a bin, its mean rest being the measure.
+        """The score at a place within a bin, such as the mean place of its cases.
 
         >>> BitGrid(True).scores(*BitGrid(True).places(np.array([0.25, 0.7]))).round(6).tolist()
         [0.25, 0.7]
+
+        Parameters
+        ----------
+        bins : bins, (n,)
+        rest : places within the bins, from 0 to 2**13
+
+        Returns
+        -------
+        scores, (n,)
         """
         upper = bins >= self.SIDE
         first = ~upper if self.probabilities else upper

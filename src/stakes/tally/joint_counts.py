@@ -17,7 +17,7 @@ from stakes.tally.base import CellTally, class_factors
 from stakes.tally.counts import Counts
 from stakes.tally.read_rows import Labelled, distinct_cells, read_rows
 
-_FEW_ROWS = 16  # of leading axes, up to which adding row by row is faster than a product
+_FEW_ROWS = 16  # up to this many tables, adding row by row is faster than a matrix product
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -199,8 +199,8 @@ class JointCounts(CellTally):
         A class that the prior expects but that has no cases becomes nan.
         """
         shares = _check.prior("prior", prior, self.classes)
-        whole = self._with_all_classes(shares > 0)
-        return whole._times(class_factors(shares, whole.class_weights))
+        complete = self._with_all_classes(shares > 0)
+        return complete._times(class_factors(shares, complete.class_weights))
 
     def _with_all_classes(self, expected: BoolArray) -> Self:
         """The same tally with a tuple of weight zero for each expected class that has none."""
@@ -224,8 +224,8 @@ class JointCounts(CellTally):
         """Tallies of two sets of cases as the tally of all."""
         if not isinstance(other, JointCounts):
             return NotImplemented
-        for what in ("models", "classes", "decisions"):
-            _check.same_labels(f"the {what}", getattr(self, what), getattr(other, what))
+        for name in ("models", "classes", "decisions"):
+            _check.same_labels(f"the {name}", getattr(self, name), getattr(other, name))
         groups = _check.same_labels("the groups", self.groups, other.groups)
         leading = self.weights.shape[:-1]
         if other.weights.shape[:-1] != leading:

@@ -208,9 +208,9 @@ class JointScores(CellTally):
 
     def _content(self) -> tuple[Any, ...]:
         scores = tuple(column.tobytes() for column in self.scores)
-        rest = (self.cells.tobytes(), self.weights.shape, self.weights.tobytes())
+        cells = (self.cells.tobytes(), self.weights.shape, self.weights.tobytes())
         clusters = None if self.clusters is None else self.clusters.tobytes()
-        return (scores, rest, self.models, self.classes, self.groups, clusters)
+        return (scores, cells, self.models, self.classes, self.groups, clusters)
 
     def __repr__(self) -> str:
         shown = ", ".join(map(str, self.models))

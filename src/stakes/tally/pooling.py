@@ -19,7 +19,7 @@ from stakes.tally.read_rows import Rows, cell_sums, refuse_too_many
 
 Keys = npt.NDArray[np.uint64]
 
-_BLOCK = 1 << 14
+_BLOCK = 1 << 14  # entries at a time: 128 KiB of doubles stay in the cache
 _MANY = 1 << 15  # cases from which sorting in two stages pays
 _BUCKETS = 1 << 14
 _SLICE = 1 << 12  # cases that are sorted at once, where the buckets are small enough
@@ -83,7 +83,7 @@ def unpacked(keys: Keys, *, mirrored: bool) -> tuple[FloatArray, FloatArray]:
 
 
 def weighed(label: IntArray, values: FloatArray, weights: FloatArray) -> tuple[Any, Any]:
-    """The same with weights above zero; those of equal scores are added in the order of rows."""
+    """Distinct scores and sums of positive weights, which are added in the order of the rows."""
     cases = np.empty(values.size, dtype=np.complex128)
     for block in blocks(values.size):
         np.add(values[block], 0.0, out=cases.real[block])
@@ -92,24 +92,26 @@ def weighed(label: IntArray, values: FloatArray, weights: FloatArray) -> tuple[A
     scores, columns = np.empty(values.size), np.empty((2, values.size))
     for first, last in pairwise(cuts):
         part = cases[first:last]
-        own = np.ascontiguousarray(part.real)
-        _order(own, part.imag, scores[first:last], columns[:, first:last])
+        part_scores = np.ascontiguousarray(part.real)
+        _order(part_scores, part.imag, scores[first:last], columns[:, first:last])
     return _without_ties(scores, columns)
 
 
 def weighed_again(scores: FloatArray, signed: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The same for few scores, with weights whose sign is the class."""
+    """Distinct scores and sums of weights, for few scores; the sign of a weight is its class."""
     ordered, columns = np.empty(scores.size), np.empty((2, scores.size))
     _order(scores, signed, ordered, columns)
     return _without_ties(ordered, columns)
 
 
-def _order(own: FloatArray, signed: FloatArray, scores: FloatArray, columns: FloatArray) -> None:
+def _order(
+    unsorted: FloatArray, signed: FloatArray, scores: FloatArray, columns: FloatArray
+) -> None:
     """Put scores in order, and their weights, by class, into two columns."""
-    order = own.argsort()
-    np.take(own, order, out=scores)
+    order = unsorted.argsort()
+    np.take(unsorted, order, out=scores)
     if _repeated(scores).any():
-        order = own.argsort(kind="stable")
+        order = unsorted.argsort(kind="stable")
     weight = signed[order]
     np.maximum(-weight, 0.0, out=columns[0])
     np.maximum(weight, 0.0, out=columns[1])
@@ -166,6 +168,20 @@ def _repeated(ordered: FloatArray) -> BoolArray:
 
 
 def blocks(size: int) -> Iterator[slice]:
-    """Slices of so many numbers that fit into the cache."""
+    """Slices that divide a number of entries into blocks that fit into the cache.
+
+    Parameters
+    ----------
+    size : number of entries
+
+    Yields
+    ------
+    slices, in order
+
+    Examples
+    --------
+    >>> [block.start for block in blocks(40_000)]
+    [0, 16384, 32768]
+    """
     for start in range(0, size, _BLOCK):
         yield slice(start, start + _BLOCK)

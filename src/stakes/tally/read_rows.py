@@ -14,7 +14,7 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
 
 _MOST_CELLS = 1 << 26  # half a gibibyte of weights
-_LARGEST_CODE = 1 << 62
+_LARGEST_CODE = 1 << 62  # a code below it, times two plus one, is still an int64
 _BLOCK = 1 << 15  # rows that are counted at a time, within the cache
 _DENSE_CELLS = 1 << 20  # up to here one pass of counting beats a sort
 
@@ -104,12 +104,16 @@ def read_rows(
 
 
 def refuse_too_many(groups: int, cells: int) -> None:
-    """Refuse, before it is made, an axis of groups that has more cells than memory is meant for.
+    """Refuse an axis of groups that has too many cells for memory, before it is made.
 
     Parameters
     ----------
     groups : number of groups
     cells : cells of each group
+
+    Examples
+    --------
+    >>> refuse_too_many(groups=10, cells=1000)
     """
     if groups * cells > _MOST_CELLS:
         raise InputError(

@@ -146,9 +146,9 @@ class ScoreTable(CellTally):
         cls, codes: IntArray, scores: FloatArray, weights: FloatArray | None, classes: Labels
     ) -> Self:
         """The table of cases that were checked before: 1 for each positive case."""
-        kept = None if weights is None or weights.all() else weights > 0
-        if weights is not None and kept is not None:
-            codes, scores, weights = codes[kept], scores[kept], weights[kept]
+        weighted = None if weights is None or weights.all() else weights > 0
+        if weights is not None and weighted is not None:
+            codes, scores, weights = codes[weighted], scores[weighted], weights[weighted]
         distinct, weight = pooled(Rows((codes, scores), weights, None, None))
         return cls._trusted(scores=distinct, weights=weight, classes=classes, groups=None)
 
@@ -259,10 +259,10 @@ class ScoreTable(CellTally):
         _check.no_leading_axes("table", self.leading, where="to be binned")
         if not self.weights.any():
             raise InputError("table must hold cases to be binned; all its weights are zero.")
-        kept = self.weights.any(axis=-1)
+        occupied = self.weights.any(axis=-1)
         scores, weights = self.scores, self.weights
-        if not kept.all():
-            scores, weights = scores[kept], weights[kept]
+        if not occupied.all():
+            scores, weights = scores[occupied], weights[occupied]
         return self._pooled(scores, weights, np.searchsorted(scores, bounds, side="right"))
 
     def _pooled(self, scores: FloatArray, weights: FloatArray, cuts: IntArray) -> Self:
@@ -346,14 +346,14 @@ def two_classes(y_true: object, positive: Label | None) -> tuple[Labels | None, 
             )
         return (0, 1), _check.codes("y_true", y_true, (0, 1))
     (positive,) = _check.labels("positive", [positive])
-    others = tuple(label for label in labels if label != positive)
-    if len(others) > 1 or (len(others) == len(labels) and len(labels) > 1):
+    negatives = tuple(label for label in labels if label != positive)
+    if len(negatives) > 1 or (len(negatives) == len(labels) and len(labels) > 1):
         raise InputError(
             f"y_true must hold two labels, one of them positive={positive!r}; it holds "
             f"{', '.join(map(repr, labels[:4]))}{', …' * (len(labels) > 4)}. "
             f"For one class against the rest, pass y_true == {positive!r}."
         )
-    names = (*others, positive)
+    names = (*negatives, positive)
     shift = 2 - len(names)  # a table without negatives still counts its positives as such
     codes = _check.codes("y_true", y_true, names) + shift
     return (names if len(names) == 2 else None), codes.astype(np.intp)

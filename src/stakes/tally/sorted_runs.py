@@ -22,9 +22,9 @@ from stakes.tally.pooling import Keys, packed, unpacked, weighed_again
 from stakes.tally.score_table import ScoreTable
 
 _RUN = 1 << 20  # cases that are sorted at once
-_RANGE = 1 << 18  # cases of a range, about
-_SAMPLES = 32  # of every range
-_MOST_THREADS = 4
+_RANGE = 1 << 18  # cases in a range, about
+_SAMPLES = 32  # samples for every range, which keeps ranges within a few percent of their size
+_MOST_THREADS = 4  # more tables at a time would take too much memory
 _ONE = np.uint64(1)
 Run = tuple[npt.NDArray[Any], ...]  # what is sorted by, and what travels with it
 Pooled = tuple[FloatArray, FloatArray]  # distinct scores, and the weights (S, 2) there
@@ -50,7 +50,14 @@ class SortedRuns:
         self._weighed: list[Run] = []  # scores, and weights whose sign is the class
 
     def add(self, label: IntArray, scores: FloatArray, weights: FloatArray | None = None) -> None:
-        """More cases, of positive weights or all of weight one; nothing is nan."""
+        """Add more cases.
+
+        Parameters
+        ----------
+        label : 1 for each positive case
+        scores : their scores; none is nan
+        weights : positive weights; None where each case counts once
+        """
         self._waiting.append((label, scores, weights))
         self._n_waiting += scores.size
         if self._n_waiting >= _RUN:
@@ -67,9 +74,9 @@ class SortedRuns:
             signed = np.concatenate(weights)
             np.negative(signed, out=signed, where=label == 0)
             for start in range(0, value.size, _RANGE):  # more than a sort of keys can bear
-                own = slice(start, start + _RANGE)
-                order = np.argsort(value[own])
-                self._weighed.append((value[own][order], signed[own][order]))
+                chunk = slice(start, start + _RANGE)
+                order = np.argsort(value[chunk])
+                self._weighed.append((value[chunk][order], signed[chunk][order]))
             return
         below = value < 0
         if below.any():
@@ -82,6 +89,14 @@ class SortedRuns:
         """What a function gives for the table of each range, in order.
 
         All scores of one range lie below all of the next. Ranges are worked on side by side.
+
+        Parameters
+        ----------
+        function : called with the table of each range, in several threads
+
+        Yields
+        ------
+        results, in the order of the ranges
         """
         from concurrent.futures import ThreadPoolExecutor  # takes long to load
 
@@ -99,7 +114,12 @@ class SortedRuns:
             pool.shutdown(cancel_futures=True)
 
     def tables(self) -> Iterator[ScoreTable]:
-        """The tables of the ranges."""
+        """The tables of the ranges, in order.
+
+        Yields
+        ------
+        tables; all scores of one lie below all of the next
+        """
         return self.mapped(lambda table: table)
 
 
@@ -116,7 +136,7 @@ def _counted(parts: Sequence[Run], *, mirrored: bool) -> Pooled:
 
 
 def _added(parts: Sequence[Run]) -> Pooled:
-    return weighed_again(*(np.concatenate(one) for one in zip(*parts, strict=True)))
+    return weighed_again(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _table(parts: Sequence[Run], pooled: Maker) -> ScoreTable:
