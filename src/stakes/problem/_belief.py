@@ -138,7 +138,7 @@ Beliefs = tuple[tuple[int, int, Belief], ...]  # row, column and what is believe
 
 
 def split_beliefs(costs: Any) -> tuple[Any, Beliefs]:
-    """Costs with means in place of distributions, and the distributions with their places."""
+    """Costs with means in place of distributions, and the distributions with their positions."""
     if isinstance(costs, np.ndarray) and costs.dtype.kind in "biuf":
         return costs, ()  # numbers are no beliefs
     try:
@@ -222,8 +222,8 @@ def _belief(cell: Any) -> Belief:
     if set(cell) == {"between"}:
         return Between(*_range(cell["between"]))
     if "distribution" in cell:
-        others = {k: v for k, v in cell.items() if k not in ("distribution", "args")}
-        return _distributed(str(cell["distribution"]), cell.get("args", ()), others)
+        keywords = {k: v for k, v in cell.items() if k not in ("distribution", "args")}
+        return _distributed(str(cell["distribution"]), cell.get("args", ()), keywords)
     raise InputError(
         f"a cost must be a number, an expression or a distribution; one is {dict(cell)!r}. Write "
         f"{_FORMS}.",
@@ -244,10 +244,11 @@ def _distributed(name: str, arguments: Any, keywords: Mapping[str, Any]) -> Dist
         ) from None
 
 
-def _range(given: Any) -> tuple[float, float]:
-    if not isinstance(given, list | tuple) or len(given) != 2:
+def _range(amounts: Any) -> tuple[float, float]:
+    if not isinstance(amounts, list | tuple) or len(amounts) != 2:
         raise InputError(
-            f"between must hold two amounts, the lower one first; got {given!r}. Write [80, 300].",
+            f"between must hold two amounts, the lower one first; got {amounts!r}. Write "
+            f"[80, 300].",
             argument="costs",
         )
-    return given[0], given[1]
+    return amounts[0], amounts[1]

@@ -40,7 +40,16 @@ class CaseCosts:
         return len(self.classes), len(self.decisions)
 
     def block(self, rows: slice) -> FloatArray:
-        """Costs (K, M, B) of some cases."""
+        """Costs (K, M, B) of some cases.
+
+        Parameters
+        ----------
+        rows : a slice of the cases
+
+        Returns
+        -------
+        costs, (K, M, B)
+        """
         if self.array is not None and self.added is None:
             return np.ascontiguousarray(np.moveaxis(self.array[rows], 0, -1))
         start, stop, _ = rows.indices(self.n_cases)
@@ -50,7 +59,17 @@ class CaseCosts:
         return costs
 
     def cell(self, k: int, d: int, rows: Any) -> FloatArray | float:
-        """What decision d costs in cases of class k: one number, or (B,) of these cases."""
+        """What decision d costs in cases of class k: one number, or (B,) of these cases.
+
+        Parameters
+        ----------
+        k, d : positions of the class and of the decision
+        rows : a slice of the cases, or an index
+
+        Returns
+        -------
+        one number where all cases share it, else (B,)
+        """
         cost = self._unpriced(k, d, rows)
         return cost if self.added is None else cost + float(self.added[k, d])
 
@@ -68,35 +87,76 @@ class CaseCosts:
             )
 
     def term(self, text: str) -> FloatArray:
-        """The values (n,) of a term of the costs, which is an expression of the columns."""
+        """The values (n,) of a term of the costs, which is an expression of the columns.
+
+        Parameters
+        ----------
+        text : the term, as in ``problem.terms``
+
+        Returns
+        -------
+        values, (n,)
+        """
         term, columns = parse(text), self.columns or {}
         with np.errstate(all="ignore"):  # what is no number is not summed
             return np.asarray(term({name: columns[name] for name in term.names}))
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Costs (K, M, B), a block of cases at a time."""
+        """Costs (K, M, B), a block of cases at a time.
+
+        Yields
+        ------
+        slices of cases, each with their costs (K, M, B)
+        """
         for start in range(0, self.n_cases, BLOCK):
             rows = slice(start, min(start + BLOCK, self.n_cases))
             yield rows, self.block(rows)
 
     def of_class(self, truth: IntArray) -> Iterator[tuple[slice, FloatArray]]:
-        """What every decision costs given the class of each case, (M, B), block by block."""
+        """What every decision costs given the class of each case, (M, B), block by block.
+
+        Parameters
+        ----------
+        truth : position of the true class of each case, (n,)
+
+        Yields
+        ------
+        slices of cases, each with the costs (M, B) of their decisions
+        """
         for rows, costs in self.blocks():
             yield rows, costs_of_class(costs, truth[rows])
 
     def plus(self, amounts: FloatArray) -> CaseCosts:
-        """The same with an amount (K, M) added to the costs of every case."""
+        """Costs with an amount added to those of every case.
+
+        Parameters
+        ----------
+        amounts : (K, M) what is added
+
+        Returns
+        -------
+        the new costs
+        """
         return replace(self, added=amounts if self.added is None else self.added + amounts)
 
-    def only(self, kept: BoolArray | None) -> CaseCosts:
-        """The costs of some of the cases."""
-        if kept is None:
+    def only(self, mask: BoolArray | None) -> CaseCosts:
+        """The costs of some of the cases.
+
+        Parameters
+        ----------
+        mask : (n,) booleans; None for all cases
+
+        Returns
+        -------
+        their costs
+        """
+        if mask is None:
             return self
         return replace(
             self,
-            n_cases=int(np.count_nonzero(kept)),
-            columns={name: column[kept] for name, column in (self.columns or {}).items()},
-            array=None if self.array is None else self.array[kept],
+            n_cases=int(np.count_nonzero(mask)),
+            columns={name: column[mask] for name, column in (self.columns or {}).items()},
+            array=None if self.array is None else self.array[mask],
         )
 
 

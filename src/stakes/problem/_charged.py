@@ -85,6 +85,14 @@ class Charged(Value):
         >>> from stakes.problem import Problem
         >>> Problem([[0, 5], ["amount", 0]]).case_costs({"amount": [10, 200]})[:, 1, 0]
         array([ 10., 200.])
+
+        Parameters
+        ----------
+        data : a frame, or a mapping from column to numbers
+
+        Returns
+        -------
+        costs, (n, K, M)
         """
         costs = self._of_columns(data)
         array = np.empty((costs.n_cases, *costs.shape))
@@ -96,6 +104,14 @@ class Charged(Value):
         """The problem of cases with these values: costs are numbers.
 
         Odd names are passed as ``problem.at(**{"loan amount": 500})``.
+
+        Parameters
+        ----------
+        values : a number for each of ``problem.columns``
+
+        Returns
+        -------
+        the problem with these costs
         """
         unknown = [name for name in values if name not in self.columns]
         missing = [name for name in self.columns if name not in values]
@@ -112,9 +128,18 @@ class Charged(Value):
         return self._with_costs(self.case_costs(checked)[0]) if self.columns else self
 
     def mean(self, data: object, *, weights: object = None) -> Self:
-        """The problem with the mean costs of these cases: what one matrix makes of them.
+        """The problem with the mean costs of these cases, which one cost matrix stands for.
 
         A system that is the cheapest under the mean costs need not be under the costs of each case.
+
+        Parameters
+        ----------
+        data : a frame, or a mapping from column to numbers
+        weights : weight of each case; None counts each once
+
+        Returns
+        -------
+        the problem with mean costs
         """
         costs = self._of_columns(data)
         shares = _check.weights("weights", weights, costs.n_cases, of="data")
@@ -125,6 +150,15 @@ class Charged(Value):
         """Every case's own costs, from columns or from an array; None where all share one matrix.
 
         A problem with columns without either is refused.
+
+        Parameters
+        ----------
+        data : a frame, or a mapping from column to numbers; None where costs are numbers
+        case_costs : (n, K, M) costs of every case, or None
+
+        Returns
+        -------
+        the costs of every case; None where all cases share one matrix
         """
         if case_costs is not None:
             if data is not None and self.columns:
@@ -150,6 +184,15 @@ class Charged(Value):
         """The problem whose costs are columns of their own, and these columns.
 
         The costs are an array (n, K, M); those that are the same in every case are numbers.
+
+        Parameters
+        ----------
+        case_costs : (n, K, M) costs of every case
+        data : must be None where the problem has columns
+
+        Returns
+        -------
+        the problem whose costs are expressions of new columns, and these columns
         """
         costs = self.charged(data, case_costs)
         if costs is None or costs.array is None:
@@ -177,6 +220,14 @@ class Charged(Value):
         >>> from stakes.problem import Problem
         >>> Problem([[0, 3], ["amount", 0]]).plus([[0, 2], [0.5, 0]]).written
         ((0.0, 5.0), ('(amount) + 0.5', 0.0))
+
+        Parameters
+        ----------
+        amounts : (K, M) what is added
+
+        Returns
+        -------
+        the problem, without limits
         """
         added = _check.floats("amounts", amounts, ndim=2)
         known = np.where(np.isnan(self._constants), 0.0, self._constants) + added

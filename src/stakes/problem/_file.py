@@ -77,12 +77,12 @@ def _limits(
     path: str | Path, stated: Any, classes: list[Label], decisions: list[Label]
 ) -> list[Limit]:
     """The limits of the file, each a table; labels match by text."""
-    if not isinstance(stated, list) or not all(isinstance(one, Mapping) for one in stated):
+    if not isinstance(stated, list) or not all(isinstance(table, Mapping) for table in stated):
         raise InputError(f"{path}: limits must be tables, [[limits]]; they are not.")
-    found = []
-    for one in stated:
-        unknown = sorted(set(one) - _LIMIT)
-        if unknown or "decision" not in one:
+    limits = []
+    for table in stated:
+        unknown = sorted(set(table) - _LIMIT)
+        if unknown or "decision" not in table:
             fault = f"one holds {unknown[0]!r}" if unknown else "one has no decision"
             raise InputError(
                 f"{path}: every limit must have a decision, at_most or at_least, and given where "
@@ -90,10 +90,12 @@ def _limits(
             )
         known = {"decision": decisions, "given": classes}
         labels = {
-            name: _known(path, name, one[name], own) for name, own in known.items() if name in one
+            name: _known(path, name, table[name], labels_of_kind)
+            for name, labels_of_kind in known.items()
+            if name in table
         }
-        found.append(Limit(**{**one, **labels}))
-    return found
+        limits.append(Limit(**{**table, **labels}))
+    return limits
 
 
 def _known(path: str | Path, what: str, stated: Any, labels: list[Label]) -> Label:
@@ -114,7 +116,10 @@ def _answers(
         return None
     if not isinstance(stated, Mapping):
         raise InputError(f"{path}: answers must be a table decision → class; it is {stated!r}.")
-    known = {_text(one): one for one in decisions}, {_text(one): one for one in classes}
+    known = (
+        {_text(decision): decision for decision in decisions},
+        {_text(decision): decision for decision in classes},
+    )
     for labels, texts in zip(known, (stated, map(_text, stated.values())), strict=True):
         unknown = [text for text in texts if text not in labels]
         if unknown:
@@ -122,7 +127,7 @@ def _answers(
                 f"{path}: answers must map decisions to classes; {unknown[0]!r} is none of "
                 f"{', '.join(labels)}."
             )
-    return {known[0][one]: known[1][_text(label)] for one, label in stated.items()}
+    return {known[0][decision]: known[1][_text(label)] for decision, label in stated.items()}
 
 
 def _signed(path: str | Path, cost: Any, sign: int) -> float | str | Mapping[str, Any]:
@@ -188,7 +193,11 @@ def write(
     if answers != _check.answers(classes, decisions):
         pairs = zip(decisions, answers, strict=True)
         lines += ["", "[answers]"]
-        lines += [f"{_quoted(one)} = {_quoted(label)}" for one, label in pairs if label is not None]
+        lines += [
+            f"{_quoted(decision)} = {_quoted(label)}"
+            for decision, label in pairs
+            if label is not None
+        ]
     for limit in limits:
         lines += ["", "[[limits]]", f"decision = {_quoted(limit.decision)}"]
         lines += [] if limit.given is None else [f"given = {_quoted(limit.given)}"]

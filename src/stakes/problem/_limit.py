@@ -50,7 +50,7 @@ class Limit(Value):
 
     def __post_init__(self) -> None:
         (decision,) = _check.labels("decision", (self.decision,))
-        given = None if self.given is None else _check.labels("given", (self.given,))[0]
+        within = None if self.given is None else _check.labels("given", (self.given,))[0]
         self._refuse_mixed(decision)
         stated = [name for name in ("at_most", "at_least") if getattr(self, name) is not None]
         if not stated or (len(stated) > 1 and not self.counted):
@@ -62,16 +62,18 @@ class Limit(Value):
                 argument="at_most",
             )
         high = np.inf if self.counted else 1.0
-        bounds = {one: _check.number(one, getattr(self, one), low=0, high=high) for one in stated}
+        bounds = {
+            name: _check.number(name, getattr(self, name), low=0, high=high) for name in stated
+        }
         if self.counted:
-            bounds = {one: _check.whole(one, bound, low=0) for one, bound in bounds.items()}
+            bounds = {name: _check.whole(name, bound, low=0) for name, bound in bounds.items()}
         if bounds.get("at_least", 0) > bounds.get("at_most", np.inf):
             raise InputError(
                 f"at_least must not exceed at_most; got {bounds['at_least']:g} and "
                 f"{bounds['at_most']:g} for {decision!r}. Exchange them.",
                 argument="at_least",
             )
-        self._fill({"decision": decision, "given": given, **bounds})
+        self._fill({"decision": decision, "given": within, **bounds})
 
     def _refuse_mixed(self, decision: Label) -> None:
         if not isinstance(self.counted, bool):
@@ -279,7 +281,7 @@ def listed_limits(limits: object, example: str) -> tuple[Limit, ...]:
     if isinstance(limits, Limit | str | Mapping) or not _check.is_listed(limits):
         fault = f"got {type(limits).__name__}"
     listed: tuple[Any, ...] = () if fault else tuple(limits)  # type: ignore[arg-type]
-    strange = [one for one in listed if not isinstance(one, Limit)]
+    strange = [limit for limit in listed if not isinstance(limit, Limit)]
     if strange:
         fault = f"one is {type(strange[0]).__name__}"
     if fault:
@@ -318,9 +320,9 @@ def read_limits(limits: object, classes: Labels, decisions: Labels) -> tuple[Lim
 def _refuse_contradictions(limits: tuple[Limit, ...], decisions: Labels) -> None:
     """Bounds that no decisions keep, whatever the cases: shares of one base sum to one."""
     for base in dict.fromkeys(limit.given for limit in limits):
-        own = [limit for limit in limits if limit.given == base]
+        of_base = [limit for limit in limits if limit.given == base]
         low, high = dict.fromkeys(decisions, 0.0), dict.fromkeys(decisions, 1.0)
-        for limit in own:
+        for limit in of_base:
             if limit.sign > 0:
                 high[limit.decision] = min(high[limit.decision], limit.bound)
             else:

@@ -14,11 +14,11 @@ from stakes.errors import InputError
 _MOST_CLASSES = 10_000
 
 
-def axis_names(what: str, given: object, size: int, default: Labels) -> Labels:
+def axis_names(what: str, labels: object, size: int, default: Labels) -> Labels:
     """The labels of one axis of the costs."""
-    if given is None:
+    if labels is None:
         return default
-    names = _check.labels(what, given)
+    names = _check.labels(what, labels)
     if len(names) != size:
         raise InputError(
             f"{what} must name each of the {size} {'rows' if what == 'classes' else 'columns'} of "
@@ -28,16 +28,16 @@ def axis_names(what: str, given: object, size: int, default: Labels) -> Labels:
     return names
 
 
-def answered(given: object, classes: Labels, decisions: Labels) -> tuple[Label | None, ...]:
+def answered(answers: object, classes: Labels, decisions: Labels) -> tuple[Label | None, ...]:
     """The class that each decision answers, None for one that answers none."""
-    if given is None:
+    if answers is None:
         return _check.answers(classes, decisions)
-    if not isinstance(given, Mapping):
+    if not isinstance(answers, Mapping):
         raise InputError(
-            f"answers must be a mapping from decision to class; got {type(given).__name__}. "
+            f"answers must be a mapping from decision to class; got {type(answers).__name__}. "
             f"Write {{{decisions[0]!r}: {classes[0]!r}, …}}."
         )
-    stated = {decision: label for decision, label in given.items() if label is not None}
+    stated = {decision: label for decision, label in answers.items() if label is not None}
     for what, used, known in (
         ("decisions", stated.keys(), decisions),
         ("classes", stated.values(), classes),
@@ -49,7 +49,7 @@ def answered(given: object, classes: Labels, decisions: Labels) -> tuple[Label |
                 f"{known}. Labels match by equality: 1 and '1' are different labels."
             )
     places = (stated.get(decision) for decision in decisions)
-    return tuple(None if one is None else classes[classes.index(one)] for one in places)
+    return tuple(None if answer is None else classes[classes.index(answer)] for answer in places)
 
 
 def class_names(classes: Any) -> Labels:

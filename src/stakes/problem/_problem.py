@@ -178,9 +178,9 @@ class Problem(Charged):
         >>> Problem.binary(false_alarm=1, miss=9).threshold
         0.1
         """
-        given = {"correct_rejection": correct_rejection, "false_alarm": false_alarm}
-        given |= {"miss": miss, "hit": hit}
-        costs = [_check.number(*one, low=-1e100, high=1e100) for one in given.items()]
+        amounts = {"correct_rejection": correct_rejection, "false_alarm": false_alarm}
+        amounts |= {"miss": miss, "hit": hit}
+        costs = [_check.number(*item, low=-1e100, high=1e100) for item in amounts.items()]
         return cls([costs[:2], costs[2:]], **common)
 
     @classmethod
@@ -352,18 +352,18 @@ class Problem(Charged):
         0.2
         """
         array = isinstance(problems, np.ndarray)
-        given = list(problems) if _check.is_listed(problems) and not array else []
-        if not given or not all(isinstance(problem, Problem) for problem in given):
+        listed = list(problems) if _check.is_listed(problems) and not array else []
+        if not listed or not all(isinstance(problem, Problem) for problem in listed):
             raise InputError("problems must be at least one Problem; they are not. Write [a, b].")
-        first = given[0]
-        for problem in given[1:]:
+        first = listed[0]
+        for problem in listed[1:]:
             _check.same_labels("the classes of the problems", first.classes, problem.classes)
             _check.same_labels("the decisions of the problems", first.decisions, problem.decisions)
             same_prior(first.prior, problem.prior)
             same_limits(first.limits, problem.limits)
-        shares = _check.weights("weights", weights, len(given), of="problems")
-        costs = np.average([problem.costs for problem in given], axis=0, weights=shares)
-        units = {problem.unit for problem in given}
+        shares = _check.weights("weights", weights, len(listed), of="problems")
+        costs = np.average([problem.costs for problem in listed], axis=0, weights=shares)
+        units = {problem.unit for problem in listed}
         names = ("classes", "decisions", "prior", "limits")
         settings: dict[str, Any] = {name: getattr(first, name) for name in names}
         settings["unit"] = first.unit if len(units) == 1 else None
@@ -523,7 +523,7 @@ class Problem(Charged):
     @property
     def answered(self) -> IntArray | None:
         """Position of the class that each decision answers, (M,); None unless all answer one."""
-        places = [self.classes.index(one) for one in self.answers if one is not None]
+        places = [self.classes.index(label) for label in self.answers if label is not None]
         return np.array(places) if len(places) == self.n_decisions else None
 
     @property
