@@ -114,7 +114,7 @@ def check_fits(frame: Any, engine: str, what: str, n: int) -> None:
     assert found.assumptions.calibrator == expected.assumptions.calibrator
     assert [one for one in found.caveats if one.kind == "left out"] == []
     check_same_report(found, expected)
-    for name, rule in found.rules.made().items():
+    for name, rule in found.rules.fitted().items():
         if rule.map is not None:
             new = given_to(rule)
             assert rule.posteriors(new) == pytest.approx(

@@ -41,7 +41,6 @@ LEFT = {
     "stakes.problem.Limit.rate(given)",  # of a class: the word of conditional probability
     "stakes.rows.as_predictions(given)",
     "stakes.rows.read_posteriors(given)",
-    "stakes.rule.Rules.made",
 }
 BANNED_IN_SENTENCES = re.compile(
     r"\b(redraw\w*|(?:told|tells?) apart|nought|dear(?:er|est)?|hence|trusted|unheld|hangs on"

@@ -70,7 +70,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Problem):
         return {"costs": plain(value.written), **_parts(value)}
     if isinstance(value, Rules):
-        return {name: rule.plain() for name, rule in value.made().items()}
+        return {name: rule.plain() for name, rule in value.fitted().items()}
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, np.ndarray):

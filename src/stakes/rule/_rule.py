@@ -118,8 +118,8 @@ class Rule(Value):
         if (self.from_prior is None) != (self.to_prior is None):
             raise InputError("from_prior and to_prior must be given together; one is not. Add it.")
         for name in ("from_prior", "to_prior"):
-            if (given := getattr(self, name)) is not None:
-                self._fill({name: _check.prior(name, given, self.problem.classes)})
+            if (prior := getattr(self, name)) is not None:
+                self._fill({name: _check.prior(name, prior, self.problem.classes)})
         if self.added is not None:
             self._fill({"added": _check.floats("added", self.added, ndim=3)})
         steps: dict[str, Any] = {
@@ -255,9 +255,9 @@ class Rule(Value):
         self, predictions: object, data: object, case_costs: object, limits: object
     ) -> IntArray:
         """Positions of the decisions that keep counts of this batch."""
-        given = self._with_posteriors(predictions)
-        _check.aligned(predictions=given, data=data)
-        rows = self._posteriors(self._read(given)[0])
+        wrapped_predictions = self._with_posteriors(predictions)
+        _check.aligned(predictions=wrapped_predictions, data=data)
+        rows = self._posteriors(self._read(wrapped_predictions)[0])
         bounds = read_counts(limits, self.problem.decisions, len(rows))
         counted = {self.problem.decisions[place] for place in bounds}
         costs = self._priced(costs_of_cases(rows, self.problem, data, case_costs), counted)
@@ -269,11 +269,11 @@ class Rule(Value):
         """Costs with the prices of limits, but for those on the shares of some decisions."""
         if self.added is None:
             return costs
-        kept = [
+        applies = [
             limit.given is not None or limit.decision not in without
             for limit in self.problem.limits
         ]
-        return plus(costs, self.added[kept].sum(axis=0))
+        return plus(costs, self.added[applies].sum(axis=0))
 
     def expected_costs(
         self, predictions: object, data: object = None, *, case_costs: object = None
@@ -295,9 +295,9 @@ class Rule(Value):
         >>> Rule(Problem.binary(false_alarm=1, miss=9)).expected_costs([0.05]).round(3).tolist()
         [[0.45, 0.95]]
         """
-        given = self._with_posteriors(predictions)
-        _check.aligned(predictions=given, data=data)
-        rows = self._posteriors(self._read(given)[0])
+        wrapped_predictions = self._with_posteriors(predictions)
+        _check.aligned(predictions=wrapped_predictions, data=data)
+        rows = self._posteriors(self._read(wrapped_predictions)[0])
         return expected_costs(rows, self.problem, data=data, case_costs=case_costs)
 
     def posteriors(self, predictions: object) -> FloatArray:
@@ -316,8 +316,8 @@ class Rule(Value):
         >>> Rule(Problem.binary(false_alarm=1, miss=9)).posteriors([0.05]).tolist()
         [[0.95, 0.05]]
         """
-        given = self._with_posteriors(predictions)
-        return self._posteriors(self._read(given)[0])
+        wrapped_predictions = self._with_posteriors(predictions)
+        return self._posteriors(self._read(wrapped_predictions)[0])
 
     @property
     def has_posteriors(self) -> bool:
@@ -325,21 +325,23 @@ class Rule(Value):
         return self.takes == POSTERIORS or self.map is not None
 
     def _with_posteriors(self, predictions: object) -> Posteriors | Scores:
-        given = wrapped(predictions, self.takes)
-        if isinstance(given, Decisions) or not self.has_posteriors:
+        wrapped_predictions = wrapped(predictions, self.takes)
+        if isinstance(wrapped_predictions, Decisions) or not self.has_posteriors:
             raise InputError(
                 f"probabilities and expected costs need posteriors, and the rule of {self.system} "
                 f"has none: it takes {self.takes}. Take the rule of a system that is recalibrated.",
                 argument="predictions",
             )
-        return given
+        return wrapped_predictions
 
-    def _read(self, given: Posteriors | Scores) -> tuple[FloatArray, FloatArray | None]:
+    def _read(
+        self, wrapped_predictions: Posteriors | Scores
+    ) -> tuple[FloatArray, FloatArray | None]:
         """Raw scores (n,) or posteriors (n, K), and by how much these may be off."""
-        if isinstance(given, Scores):
-            return given.read("predictions"), None
-        rows, _ = given.normalised("predictions", self.problem.classes)
-        return rows, given.rounding("predictions", self.problem.classes)
+        if isinstance(wrapped_predictions, Scores):
+            return wrapped_predictions.read("predictions"), None
+        rows, _ = wrapped_predictions.normalised("predictions", self.problem.classes)
+        return rows, wrapped_predictions.rounding("predictions", self.problem.classes)
 
     @cached_property
     def cuts(self) -> Cuts | None:

@@ -31,8 +31,13 @@ class Rules(Mapping[str, Rule]):
     def __len__(self) -> int:
         return len(self._rules)
 
-    def made(self) -> dict[str, Rule]:
-        """All rules that can be made; a map may be impossible to fit to all cases."""
+    def fitted(self) -> dict[str, Rule]:
+        """All rules that can be fitted; a map may be impossible to fit to all cases.
+
+        Returns
+        -------
+        rules by the name of their system
+        """
         rules = {}
         for name in self:
             try:
@@ -42,20 +47,29 @@ class Rules(Mapping[str, Rule]):
         return rules
 
     def with_columns(self, columns: Mapping[str, tuple[str, ...]]) -> Rules:
-        """The same, each with the columns from which its model was read, where they are known."""
+        """The same rules, each with the columns from which its model was read, if known.
+
+        Parameters
+        ----------
+        columns : names of columns, by model
+
+        Returns
+        -------
+        the rules
+        """
 
         def later(rule: Rule | Callable[[], Rule]) -> Rule | Callable[[], Rule]:
             if isinstance(rule, Rule):
                 return rule.with_columns(columns.get(rule.model, ()))
-            return lambda: (made := rule()).with_columns(columns.get(made.model, ()))
+            return lambda: (fitted := rule()).with_columns(columns.get(fitted.model, ()))
 
         return Rules({name: later(rule) for name, rule in self._rules.items()})
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Rules) and self.made() == other.made()
+        return isinstance(other, Rules) and self.fitted() == other.fitted()
 
     def __hash__(self) -> int:
         return hash(Rules)  # by content would fit all maps
 
     def __reduce__(self) -> tuple[type[Rules], tuple[dict[str, Rule]]]:
-        return Rules, (self.made(),)  # never the rows
+        return Rules, (self.fitted(),)  # never the rows
