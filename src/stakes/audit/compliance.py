@@ -28,10 +28,10 @@ _TABLES = 200  # where the metric's direction is measured
 _PAIRS = 2000  # of distant tables, ranked by the metric and by the utilities found
 _CASES = 1000.0  # of the tables of a witness
 _PARALLEL = 1e-6  # directions closer than this are one direction
-_CLEAR = 1e-6  # a difference of utilities that no error in them can turn
-_REAL = 1e-11  # a difference, relative to the metric, that is no rounding error
-_STENCIL = np.array([-2.0, -1.0, 1.0, 2.0])
-_SLOPE = np.array([1.0, -8.0, 8.0, -1.0]) / 12
+_CLEAR = 1e-6  # differences of utilities above this keep their sign whatever the errors in them
+_REAL = 1e-11  # differences, relative to the metric, above this are not rounding errors
+_STENCIL = np.array([-2.0, -1.0, 1.0, 2.0])  # steps of the central difference of fourth order
+_SLOPE = np.array([1.0, -8.0, 8.0, -1.0]) / 12  # and its weights
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,11 +58,11 @@ class Witness(Value):
             ("better", self.better, self.better_values),
             ("worse", self.worse, self.worse_values),
         )
-        told = [
+        shown = [
             f"{word}, from {values[0]:.6g} to {values[1]:.6g}:\n{_side_by_side(pair)}"
             for word, pair, values in parts
         ]
-        return "Witness: the same change makes one table " + "\nand another ".join(told)
+        return "Witness: the same change makes one table " + "\nand another ".join(shown)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,9 +94,9 @@ class Compliance(Value):
         return Problem.from_utilities(self.utilities)
 
     def __repr__(self) -> str:
-        told = f"Compliance: {'yes' if self.complies else 'no'}, {self.reason}"
+        summary = f"Compliance: {'yes' if self.complies else 'no'}, {self.reason}"
         shown = _rows(self.utilities) if self.utilities is not None else self.witness
-        return told if shown is None else f"{told}\n{shown}"
+        return summary if shown is None else f"{summary}\n{shown}"
 
 
 def _rows(table: FloatArray) -> str:

@@ -48,7 +48,19 @@ class Disagreement(Value):
         values: Mapping[str, tuple[FloatArray, FloatArray]],
         unit: str | None,
     ) -> Self:
-        """From costs (…, J), and for each metric its values and how good they are, (…, J) each."""
+        """Make the table from costs, and from the values of each metric.
+
+        Parameters
+        ----------
+        models : J labels
+        costs : (…, J) expected costs
+        values : for each metric its values (…, J), and the same turned so that higher is better
+        unit : the unit of the costs, or None
+
+        Returns
+        -------
+        the table
+        """
         shape = (*costs.shape[:-1], len(values), len(models))
         parts = [part for part, _ in values.values()]
         picks = [picked(goodness) for _, goodness in values.values()]

@@ -181,12 +181,14 @@ class ImpliedCostsOfReplicates(Value):
 
     def __repr__(self) -> str:
         known = self.cost_ratio[~np.isnan(self.cost_ratio)]
-        told = "no cost ratio"
+        summary = "no cost ratio"
         if known.size:  # order statistics, because a ratio may be infinite
             low, middle, high = np.quantile(known, [0.05, 0.5, 0.95], method="inverted_cdf")
-            told = f"a miss costs {middle:.4g} false alarms (5 % to 95 %: {low:.4g} to {high:.4g})"
+            summary = (
+                f"a miss costs {middle:.4g} false alarms (5 % to 95 %: {low:.4g} to {high:.4g})"
+            )
         size = self.threshold.size
-        return f"ImpliedCostsOfReplicates of {size}: {told}; off the hull in {self.off_hull:.1%}"
+        return f"ImpliedCostsOfReplicates of {size}: {summary}; off the hull in {self.off_hull:.1%}"
 
 
 # Questions ---------------------------------------------------------------------------------------
@@ -251,8 +253,8 @@ def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: Scale) -> 
     >>> from stakes.audit import Probabilities, costs_of_threshold
     >>> from stakes.tally import ScoreTable
     >>> table = ScoreTable([0.1, 0.3, 0.6, 0.9], [[40, 2], [10, 5], [5, 10], [1, 9]])
-    >>> found = costs_of_threshold(table, 0.5, scale=Probabilities())
-    >>> found.asked, found.cost_ratio, found.empirical.cost_ratio.round(2)
+    >>> costs = costs_of_threshold(table, 0.5, scale=Probabilities())
+    >>> costs.asked, costs.cost_ratio, costs.empirical.cost_ratio.round(2)
     (0.5, 1.0, array([0.5, 2. ]))
     """
     (score,) = _check.real_scores("threshold", [threshold]).tolist()
@@ -277,10 +279,20 @@ def implied_costs_of_replicates(
     Parameters
     ----------
     replicates : a table with one leading axis, (R, S, 2), such as a bootstrap makes
+    metric : any function of counts, such as ``FAMILIAR["F1"]``
+    scale : `Probabilities`, `LogOdds` or `RawScores`
 
     Returns
     -------
     implied costs, replicate by replicate
+
+    Examples
+    --------
+    >>> from stakes.audit import FAMILIAR, Probabilities
+    >>> weights = [[[40, 2], [5, 10]], [[35, 4], [8, 10]]]
+    >>> replicates = ScoreTable([0.2, 0.7], [[40, 2], [5, 10]]).with_weights(weights)
+    >>> implied_costs_of_replicates(replicates, FAMILIAR["F1"], scale=Probabilities()).threshold
+    array([0.2, 0.2])
     """
     read_metric(metric)
     if replicates.weights.ndim != 3:
@@ -302,7 +314,7 @@ def implied_costs_of_replicates(
     )
 
 
-# Inside ------------------------------------------------------------------------------------------
+# Internals ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -337,13 +349,13 @@ def _cuts(table: ScoreTable, scale: Scale) -> _Cuts:
     """The cuts of a table; scores that no case has are left out, so that no two decide alike."""
     remedy = "implied_costs_of_replicates reads a leading axis of replicates."
     _check.no_leading_axes("table", table.leading, remedy=remedy)
-    kept = table.weights.sum(axis=-1) > 0
-    if not kept.any():
+    occupied = table.weights.sum(axis=-1) > 0
+    if not occupied.any():
         raise InputError(
             "table must hold cases; none of its scores has a positive weight. "
             "A prior for a class without cases leaves no weight."
         )
-    scores, weights = table.scores[kept], table.weights[kept]
+    scores, weights = table.scores[occupied], table.weights[occupied]
     scale.refuse(scores)
     return _Cuts(
         thresholds=np.concatenate([[-np.inf], scores]),

@@ -73,11 +73,11 @@ class RawScores(Scale):
 
 
 def read_scale(scale: Scale) -> Scale:
-    """A scale; its class is not one yet."""
+    """The scale; anything else, such as a class instead of its instance, is refused."""
     if not isinstance(scale, Scale):
         shown = scale.__name__ if isinstance(scale, type) else repr(scale)
         raise InputError(
             f"scale must be Probabilities(), LogOdds() or RawScores(); got {shown}. "
-            f"A class becomes a scale by its brackets."
+            f"Write the brackets: a class itself is not a scale."
         )
     return scale

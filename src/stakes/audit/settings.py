@@ -189,11 +189,11 @@ class AssessmentError(Value):
         """Normals about the truth within [0, 1]: every entry is redrawn until it is there."""
         proposed = self._thinned if self.sd >= 1 else self._cut
         centre = true.ravel()
-        assessed, kept = proposed(rng, centre)
-        again = np.flatnonzero(~kept)
+        assessed, accepted = proposed(rng, centre)
+        again = np.flatnonzero(~accepted)
         while again.size:
-            assessed[again], kept = proposed(rng, centre.take(again))
-            again = again[~kept]
+            assessed[again], accepted = proposed(rng, centre.take(again))
+            again = again[~accepted]
         return assessed.reshape(true.shape)
 
     def _cut(self, rng: np.random.Generator, true: FloatArray) -> tuple[FloatArray, BoolArray]:

@@ -230,12 +230,12 @@ class NormalUtilities(UtilityDistribution):
         with a probability that follows the normal density, exp(-1/sd²) at least.
         """
         proposed = self._thinned if self.sd >= 1 else self._cut
-        (x, y), kept = proposed(rng, size)
-        outside = np.flatnonzero(~kept)
+        (x, y), accepted = proposed(rng, size)
+        outside = np.flatnonzero(~accepted)
         while outside.size:
-            again, kept = proposed(rng, outside.size)
+            again, accepted = proposed(rng, outside.size)
             x[outside], y[outside] = again
-            outside = outside[~kept]
+            outside = outside[~accepted]
         return _matrices(x, y)
 
     @property
