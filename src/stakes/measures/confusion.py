@@ -61,11 +61,11 @@ def one_vs_rest(counts: Counts) -> Counts:
            [ 8.,  5.]])
     """
     values = square(counts)
-    others = elsewhere(values)  # of row i, decided as anything but k
+    elsewhere_sums = elsewhere(values)  # of row i, decided as anything but k
     cells = [
-        off_diagonal(others).sum(axis=-2),
+        off_diagonal(elsewhere_sums).sum(axis=-2),
         off_diagonal(values).sum(axis=-2),
-        diagonal(others),
+        diagonal(elsewhere_sums),
         diagonal(values),
     ]
     tables = np.stack(cells, axis=-1).reshape(*values.shape[:-1], 2, 2)
@@ -219,8 +219,8 @@ def coverage(counts: Counts, *, decision: Label = "abstain") -> FloatArray:
     >>> float(coverage(counts))
     0.75
     """
-    others = np.delete(counts.values, _column(counts, decision), axis=-1)
-    return ratio(others.sum(axis=(-2, -1)), counts.n_cases)
+    decided = np.delete(counts.values, _column(counts, decision), axis=-1)
+    return ratio(decided.sum(axis=(-2, -1)), counts.n_cases)
 
 
 def _column(counts: Counts, decision: Label) -> int:
@@ -375,8 +375,8 @@ def f_beta(counts: Counts, beta: float) -> FloatArray:
     """
     beta_squared = _squared(beta)
     values = square(counts)
-    whole = beta_squared * values.sum(axis=-1) + values.sum(axis=-2)
-    return ratio((1 + beta_squared) * diagonal(values), whole)
+    denominator = beta_squared * values.sum(axis=-1) + values.sum(axis=-2)
+    return ratio((1 + beta_squared) * diagonal(values), denominator)
 
 
 def best_naive_f_beta(counts: Counts, beta: float) -> FloatArray:
@@ -405,8 +405,8 @@ def best_naive_f_beta(counts: Counts, beta: float) -> FloatArray:
     """
     beta_squared = _squared(beta)
     present = square(counts).sum(axis=-1)
-    whole = beta_squared * present + np.asarray(counts.n_cases)[..., None]
-    return ratio((1 + beta_squared) * present, whole)
+    denominator = beta_squared * present + np.asarray(counts.n_cases)[..., None]
+    return ratio((1 + beta_squared) * present, denominator)
 
 
 def macro_f_beta(counts: Counts, beta: float) -> Numbers:
