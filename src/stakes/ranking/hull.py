@@ -47,8 +47,8 @@ def _slack(weights: FloatArray) -> float:
     pieces = (
         weights[..., first : first + _PIECE, :] for first in range(0, weights.shape[-2], _PIECE)
     )
-    whole = all(np.array_equal(piece, np.floor(piece)) for piece in pieces)
-    return 1.0 if whole else 1.0 + _STRAIGHT
+    all_whole = all(np.array_equal(piece, np.floor(piece)) for piece in pieces)
+    return 1.0 if all_whole else 1.0 + _STRAIGHT
 
 
 def hull_cuts(weights: FloatArray) -> IntArray:
@@ -100,11 +100,14 @@ def _pooled(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArra
     while starts.size > 1:
         negative, positive = blocks
         rises = positive[:-1] * negative[1:] * slack < negative[:-1] * positive[1:]
-        kept = np.flatnonzero(np.concatenate([[True], rises]))
-        removed = starts.size - kept.size
+        vertices = np.flatnonzero(np.concatenate([[True], rises]))
+        removed = starts.size - vertices.size
         if removed == 0:
             break
-        starts, blocks = starts[kept], np.stack([np.add.reduceat(block, kept) for block in blocks])
+        starts, blocks = (
+            starts[vertices],
+            np.stack([np.add.reduceat(block, vertices) for block in blocks]),
+        )
         if removed < _SWEEP * (removed + starts.size):
             return _walked(starts, blocks, slack)
     return starts, blocks

@@ -162,8 +162,8 @@ def precision_at_recall(table: ScoreTable, recall: float) -> Numbers:
 def recall_at_precision(table: ScoreTable, precision: float) -> Numbers:
     """Highest recall among the thresholds whose precision reaches a target; 0 where none does.
 
-    The mirror of `precision_at_recall`, under the same reading: a threshold above all scores finds
-    nobody and breaks no promise.
+    The mirror of `precision_at_recall`, under the same reading: a threshold above all scores has a
+    recall of zero.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """Exact ranks of more scores than a table can hold, from tables of their ranges in order.
 
-Ranges that lie one above the other need no table of all scores: pairs of two ranges are in order,
-and the hull of the whole has no vertex that is none of a range. So bins that are parted at every
-vertex of every range keep the hull, and with it the best thresholds, Hand's H and the isotonic map;
-what the order within the bins adds to the AUC is one number.
+Ranges that lie one above the other need no table of all scores: pairs of cases from two ranges are
+in order, and every vertex of the hull of all scores is a vertex of the hull of its range. Bins that
+end at every vertex of every range therefore keep the hull, and with it the best thresholds, Hand's
+H and the isotonic map; what the order within the bins adds to the AUC is one number.
 """
 
 from __future__ import annotations
@@ -30,6 +30,18 @@ def exact_bins(runs: SortedRuns, grid: BitGrid, borders: FloatArray) -> Bins:
     Bins end at edges of the grid, at borders, at vertices of the hull, and of raw scores wherever
     there are many of them; a few scores stay as they are.
 
+    Parameters
+    ----------
+    runs : the sorted scores of all cases
+    grid : edges of bins
+    borders : further scores at which bins end
+
+    Returns
+    -------
+    the bins
+
+    Examples
+    --------
     >>> runs = SortedRuns()
     >>> runs.add(np.array([0, 1, 0, 1]), np.array([0.1, 0.2, 0.3, 0.4]))
     >>> bins = exact_bins(runs, BitGrid(True), np.empty(0))
@@ -37,9 +49,9 @@ def exact_bins(runs: SortedRuns, grid: BitGrid, borders: FloatArray) -> Bins:
     0.75
     """
     parts = list(runs.mapped(lambda table: _binned(table, grid, borders)))
-    low, high, mean = (np.concatenate([getattr(one, k) for one in parts]) for k in _COLUMNS)
-    weights = np.concatenate([one.weights for one in parts])
-    return Bins(low, high, mean, weights, sum(one.inside or 0.0 for one in parts))
+    low, high, mean = (np.concatenate([getattr(part, k) for part in parts]) for k in _COLUMNS)
+    weights = np.concatenate([part.weights for part in parts])
+    return Bins(low, high, mean, weights, sum(part.inside or 0.0 for part in parts))
 
 
 _COLUMNS = ("low", "high", "mean")
@@ -50,13 +62,13 @@ def _binned(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> Bins:
     scores, weights = table.scores, table.weights
     starts = _starts(table, grid, borders)
     ends = np.append(starts[1:], scores.size) - 1
-    own = np.stack([np.add.reduceat(column, starts) for column in weights.T], axis=1)
-    mass = np.ones(scores.size) if _counts_once(own, scores) else weights.sum(axis=1)
+    bin_weights = np.stack([np.add.reduceat(column, starts) for column in weights.T], axis=1)
+    mass = np.ones(scores.size) if _counts_once(bin_weights, scores) else weights.sum(axis=1)
     with np.errstate(over="ignore"):  # a mean beyond all numbers is cut to the highest score
-        means = np.add.reduceat(scores * mass, starts) / own.sum(axis=1)
+        means = np.add.reduceat(scores * mass, starts) / bin_weights.sum(axis=1)
     low, high = scores[starts], scores[ends]
-    inside = mann_whitney_u(table) - mann_whitney_u(ScoreTable(high, own))
-    return Bins(low, high, np.clip(means, low, high) + 0.0, own, float(inside))
+    inside = mann_whitney_u(table) - mann_whitney_u(ScoreTable(high, bin_weights))
+    return Bins(low, high, np.clip(means, low, high) + 0.0, bin_weights, float(inside))
 
 
 def _counts_once(weights: FloatArray, scores: FloatArray) -> bool:
@@ -70,18 +82,18 @@ def _starts(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> IntArray:
         return np.arange(scores.size)
     starts = [
         grid.cuts(scores),
-        hull_cuts(table.weights)[:-1],  # the first is nought
+        hull_cuts(table.weights)[:-1],  # the first is zero, where the first bin begins
         np.searchsorted(scores, borders, side="right"),
     ]
     if not grid.probabilities:
         starts.append(np.arange(0, scores.size, _EACH))
-    found = np.unique(np.concatenate(starts))
-    return np.asarray(found[found < scores.size], dtype=np.intp)
+    positions = np.unique(np.concatenate(starts))
+    return np.asarray(positions[positions < scores.size], dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
 class Certified(Value):
-    """A value of bins, and ends between which that of the single scores lies for sure."""
+    """A value of bins, and bounds between which that of the single scores certainly lies."""
 
     value: float
     low: float
@@ -89,7 +101,7 @@ class Certified(Value):
 
 
 def certified(measure: Callable[[ScoreTable], Numbers], bins: Bins) -> Certified:
-    """What only ranks decide, of scores in bins: the value, and ends that are certain.
+    """A measure of ranks, for scores in bins: its value, and bounds that are certain.
 
     The measure must not get worse, or must not get better, where the ROC curve gets higher: `auc`,
     Hand's H, the least cost of any threshold, expected losses of optimal thresholds. Where
@@ -99,6 +111,10 @@ def certified(measure: Callable[[ScoreTable], Numbers], bins: Bins) -> Certified
     ----------
     measure : a function of a table of scores, whose values do not matter but for their order
     bins : `tally.Bins`
+
+    Returns
+    -------
+    the value, and bounds between which that of the single scores lies
 
     Examples
     --------
