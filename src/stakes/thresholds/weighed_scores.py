@@ -40,6 +40,14 @@ class ByThreshold(Value):
 
         The problem may have other coefficients than the one whose terms were summed; one that has
         other terms is refused. What the model costs to run is not among them.
+
+        Parameters
+        ----------
+        problem : the costs, linear in the terms that were summed
+
+        Returns
+        -------
+        costs per case, (S + 1,)
         """
         _refuse_other_shapes((problem.n_classes, problem.n_decisions))
         coefficients = coefficients_on(self.terms, problem)
@@ -126,7 +134,7 @@ def weighed(
     costs: CaseCosts,
     problem: Problem,
 ) -> StakesTable | None:
-    """The same for cases that were checked before; None where no decision matters.
+    """`stakes_table` for cases that were checked before; None where no decision matters.
 
     Parameters
     ----------
@@ -139,6 +147,16 @@ def weighed(
     Returns
     -------
     the same table, or None where no decision matters
+
+    Examples
+    --------
+    >>> from stakes.problem import CaseCosts
+    >>> problem = Problem.binary(false_alarm=1, miss=4)
+    >>> costs = _constant(problem, 3)
+    >>> weighed(np.array([0, 1, 1]), np.array([0.2, 0.4, 0.9]), None, costs, problem).table.weights
+    array([[1., 0.],
+           [0., 4.],
+           [0., 4.]])
     """
     _refuse_other_shapes(costs.shape)
     weight = np.ones(truth.size) if weights is None else weights
