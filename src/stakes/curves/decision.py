@@ -76,11 +76,11 @@ class DecisionCurve(Value):
         0.2
         """
         points = _check.reals("p", p)
-        found, alarms = (
+        hits, alarms = (
             _part(self.net_benefit, column)(points)
             for column in (0, 3)  # the shares TP/n and -FP/n
         )
-        missed, spared = self.prevalence - found, (1 - self.prevalence) + alarms
+        missed, spared = self.prevalence - hits, (1 - self.prevalence) + alarms
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             price = (1 - points) / points * missed
         return np.asarray(spared - np.where(missed == 0, 0.0, price))
