@@ -141,13 +141,31 @@ class Beta(Distribution):
 
     @classmethod
     def hand(cls, prior: npt.ArrayLike) -> Beta:
-        r"""Beta(1 + π₁, 1 + π₀), which peaks at the share π₁ of positives; prior is (π₀, π₁)."""
+        r"""Beta(1 + π₁, 1 + π₀), which peaks at the share π₁ of positives; prior is (π₀, π₁).
+
+        Parameters
+        ----------
+        prior : (π₀, π₁) class shares
+
+        Returns
+        -------
+        the distribution
+        """
         negative, positive = _check.prior("prior", prior, (0, 1)).tolist()
         return cls(1 + positive, 1 + negative)
 
     @classmethod
     def severity(cls, prior: npt.ArrayLike) -> Beta:
-        r"""Beta(2, 1 + π₀/π₁), Hand and Anagnostopoulos' default; prior is (π₀, π₁)."""
+        r"""Beta(2, 1 + π₀/π₁), Hand and Anagnostopoulos' default; prior is (π₀, π₁).
+
+        Parameters
+        ----------
+        prior : (π₀, π₁) class shares
+
+        Returns
+        -------
+        the distribution
+        """
         negative, positive = _check.prior("prior", prior, (0, 1)).tolist()
         if not positive > 0:
             raise InputError(
@@ -325,15 +343,15 @@ class Truncated(Distribution):
     high: float
 
     def __post_init__(self) -> None:
-        whole = as_distribution("distribution", self.distribution)
+        distribution = as_distribution("distribution", self.distribution)
         low = _check.number("low", self.low, low=0, high=1)
         high = _check.number("high", self.high, low=low, high=1)
-        parts = {"distribution": whole, "low": low, "high": high}
+        parts = {"distribution": distribution, "low": low, "high": high}
         self._fill(parts)
         if not self._mass > _LEAST_MASS:
             raise InputError(
-                f"low and high must enclose some probability; {whole!r} has none to speak of in "
-                f"[{low:g}, {high:g}]. Widen the interval, or use Point."
+                f"low and high must enclose some probability; {distribution!r} has none to speak "
+                f"of in [{low:g}, {high:g}]. Widen the interval, or use Point."
             )
 
     @property
@@ -403,15 +421,15 @@ class Continuous(Distribution):
         return np.asarray(right**order * mass - area)
 
 
-def as_distribution(name: str, given: Any) -> Distribution:
+def as_distribution(name: str, distribution: Any) -> Distribution:
     """A distribution of ours as it is, one of SciPy's wrapped."""
-    if isinstance(given, Distribution):
-        return given
-    if all(hasattr(given, method) for method in ("cdf", "pdf", "support")):
-        return Continuous(given)
+    if isinstance(distribution, Distribution):
+        return distribution
+    if all(hasattr(distribution, method) for method in ("cdf", "pdf", "support")):
+        return Continuous(distribution)
     raise InputError(
-        f"{name} must be a distribution on [0, 1]; got {given!r}. Pass Uniform(), Beta(a, b), "
-        f"Point(value), another of stakes.conditions, or a frozen SciPy distribution."
+        f"{name} must be a distribution on [0, 1]; got {distribution!r}. Pass Uniform(), "
+        f"Beta(a, b), Point(value), another of stakes.conditions, or a frozen SciPy distribution."
     )
 
 
