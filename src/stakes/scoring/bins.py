@@ -25,11 +25,15 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 def require_table(table: object) -> None:
-    """Refuse what is no table of scores.
+    """Refuse anything that is not a table of scores.
 
     Parameters
     ----------
     table : distinct scores and the weight of each class at them, (…, S, 2)
+
+    Examples
+    --------
+    >>> require_table(ScoreTable([0.2, 0.7], [[3, 0], [1, 2]]))
     """
     _check.require(
         "table", table, ScoreTable, "ScoreTable.from_scores(y_true, scores) makes one of rows."
@@ -43,7 +47,16 @@ class Bins(Value, ABC):
 
     @abstractmethod
     def numbers(self, table: ScoreTable) -> IntArray:
-        """Number of the bin of every score, not falling along the scores: (S,) or (…, S)."""
+        """Number of the bin of every score, not falling along the scores: (S,) or (…, S).
+
+        Parameters
+        ----------
+        table : distinct scores and the weight of each class at them, (…, S, 2)
+
+        Returns
+        -------
+        the bin of every score, (S,) or (…, S)
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +104,16 @@ class CutBins(Bins):
 
     @abstractmethod
     def cuts(self, table: ScoreTable) -> FloatArray:
-        """Increasing scores at which bins (low, high] end; the outer bins reach to infinity."""
+        """Increasing scores at which bins (low, high] end; the outer bins reach to infinity.
+
+        Parameters
+        ----------
+        table : distinct scores and the weight of each class at them, (S, 2)
+
+        Returns
+        -------
+        the cuts, increasing
+        """
 
     def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
         return np.searchsorted(self.cuts(table), table.scores, side="left")

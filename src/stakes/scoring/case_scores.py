@@ -155,6 +155,11 @@ def read_forecasts(
     Returns
     -------
     checked labels and posteriors
+
+    Examples
+    --------
+    >>> read_forecasts(["ham", "spam"], [0.25, 0.5], ["ham", "spam"]).rows.tolist()
+    [[0.75, 0.25], [0.5, 0.5]]
     """
     _check.aligned(**{"y_true": y_true, name: posteriors, "weights": weights})
     named = column_classes(name, posteriors)
@@ -253,6 +258,13 @@ def expected_score(
     Returns
     -------
     the mean loss, and the class shares it was taken under
+
+    Examples
+    --------
+    >>> from stakes.scoring import HalfBrier
+    >>> forecasts = read_forecasts([0, 1], [0.25, 0.5], None)
+    >>> expected_score(forecasts, HalfBrier(), None, [0.5, 0.5])
+    (0.15625, array([0.5, 0.5]))
     """
     require_rule(rule)
     classes, truth, rows = forecasts
@@ -367,6 +379,14 @@ def class_means(
     Returns
     -------
     weight (K,) of each class, and its mean losses, (Q, K)
+
+    Examples
+    --------
+    >>> from stakes.scoring import HalfBrier
+    >>> rows = np.array([[0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
+    >>> mass, means = class_means(rows, np.array([0, 0, 1]), [HalfBrier()], 2)
+    >>> mass.tolist(), means.round(2).tolist()
+    ([2.0, 1.0], [[0.1, 0.09]])
     """
     mass, sums = np.zeros(n_classes), np.zeros((len(rules), n_classes))
     for start in range(0, len(rows), _BLOCK):
@@ -374,8 +394,8 @@ def class_means(
         part, codes = rows[block], truth[block]
         weight = None if weights is None else weights[block]
         if weight is not None and not weight.all():  # no weight, and perhaps an infinite loss
-            kept = weight > 0
-            part, codes, weight = part[kept], codes[kept], weight[kept]
+            weighted = weight > 0
+            part, codes, weight = part[weighted], codes[weighted], weight[weighted]
         mass += np.bincount(codes, weights=weight, minlength=n_classes)
         for place, rule in enumerate(rules):
             losses = rule.losses(part, codes)

@@ -122,7 +122,17 @@ class SymmetricRule(ScoringRule):
 
     @abstractmethod
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:
-        """Loss of every forecast of two classes: probabilities of the true one and of the other."""
+        """Loss of every forecast of two classes.
+
+        Parameters
+        ----------
+        true : probability of the true class
+        other : probability of the other class
+
+        Returns
+        -------
+        losses, of the same shape
+        """
 
     def losses_by_class(self, forecasts: FloatArray) -> FloatArray:  # noqa: D102
         if forecasts.shape[-1] != 2:
@@ -133,7 +143,7 @@ class SymmetricRule(ScoringRule):
 
 
 def require_rule(rule: object) -> None:
-    """Refuse what is no scoring rule."""
+    """Refuse anything that is not a scoring rule."""
     _check.require(
         "rule", rule, ScoringRule, "Write LogLoss(), Brier() or another of stakes.scoring."
     )
@@ -169,8 +179,8 @@ class LogLoss(SymmetricRule):
         self._fill({"base": base})
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
-        own = _of_true_class(posteriors, codes)
-        return self.losses_of_two(own, own)  # whatever the other classes have
+        of_true = _of_true_class(posteriors, codes)
+        return self.losses_of_two(of_true, of_true)  # whatever the other classes have
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
         with np.errstate(divide="ignore"):
@@ -194,18 +204,20 @@ class Brier(SymmetricRule):
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
         errors, rows = np.array(posteriors), np.arange(len(posteriors))
-        own = errors[rows, codes]
+        of_true = errors[rows, codes]
         errors[rows, codes] = 0.0
-        return np.asarray(np.einsum("nk,nk->n", errors, errors) + _missed(own, errors.sum(1)) ** 2)
+        return np.asarray(
+            np.einsum("nk,nk->n", errors, errors) + _missed(of_true, errors.sum(1)) ** 2
+        )
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
         return np.asarray(other * other + _missed(true, other) ** 2)
 
 
-def _missed(own: FloatArray, others: FloatArray) -> FloatArray:
+def _missed(of_true: FloatArray, of_others: FloatArray) -> FloatArray:
     """What the true class lacks: 1 − own, and what is small keeps its digits in the others."""
-    precise = np.abs(own + others - 1) <= 4 * np.finfo(np.float64).eps
-    return others if precise.all() else np.where(precise, others, 1 - own)
+    precise = np.abs(of_true + of_others - 1) <= 4 * np.finfo(np.float64).eps
+    return of_others if precise.all() else np.where(precise, of_others, 1 - of_true)
 
 
 @dataclass(frozen=True, eq=False)

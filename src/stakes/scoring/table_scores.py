@@ -248,8 +248,8 @@ def refinement_loss(table: ScoreTable, bins: Bins) -> FloatArray:
     """
     pooled = bin_sums(table, bins)
     negative, positive = pooled.weights[..., 0], pooled.weights[..., 1]
-    left = np.where(pooled.mass > 0, negative * ratio(positive, pooled.mass), 0.0)
-    return ratio(np.asarray(np.sum(left, axis=-1)), table.n_cases)
+    uncertainty = np.where(pooled.mass > 0, negative * ratio(positive, pooled.mass), 0.0)
+    return ratio(np.asarray(np.sum(uncertainty, axis=-1)), table.n_cases)
 
 
 def cllr(table: ScoreTable) -> Numbers:

@@ -28,11 +28,29 @@ class BinaryRule(ScoringRule):
 
     @abstractmethod
     def negative_loss(self, negative: FloatArray, positive: FloatArray) -> FloatArray:
-        """Loss when the negative class is true; the arguments are the posteriors of both."""
+        """Loss when the negative class is true.
+
+        Parameters
+        ----------
+        negative, positive : posteriors of both classes
+
+        Returns
+        -------
+        losses, of the same shape
+        """
 
     @abstractmethod
     def positive_loss(self, negative: FloatArray, positive: FloatArray) -> FloatArray:
-        """Loss when the positive class is true; the arguments are the posteriors of both."""
+        """Loss when the positive class is true.
+
+        Parameters
+        ----------
+        negative, positive : posteriors of both classes
+
+        Returns
+        -------
+        losses, of the same shape
+        """
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
         if posteriors.shape[1] != 2:
