@@ -98,14 +98,14 @@ def _one_class_per_bell(bells: Bells, costs: FloatArray) -> tuple[Bells, FloatAr
     """
     present = bells.offsets > -np.inf
     shapes = np.stack([bells.centres, bells.widths], axis=1)[present]
-    kept, group = np.unique(shapes, axis=0, return_inverse=True)
+    distinct, group = np.unique(shapes, axis=0, return_inverse=True)
     group = group.reshape(-1)  # numpy 2.0 has it two-dimensional
-    offsets = np.full(len(kept), -np.inf)
+    offsets = np.full(len(distinct), -np.inf)
     np.logaddexp.at(offsets, group, bells.offsets[present])
     shares = np.exp(bells.offsets[present] - offsets[group])
-    pooled = np.zeros((len(kept), costs.shape[1]))
+    pooled = np.zeros((len(distinct), costs.shape[1]))
     np.add.at(pooled, group, shares[:, None] * costs[present])
-    return Bells(kept[:, 0], kept[:, 1], offsets), pooled
+    return Bells(distinct[:, 0], distinct[:, 1], offsets), pooled
 
 
 class _Cells:
@@ -166,17 +166,17 @@ def _decide(cells: _Cells, costs: FloatArray, tie: float) -> tuple[IntArray, Boo
     It is the first of those that are at most a tie costlier than the cheapest one.
     """
     cheapest = np.zeros(len(cells.exponents), dtype=np.intp)
-    for other in range(1, costs.shape[1]):
-        cheapest[cells.log_ratio(costs[:, other] - costs.T[cheapest]) < 0] = other
+    for rival in range(1, costs.shape[1]):
+        cheapest[cells.log_ratio(costs[:, rival] - costs.T[cheapest]) < 0] = rival
     taken = cheapest.copy()
-    for other in reversed(range(costs.shape[1])):
-        excess = costs[:, other] - costs.T[cheapest] - tie
-        taken[~(cells.log_ratio(excess) > 0)] = other
+    for rival in reversed(range(costs.shape[1])):
+        excess = costs[:, rival] - costs.T[cheapest] - tie
+        taken[~(cells.log_ratio(excess) > 0)] = rival
     certain = np.ones(taken.shape, dtype=bool)
-    for other in range(costs.shape[1]):
-        certain &= cells.nowhere_positive(costs.T[taken] - costs[:, other] - tie)
-        excess = costs[:, other] - costs.T[cheapest] - tie  # as above, to the last bit
-        certain &= cells.nowhere_positive(-excess) | (other >= taken)
+    for rival in range(costs.shape[1]):
+        certain &= cells.nowhere_positive(costs.T[taken] - costs[:, rival] - tie)
+        excess = costs[:, rival] - costs.T[cheapest] - tie  # as above, to the last bit
+        certain &= cells.nowhere_positive(-excess) | (rival >= taken)
     return taken, certain
 
 

@@ -37,7 +37,7 @@ def gaussian_classes(
 
     Class k has the whole number of cases that is nearest to `n_cases` times its prior, so the cases
     may be a few more or fewer than asked for. They come class by class. The posteriors are exact,
-    hence perfectly calibrated for the prior. A :class:`GaussianWorld` has other means.
+    and so perfectly calibrated for the prior. A :class:`GaussianWorld` may have other means.
 
     Parameters
     ----------
@@ -160,13 +160,13 @@ class GaussianWorld(Value):
         array([0.881])
         """
         heat = float(_positive("temperature", _check.squarable("temperature", temperature, ndim=0)))
-        given = np.zeros(self.n_classes) if bias is None else _check.floats("bias", bias, ndim=1)
-        if given.size != self.n_classes:
+        biases = np.zeros(self.n_classes) if bias is None else _check.floats("bias", bias, ndim=1)
+        if biases.size != self.n_classes:
             raise InputError(
                 f"bias must hold one number for each of the {self.n_classes} classes; it holds "
-                f"{given.size}. A bias on log-odds is that of the second class: [0, bias]."
+                f"{biases.size}. A bias on log-odds is that of the second class: [0, bias]."
             )
-        return self._but(temperature=self.temperature * heat, bias=self.bias / heat + given)
+        return self._but(temperature=self.temperature * heat, bias=self.bias / heat + biases)
 
     def _but(self, **changes: Any) -> Self:
         names = ("means", "variances", "prior", "classes", "temperature", "bias")
@@ -336,8 +336,8 @@ class GaussianWorld(Value):
         array([[0.7671, 0.0329],
                [0.0618, 0.1382]])
         """
-        given = _check.array("log_odds", log_odds)
-        levels = _check.real_scores("log_odds", given.reshape(-1)).reshape(given.shape)
+        thresholds = _check.array("log_odds", log_odds)
+        levels = _check.real_scores("log_odds", thresholds.reshape(-1)).reshape(thresholds.shape)
         bells = self._two_bells()
         upward = bells.widths[1] <= bells.widths[0]  # else the negative region is the interval
         if upward:
