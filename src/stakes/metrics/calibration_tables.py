@@ -99,7 +99,7 @@ def calibration_table(
         table = ScoreTable.from_scores(y_true, scores, positive=positive, weights=sample_weight)
     cases = _read(table, y_true, scores, positive, sample_weight, clusters)
     errors = smooth_calibration_errors(table)
-    low, high = _smooth_ends(table, cases, errors, level, replicates, rng)
+    low, high = _smooth_bounds(table, cases, errors, level, replicates, rng)
     rows = _lines(table, cases, level)
     rows += [
         MetricRow("model", metric, *map(float, numbers))
@@ -153,11 +153,11 @@ def _read(
         owner, degrees = groups.codes, len(np.unique(groups.codes[weights > 0])) - 1.0
     elif not np.array_equal(weights, np.floor(weights)):
         owner = np.arange(scores.size)
-    kept = weights > 0
-    place = np.searchsorted(table.scores, scores[kept])
-    cluster = None if owner is None else np.unique(owner[kept], return_inverse=True)[1]
+    weighted = weights > 0
+    place = np.searchsorted(table.scores, scores[weighted])
+    cluster = None if owner is None else np.unique(owner[weighted], return_inverse=True)[1]
     odds = finite_log_odds(table)[place]
-    return _Cases(place, odds, truth[kept], weights[kept], cluster, degrees)
+    return _Cases(place, odds, truth[weighted], weights[weighted], cluster, degrees)
 
 
 def _lines(table: ScoreTable, cases: _Cases, level: float) -> list[MetricRow]:
@@ -203,7 +203,7 @@ def _error_in_the_large(cases: _Cases, odds: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(error, wider))
 
 
-def _smooth_ends(
+def _smooth_bounds(
     table: ScoreTable,
     cases: _Cases,
     errors: FloatArray,
@@ -221,7 +221,7 @@ def _smooth_ends(
         count = _check.whole("replicates", replicates, low=2)
         if cases.few:
             return np.full(4, np.nan), np.full(4, np.nan)
-        high, usual = _clustered_ends(table, cases, errors, level, count, rng)
+        high, usual = _clustered_bounds(table, cases, errors, level, count, rng)
     low = np.where(errors <= usual, 0.0, np.maximum(2 * errors - high, 0.0))
     return low, np.maximum(high, errors)
 
@@ -235,7 +235,7 @@ def _calibrated(table: ScoreTable, replicates: int, rng: np.random.Generator) ->
     return np.array(drawn)
 
 
-def _clustered_ends(
+def _clustered_bounds(
     table: ScoreTable,
     cases: _Cases,
     errors: FloatArray,

@@ -32,16 +32,18 @@ def difference_rows(
         support = difference_support(joint, gain, places, squares=squares, scheme=sample.scheme)
         support = support.of_quantity(0)
         low, high = profile_bounds(support, sample.threshold(support.degrees))
-        own, other = (
+        of_first, of_second = (
             float(expected_cost(summed(joint.model(test), sample.scheme), gain))
             for test in (first, second)
         )
-        rows[metric] = metric_row(name, metric, other - own, (0.0 - high, 0.0 - low))
+        rows[metric] = metric_row(name, metric, of_second - of_first, (0.0 - high, 0.0 - low))
     for metric in _JOINED:
-        one, two = (
+        first_row, second_row = (
             next(row for row in of_tests[test] if row.metric == metric) for test in (first, second)
         )
-        rows[metric] = _joined(name, one, two, _correlation(sample, first, second, metric))
+        rows[metric] = _joined(
+            name, first_row, second_row, _correlation(sample, first, second, metric)
+        )
     return [rows[metric] for metric in METRICS]
 
 
@@ -51,10 +53,10 @@ def _joined(name: str, first: MetricRow, second: MetricRow, correlation: float) 
     Where a value is infinite, all differences between the two intervals.
     """
 
-    def reach(one: float, other: float) -> FloatArray:
-        if np.isinf(one) or np.isinf(other):
+    def reach(left: float, right: float) -> FloatArray:
+        if np.isinf(left) or np.isinf(right):
             return np.asarray(np.inf)
-        square = one**2 + other**2 - 2 * correlation * one * other
+        square = left**2 + right**2 - 2 * correlation * left * right
         return np.asarray(np.sqrt(np.maximum(square, 0.0)))
 
     with np.errstate(invalid="ignore"):

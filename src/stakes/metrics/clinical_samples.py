@@ -17,7 +17,7 @@ from stakes.problem import Problem
 from stakes.rows import Decisions
 from stakes.tally import Counts, JointCounts
 
-Ends = tuple[FloatArray, FloatArray]
+Bounds = tuple[FloatArray, FloatArray]
 ALONE = "test"  # the name of a single test
 METRICS = (
     *("sensitivity", "specificity", "PPV", "NPV", "LR+", "LR−", "net benefit"),
@@ -25,9 +25,9 @@ METRICS = (
 )
 
 
-def metric_row(name: Label, metric: str, value: float, ends: Ends) -> MetricRow:
+def metric_row(name: Label, metric: str, value: float, bounds: Bounds) -> MetricRow:
     """A row of the table; what is undefined has no interval."""
-    low, high = (np.nan if np.isnan(value) else float(end) for end in ends)
+    low, high = (np.nan if np.isnan(value) else float(end) for end in bounds)
     return MetricRow(name, metric, value, low, high)
 
 
@@ -94,9 +94,9 @@ class Sample:
         return profile_threshold(self.level, degrees)
 
 
-def _coded(name: str, given: Any, problem: Problem) -> IntArray:
+def _coded(name: str, decisions: Any, problem: Problem) -> IntArray:
     """Positions of decisions; probabilities are refused by that name."""
-    values = given.values if isinstance(given, Decisions) else given
+    values = decisions.values if isinstance(decisions, Decisions) else decisions
     array = _check.array(name, values)
     if array.dtype.kind == "f" and not np.isin(array, [0, 1]).all():
         raise InputError(

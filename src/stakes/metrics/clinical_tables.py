@@ -30,7 +30,7 @@ from stakes.metrics.clinical_differences import difference_rows
 from stakes.metrics.clinical_samples import (
     ALONE,
     METRICS,
-    Ends,
+    Bounds,
     Sample,
     at_prevalence,
     metric_row,
@@ -152,13 +152,13 @@ def _checked_threshold(problem: object) -> float:
 def _gains(problem: Problem, p: float) -> dict[str, Problem]:
     """Quantities that are means over cases, as problems whose costs are their negatives."""
     labels: dict[str, Any] = {"classes": problem.classes, "decisions": problem.decisions}
-    here = {**labels, "prior": problem.prior}
+    deployed = {**labels, "prior": problem.prior}
     return {
         "sensitivity": Problem([[0, 0], [0, -1]], **labels, prior=[0, 1]),
         "specificity": Problem([[-1, 0], [0, 0]], **labels, prior=[1, 0]),
-        "net benefit": Problem([[0, p / (1 - p)], [0, -1]], **here),
-        "interventions avoided": Problem([[-1, 0], [(1 - p) / p, 0]], **here),
-        "found": Problem([[0, 0], [0, -1]], **here),
+        "net benefit": Problem([[0, p / (1 - p)], [0, -1]], **deployed),
+        "interventions avoided": Problem([[-1, 0], [(1 - p) / p, 0]], **deployed),
+        "found": Problem([[0, 0], [0, -1]], **deployed),
     }
 
 
@@ -175,22 +175,22 @@ def _of_test(sample: Sample, name: Label, gains: dict[str, Problem]) -> list[Met
     """All rows of one test."""
     counts, squares = sample.model(name)
     table, studied = sample.counts(name), at_prevalence(summed(counts, sample.scheme), None)
-    values: dict[str, tuple[float, Ends]] = {}
+    values: dict[str, tuple[float, Bounds]] = {}
     for metric, rate, place in (("sensitivity", recall, 1), ("specificity", specificity, 0)):
-        ends = _proportion(sample, counts, squares, place, place)
-        values[metric] = float(rate(studied)[1]), ends
+        bounds = _proportion(sample, counts, squares, place, place)
+        values[metric] = float(rate(studied)[1]), bounds
     ratios = {
-        metric: (float(measure(studied)[1]), _ratio_ends(sample, counts, squares, column))
+        metric: (float(measure(studied)[1]), _ratio_bounds(sample, counts, squares, column))
         for metric, measure, column in _RATIOS
     }
     for place, (metric, measure) in zip((1, 0), _PREDICTIVE.items(), strict=True):
         if sample.prior is None:
             flipped = Counts(np.swapaxes(counts.values, -1, -2))
-            other = None if squares is None else np.swapaxes(squares, -1, -2)
-            ends = _proportion(sample, flipped, other, place, place)
+            flipped_squares = None if squares is None else np.swapaxes(squares, -1, -2)
+            bounds = _proportion(sample, flipped, flipped_squares, place, place)
         else:
-            ends = _posterior_ends(sample.prior, ratios["LR+" if place else "LR−"][1], place)
-        values[metric] = float(measure(table)[1]), ends
+            bounds = _posterior_bounds(sample.prior, ratios["LR+" if place else "LR−"][1], place)
+        values[metric] = float(measure(table)[1]), bounds
     values |= ratios
     for metric in ("net benefit", "interventions avoided", "found"):
         values[metric] = _mean(sample, counts, squares, gains[metric])
@@ -201,7 +201,7 @@ def _of_test(sample: Sample, name: Label, gains: dict[str, Problem]) -> list[Met
 
 def _proportion(
     sample: Sample, counts: Counts, squares: FloatArray | None, row: int, column: int
-) -> Ends:
+) -> Bounds:
     """Wilson's interval of the share that a column has in its row."""
     hit = np.zeros((2, 2))
     hit[row, column] = 1.0
@@ -212,7 +212,9 @@ def _proportion(
     )
 
 
-def _ratio_ends(sample: Sample, counts: Counts, squares: FloatArray | None, column: int) -> Ends:
+def _ratio_bounds(
+    sample: Sample, counts: Counts, squares: FloatArray | None, column: int
+) -> Bounds:
     """Interval of the rate of a decision among the positives over that among the negatives."""
     cells = summed(counts, sample.scheme).values
     rates = (cells[:, column] + 0.5) / (cells.sum(axis=-1) + 1)
@@ -224,26 +226,28 @@ def _ratio_ends(sample: Sample, counts: Counts, squares: FloatArray | None, colu
     )
 
 
-def _posterior_ends(prior: FloatArray, ends: Ends, place: int) -> Ends:
+def _posterior_bounds(prior: FloatArray, bounds: Bounds, place: int) -> Bounds:
     """Of PPV from those of LR+, and of NPV from those of LR−: Bayes' theorem."""
     if not prior.all():
         known = np.asarray(prior[place])
         return known, known
     with np.errstate(divide="ignore"):
-        low, high = (np.asarray(prior[1] / (prior[1] + prior[0] / np.asarray(end))) for end in ends)
+        low, high = (
+            np.asarray(prior[1] / (prior[1] + prior[0] / np.asarray(end))) for end in bounds
+        )
     return (low, high) if place else (1 - high, 1 - low)
 
 
 def _mean(
     sample: Sample, counts: Counts, squares: FloatArray | None, gain: Problem
-) -> tuple[float, Ends]:
+) -> tuple[float, Bounds]:
     interval = profile_interval(counts, gain, sample.level, squares=squares, scheme=sample.scheme)
     value = 0.0 - float(expected_cost(summed(counts, sample.scheme), gain))
     return value, (0.0 - interval.high, 0.0 - interval.low)
 
 
-def _reciprocal(part: tuple[float, Ends]) -> tuple[float, Ends]:
+def _reciprocal(part: tuple[float, Bounds]) -> tuple[float, Bounds]:
     value, (low, high) = part
     with np.errstate(divide="ignore"):
-        ends = tuple(np.maximum(1 / np.maximum(np.asarray(end), 0.0), 0.0) for end in (high, low))
-        return float(np.divide(1.0, value)), ends  # type: ignore[return-value]
+        bounds = tuple(np.maximum(1 / np.maximum(np.asarray(end), 0.0), 0.0) for end in (high, low))
+        return float(np.divide(1.0, value)), bounds  # type: ignore[return-value]

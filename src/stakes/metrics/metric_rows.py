@@ -53,17 +53,17 @@ class MetricTable(Value):
             isinstance(key, tuple) and [isinstance(part, Label) for part in key] == [True, True]
         )
         wanted = key if isinstance(key, tuple) else (None, key)
-        found = [
+        matches = [
             row
             for row in self.rows
             if plain and wanted[0] in (None, row.name) and row.metric == wanted[1]
         ]
-        if len(found) == 1:
-            return found[0]
+        if len(matches) == 1:
+            return matches[0]
         names = ", ".join(dict.fromkeys(repr(row.name) for row in self.rows))
         metrics = ", ".join(dict.fromkeys(repr(row.metric) for row in self.rows))
         raise InputError(
-            f"key must name one row; the table has {len(found)} rows for "
+            f"key must name one row; the table has {len(matches)} rows for "
             f"{' '.join(repr(key).split())}. "
             f"Ask for table[metric], or for "
             f"table[name, metric] where there are several names; names are {names}, metrics "

@@ -269,10 +269,10 @@ def _case_losses(
     n_cases = _check.same_length(y_true=truth, y_pred=decided, **{name: of_costs})
     _check.weights("sample_weight", sample_weight, n_cases)
     columns = np.empty((n_cases, 2 + problem.n_decisions))
-    for rows, own in costs.of_class(truth):
-        regret = own - own.min(axis=0)
-        taken = decided[rows], np.arange(own.shape[1])
-        columns[rows] = np.column_stack([own[taken], regret[taken], regret.T])
+    for rows, charged in costs.of_class(truth):
+        regret = charged - charged.min(axis=0)
+        taken = decided[rows], np.arange(charged.shape[1])
+        columns[rows] = np.column_stack([charged[taken], regret[taken], regret.T])
     moments = LossMoments.from_losses(
         y_true, columns, classes=problem.classes, weights=sample_weight
     )
