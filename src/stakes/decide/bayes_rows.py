@@ -145,6 +145,10 @@ def refuse_limits(problem: Problem) -> None:
     Parameters
     ----------
     problem : what is at stake: costs, prior, labels
+
+    Examples
+    --------
+    >>> refuse_limits(Problem.zero_one(2))
     """
     if problem.limits:
         raise InputError(

@@ -23,7 +23,7 @@ ROUNDING = 4 * _EPS  # of a posterior, and of the arithmetic upon it, at most
 def costs_of_cases(
     rows: FloatArray, problem: Problem, data: object, case_costs: object
 ) -> FloatArray | CaseCosts:
-    """The problem's (K, M) costs, or every case's own.
+    """The costs of the problem, (K, M), or those of every case.
 
     Parameters
     ----------
@@ -35,6 +35,12 @@ def costs_of_cases(
     Returns
     -------
     costs, (K, M), or those of every case
+
+    Examples
+    --------
+    >>> costs_of_cases(np.array([[0.9, 0.1]]), Problem([[0, 1], [9, 0]]), None, None)
+    array([[0., 1.],
+           [9., 0.]])
     """
     costs = problem.charged(data, case_costs)
     if costs is None:
@@ -50,7 +56,7 @@ def costs_of_cases(
 
 
 def mean_costs(rows: FloatArray, costs: FloatArray | CaseCosts) -> FloatArray:
-    """The same for posteriors (n, K) that were checked before.
+    """Expected cost of each decision, for posteriors (n, K) that were checked before.
 
     Parameters
     ----------
@@ -170,7 +176,7 @@ def tie_slack(costs: FloatArray) -> FloatArray:
     """What double precision may do to the expected regret of each decision, (M, …), for (K, M, …).
 
     Posteriors are rounded, and so are the costs: 0.1 * 3 is meant to be 0.3. Whole numbers are not,
-    so that what all decisions cost, be it 1e12, changes none.
+    so that an amount which all decisions share, even one of 1e12, changes nothing.
 
     Parameters
     ----------
@@ -179,6 +185,11 @@ def tie_slack(costs: FloatArray) -> FloatArray:
     Returns
     -------
     a bound of the rounding error, (M, …)
+
+    Examples
+    --------
+    >>> tie_slack(np.array([[0.0, 1.0], [9.0, 0.0]])) < 1e-14
+    array([ True,  True])
     """
     cheapest = costs.min(axis=1, keepdims=True)
     largest, least = (_rounded_size(table).max(axis=0) for table in (costs, cheapest))

@@ -157,8 +157,8 @@ def class_ratios(old: FloatArray, new: FloatArray) -> FloatArray:
     array([1.8, 0.2])
     """
     with np.errstate(over="ignore"):
-        found = np.divide(new, old, out=np.zeros(old.size), where=old > 0)
-    return np.minimum(found, _LARGEST)
+        ratios = np.divide(new, old, out=np.zeros(old.size), where=old > 0)
+    return np.minimum(ratios, _LARGEST)
 
 
 def _moved(rows: FloatArray, ratio: FloatArray) -> FloatArray:
