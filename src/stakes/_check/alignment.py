@@ -21,8 +21,8 @@ def aligned(**columns: Any) -> None:
     """
     indexes: dict[str, Any] = {
         name: getattr(part, "index", None)
-        for given, column in columns.items()
-        for name, part in _parts(given, column)
+        for argument, column in columns.items()
+        for name, part in _parts(argument, column)
     }
     labelled = [(name, index) for name, index in indexes.items() if hasattr(index, "equals")]
     for name, index in labelled[1:]:
@@ -30,9 +30,9 @@ def aligned(**columns: Any) -> None:
         if index is expected or len(index) != len(expected) or index.equals(expected):
             continue  # another length is refused by those who read the rows
         same = set(index) == set(expected)
-        found = "hold the same labels in another order" if same else "hold different labels"
+        fault = "hold the same labels in another order" if same else "hold different labels"
         raise InputError(
-            f"{first} and {name} must have the same index, row by row; their indexes {found}. "
+            f"{first} and {name} must have the same index, row by row; their indexes {fault}. "
             f"Align them by their labels ({name}.loc[{first}.index]), or call "
             f".reset_index(drop=True) on both if their rows are in the same order already."
         )
@@ -47,8 +47,8 @@ def _parts(name: str, column: Any) -> list[tuple[str, Any]]:
 def same_length(**arrays: npt.NDArray[Any]) -> int:
     """Return the common number of rows."""
     lengths = {name: len(array) for name, array in arrays.items()}
-    first, *others = lengths.items()
-    for name, length in others:
+    first, *further = lengths.items()
+    for name, length in further:
         if length != first[1]:
             raise InputError(
                 f"{first[0]} and {name} must describe the same cases; "

@@ -51,15 +51,15 @@ def guard(room: str) -> None:
     """Check such arguments in all public functions, constructors and methods of a room."""
     module = sys.modules[room]
     for name in module.__all__:
-        found = getattr(module, name)
-        if not getattr(found, "__module__", "").startswith(room):
+        member = getattr(module, name)
+        if not getattr(member, "__module__", "").startswith(room):
             continue
-        if inspect.isfunction(found):
-            made = _guarded(found)
-            setattr(module, name, made)
-            setattr(sys.modules[found.__module__], name, made)  # where pickles look for it
-        elif inspect.isclass(found) and not getattr(found, "_is_protocol", False):
-            for kind in found.__mro__:  # methods may stand in a base class that is not exported
+        if inspect.isfunction(member):
+            guarded = _guarded(member)
+            setattr(module, name, guarded)
+            setattr(sys.modules[member.__module__], name, guarded)  # where pickles look for it
+        elif inspect.isclass(member) and not getattr(member, "_is_protocol", False):
+            for kind in member.__mro__:  # methods may stand in a base class that is not exported
                 if kind.__module__.startswith(room):
                     _guard_class(kind)
 
@@ -118,12 +118,12 @@ def _look(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> None:
 
 def _look_at_shapes(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> None:
     """Refuse numbers that an elementwise function cannot put together."""
-    given = {
+    arguments = {
         name: args[place] if place < len(args) else named.get(name)
         for place, name, check in wanted
         if check is numbers
     }
-    shapes = {name: np.shape(value) for name, value in given.items() if value is not None}
+    shapes = {name: np.shape(value) for name, value in arguments.items() if value is not None}
     try:
         np.broadcast_shapes(*shapes.values())
     except ValueError:
@@ -146,12 +146,12 @@ def _wanted(function: Callable[..., Any]) -> tuple[Wanted, Wanted]:
         return (), ()
     first: list[tuple[int, str, Check]] = []
     then: list[tuple[int, str, Check]] = []
-    for place, one in enumerate(inspect.signature(function).parameters.values()):
-        hint = hints.get(one.name)
+    for place, parameter in enumerate(inspect.signature(function).parameters.values()):
+        hint = hints.get(parameter.name)
         check = _check_of(hint)
-        if check and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
-            at = sys.maxsize if one.kind is one.KEYWORD_ONLY else place
-            (first if _is_stake(hint) else then).append((at, one.name, check))
+        if check and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            at = sys.maxsize if parameter.kind is parameter.KEYWORD_ONLY else place
+            (first if _is_stake(hint) else then).append((at, parameter.name, check))
     return tuple(first), tuple(then)
 
 
@@ -224,7 +224,9 @@ def _answers(kind: type, value: Any) -> bool:
         return isinstance(value, kind)
     asked = {*vars(kind), *getattr(kind, "__annotations__", {})}
     return all(
-        getattr(value, one, None) is not None for one in asked if one == "__call__" or one[0] != "_"
+        getattr(value, attribute, None) is not None
+        for attribute in asked
+        if attribute == "__call__" or attribute[0] != "_"
     )
 
 
@@ -235,19 +237,19 @@ def _refuse(name: str, value: Any, kind: type) -> None:
 
 def _example(kind: type) -> str:
     """A remedy: a class of this kind that needs no arguments, or any."""
-    concrete = [one for one in _descendants(kind) if not inspect.isabstract(one)]
-    for one in concrete:
-        if all(p.default is not p.empty for p in inspect.signature(one).parameters.values()):
-            return f"Pass one, such as {one.__name__}()."
+    concrete = [subclass for subclass in _descendants(kind) if not inspect.isabstract(subclass)]
+    for subclass in concrete:
+        if all(p.default is not p.empty for p in inspect.signature(subclass).parameters.values()):
+            return f"Pass one, such as {subclass.__name__}()."
     return f"Pass one, such as {concrete[0].__name__}(…)." if concrete else "Pass one."
 
 
 def _descendants(kind: type) -> list[type]:
-    found: list[type] = [] if getattr(kind, "_is_protocol", False) else [kind]
+    classes: list[type] = [] if getattr(kind, "_is_protocol", False) else [kind]
     children: list[type] = type.__subclasses__(kind)
     for child in children:
-        found += _descendants(child)
-    return found
+        classes += _descendants(child)
+    return classes
 
 
 def _each_of(hint: Any) -> Check | None:
@@ -267,14 +269,14 @@ def _each(name: str, value: Any, kind: type, wanted: Any) -> None:
     if wanted is Mapping:
         if not isinstance(value, Mapping):
             _no(name, value, f"a mapping from name to {known}", f"Write {{name: {known}, …}}.")
-        items: dict[str, Any] = {f"{name}[{key!r}]": one for key, one in value.items()}
+        items: dict[str, Any] = {f"{name}[{key!r}]": item for key, item in value.items()}
     else:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
             _no(name, value, f"a list of {known}", "Pass a list, also of a single one.")
-        items = {f"{name}[{place}]": one for place, one in enumerate(value)}
-    for place, one in items.items():
-        if not _answers(kind, one):
-            _refuse(place, one, kind)
+        items = {f"{name}[{place}]": item for place, item in enumerate(value)}
+    for place, item in items.items():
+        if not _answers(kind, item):
+            _refuse(place, item, kind)
 
 
 # Plain kinds --------------------------------------------------------------------------------------
@@ -308,8 +310,8 @@ def numbers(name: str, value: object) -> None:
     """Refuse what cannot be read as an array of real numbers."""
     if isinstance(value, float) or (type(value) is np.ndarray and value.dtype.kind in "biuf"):
         return
-    found = reals(name, value)
-    if np.isnan(found).any() and np.asarray(value).dtype.kind == "O":
+    array = reals(name, value)
+    if np.isnan(array).any() and np.asarray(value).dtype.kind == "O":
         _no(name, value, "real numbers", "Remove what is missing first.")
 
 

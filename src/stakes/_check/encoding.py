@@ -38,8 +38,8 @@ def categories(values: Any) -> Categories | None:
         if hasattr(coded, "categories") and hasattr(coded, "codes"):
             return Categories(list(coded.categories), np.asarray(coded.codes))
     if str(getattr(values, "dtype", "")).startswith("Enum("):  # polars
-        found = list(values.dtype.categories)
-        return Categories(found, np.asarray(values.to_physical().cast(int).fill_null(-1)))
+        names = list(values.dtype.categories)
+        return Categories(names, np.asarray(values.to_physical().cast(int).fill_null(-1)))
     return None
 
 
@@ -58,11 +58,11 @@ def dictionary(values: Any) -> Categories | None:
     if hasattr(values, "dictionary_encode") and "string" in str(getattr(values, "type", "")):
         if values.null_count:
             return None
-        found = values.dictionary_encode()
-        if hasattr(found, "combine_chunks"):
-            found = found.combine_chunks()
-        if hasattr(found, "indices") and not found.dictionary.null_count:
-            return Categories(found.dictionary.to_pylist(), np.asarray(found.indices))
+        encoded = values.dictionary_encode()
+        if hasattr(encoded, "combine_chunks"):
+            encoded = encoded.combine_chunks()
+        if hasattr(encoded, "indices") and not encoded.dictionary.null_count:
+            return Categories(encoded.dictionary.to_pylist(), np.asarray(encoded.indices))
     return None
 
 
@@ -132,8 +132,8 @@ def distinct_texts(array: npt.NDArray[np.str_]) -> tuple[npt.NDArray[np.str_], I
     where = text_positions(array, known) if array.size > _SAMPLE else None
     if where is None:
         return np.unique(array), None
-    others = array[where < 0]
-    return (np.union1d(known, others), None) if others.size else (known, where)
+    unknown = array[where < 0]
+    return (np.union1d(known, unknown), None) if unknown.size else (known, where)
 
 
 def text_positions(array: npt.NDArray[np.str_], known: npt.NDArray[np.str_]) -> IntArray | None:

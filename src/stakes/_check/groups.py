@@ -26,11 +26,11 @@ class Groups:
     labels: Labels
     codes: IntArray
 
-    def only(self, kept: npt.NDArray[np.bool_] | None) -> Groups:
+    def only(self, mask: npt.NDArray[np.bool_] | None) -> Groups:
         """The groups of the cases that are kept; those without cases go."""
-        if kept is None:
+        if mask is None:
             return self
-        present, codes = np.unique(self.codes[kept], return_inverse=True)
+        present, codes = np.unique(self.codes[mask], return_inverse=True)
         return Groups(type(self.labels)(self.labels[place] for place in present), codes)
 
 
@@ -44,16 +44,16 @@ def groups(name: str, values: object) -> Groups:
     if coded is None:
         array = label_array(name, values, _ONE_COLUMN)
         gaps = missing(array)
-        found = in_order(name, array[~gaps])
-        codes = np.full(array.shape, len(found), dtype=np.intp)
-        codes[~gaps] = _places(array[~gaps], found)
+        distinct = in_order(name, array[~gaps])
+        codes = np.full(array.shape, len(distinct), dtype=np.intp)
+        codes[~gaps] = _places(array[~gaps], distinct)
     else:
         used = np.flatnonzero(np.bincount(coded.codes[coded.codes >= 0], minlength=1))
-        found = [coded.values[k] for k in used] if (coded.codes >= 0).any() else []
+        distinct = [coded.values[k] for k in used] if (coded.codes >= 0).any() else []
         codes = np.searchsorted(used, coded.codes)
         gaps = coded.codes < 0
-        codes[gaps] = len(found)
-    known = _labels_of(name, found, is_category=coded is not None)
+        codes[gaps] = len(distinct)
+    known = _labels_of(name, distinct, is_category=coded is not None)
     return Groups((*known, missing_label(known)) if gaps.any() else known, codes)
 
 
@@ -78,8 +78,8 @@ def clusters(values: object) -> Groups:
             f"each a cluster of its own.",
             argument="clusters",
         )
-    found = groups("clusters", columns[0][1])
-    return Groups(ClusterLabels(found.labels), found.codes)
+    by_cluster = groups("clusters", columns[0][1])
+    return Groups(ClusterLabels(by_cluster.labels), by_cluster.codes)
 
 
 def absent(name: str, values: object) -> npt.NDArray[np.bool_]:
@@ -96,18 +96,18 @@ def missing_label(known: Sequence[object]) -> str:
     return label
 
 
-def _places(array: npt.NDArray[Any], found: Any) -> IntArray:
+def _places(array: npt.NDArray[Any], distinct: Any) -> IntArray:
     if array.dtype.kind != "O":
-        return np.asarray(np.searchsorted(found, array))
-    place = {value: k for k, value in enumerate(found)}
+        return np.asarray(np.searchsorted(distinct, array))
+    place = {value: k for k, value in enumerate(distinct)}
     return np.fromiter(map(place.__getitem__, array.tolist()), np.intp, array.size)
 
 
-def _labels_of(name: str, found: Sequence[Any], *, is_category: bool) -> Labels:
+def _labels_of(name: str, distinct: Sequence[Any], *, is_category: bool) -> Labels:
     """Labels of distinct values: as they are, or all of them as text."""
-    if isinstance(found, np.ndarray) and found.dtype.kind == "M":
-        return tuple(np.datetime_as_string(found, unit="auto").tolist())
-    values: list[Any] = [plain(value) for value in found]
+    if isinstance(distinct, np.ndarray) and distinct.dtype.kind == "M":
+        return tuple(np.datetime_as_string(distinct, unit="auto").tolist())
+    values: list[Any] = [plain(value) for value in distinct]
     broken = [value for value in values if isinstance(value, float)]
     if broken and not is_category:
         raise InputError(
@@ -128,8 +128,8 @@ def columns_of(name: str, values: Any) -> list[tuple[str | None, Any]]:
     refuse_lazy(name, values)
     names = list(values) if isinstance(values, Mapping) else frame_columns(values)
     if names is None:
-        own = getattr(values, "name", None)  # that of a series
-        return [(None if own is None else str(own), values)]
+        series_name = getattr(values, "name", None)  # that of a series
+        return [(None if series_name is None else str(series_name), values)]
     if not names:
         raise InputError(
             f"{name} must hold at least one column; there is none. Leave it out.", argument=name

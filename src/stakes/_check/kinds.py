@@ -76,22 +76,22 @@ def renamed(**names: str) -> Iterator[None]:
 def require(
     name: str, value: object, kind: type, remedy: str, *, known_as: str | None = None
 ) -> None:
-    """Refuse what is not of this kind; a class in place of its instance is told apart.
+    """Refuse what is not of this kind; the message says so where a class was passed.
 
     A contract, which is no class of values, is known as the class that usually keeps it.
     """
     if known_as is None and isinstance(value, kind):
         return
-    found = f"{type(value).__name__} {value!r}"
+    evidence = f"{type(value).__name__} {value!r}"
     if isinstance(value, type):
-        found = f"the class {value.__name__}"
+        evidence = f"the class {value.__name__}"
         if _is_subclass(value, kind) and _needs_nothing(value):
             remedy = f"Write {value.__name__}()."
-    found = " ".join(found.split())
-    found = found if len(found) <= 60 else f"{found[:57]}..."
+    evidence = " ".join(evidence.split())
+    evidence = evidence if len(evidence) <= 60 else f"{evidence[:57]}..."
     known = known_as or kind.__name__
     wanted = known if known.endswith("s") else f"{'an' if known[0] in 'AEIOU' else 'a'} {known}"
-    raise InputError(f"{name} must be {wanted}; got {found}. {remedy}", argument=name)
+    raise InputError(f"{name} must be {wanted}; got {evidence}. {remedy}", argument=name)
 
 
 def _is_subclass(value: type, kind: type) -> bool:
@@ -101,4 +101,7 @@ def _is_subclass(value: type, kind: type) -> bool:
 def _needs_nothing(kind: type) -> bool:
     """Whether an instance can be made without arguments."""
     needed = signature(kind).parameters.values()
-    return all(one.default is not one.empty or one.kind is one.VAR_KEYWORD for one in needed)
+    return all(
+        parameter.default is not parameter.empty or parameter.kind is parameter.VAR_KEYWORD
+        for parameter in needed
+    )

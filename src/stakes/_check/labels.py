@@ -66,9 +66,9 @@ def labels(name: str, values: Any) -> Labels:
             f"run to run. Pass a list.",
             argument=name,
         )
-    found = tuple(plain(value) for value in values)
+    listed_labels = tuple(plain(value) for value in values)
     seen: set[Any] = set()
-    for position, label in enumerate(found):
+    for position, label in enumerate(listed_labels):
         if not isinstance(label, str | int | bool):
             raise InputError(
                 f"{name} must be labels of type str, int or bool; "
@@ -83,7 +83,7 @@ def labels(name: str, values: Any) -> Labels:
                 argument=name,
             )
         seen.add(label)
-    return cast(Labels, found)
+    return cast(Labels, listed_labels)
 
 
 def is_listed(values: Any) -> bool:
@@ -108,7 +108,7 @@ def _refuse_unwritable(name: str, label: object) -> None:
             f"{label!r} does. Strip it, or rename the label.",
             argument=name,
         )
-    if any("\ud800" <= one <= "\udfff" for one in label):
+    if any("\ud800" <= character <= "\udfff" for character in label):
         raise InputError(
             f"{name} must be labels that can be written as UTF-8; {label!r} holds half of a "
             f"character. Read it again with the right encoding, or rename the label.",
@@ -199,9 +199,9 @@ def refuse_lazy(name: str, values: Any) -> None:
         )
 
 
-def _refuse_beside_lazy(**given: object) -> None:
+def _refuse_beside_lazy(**arguments: object) -> None:
     """Refuse rows that would have to be put beside those of a lazy frame."""
-    for name, values in given.items():
+    for name, values in arguments.items():
         if values is not None:
             raise InputError(
                 f"{name} must be left out where the predictions are in a lazy frame: what the "
@@ -244,10 +244,10 @@ def missing(array: npt.NDArray[Any]) -> BoolArray:
 def _few_and_present(array: npt.NDArray[Any]) -> bool:
     """Whether an array of objects holds a few different ones, none of which is missing."""
     try:
-        found = set(array.tolist())
+        distinct = set(array.tolist())
     except TypeError:  # something that cannot be a label
         return False
-    return len(found) <= _FEW and not any(map(_absent, found))
+    return len(distinct) <= _FEW and not any(map(_absent, distinct))
 
 
 def _absent(item: Any) -> bool:
@@ -278,11 +278,11 @@ def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:
     if array.dtype.kind == "O":
         lookup = {label: position for position, label in enumerate(names)}
         try:  # a dictionary finds 1, 1.0 and True alike, as equality does
-            found = map(lookup.get, array.tolist(), repeat(-1))
-            return np.fromiter(found, dtype=np.intp, count=array.size)
+            places = map(lookup.get, array.tolist(), repeat(-1))
+            return np.fromiter(places, dtype=np.intp, count=array.size)
         except TypeError:  # something that cannot be a label
             return result
-    mine = [k for k, one in enumerate(names) if _comparable(one, array.dtype.kind)]
+    mine = [k for k, label in enumerate(names) if _comparable(label, array.dtype.kind)]
     if not mine:
         return result
     quick = None
@@ -379,26 +379,26 @@ def encoded(name: str, values: object) -> tuple[FoundLabels, IntArray]:
     if coded is not None and coded.codes.size:
         used = np.flatnonzero(np.bincount(coded.codes))
         texts = _objects([coded.values[k] for k in used])
-        found = distinct(name, texts)
+        names = distinct(name, texts)
         place = np.zeros(len(coded.values), dtype=np.intp)
-        place[used] = codes(name, texts, found)
-        return found, cast(IntArray, frozen(_moved(coded.codes, place)))
-    return _found(name, _labelled(name, values if array is None else array, _ONE_EACH))
+        place[used] = codes(name, texts, names)
+        return names, cast(IntArray, frozen(_moved(coded.codes, place)))
+    return _encoded_array(name, _labelled(name, values if array is None else array, _ONE_EACH))
 
 
-def _found(name: str, array: npt.NDArray[Any]) -> tuple[FoundLabels, IntArray]:
+def _encoded_array(name: str, array: npt.NDArray[Any]) -> tuple[FoundLabels, IntArray]:
     """What `encoded` says of an array in which no label is missing."""
     span = integer_range(array) if array.dtype.kind in "iu" else None
     if span is not None and span[1] - span[0] <= _CLOSE:
-        found = FoundLabels(range(span[0], span[1] + 1))
-        return found, cast(IntArray, frozen(from_low(array, span[0])))
+        names = FoundLabels(range(span[0], span[1] + 1))
+        return names, cast(IntArray, frozen(from_low(array, span[0])))
     where: IntArray | None = None
     if array.dtype.kind == "U":
         known, where = distinct_texts(array)
     else:
         known = in_order(name, array)
-    found = FoundLabels(labels(name, known))
-    return found, cast(IntArray, frozen(_positions(array, found) if where is None else where))
+    names = FoundLabels(labels(name, known))
+    return names, cast(IntArray, frozen(_positions(array, names) if where is None else where))
 
 
 def distinct(name: str, values: object) -> FoundLabels:
@@ -437,5 +437,5 @@ def answers(classes: Labels, decided: Labels) -> tuple[Label | None, ...]:
     if len(decided) != len(classes):
         return (None,) * len(decided)
     pairs = list(zip(classes, decided, strict=True))
-    astray = any(label in classes and label != own for own, label in pairs)
+    astray = any(label in classes and label != class_label for class_label, label in pairs)
     return (None,) * len(decided) if astray else classes

@@ -224,9 +224,9 @@ def real_scores(name: str, values: object, *, borrowed: bool = False) -> FloatAr
     return array
 
 
-def level(given: object, name: str = "level", usual: float = 0.95) -> float:
+def level(value: object, name: str = "level", usual: float = 0.95) -> float:
     """A probability strictly between zero and one, such as a confidence level."""
-    checked = number(name, given)
+    checked = number(name, value)
     if not 0.5 < (1 + checked) / 2 < 1:  # two-sided quantiles can tell it from 0 and from 1
         raise InputError(
             f"{name} must lie strictly between 0 and 1; got {checked:g}. {usual:g} is usual.",

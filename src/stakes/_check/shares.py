@@ -13,8 +13,8 @@ from stakes._check.numbers import probabilities, reals, refuse
 from stakes.errors import InputError
 
 _SUM_TOLERANCE = 1e-9
-_SUM_TOLERANCE_SINGLE = 1e-6  # what float32 arithmetic can promise
-_SUM_TOLERANCE_HALF = 5e-3  # and float16
+_SUM_TOLERANCE_SINGLE = 1e-6  # what rounding does to sums in float32
+_SUM_TOLERANCE_HALF = 5e-3  # and in float16
 
 
 def _sum_tolerance(values: object) -> float:
