@@ -234,10 +234,10 @@ class _Reader:
 
     def fail(self, fault: str, place: ast.expr | int, remedy: str | None = None) -> NoReturn:
         at = place if isinstance(place, int) else self._position(place)
-        found = repr(self.text[at - 1 :][:12]) if self.text[at - 1 :] else "the end"
+        rest_of_text = repr(self.text[at - 1 :][:12]) if self.text[at - 1 :] else "the end"
         shown = self.text if len(self.text) <= 200 else f"{self.text[:100]}…"
         raise InputError(
-            f"{self.what} {shown!r} cannot be read: {fault}, at position {at} ({found}). "
+            f"{self.what} {shown!r} cannot be read: {fault}, at position {at} ({rest_of_text}). "
             f"{remedy or _REMEDIES[self.known is None]}"
         )
 
@@ -339,20 +339,20 @@ def _linear(node: ast.expr) -> _Terms:
             sign = 1.0 if isinstance(op, ast.Add) else -1.0
             return _sum(_linear(left), _times(_linear(right), sign))
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            made = _product(_linear(left), _linear(right))
+            terms = _product(_linear(left), _linear(right))
         case ast.BinOp(left=left, op=ast.Div(), right=right):
-            made = _ratio(_linear(left), _linear(right))
+            terms = _ratio(_linear(left), _linear(right))
         case _:
-            made = None
-    return {ast.unparse(node): 1.0} if made is None else made
+            terms = None
+    return {ast.unparse(node): 1.0} if terms is None else terms
 
 
 def _operands(node: ast.expr) -> Iterator[ast.AST]:
     """All parts but the names of functions."""
     if isinstance(node, ast.Call):
-        return (part for one in node.args for part in _operands(one))
-    parts = (one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr))
-    return chain([node], (part for one in parts for part in _operands(one)))
+        return (part for child in node.args for part in _operands(child))
+    parts = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+    return chain([node], (part for child in parts for part in _operands(child)))
 
 
 def _constant(node: ast.expr) -> _Terms:
@@ -363,7 +363,7 @@ def _constant(node: ast.expr) -> _Terms:
 
 
 def _times(terms: _Terms, factor: float) -> _Terms:
-    return {term: factor * own for term, own in terms.items()}
+    return {term: factor * coefficient for term, coefficient in terms.items()}
 
 
 def _sum(first: _Terms, second: _Terms) -> _Terms:
@@ -377,15 +377,17 @@ def _product(first: _Terms, second: _Terms) -> _Terms | None:
     if len(second) > 1:
         return None
     [(term, factor)] = second.items()
-    return {_joined_text(own, "*", term): factor * value for own, value in first.items()}
+    return {
+        _joined_text(factor_term, "*", term): factor * value for factor_term, value in first.items()
+    }
 
 
 def _ratio(first: _Terms, second: _Terms) -> _Terms | None:
     """A sum divided by a single term that is not zero."""
-    [(term, factor), *others] = second.items()
-    if others or factor == 0:
+    [(term, factor), *further] = second.items()
+    if further or factor == 0:
         return None
-    return {_joined_text(own, "/", term): value / factor for own, value in first.items()}
+    return {_joined_text(divided, "/", term): value / factor for divided, value in first.items()}
 
 
 def _joined_text(left: str, sign: str, right: str) -> str:
@@ -393,4 +395,4 @@ def _joined_text(left: str, sign: str, right: str) -> str:
         return left
     if left == "1" and sign == "*":
         return right
-    return sign.join(one if _SINGLE.fullmatch(one) else f"({one})" for one in (left, right))
+    return sign.join(part if _SINGLE.fullmatch(part) else f"({part})" for part in (left, right))

@@ -53,13 +53,13 @@ def number(value: float, digits: int = 4) -> str:
         return "undefined"
     if isinf(value):
         return "∞" if value > 0 else "−∞"
-    given = Decimal(float(value))
-    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(given)
+    exact = Decimal(float(value))
+    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(exact)
     size = abs(rounded)
     if not size:
         return "0"
     if _GROUPED <= size < _POWERS:
-        text = f"{given.quantize(Decimal(1), ROUND_HALF_UP):,}"
+        text = f"{exact.quantize(Decimal(1), ROUND_HALF_UP):,}"
     elif _SMALL <= size < _GROUPED:
         text = f"{rounded.normalize():f}"
     else:
@@ -77,9 +77,9 @@ def fixed(value: float, decimals: int) -> str:
     """
     if not isfinite(value) or abs(value) >= _LARGEST:
         return number(value)
-    given = Decimal(float(value))
-    decimals = min(decimals, 14 - given.adjusted())  # a float has fifteen digits to show
-    rounded = given.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
+    exact = Decimal(float(value))
+    decimals = min(decimals, 14 - exact.adjusted())  # a float has fifteen digits to show
+    rounded = exact.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
     size = abs(rounded)
     if decimals > 6 and size < _SMALL:
         return _power(rounded).translate(_MINUS) if size else "0"
@@ -130,7 +130,7 @@ def measured(value: float, low: float, high: float) -> tuple[str, str, str]:
     """
     places = supported(value, low, high)
     first, second, third = (
-        number(one) if places is None else fixed(one, places) for one in (value, low, high)
+        number(part) if places is None else fixed(part, places) for part in (value, low, high)
     )
     return first, second, third
 
@@ -147,17 +147,19 @@ def measured_column(rows: Sequence[tuple[float, float, float]]) -> list[tuple[st
     >>> measured_column([(0.15743, 0.1418, 0.1728), (25, 10, 40)])[1]
     ('25\u2007\u2007\u2007\u2007', '10\u2007\u2007\u2007\u2007', '40\u2007\u2007\u2007\u2007')
     """
-    own = [supported(*row) for row in rows]
-    first = next((places for places in own if places is not None), None)
+    supported_places = [supported(*row) for row in rows]
+    first = next((places for places in supported_places if places is not None), None)
     if first is None:
         return [measured(*row) for row in rows]
-    kept = [first if one is None or abs(one - first) <= 1 else one for one in own]
-    widest = max(0, *kept)
+    shown_places = [
+        first if part is None or abs(part - first) <= 1 else part for part in supported_places
+    ]
+    widest = max(0, *shown_places)
     shown = []
-    for row, places in zip(rows, kept, strict=True):
+    for row, places in zip(rows, shown_places, strict=True):
         missing = widest - max(places, 0)
         pad = PAD * (missing + (missing > 0 and places <= 0))
-        value, low, high = (fixed(one, places) + pad for one in row)
+        value, low, high = (fixed(part, places) + pad for part in row)
         shown.append((value, low, high))
     return shown
 
@@ -180,10 +182,10 @@ def proportion(share: float, digits: int = 3) -> str:
     >>> proportion(0.0377341), proportion(0.99986), proportion(0.5), proportion(1.0)
     ('0.0377', '0.99986', '0.5', '1')
     """
-    rest = min(share, 1 - share)
-    if not (rest > _TINIEST and share > 0.5):
+    missing = min(share, 1 - share)
+    if not (missing > _TINIEST and share > 0.5):
         return number(share, digits)
-    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(Decimal(rest))
+    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(Decimal(missing))
     text = fixed(share, min(digits - 1 - rounded.adjusted(), 15))
     return text.rstrip("0").rstrip(".")
 
@@ -255,7 +257,7 @@ def printable(text: str) -> str:
     >>> printable("model \x1b[31m\u202e, one\nline"), printable("half \ud800")
     ('model \\x1b[31m\\u202e, one\nline', 'half \\ud800')
     """
-    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 # Tables ------------------------------------------------------------------------------------------
@@ -292,9 +294,9 @@ def html_table(header: Sequence[object], rows: Sequence[Sequence[object]], capti
     head = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
     body = "".join(
         f"<tr><th>{escape(str(first))}</th>"
-        + "".join(f"<td>{escape(str(cell))}</td>" for cell in others)
+        + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
         + "</tr>"
-        for first, *others in rows
+        for first, *cells in rows
     )
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{title}<tr>{head}</tr>{body}</table>"

@@ -26,7 +26,17 @@ class Moments(Protocol):
     """What a curve asks of a distribution: partial moments over half-open intervals."""
 
     def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-        """Integral of ``x ** order`` over ``low <= x < high``, elementwise."""
+        """Integral of ``x ** order`` over ``low <= x < high``, elementwise.
+
+        Parameters
+        ----------
+        order : the power
+        low, high : limits of the interval
+
+        Returns
+        -------
+        partial moments, elementwise
+        """
         ...
 
 

@@ -86,7 +86,17 @@ class Posteriors(_Predicted):
         return values if bare.classes is None else values[:, order]
 
     def normalised(self, name: str, classes: Labels) -> tuple[FloatArray, tuple[int, float] | None]:
-        """The same; rows that nearly sum to one are divided by their sum, counted, worst sum."""
+        """Posteriors of shape (n, K); rows that nearly sum to one are divided by their sum.
+
+        Parameters
+        ----------
+        name : what to call the argument in messages
+        classes : labels of the classes
+
+        Returns
+        -------
+        the posteriors, and how many rows were divided, with the worst sum; None where none was
+        """
         bare = self.unframed()
         array = _check.array(name, bare.values)
         if array.ndim != 2 or array.dtype.kind != "f" or hasattr(bare.values, "columns"):
@@ -100,7 +110,17 @@ class Posteriors(_Predicted):
         return scaled.read(name, classes), (int(np.sum(off > ROUNDED)), worst)
 
     def rounding(self, name: str, classes: Labels) -> FloatArray | None:
-        """How far each of these may lie from what was meant, (n, K); None in double precision."""
+        """How far each of these may lie from what was meant, (n, K); None in double precision.
+
+        Parameters
+        ----------
+        name : what to call the argument in messages
+        classes : labels of the classes
+
+        Returns
+        -------
+        largest errors, (n, K), or None
+        """
         bare = self.unframed()
         gaps = _check.rounding(bare.values)
         if gaps is None:
@@ -123,7 +143,12 @@ class Posteriors(_Predicted):
         return [named.index(label) for label in classes]
 
     def unframed(self) -> Posteriors:
-        """The same with an array: the names of a frame's columns say which class is which."""
+        """The same posteriors in an array; the names of a frame's columns become its classes.
+
+        Returns
+        -------
+        the posteriors, without a frame
+        """
         columns = frame_columns(self.values) if self.classes is None else None
         if columns is None:
             return self
@@ -188,13 +213,13 @@ class Scores(_Predicted):
         return _check.real_scores(name, self.values)
 
 
-def read_posteriors(name: str, given: object, classes: Labels) -> FloatArray:
+def read_posteriors(name: str, posteriors: object, classes: Labels) -> FloatArray:
     """Posteriors of shape (n, K), from a wrapper, a frame with named columns, or an array.
 
     Parameters
     ----------
     name : what to call the argument in messages
-    given : what the caller passed
+    posteriors : what the caller passed
     classes : labels of the classes, in the order of the columns
 
     Returns
@@ -207,17 +232,17 @@ def read_posteriors(name: str, given: object, classes: Labels) -> FloatArray:
     array([[0.8, 0.2],
            [0.3, 0.7]])
     """
-    wrapped = given if isinstance(given, Posteriors) else Posteriors(given)
+    wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
     return wrapped.read(name, classes)
 
 
-def as_predictions(name: str, given: Any) -> Posteriors | Decisions | Scores:
+def as_predictions(name: str, predictions: Any) -> Posteriors | Decisions | Scores:
     """What a model's predictions are: wrapped already, or a bare array that can be only one thing.
 
     Parameters
     ----------
     name : what to call the argument in messages
-    given : what the caller passed
+    predictions : what the caller passed
 
     Returns
     -------
@@ -230,23 +255,23 @@ def as_predictions(name: str, given: Any) -> Posteriors | Decisions | Scores:
     >>> type(as_predictions("model", np.array(["approve", "block"]))).__name__
     'Decisions'
     """
-    if isinstance(given, Posteriors | Decisions | Scores):
-        _check.refuse_lazy(name, given.values)
-        return given
-    _check.refuse_lazy(name, given)
-    if hasattr(given, "columns") and hasattr(type(given), "__len__"):
-        return Posteriors(given)
+    if isinstance(predictions, Posteriors | Decisions | Scores):
+        _check.refuse_lazy(name, predictions.values)
+        return predictions
+    _check.refuse_lazy(name, predictions)
+    if hasattr(predictions, "columns") and hasattr(type(predictions), "__len__"):
+        return Posteriors(predictions)
     try:
-        array = np.asarray(given)
+        array = np.asarray(predictions)
     except ValueError:  # rows of different lengths
         array = np.empty(())
     if array.ndim == 0:
         raise InputError(
-            f"{name} must be an array of predictions; got {type(given).__name__}. "
+            f"{name} must be an array of predictions; got {type(predictions).__name__}. "
             f"Several models are a mapping from name to predictions.",
             argument=name,
         )
-    return Posteriors(given) if array.dtype.kind == "f" else Decisions(given)
+    return Posteriors(predictions) if array.dtype.kind == "f" else Decisions(predictions)
 
 
 _check.guard(__name__)

@@ -223,7 +223,7 @@ class Costs:
 
     @cached_property
     def _bounds(self) -> dict[str, tuple[float, float]]:
-        """Ends of the cost of every system."""
+        """Bounds of the cost of every system."""
         bounds: dict[str, tuple[float, float]] = {}
         for names, counts, design in self._blocks:
             support = cost_support(counts, self.problem, **design)

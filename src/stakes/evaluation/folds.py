@@ -164,7 +164,7 @@ def fold_of_key(key: Any, seed: int) -> Any:
     """
     start = (key % _PRIME + (_PRIME + seed % _PRIME)) % _PRIME
     mixed = (start * _FACTOR + 11) % _PRIME
-    mixed = (mixed * mixed + start) % _PRIME  # squares: neighbours shall not take turns
+    mixed = (mixed * mixed + start) % _PRIME  # squares, so that neighbouring keys do not take turns
     mixed = (mixed * _FACTOR + 7) % _PRIME
     return (mixed * mixed + mixed) % _PRIME % KEY_FOLDS
 

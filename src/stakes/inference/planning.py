@@ -1,4 +1,4 @@
-"""How much data: what a sample can tell apart, and how large it must be."""
+"""Sample sizes: which differences a sample can detect, and how large it must be."""
 
 from __future__ import annotations
 

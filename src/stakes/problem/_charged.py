@@ -82,10 +82,6 @@ class Charged(Value):
     def case_costs(self, data: object) -> FloatArray:
         """Every case's own costs, of shape (n, K, M), from the columns of a frame or mapping.
 
-        >>> from stakes.problem import Problem
-        >>> Problem([[0, 5], ["amount", 0]]).case_costs({"amount": [10, 200]})[:, 1, 0]
-        array([ 10., 200.])
-
         Parameters
         ----------
         data : a frame, or a mapping from column to numbers
@@ -93,6 +89,12 @@ class Charged(Value):
         Returns
         -------
         costs, (n, K, M)
+
+        Examples
+        --------
+        >>> from stakes.problem import Problem
+        >>> Problem([[0, 5], ["amount", 0]]).case_costs({"amount": [10, 200]})[:, 1, 0]
+        array([ 10., 200.])
         """
         costs = self._of_columns(data)
         array = np.empty((costs.n_cases, *costs.shape))
@@ -217,10 +219,6 @@ class Charged(Value):
     def plus(self, amounts: FloatArray) -> Self:
         """The same stakes with an amount (K, M) added to each cost; without limits.
 
-        >>> from stakes.problem import Problem
-        >>> Problem([[0, 3], ["amount", 0]]).plus([[0, 2], [0.5, 0]]).written
-        ((0.0, 5.0), ('(amount) + 0.5', 0.0))
-
         Parameters
         ----------
         amounts : (K, M) what is added
@@ -228,6 +226,12 @@ class Charged(Value):
         Returns
         -------
         the problem, without limits
+
+        Examples
+        --------
+        >>> from stakes.problem import Problem
+        >>> Problem([[0, 3], ["amount", 0]]).plus([[0, 2], [0.5, 0]]).written
+        ((0.0, 5.0), ('(amount) + 0.5', 0.0))
         """
         added = _check.floats("amounts", amounts, ndim=2)
         known = np.where(np.isnan(self._constants), 0.0, self._constants) + added

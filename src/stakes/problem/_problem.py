@@ -551,7 +551,7 @@ class Problem(Charged):
     def threshold(self) -> float:
         r"""The probability of the positive class above which the positive decision is cheaper.
 
-        With a false alarm dearer by a, a miss dearer by b than the right decision, it is
+        Where a false alarm costs a, and a miss b, more than the right decision, it is
         :math:`a/(a+b)` (ferrer-ec, eq 18–20). −inf: always decide positive; inf: never; nan: the
         decision does not matter.
         """

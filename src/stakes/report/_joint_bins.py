@@ -32,7 +32,7 @@ class DecisionSource(Value):
 
 @dataclass(frozen=True, eq=False)
 class PairCounts(Value):
-    """Cases of each class in each pair of bins, but for empty ones.
+    """Cases of each class in each pair of bins, without empty pairs.
 
     `places` (C,) number the cells (class, bin of the first, bin of the second), the last one
     running fastest; `weights` (C,) are their cases.

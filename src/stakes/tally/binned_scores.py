@@ -71,9 +71,9 @@ class Bins:
 
         Where the engine hands rows out one after another (DuckDB, files, Polars) and eight bytes
         for each row, or sixteen with weights, keep to `memory_limit`, scores are sorted range by
-        range: the AUC (`ranking.certified`) and the convex hull of the ROC curve, hence
+        range: the AUC (`ranking.certified`) and the convex hull of the ROC curve, and with it
         thresholds, H and optimal losses of `ranks`, are then exact, and `inside` is a number. Else
-        the bins are those of the grid, and `ranking.certified` says how sure a value is.
+        the bins are those of the grid, and `ranking.certified` gives bounds of a value.
 
         Parameters
         ----------

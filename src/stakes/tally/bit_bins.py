@@ -43,9 +43,6 @@ class BitGrid:
     def places(self, scores: FloatArray) -> tuple[IntArray, IntArray]:
         """The bin of every score, which does not decrease with the score, and its place there.
 
-        >>> BitGrid(True).places(np.array([0.0, 0.5, 1.0]))[0].tolist()
-        [0, 34819, 67587]
-
         Parameters
         ----------
         scores : scores, (n,)
@@ -53,6 +50,11 @@ class BitGrid:
         Returns
         -------
         bins (n,), and the thirteen bits that follow those of the bin (n,)
+
+        Examples
+        --------
+        >>> BitGrid(True).places(np.array([0.0, 0.5, 1.0]))[0].tolist()
+        [0, 34819, 67587]
         """
         below = scores < (0.5 if self.probabilities else 0.0)
         away = np.where(below, scores, 1.0 - scores) if self.probabilities else np.abs(scores)
@@ -73,9 +75,6 @@ class BitGrid:
     def bins(self, scores: FloatArray) -> IntArray:
         """The bin of every score, as `places` gives it, in blocks that fit into the cache.
 
-        >>> BitGrid(True).bins(np.array([0.0, 0.5, 1.0])).tolist()
-        [0, 34819, 67587]
-
         Parameters
         ----------
         scores : scores, (n,)
@@ -83,6 +82,11 @@ class BitGrid:
         Returns
         -------
         bins, (n,)
+
+        Examples
+        --------
+        >>> BitGrid(True).bins(np.array([0.0, 0.5, 1.0])).tolist()
+        [0, 34819, 67587]
         """
         codes = np.empty(scores.size, dtype=np.intp)
         for block in blocks(scores.size):
@@ -111,9 +115,6 @@ class BitGrid:
     def cuts(self, ordered: FloatArray) -> IntArray:
         """The positions, among sorted scores, at which a new bin begins.
 
-        >>> BitGrid(True).cuts(np.array([0.1, 0.10001, 0.7, 0.9])).tolist()
-        [2, 3]
-
         Parameters
         ----------
         ordered : increasing scores, (n,)
@@ -121,6 +122,11 @@ class BitGrid:
         Returns
         -------
         positions, increasing
+
+        Examples
+        --------
+        >>> BitGrid(True).cuts(np.array([0.1, 0.10001, 0.7, 0.9])).tolist()
+        [2, 3]
         """
         first, last = self.bins(ordered[[0, -1]])
         if last - first > ordered.size:
@@ -157,9 +163,6 @@ class BitGrid:
     def scores(self, bins: IntArray, rest: FloatArray | IntArray) -> FloatArray:
         """The score at a place within a bin, such as the mean place of its cases.
 
-        >>> BitGrid(True).scores(*BitGrid(True).places(np.array([0.25, 0.7]))).round(6).tolist()
-        [0.25, 0.7]
-
         Parameters
         ----------
         bins : bins, (n,)
@@ -168,6 +171,11 @@ class BitGrid:
         Returns
         -------
         scores, (n,)
+
+        Examples
+        --------
+        >>> BitGrid(True).scores(*BitGrid(True).places(np.array([0.25, 0.7]))).round(6).tolist()
+        [0.25, 0.7]
         """
         upper = bins >= self.SIDE
         first = ~upper if self.probabilities else upper

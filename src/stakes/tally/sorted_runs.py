@@ -140,7 +140,7 @@ def _added(parts: Sequence[Run]) -> Pooled:
 
 
 def _table(parts: Sequence[Run], pooled: Maker) -> ScoreTable:
-    """The table of a range; a score of very many cases makes it large, hence some at a time."""
+    """The table of a range, made of a few parts at a time: one score may have very many cases."""
     ends = np.cumsum([len(part[0]) for part in parts]) // (4 * _RUN)
     tables = []
     for first in np.unique(ends):
