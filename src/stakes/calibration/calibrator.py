@@ -3,8 +3,8 @@
 A calibrator is a value without data; ``fit(scores, y)`` returns a map, also a value; calling the
 map turns new scores into posteriors. Scores are posteriors of all classes, or real numbers.
 Posteriors that name their classes (`stakes.Posteriors`, frames) are matched by these names, so that
-columns sorted by scikit-learn cannot be read in another order. Logarithms of posteriors are bounded,
-since that of 0 is infinite.
+columns sorted by scikit-learn cannot be read in another order. Logarithms of posteriors are
+bounded, since that of 0 is infinite.
 """
 
 from __future__ import annotations
